@@ -1,0 +1,78 @@
+"""Kernels: arrays in, arrays out. No tensor is known here.
+
+Every kernel has a readable twin in NumPy (`reference`, `reductions`, and the modules of larger
+families); where the C++ extension was built, its own version takes the twin's place under the
+same name. The environment variable ``FLAMBEAU_KERNELS=reference`` leaves the extension out.
+"""
+
+import os
+
+from . import reductions, reference
+from ._quiet import quiet
+from .reference import cast, check_divisor
+
+native_available = False
+_why_not = None
+
+if os.environ.get("FLAMBEAU_KERNELS") == "reference":
+    _native, _why_not = None, "FLAMBEAU_KERNELS=reference"
+else:
+    try:
+        from . import _native
+    except ImportError as error:
+        _native, _why_not = None, str(error)
+
+
+def _choose():
+    """Put each kernel's best version into this module's namespace."""
+    space = globals()
+    for module, names in (
+        (reference, reference.POINTWISE),
+        (reductions, reductions.REDUCTIONS),
+        (reference, ("cast", "check_divisor")),
+    ):
+        for name in names:
+            twin = getattr(module, name)
+            space[name] = _native.adopt(name, twin) if _native is not None else twin
+
+
+_choose()
+if _native is not None:
+    native_available = True
+    quiet = _native.quiet
+
+
+def set_num_threads(n):
+    """Let native kernels use at most `n` threads."""
+    if n < 1:
+        raise ValueError(f"expected a positive number of threads, got {n}")
+    if _native is not None:
+        _native.set_num_threads(n)
+
+
+def get_num_threads():
+    """How many threads native kernels may use; 1 without them."""
+    return _native.get_num_threads() if _native is not None else 1
+
+
+def register_bfloat16():
+    """Tell the native kernels which dtype is bfloat16; called when ml_dtypes is first loaded."""
+    if _native is not None:
+        import ml_dtypes
+        import numpy as np
+
+        _native.register_bfloat16(np.dtype(ml_dtypes.bfloat16))
+
+
+def describe():
+    """What runs, as a dictionary: for ``flambeau info``."""
+    if _native is None:
+        return {"kernels": "reference", "native": False, "reason": _why_not, "threads": 1}
+    return {
+        "kernels": "native",
+        "native": True,
+        "openmp": _native.openmp,
+        "threads": get_num_threads(),
+        "simd": _native.simd(),
+        "compiler": _native.compiler,
+    }

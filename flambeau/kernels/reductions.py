@@ -1,0 +1,178 @@
+"""Reductions and scans in NumPy: what runs without a compiler, and what the native ones must equal.
+
+``k(x, axis=None, keepdims=False, …)``: `axis` is None, an integer or a tuple. The result is an
+array always. Sums and products of integers are int64; float16 and bfloat16 are accumulated in
+float32 and rounded once.
+"""
+
+import functools
+
+import numpy as np
+
+from ._quiet import quiet
+from .reference import cast, is_reduced, kind_of, real_dtype, silent_astype
+
+
+def _reduction(body):
+    """Silence, and an array in every case."""
+    silent = quiet(body)
+
+    @functools.wraps(body)
+    def kernel(x, axis=None, keepdims=False, *more, **named):
+        for name, value in named.items():  # dtype is the only one
+            if name != "dtype":
+                raise TypeError(f"{body.__name__}: unexpected argument {name!r}")
+            more = (value,)
+        return np.asarray(silent(x, axis, keepdims, *more))
+
+    return kernel
+
+
+def _accumulated(function, x, axis, keepdims, dtype):
+    if dtype is None:
+        dtype = np.dtype(np.int64) if kind_of(x.dtype) in "bi" else x.dtype
+    dtype = np.dtype(dtype)
+    compute = np.dtype(np.float32) if is_reduced(dtype) else dtype
+    result = function(cast(x, compute) if x.dtype != compute else x, axis, keepdims, compute)
+    return result if compute == dtype else silent_astype(np.asarray(result), dtype)
+
+
+def _add_reduce(x, axis, keepdims, dtype):
+    return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=dtype)
+
+
+def _multiply_reduce(x, axis, keepdims, dtype):
+    # NumPy multiplies along one axis at a time only
+    return np.multiply.reduce(x, axis=axis, keepdims=keepdims, dtype=dtype)
+
+
+@_reduction
+def sum(x, axis=None, keepdims=False, dtype=None):
+    """The sum, in `dtype` if that is given, to which `x` is converted first."""
+    return _accumulated(_add_reduce, x, axis, keepdims, dtype)
+
+
+@_reduction
+def prod(x, axis=None, keepdims=False, dtype=None):
+    """The product, in `dtype` if that is given, to which `x` is converted first."""
+    return _accumulated(_multiply_reduce, x, axis, keepdims, dtype)
+
+
+def _count(x, axis):
+    if axis is None:
+        return x.size
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return int(np.prod([x.shape[i] for i in axes], dtype=np.int64))
+
+
+@_reduction
+def mean(x, axis=None, keepdims=False, dtype=None):
+    """The mean of floating or complex numbers; of none it is NaN."""
+    dtype = np.dtype(dtype or x.dtype)
+    compute = np.dtype(np.float32) if is_reduced(dtype) else dtype
+    total = np.asarray(_accumulated(_add_reduce, x, axis, keepdims, compute))
+    result = np.divide(total, real_dtype(compute).type(_count(x, axis)))
+    return silent_astype(np.asarray(result), dtype)
+
+
+def moments(x, axis=None, keepdims=False):
+    """The mean, and the sum of the squared distances from it (real also for complex numbers)."""
+    dtype = np.dtype(np.float32) if is_reduced(x.dtype) else x.dtype
+    mean_, squares = _moments(x if x.dtype == dtype else silent_astype(x, dtype), axis, keepdims)
+    narrow = real_dtype(x.dtype)
+    return silent_astype(np.asarray(mean_), x.dtype), silent_astype(np.asarray(squares), narrow)
+
+
+@quiet
+def _moments(x, axis, keepdims):
+    middle = mean(x, axis, True)
+    distance = x - middle
+    if x.dtype.kind == "c":
+        square = distance.real * distance.real + distance.imag * distance.imag
+    else:
+        square = distance * distance
+    squares = np.add.reduce(square, axis=axis, keepdims=keepdims)
+    if not keepdims:
+        middle = middle.reshape(np.shape(squares))
+    return middle, squares
+
+
+def _widened(x):
+    return silent_astype(x, np.dtype(np.float32)) if is_reduced(x.dtype) else x
+
+
+@_reduction
+def max(x, axis=None, keepdims=False):
+    """The largest element; NaN if there is one."""
+    result = np.maximum.reduce(_widened(x), axis=axis, keepdims=keepdims)
+    return np.asarray(result).astype(x.dtype, copy=False)
+
+
+@_reduction
+def min(x, axis=None, keepdims=False):
+    """The smallest element; NaN if there is one."""
+    result = np.minimum.reduce(_widened(x), axis=axis, keepdims=keepdims)
+    return np.asarray(result).astype(x.dtype, copy=False)
+
+
+@_reduction
+def argmax(x, axis=None, keepdims=False):
+    """The place of the first largest element, or of the first NaN; int64."""
+    return np.argmax(_widened(x), axis=axis, keepdims=keepdims)
+
+
+@_reduction
+def argmin(x, axis=None, keepdims=False):
+    """The place of the first smallest element, or of the first NaN; int64."""
+    return np.argmin(_widened(x), axis=axis, keepdims=keepdims)
+
+
+@_reduction
+def any(x, axis=None, keepdims=False):
+    """Whether any element differs from zero."""
+    return np.logical_or.reduce(_widened(x), axis=axis, keepdims=keepdims)
+
+
+@_reduction
+def all(x, axis=None, keepdims=False):
+    """Whether all elements differ from zero."""
+    return np.logical_and.reduce(_widened(x), axis=axis, keepdims=keepdims)
+
+
+def _scan(function, x, axis, dtype):
+    return _accumulated(
+        lambda x, axis, keepdims, dtype: function.accumulate(x, axis=axis, dtype=dtype),
+        x if x.ndim else x.reshape(1), axis if x.ndim else 0, False, dtype,
+    ).reshape(x.shape)  # fmt: skip
+
+
+@quiet
+def cumsum(x, axis, dtype=None):
+    """The sums of the elements so far along one axis."""
+    return _scan(np.add, x, axis, dtype)
+
+
+@quiet
+def cumprod(x, axis, dtype=None):
+    """The products of the elements so far along one axis."""
+    return _scan(np.multiply, x, axis, dtype)
+
+
+@_reduction
+def logsumexp(x, axis=None, keepdims=False):
+    """log(sum(exp(x))), shifted by the maximum so that it does not overflow."""
+    wide = _widened(x)
+    if _count(x, axis) == 0:
+        peak = np.zeros((), wide.dtype)
+    else:
+        real = wide.real
+        peak = np.maximum.reduce(real, axis=axis, keepdims=True)
+        peak = np.where(np.isinf(peak), 0, peak).astype(real.dtype)
+    total = np.add.reduce(np.exp(wide - peak), axis=axis, keepdims=keepdims)
+    result = np.log(total) + (peak if keepdims else np.reshape(peak, np.shape(total) or ())
+                              if peak.ndim else peak)  # fmt: skip
+    return np.asarray(result).astype(x.dtype, copy=False)
+
+
+REDUCTIONS = ("sum", "prod", "mean", "moments", "max", "min", "argmax", "argmin", "any", "all",
+              "cumsum", "cumprod", "logsumexp")  # fmt: skip
