@@ -1,0 +1,268 @@
+"""Reading and writing by index: gather, scatter and their kin, embedding, and the gradient of indexing.
+
+Names that end in an underscore change their first argument and return it; the same name without one works on a copy.
+Indices are int64 (or int32) and, where torch allows no negative ones, are checked as torch checks them.
+"""
+import math
+
+import numpy as np
+
+from flambeau.kernels.network import mover, updater
+
+_ALIASES = {"add": "sum", "multiply": "prod", "sum": "sum", "prod": "prod", "mean": "mean",
+            "amax": "amax", "amin": "amin"}
+
+
+@mover
+def embedding(weight, indices):
+    """Rows of `weight`."""
+    _check(indices, len(weight), IndexError, "index out of range in self")
+    return weight[indices]
+
+
+@updater
+def embedding_add_(result, g, indices, padding_idx):
+    """Add the rows of `g` to the rows of `result` that `indices` name, but for `padding_idx`."""
+    _check(indices, len(result), IndexError, "index out of range in self")
+    indices, g = indices.reshape(-1), g.reshape(-1, result.shape[1])
+    if padding_idx >= 0:
+        keep = indices != padding_idx
+        indices, g = indices[keep], g[keep]
+    _add_rows(result, indices, g)
+    return result
+
+
+def embedding_backward(g, indices, num_embeddings, padding_idx=-1, scale_grad_by_freq=False):
+    """Gradient of `embedding` in the weight; with `scale_grad_by_freq` a row's is divided by its number of uses."""
+    width = g.shape[-1]
+    if scale_grad_by_freq:
+        counts = np.bincount(indices.reshape(-1), minlength=num_embeddings)
+        g = (g / counts[indices][..., None].astype(np.float32)).astype(g.dtype)
+    return embedding_add_(np.zeros((num_embeddings, width), g.dtype), g, indices, padding_idx)
+
+
+@mover
+def gather(x, axis, indices):
+    """result[i][j] = x[indices[i][j]][j] for axis 0, and so on."""
+    if x.ndim == 0 or indices.ndim == 0:
+        _check_axis(indices, x.shape[axis] if x.ndim else 1, axis)
+        return x.reshape(-1)[indices.reshape(-1)].reshape(indices.shape)
+    _check_axis(indices, x.shape[axis], axis)
+    return np.take_along_axis(_clip_to(x, indices.shape, axis), indices, axis)
+
+
+@updater
+def scatter_(x, axis, indices, src, reduce=None, include_self=True):
+    """Write `src` (an array or a scalar) where `indices` say along `axis`; `reduce` combines what meets there."""
+    if x.ndim == 0 or indices.ndim == 0:
+        flat = src.reshape(-1) if isinstance(src, np.ndarray) else src
+        scatter_.reference(x.reshape(-1), 0, indices.reshape(-1), flat, reduce, include_self)
+        return x
+    _check_axis(indices, x.shape[axis], axis)
+    if indices.size == 0:
+        return x
+    if isinstance(src, np.ndarray):
+        src = src[tuple(slice(s) for s in indices.shape)]
+    where = tuple(indices if a == axis % x.ndim else i for a, i in enumerate(np.ogrid[_ranges(indices.shape)]))
+    if reduce is None:
+        x[where] = src
+    else:
+        _reduce_at(x, where, src, _ALIASES[reduce], include_self, indices.shape)
+    return x
+
+
+def scatter(x, axis, indices, src, reduce=None, include_self=True):
+    """`scatter_` on a copy of x."""
+    return scatter_(x.copy(), axis, indices, src, reduce, include_self)
+
+
+@updater
+def scatter_add_(x, axis, indices, src):
+    """Add `src` to x where `indices` say along `axis`."""
+    return scatter_.reference(x, axis, indices, src, "sum", True)
+
+
+def scatter_add(x, axis, indices, src):
+    """`scatter_add_` on a copy of x."""
+    return scatter_add_(x.copy(), axis, indices, src)
+
+
+@mover
+def index_select(x, axis, indices):
+    """The slices of x along `axis` that `indices` name."""
+    if x.ndim == 0:
+        _check(indices, 1, IndexError, "index out of range in self")
+        return x.copy()
+    size, at = x.shape[axis], indices.reshape(-1)
+    if axis % x.ndim and at.size and (at.min() < 0 or at.max() >= size):
+        wrong = at[(at < 0) | (at >= size)][0]
+        raise RuntimeError(f"INDICES element is out of DATA bounds, id={wrong} axis_dim={size}")
+    _check(at, size, IndexError, "index out of range in self")
+    return np.take(x, at, axis=axis)
+
+
+@updater
+def index_add_(x, axis, indices, src, alpha=1):
+    """Add alpha * slices of `src` to the slices of x along `axis` that `indices` name."""
+    if x.ndim <= 1:
+        _check(indices, x.size, IndexError, "index out of range in self")
+    else:
+        _check_axis(indices, x.shape[axis], axis)
+    values = src if isinstance(alpha, (int, float)) and alpha == 1 else (src * alpha).astype(src.dtype)
+    if x.ndim == 0:
+        x += values.sum()
+    else:
+        _add_rows(np.moveaxis(x, axis, 0), indices.reshape(-1), np.moveaxis(values, axis, 0) if src.ndim else values[None])
+    return x
+
+
+def index_add(x, axis, indices, src, alpha=1):
+    """`index_add_` on a copy of x."""
+    return index_add_(x.copy(), axis, indices, src, alpha)
+
+
+@updater
+def index_copy_(x, axis, indices, src):
+    """Write slices of `src` to the slices of x along `axis` that `indices` name."""
+    size = x.shape[axis] if x.ndim else 1
+    _check(indices, size, IndexError, "index_copy_(): index {index} is out of bounds for dimension "
+           f"{axis % max(x.ndim, 1)} with size {size}")
+    if x.ndim == 0:
+        x[...] = src.reshape(-1)[-1]
+    else:
+        np.moveaxis(x, axis, 0)[indices.reshape(-1)] = np.moveaxis(src, axis, 0) if src.ndim else src
+    return x
+
+
+def index_copy(x, axis, indices, src):
+    """`index_copy_` on a copy of x."""
+    return index_copy_(x.copy(), axis, indices, src)
+
+
+@updater
+def index_put_(x, indices, values, accumulate):
+    """x[indices] = values, or += where equal indices add up; `indices` is what NumPy indexes with."""
+    try:
+        if not accumulate:
+            x[indices] = values
+        elif type(indices) is tuple and len(indices) == 1 and _is_integers(indices[0]):
+            where = indices[0]
+            shape = (*where.shape, *x.shape[1:])
+            rows = where.reshape(-1)
+            _check_wrapped(rows, len(x))
+            rows = np.where(rows < 0, rows + len(x), rows)
+            _add_rows(x, rows, np.broadcast_to(values, shape).reshape(len(rows), *x.shape[1:]))
+        else:
+            np.add.at(x, indices, values)
+    except IndexError as error:
+        raise _explain(error, indices, x.shape) from None
+    return x
+
+
+def index_put(x, indices, values, accumulate=False):
+    """`index_put_` on a copy of x."""
+    return index_put_(x.copy(), indices, values, accumulate)
+
+
+def take_along(x, indices, axis):
+    """Elements of x at `indices` along `axis`, the other axes broadcast; negative indices count from the end."""
+    if axis is None:
+        x, indices, axis = x.reshape(-1), indices.reshape(-1), 0
+    size = x.shape[axis]
+    _check_wrapped(indices, size, axis, RuntimeError)
+    return np.take_along_axis(x, indices, axis)
+
+
+def take(x, indices):
+    """Elements of the flattened x; negative indices count from the end."""
+    wrong = (indices < -x.size) | (indices >= x.size)
+    if wrong.any():
+        raise IndexError(f"out of range: tried to access index {indices[wrong][0]} on a tensor of {x.size} elements.")
+    return x.reshape(-1)[indices]
+
+
+@mover
+def nonzero(x):
+    """Coordinates of the elements that are not zero, one row each."""
+    return np.argwhere(x).astype(np.int64, copy=False)
+
+
+def _is_integers(index):
+    return isinstance(index, np.ndarray) and index.dtype.kind in "iu"
+
+
+def _clip_to(x, shape, axis):
+    return x[tuple(slice(None) if a == axis % x.ndim else slice(s) for a, s in enumerate(shape))]
+
+
+def _ranges(shape):
+    return tuple(slice(0, s) for s in shape)
+
+
+def _check(indices, size, kind, message):
+    if indices.size and (indices.min() < 0 or indices.max() >= size):
+        raise kind(message.format(index=indices[(indices < 0) | (indices >= size)].reshape(-1)[0]))
+
+
+def _check_axis(indices, size, axis):
+    _check(indices, size, RuntimeError, f"index {{index}} is out of bounds for dimension {axis} with size {size}")
+
+
+def _check_wrapped(indices, size, axis=0, kind=IndexError):
+    wrong = (indices < -size) | (indices >= size)
+    if wrong.any():
+        raise kind(f"index {indices[wrong].reshape(-1)[0]} is out of bounds for dimension {axis} with size {size}")
+
+
+def _explain(error, indices, shape):
+    """NumPy's error in torch's words, where one integer array is to blame."""
+    axis = 0
+    for index in indices if type(indices) is tuple else (indices,):
+        if _is_integers(index) and axis < len(shape):
+            wrong = (index < -shape[axis]) | (index >= shape[axis])
+            if wrong.any():
+                return IndexError(f"index {index[wrong].reshape(-1)[0]} is out of bounds for dimension {axis} "
+                                  f"with size {shape[axis]}")
+        axis += index.ndim if isinstance(index, np.ndarray) and index.dtype == bool else index is not None
+    return error
+
+
+def _add_rows(x, rows, values):
+    """x[rows] += values where equal rows add up."""
+    if x.ndim == 1 or not x.size:
+        np.add.at(x, rows, values)
+        return
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    if len(ordered):
+        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+        x[ordered[starts]] += np.add.reduceat(values[order], starts, axis=0)
+
+
+def _reduce_at(x, where, src, reduce, include_self, shape):
+    if reduce == "mean":
+        counts = np.zeros(x.shape, np.int64)
+        np.add.at(counts, where, 1)
+    if not include_self:
+        x[where] = _neutral(reduce, x.dtype)
+    ufunc = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}[reduce]
+    if x.dtype == bool:
+        ufunc = {np.add: np.logical_or, np.multiply: np.logical_and}.get(ufunc, ufunc)
+    ufunc.at(x, where, src)
+    if reduce == "mean":
+        counts += include_self
+        np.maximum(counts, 1, out=counts)
+        if x.dtype.kind in "iu":
+            x //= counts.astype(x.dtype)
+        else:
+            x /= counts.astype(x.dtype)
+
+
+def _neutral(reduce, dtype):
+    if reduce in ("sum", "mean", "prod"):
+        return reduce == "prod"
+    if dtype.kind == "f":
+        return -math.inf if reduce == "amax" else math.inf
+    if dtype == bool:
+        return reduce == "amin"
+    return np.iinfo(dtype).min if reduce == "amax" else np.iinfo(dtype).max

@@ -1,0 +1,115 @@
+"""What the kernels of neural networks share: choice of implementation, and narrow floats.
+
+A kernel is written once in NumPy, readable, and declared with `@kernel`. Where the C++ extension holds
+a function of the same name, that one is tried first; it answers `NotImplemented` to arguments that it has
+no loop for. Then the NumPy function, the twin, does the work. `f.reference` is always the twin.
+
+Half floats (float16, bfloat16, float8) are computed in float32 and rounded once, at the end.
+"""
+import functools
+import inspect
+import os
+
+import numpy as np
+
+FORCE_REFERENCE = os.environ.get("FLAMBEAU_KERNELS") == "reference"
+
+_WIDE = frozenset("?bBhHiIlLqQfdgFDG")
+
+
+def native(name):
+    """The compiled function of that name, or None."""
+    if FORCE_REFERENCE:
+        return None
+    try:
+        from flambeau.kernels import _native
+    except ImportError:
+        return None
+    return getattr(_native, name, None)
+
+
+def is_narrow(dtype):
+    """Whether numbers of this dtype are computed in float32: every float of two bytes or fewer."""
+    return dtype.char not in _WIDE and dtype.kind in "fV"
+
+
+def kernel(twin):
+    """Declare the NumPy function `twin` as a kernel: narrow floats, silence, and the native version."""
+    return _declare(twin)
+
+
+def kernel_keeping(*kept):
+    """As `kernel`, where the results at these positions stay float32 for narrow inputs (statistics)."""
+    return lambda twin: _declare(twin, kept=kept)
+
+
+def mover(twin):
+    """As `kernel`, for functions that only move or compare elements: no dtype needs widening."""
+    return _declare(twin, widens=False)
+
+
+def updater(twin):
+    """As `kernel`, for functions that change their first argument and return it."""
+    return _declare(twin, updates=True)
+
+
+def _declare(twin, kept=(), widens=True, updates=False):
+    fast = native(twin.__name__)
+    complete = _completer(twin)
+
+    def wide(run, args):
+        narrow = next((a.dtype for a in args if type(a) is np.ndarray and is_narrow(a.dtype)), None) \
+            if widens else None
+        if narrow is None:
+            return run(*args)
+        result = run(*(a.astype(np.float32) if type(a) is np.ndarray and is_narrow(a.dtype) else a
+                       for a in args))
+        if updates:
+            args[0][...] = result
+            return args[0]
+        if type(result) is not tuple:
+            return _round(result, narrow)
+        return tuple(r if i in kept else _round(r, narrow) for i, r in enumerate(result))
+
+    def either(*args):
+        result = fast(*args)
+        return twin(*args) if result is NotImplemented else result
+
+    def reference(*args, **keywords):
+        with np.errstate(all="ignore"):
+            return wide(twin, complete(args, keywords))
+
+    def run(*args, **keywords):
+        args = complete(args, keywords)
+        result = fast(*args)
+        if result is not NotImplemented:
+            return result
+        with np.errstate(all="ignore"):
+            return wide(either, args)
+
+    run = functools.wraps(twin)(run if fast else reference)
+    run.reference = functools.wraps(twin)(reference)
+    run.native = fast
+    return run
+
+
+def _completer(twin):
+    """A function that makes a call's arguments positional and complete."""
+    names = list(inspect.signature(twin).parameters)
+    defaults = dict(zip(reversed(names), reversed(twin.__defaults__ or ())))
+    count = len(names)
+
+    def complete(args, keywords):
+        if len(args) == count and not keywords:
+            return args
+        given = {**defaults, **dict(zip(names, args)), **keywords}
+        if len(args) > count or len(given) != count:
+            return inspect.signature(twin).bind(*args, **keywords).args
+        return tuple(given[name] for name in names)
+    return complete
+
+
+def _round(result, dtype):
+    if isinstance(result, np.ndarray) and result.dtype == np.float32:
+        return result.astype(dtype)
+    return result

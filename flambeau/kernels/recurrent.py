@@ -1,0 +1,144 @@
+"""LSTM and GRU: one step from its gates' inputs, and one layer over a whole sequence, with gradients.
+
+Gates stand side by side along the last axis: input, forget, cell, output for the LSTM; reset, update, new for the GRU.
+"""
+import numpy as np
+
+from flambeau.kernels.network import kernel, kernel_keeping
+
+
+@kernel_keeping(2)
+def lstm_cell(gates, c):
+    """One step: h' = o * tanh(c'), c' = f * c + i * n, from `gates` (n, 4 h) before their activations.
+
+    Returns h', c' and the activated gates, which the gradient needs.
+    """
+    i, f, n, o = np.split(gates, 4, axis=-1)
+    i, f, n, o = _sigmoid(i), _sigmoid(f), np.tanh(n), _sigmoid(o)
+    new = f * c + i * n
+    return o * np.tanh(new), new, np.concatenate([i, f, n, o], axis=-1)
+
+
+@kernel
+def lstm_cell_backward(gh, gc, activated, c, new):
+    """Gradients of `lstm_cell` in the gates' inputs and in c."""
+    i, f, n, o = np.split(activated, 4, axis=-1)
+    t = np.tanh(new)
+    gc = gc + gh * o * (1 - t * t)
+    g_gates = np.concatenate([gc * n * i * (1 - i), gc * c * f * (1 - f), gc * i * (1 - n * n),
+                              gh * t * o * (1 - o)], axis=-1)
+    return g_gates, gc * f
+
+
+@kernel_keeping(1)
+def gru_cell(gi, gh, h):
+    """One step: h' = (1 - z) * n + z * h with n = tanh(gi_n + r * gh_n), from the input's and the state's share (n, 3 h).
+
+    Returns h' and r, z, n and gh_n side by side, which the gradient needs.
+    """
+    (ir, iz, i_n), (hr, hz, hn) = np.split(gi, 3, axis=-1), np.split(gh, 3, axis=-1)
+    r, z = _sigmoid(ir + hr), _sigmoid(iz + hz)
+    n = np.tanh(i_n + r * hn)
+    return (h - n) * z + n, np.concatenate([r, z, n, hn], axis=-1)
+
+
+@kernel
+def gru_cell_backward(g, saved, h):
+    """Gradients of `gru_cell` in both shares and in h."""
+    r, z, n, hn = np.split(saved, 4, axis=-1)
+    gn = g * (1 - z) * (1 - n * n)
+    gz = g * (h - n) * z * (1 - z)
+    gr = gn * hn * r * (1 - r)
+    return np.concatenate([gr, gz, gn], -1), np.concatenate([gr, gz, gn * r], -1), g * z
+
+
+@kernel
+def lstm_layer(x, h, c, w_ih, w_hh, b_ih=None, b_hh=None, reverse=False):
+    """An LSTM over the sequence `x` (t, n, i) from the state h, c (n, k).
+
+    Returns the outputs (t, n, k), the last h and c, and, for the gradient, the activated gates and all c.
+    """
+    gates = _project(x, w_ih, _sum_of(b_ih, b_hh))
+    y, saved = np.empty((*x.shape[:2], h.shape[-1]), gates.dtype), np.empty_like(gates)
+    cells = np.empty_like(y)
+    for t in _steps(len(x), reverse):
+        h, c, saved[t] = lstm_cell.reference(gates[t] + h @ w_hh.T, c)
+        y[t], cells[t] = h, c
+    return y, h.copy(), c.copy(), saved, cells
+
+
+@kernel
+def lstm_layer_backward(gy, gh, gc, x, h, c, w_ih, w_hh, y, saved, cells, reverse=False):
+    """Gradients of `lstm_layer` in x, h, c, w_ih, w_hh and either bias; gy, gh, gc are those of its first results."""
+    g_gates = np.empty_like(saved)
+    for t, before in _steps_back(len(x), reverse):
+        previous = c if before is None else cells[before]
+        g_gates[t], gc = lstm_cell_backward.reference(gy[t] + gh, gc, saved[t], previous, cells[t])
+        gh = g_gates[t] @ w_hh
+    states = _states_before(y, h, reverse)
+    return (*_layer_grads(g_gates, g_gates, x, states, w_ih, gh, gc),)
+
+
+@kernel
+def gru_layer(x, h, w_ih, w_hh, b_ih=None, b_hh=None, reverse=False):
+    """A GRU over the sequence `x` (t, n, i) from the state h (n, k): outputs, the last h, and what the gradient needs."""
+    shares = _project(x, w_ih, b_ih)
+    y, saved = np.empty((*x.shape[:2], h.shape[-1]), shares.dtype), None
+    saved = np.empty((*x.shape[:2], 4 * h.shape[-1]), shares.dtype)
+    for t in _steps(len(x), reverse):
+        own = h @ w_hh.T
+        h, saved[t] = gru_cell.reference(shares[t], own if b_hh is None else own + b_hh, h)
+        y[t] = h
+    return y, h.copy(), saved
+
+
+@kernel
+def gru_layer_backward(gy, gh, x, h, w_ih, w_hh, y, saved, reverse=False):
+    """Gradients of `gru_layer` in x, h, w_ih, w_hh, b_ih and b_hh."""
+    width = h.shape[-1]
+    gi = np.empty((*x.shape[:2], 3 * width), saved.dtype)
+    gs = np.empty_like(gi)
+    for t, before in _steps_back(len(x), reverse):
+        previous = h if before is None else y[before]
+        gi[t], gs[t], direct = gru_cell_backward.reference(gy[t] + gh, saved[t], previous)
+        gh = direct + gs[t] @ w_hh
+    states = _states_before(y, h, reverse)
+    gx, gh, g_ih, g_hh, g_bi = _layer_grads(gi, gs, x, states, w_ih, gh)
+    return gx, gh, g_ih, g_hh, g_bi, gs.sum(axis=(0, 1))
+
+
+def _sigmoid(x):
+    return 1 / (1 + np.exp(-x))
+
+
+def _sum_of(a, b):
+    return a if b is None else b if a is None else a + b
+
+
+def _project(x, w, bias):
+    """x @ w.T + bias for all steps at once."""
+    result = (x.reshape(-1, x.shape[-1]) @ w.T).reshape(*x.shape[:2], len(w))
+    return result if bias is None else result + bias
+
+
+def _steps(length, reverse):
+    return range(length - 1, -1, -1) if reverse else range(length)
+
+
+def _steps_back(length, reverse):
+    """Steps from last to first, each with the one before it."""
+    order = list(_steps(length, reverse))
+    return zip(order[::-1], [*order[-2::-1], None])
+
+
+def _states_before(y, h, reverse):
+    """The state that each step started from."""
+    return np.concatenate([y[1:], h[None]]) if reverse else np.concatenate([h[None], y[:-1]])
+
+
+def _layer_grads(gi, gs, x, states, w_ih, gh, *more):
+    flat_i, flat_s = gi.reshape(-1, gi.shape[-1]), gs.reshape(-1, gs.shape[-1])
+    gx = (flat_i @ w_ih).reshape(x.shape)
+    g_ih = flat_i.T @ x.reshape(-1, x.shape[-1])
+    g_hh = flat_s.T @ states.reshape(-1, states.shape[-1])
+    return gx, gh, *more, g_ih, g_hh, flat_i.sum(axis=0)

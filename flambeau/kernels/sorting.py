@@ -1,0 +1,123 @@
+"""Sorting and its kin. NaN counts as greater than every number; ties keep their order; indices are int64."""
+import numpy as np
+
+from flambeau.kernels.network import kernel
+
+
+@kernel
+def sort(x, axis, descending=False, stable=True):
+    """The sorted elements and their positions."""
+    if x.ndim == 0:
+        return x.copy(), np.zeros((), np.int64)
+    if descending:
+        reverse = (slice(None),) * (axis % x.ndim) + (slice(None, None, -1),)
+        order = x.shape[axis] - 1 - np.argsort(x[reverse], axis=axis, kind="stable")[reverse]
+    else:
+        order = np.argsort(x, axis=axis, kind="stable")
+    return np.take_along_axis(x, order, axis), order.astype(np.int64, copy=False)
+
+
+@kernel
+def topk(x, k, axis, largest=True, sorted=True):
+    """The `k` largest or smallest elements, in order, and their positions; the first of equal ones."""
+    if x.ndim == 0:
+        return (x.copy(), np.zeros((), np.int64)) if k else (x.reshape(1)[:0], np.zeros(0, np.int64))
+    values, order = sort.reference(x, axis, largest, True)
+    first = (slice(None),) * (axis % x.ndim) + (slice(k),)
+    return np.ascontiguousarray(values[first]), np.ascontiguousarray(order[first])
+
+
+@kernel
+def kthvalue(x, k, axis, keepdims=False):
+    """The k-th smallest element, counted from 1, and its position."""
+    if x.ndim == 0:
+        return x.copy(), np.zeros((), np.int64)
+    order = np.take(np.argsort(x, axis=axis, kind="stable"), [k - 1], axis=axis)
+    return _drop(np.take_along_axis(x, order, axis), order, axis, keepdims)
+
+
+@kernel
+def median(x, axis, keepdims=False):
+    """The lower median and its position; NaN, the first one, where there is any."""
+    if x.ndim == 0:
+        return x.copy(), np.zeros((), np.int64)
+    order = np.take(np.argsort(x, axis=axis, kind="stable"), [(x.shape[axis] - 1) // 2], axis=axis)
+    if x.dtype.kind == "f":
+        nan = np.isnan(x)
+        order = np.where(nan.any(axis=axis, keepdims=True), nan.argmax(axis=axis, keepdims=True), order)
+    return _drop(np.take_along_axis(x, order, axis), order, axis, keepdims)
+
+
+@kernel
+def nanmedian(x, axis, keepdims=False):
+    """The lower median of what is not NaN, and its position."""
+    if x.ndim == 0:
+        return x.copy(), np.zeros((), np.int64)
+    nan = np.isnan(x) if x.dtype.kind == "f" else np.zeros(x.shape, bool)
+    count = np.maximum(x.shape[axis] - nan.sum(axis=axis, keepdims=True), 1)
+    order = np.take_along_axis(np.argsort(x, axis=axis, kind="stable"), (count - 1) // 2, axis)
+    return _drop(np.take_along_axis(x, order, axis), order, axis, keepdims)
+
+
+@kernel
+def mode(x, axis, keepdims=False):
+    """The most frequent element, the smallest of equally frequent ones, and its last position."""
+    if x.ndim == 0:
+        return x.copy(), np.zeros((), np.int64)
+    rows = np.moveaxis(x, axis, -1)
+    order = np.argsort(rows, axis=-1, kind="stable")
+    ordered = np.take_along_axis(rows, order, -1)
+    n = ordered.shape[-1]
+    starts = np.concatenate([np.ones((*ordered.shape[:-1], 1), bool), ordered[..., 1:] != ordered[..., :-1]], -1)
+    position = np.arange(n)
+    length = position - np.maximum.accumulate(np.where(starts, position, 0), axis=-1)
+    last = np.argmax(length, axis=-1)[..., None]
+    index = np.moveaxis(np.take_along_axis(order, last, -1), -1, axis)
+    return _drop(np.take_along_axis(x, index, axis), index, axis, keepdims)
+
+
+@kernel
+def unique(x, return_inverse=False, return_counts=False):
+    """The distinct elements in ascending order, the position of each element among them, and how often each occurs."""
+    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True, equal_nan=False)
+    return values, inverse.reshape(x.shape) if return_inverse else None, counts if return_counts else None
+
+
+@kernel
+def unique_rows(x, axis, return_inverse=False, return_counts=False):
+    """As `unique`, for slices along `axis`, in lexicographic order."""
+    rows = np.moveaxis(x, axis, 0)
+    flat = rows.reshape(len(rows), -1)
+    order = np.lexsort(flat.T[::-1]) if flat.shape[1] else np.arange(len(flat))
+    values, inverse, counts = _runs(flat[order])
+    where = np.empty(len(order), np.int64)
+    where[order] = inverse
+    values = np.moveaxis(values.reshape(-1, *rows.shape[1:]), 0, axis)
+    return np.ascontiguousarray(values), where if return_inverse else None, counts if return_counts else None
+
+
+@kernel
+def unique_consecutive(x, axis=None, return_inverse=False, return_counts=False):
+    """As `unique`, but only neighbours are merged; over the flattened x, or for slices along `axis`."""
+    if axis is None:
+        values, inverse, counts = _runs(x.reshape(-1, 1))
+        values, inverse = values[:, 0], inverse.reshape(x.shape)
+    else:
+        rows = np.moveaxis(x, axis, 0)
+        values, inverse, counts = _runs(rows.reshape(len(rows), -1))
+        values = np.ascontiguousarray(np.moveaxis(values.reshape(-1, *rows.shape[1:]), 0, axis))
+    return values, inverse if return_inverse else None, counts if return_counts else None
+
+
+def _runs(rows):
+    """The first of each run of equal rows, the run each row is in, and the lengths."""
+    if not len(rows):
+        return rows, np.zeros(0, np.int64), np.zeros(0, np.int64)
+    starts = np.concatenate(([True], (rows[1:] != rows[:-1]).any(axis=1)))
+    first = np.flatnonzero(starts)
+    return rows[first], np.cumsum(starts) - 1, np.diff(np.append(first, len(rows)))
+
+
+def _drop(values, order, axis, keepdims):
+    order = order.astype(np.int64, copy=False)
+    return (values, order) if keepdims else (values.squeeze(axis), order.squeeze(axis))
