@@ -1,0 +1,312 @@
+"""What PyTorch's checkpoint files call things, and how flambeau makes them.
+
+A checkpoint is a pickle in which tensors are calls of a few functions that PyTorch keeps under
+fixed names, such as ``torch._utils._rebuild_tensor_v2``. This module holds these functions, the
+table of names, and, for writing, the call that stands for an object.
+"""
+
+from __future__ import annotations
+
+import _codecs
+import functools
+import importlib
+from collections import Counter, OrderedDict
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau import Tensor
+from flambeau.core import dtypes
+from flambeau.core.shapes import Size
+from flambeau.core.tensor import array_offset, array_root, array_strides, arrays_of, wrap
+from flambeau.storage import TypedStorage, UntypedStorage, dense_bytes, storage_of
+
+# Reading ------------------------------------------------------------------------------------------
+
+
+def rebuild_tensor(storage: Any, offset: int, size: Any, stride: Any) -> Tensor:
+    """The view of a typed storage with this offset, size and stride (in elements)."""
+    return _view(storage.untyped(), storage.dtype, offset, size, stride)
+
+
+def rebuild_tensor_v2(storage: Any, offset: int, size: Any, stride: Any, requires_grad: bool,
+                      backward_hooks: Any, metadata: Any = None) -> Tensor:
+    """`rebuild_tensor`, with its `requires_grad` and lazy conjugation or negation."""
+    return _finish(rebuild_tensor(storage, offset, size, stride), requires_grad, metadata)
+
+
+def rebuild_tensor_v3(storage: Any, offset: int, size: Any, stride: Any, requires_grad: bool,
+                      backward_hooks: Any, dtype: Any, metadata: Any = None) -> Tensor:
+    """`rebuild_tensor_v2` for a dtype that has no storage type of its own."""
+    return _finish(_view(storage.untyped(), dtype, offset, size, stride), requires_grad, metadata)
+
+
+def _finish(tensor: Tensor, requires_grad: bool, metadata: Any) -> Tensor:
+    metadata = metadata or {}
+    if metadata.get("conj"):
+        tensor = tensor.conj().resolve_conj()
+    if metadata.get("neg"):
+        tensor = -tensor
+    return tensor.requires_grad_() if requires_grad else tensor
+
+
+def _view(storage: UntypedStorage, dtype: Any, offset: int, size: Any, stride: Any) -> Tensor:
+    size, stride = tuple(size), tuple(stride)
+    if storage.device.type == "meta":
+        return flambeau.empty_strided(size, stride, dtype=dtype, device="meta")
+    itemsize = dtype.itemsize
+    if any(step < 0 for step in stride) or offset < 0 or len(size) != len(stride):
+        raise RuntimeError(f"a tensor of sizes {list(size)}, strides {list(stride)} and storage "
+                           f"offset {offset} is not possible")
+    empty = 0 in size
+    last = -1 if empty else sum((n - 1) * s for n, s in zip(size, stride, strict=True))
+    needed = 0 if empty else (offset + last + 1) * itemsize
+    if needed > storage.nbytes():
+        raise RuntimeError(
+            f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset {offset}, "
+            f"and itemsize {itemsize} requiring a storage size of {needed} are out of bounds for "
+            f"storage of size {storage.nbytes()}"
+        )
+    if empty:
+        return wrap(np.empty(size, dtype.numpy))
+    root = storage._root
+    if not offset and root.dtype == dtype.numpy and root.size == last + 1 == _count(size) and (
+            stride == _contiguous(size)):
+        return wrap(root.reshape(size))
+    steps = [step * itemsize for step in stride]
+    return wrap(np.ndarray(size, dtype.numpy, storage._bytes, offset * itemsize, steps))
+
+
+def _count(size: tuple[int, ...]) -> int:
+    return functools.reduce(int.__mul__, size, 1)
+
+
+def _contiguous(size: tuple[int, ...]) -> tuple[int, ...]:
+    from flambeau.core.shapes import contiguous_strides
+
+    return tuple(contiguous_strides(size))
+
+
+def rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Tensor:
+    return flambeau.nn.Parameter(data, requires_grad)
+
+
+def rebuild_parameter_with_state(data: Tensor, requires_grad: bool, backward_hooks: Any,
+                                 state: Any) -> Tensor:
+    return set_state(rebuild_parameter(data, requires_grad, backward_hooks), state)
+
+
+def rebuild_meta_tensor(dtype: Any, size: Any, stride: Any, requires_grad: bool) -> Tensor:
+    return flambeau.empty_strided(tuple(size), tuple(stride), dtype=dtype, device="meta",
+                                  requires_grad=requires_grad)
+
+
+def rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
+    if layout is flambeau.sparse_coo:
+        indices, values, size, *coalesced = data
+        result = flambeau.sparse_coo_tensor(indices, values, size, check_invariants=True)
+        return result._coalesced_(True) if coalesced and coalesced[0] else result
+    outer, inner, values, size = data
+    return flambeau.sparse_compressed_tensor(outer, inner, values, size, layout=layout,
+                                             check_invariants=True)
+
+
+def rebuild_from_type(function: Any, cls: type, args: Any, state: Any) -> Tensor:
+    """A tensor of a subclass, or one with attributes of its own."""
+    result = function(*args)
+    if type(result) is not cls:
+        result = result.as_subclass(cls)
+    if getattr(cls, "__setstate__", None) is not Tensor.__setstate__:
+        result.__setstate__(state)
+        return result
+    return set_state(result, state)
+
+
+def set_state(tensor: Tensor, state: Any) -> Tensor:
+    """Give a tensor the attributes that it was saved with."""
+    attributes, slots = state if isinstance(state, tuple) else (state, None)
+    for name, value in {**(attributes or {}), **(slots or {})}.items():
+        if hasattr(Tensor, name):
+            raise RuntimeError(f"a saved attribute must not replace Tensor.{name}")
+        setattr(tensor, name, value)
+    return tensor
+
+
+def get_layout(name: str) -> Any:
+    return _named(name, dtypes.layout)
+
+
+def _named(name: str, kind: type) -> Any:
+    found = getattr(flambeau, name.removeprefix("torch."), None)
+    if not isinstance(found, kind):
+        raise RuntimeError(f"{name} is not a {kind.__name__} that flambeau has")
+    return found
+
+
+def encode(text: str, encoding: str = "utf-8") -> bytes:
+    """How pickles of protocol 2 hold bytes; not every codec, since some do much else."""
+    if encoding not in ("latin1", "latin-1", "utf-8", "ascii"):
+        raise RuntimeError(f"bytes in checkpoints are encoded as latin1 or utf-8, not {encoding!r}")
+    return _codecs.encode(text, encoding)
+
+
+_FUNCTIONS = {
+    "torch._utils._rebuild_tensor": rebuild_tensor,
+    "torch._utils._rebuild_tensor_v2": rebuild_tensor_v2,
+    "torch._utils._rebuild_tensor_v3": rebuild_tensor_v3,
+    "torch._utils._rebuild_parameter": rebuild_parameter,
+    "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
+    "torch._utils._rebuild_meta_tensor_no_storage": rebuild_meta_tensor,
+    "torch._utils._rebuild_sparse_tensor": rebuild_sparse_tensor,
+    "torch._tensor._rebuild_from_type_v2": rebuild_from_type,
+    "torch.serialization._get_layout": get_layout,
+    "_codecs.encode": encode,
+}
+
+_STORAGE_NAMES = ("Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte",
+                  "Bool", "ComplexFloat", "ComplexDouble")
+
+
+@functools.cache
+def allowed_globals() -> dict[str, Any]:
+    """All that a pickle may name when only data is to be loaded, by PyTorch's names."""
+    from flambeau import storage
+
+    table: dict[str, Any] = dict(_FUNCTIONS)
+    table |= {
+        "collections.OrderedDict": OrderedDict,
+        "collections.Counter": Counter,
+        "builtins.bytearray": bytearray,
+        "builtins.set": set,
+        "builtins.complex": complex,
+        "torch.Size": Size,
+        "torch.Tensor": Tensor,
+        "torch.device": flambeau.device,
+        "torch.nn.parameter.Parameter": flambeau.nn.Parameter,
+        "torch.storage.UntypedStorage": UntypedStorage,
+        "torch.storage.TypedStorage": TypedStorage,
+    }
+    for name in _STORAGE_NAMES:
+        cls = getattr(storage, f"{name}Storage")
+        table[f"torch.{name}Storage"] = table[f"torch.cuda.{name}Storage"] = cls
+    for value in vars(dtypes).values():
+        if isinstance(value, dtypes.dtype | dtypes.qscheme):
+            table[repr(value)] = value
+    return table
+
+
+@functools.cache
+def _names() -> dict[int, str]:
+    """`allowed_globals`, backwards; the first name of an object counts."""
+    names: dict[int, str] = {}
+    for name, value in allowed_globals().items():
+        names.setdefault(id(value), name)
+    return names
+
+
+def global_name(obj: Any, name: str) -> tuple[str, str] | None:
+    """Module and name under which a file refers to an object of flambeau; None for others."""
+    known = _names().get(id(obj))
+    if known is not None:
+        module, _, attribute = known.rpartition(".")
+        return module, attribute
+    module = getattr(obj, "__module__", None)
+    if isinstance(module, str) and (module == "flambeau" or module.startswith("flambeau.")):
+        return "torch" + module.removeprefix("flambeau"), name
+    return None
+
+
+def find_global(module: str, name: str) -> Any:
+    """What a file calls ``module.name``, for loading that trusts the file."""
+    known = allowed_globals().get(f"{module}.{name}")
+    if known is not None:
+        return known
+    package, _, rest = module.partition(".")
+    if package != "torch":
+        raise LookupError(name)
+    # A class may live in another module here; the packages above it export it.
+    path = "flambeau" + ("." + rest if rest else "")
+    while path:
+        try:
+            found: Any = importlib.import_module(path)
+            for part in name.split("."):
+                found = getattr(found, part)
+            return found
+        except (ImportError, AttributeError):
+            path = path.rpartition(".")[0]
+    raise AttributeError(f"the file names {module}.{name}, which flambeau does not have")
+
+
+# Writing ------------------------------------------------------------------------------------------
+
+
+def reduce_for_checkpoint(obj: Any) -> Any:
+    """The call that makes `obj` again, in PyTorch's terms; NotImplemented for ordinary objects."""
+    if isinstance(obj, Tensor):
+        return _reduce_tensor(obj)
+    if isinstance(obj, dtypes.layout):
+        return get_layout, (repr(obj),)
+    if isinstance(obj, dtypes.memory_format):
+        raise TypeError(f"cannot pickle {obj!r}: PyTorch's files have no memory formats")
+    return NotImplemented
+
+
+def _reduce_tensor(tensor: Tensor) -> Any:
+    cls = type(tensor)
+    own = cls.__dict__.get("__reduce_ex__") or cls.__dict__.get("__reduce__")
+    if own is not None and cls is not Tensor and cls is not flambeau.nn.Parameter:
+        return tensor.__reduce_ex__(2)
+    state = _state(tensor)
+    if cls is flambeau.nn.Parameter:
+        args = (tensor.detach(), tensor.requires_grad, OrderedDict())
+        if state:
+            return rebuild_parameter_with_state, (*args, state)
+        return rebuild_parameter, args
+    call = _reduce_plain(tensor)
+    return call if cls is Tensor and not state else (rebuild_from_type, (call[0], cls, call[1],
+                                                                         state))
+
+
+def _state(tensor: Tensor) -> dict[str, Any]:
+    """The attributes that the user has given a tensor."""
+    return {name: value for name, value in tensor.__dict__.items() if not hasattr(Tensor, name)}
+
+
+def _reduce_plain(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
+    if tensor.layout is not flambeau.strided:
+        return rebuild_sparse_tensor, (tensor.layout, _sparse_parts(tensor))
+    requires_grad = tensor.requires_grad
+    if tensor.device.type == "meta":
+        return rebuild_meta_tensor, (tensor.dtype, tuple(tensor.shape), tensor.stride(),
+                                     requires_grad)
+    array, storage = _array_and_storage(tensor)
+    place = (array_offset(array) // array.itemsize, array.shape, array_strides(array),
+             requires_grad, OrderedDict())
+    try:
+        typed = TypedStorage(wrap_storage=storage, dtype=tensor.dtype)
+        typed.pickle_storage_type()
+    except KeyError:
+        return rebuild_tensor_v3, (storage, *place, tensor.dtype)
+    return rebuild_tensor_v2, (typed, *place)
+
+
+def _array_and_storage(tensor: Tensor) -> tuple[np.ndarray, UntypedStorage]:
+    """Array and memory of a tensor; those of a copy where a file could not describe them."""
+    array = arrays_of([tensor])[0]
+    root = array_root(array)
+    size = array.itemsize
+    if (root.nbytes % size or array_offset(array) % size or any(s % size for s in array.strides)
+            or any(s < 0 for s in array.strides) or array.dtype.byteorder == ">"
+            or dense_bytes(root) is None):
+        array = np.ascontiguousarray(array, array.dtype.newbyteorder("=")).reshape(array.shape)
+        return array, storage_of(wrap(array))
+    return array, storage_of(tensor)
+
+
+def _sparse_parts(tensor: Tensor) -> tuple[Any, ...]:
+    if tensor.layout is flambeau.sparse_coo:
+        return tensor._indices(), tensor._values(), tensor.shape, tensor.is_coalesced()
+    if tensor.layout in (flambeau.sparse_csr, flambeau.sparse_bsr):
+        return tensor.crow_indices(), tensor.col_indices(), tensor.values(), tensor.shape
+    return tensor.ccol_indices(), tensor.row_indices(), tensor.values(), tensor.shape

@@ -1,0 +1,128 @@
+"""Importing this module makes ``import torch`` give flambeau, everywhere in the process.
+
+Code that says ``import torch``, ``from torch.nn import functional`` or
+``importlib.metadata.version("torch")`` then finds flambeau, unmodified. A module is one object
+under both names (``torch.nn is flambeau.nn``) and is imported when it is first asked for.
+
+    >>> import flambeau.as_torch
+    >>> import flambeau, torch.nn
+    >>> torch is flambeau, torch.nn is flambeau.nn
+    (True, True)
+
+It has to happen before anything imports PyTorch itself: put it first in the program, or start
+the program with ``flambeau run script.py``.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.abc
+import importlib.machinery
+import importlib.util
+import sys
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import flambeau
+
+__all__ = ["install"]
+
+_ALIASES = {"torch": "flambeau", "functorch": "flambeau.func"}
+
+
+def _own_name(name: str) -> str | None:
+    """The name in flambeau of a module that is imported as ``name``; None for other packages."""
+    package, dot, rest = name.partition(".")
+    own = _ALIASES.get(package)
+    return own and own + dot + rest
+
+
+class _Loader(importlib.abc.InspectLoader):
+    """Hands out flambeau's module instead of executing a second copy."""
+
+    def __init__(self, own_name: str):
+        self.own_name = own_name
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        module = importlib.import_module(self.own_name)
+        self.own_spec = module.__spec__
+        return module
+
+    def exec_module(self, module: ModuleType) -> None:
+        module.__spec__ = self.own_spec  # the import system has just written torch's over it
+
+    def is_package(self, name: str) -> bool:
+        return importlib.util.find_spec(self.own_name).submodule_search_locations is not None
+
+    def get_code(self, name: str) -> Any:  # for `python -m torch.x`
+        return importlib.util.find_spec(self.own_name).loader.get_code(self.own_name)
+
+    def get_source(self, name: str) -> str | None:
+        return importlib.util.find_spec(self.own_name).loader.get_source(self.own_name)
+
+
+class _Finder(importlib.abc.MetaPathFinder):
+    """Finds ``torch.x.y`` as ``flambeau.x.y``, and the distribution ``torch``."""
+
+    def find_spec(
+        self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> importlib.machinery.ModuleSpec | None:
+        own_name = _own_name(name)
+        own = own_name and importlib.util.find_spec(own_name)
+        if not own:
+            return None
+        spec = importlib.machinery.ModuleSpec(name, _Loader(own_name), origin=own.origin)
+        spec.submodule_search_locations = own.submodule_search_locations
+        return spec
+
+    def find_distributions(self, context: Any) -> Iterator[Any]:
+        if context.name in (None, "torch"):
+            yield _distribution()
+
+
+def _distribution() -> Any:
+    """What ``importlib.metadata`` says of ``torch``: the version whose interface this is."""
+    from importlib.metadata import Distribution
+
+    class TorchDistribution(Distribution):
+        def read_text(self, filename: str) -> str | None:
+            version = flambeau.__version__
+            return {
+                "METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n",
+                "top_level.txt": "torch\nfunctorch\n",
+            }.get(filename)
+
+        def locate_file(self, path: Any) -> Any:
+            from pathlib import Path
+
+            return Path(flambeau.__file__).parent.parent / path
+
+    return TorchDistribution()
+
+
+def install() -> None:
+    """What importing this module does; calling it again changes nothing."""
+    for name in _ALIASES:
+        present = sys.modules.get(name)
+        if present is not None and present is not sys.modules.get(_ALIASES[name]):
+            raise ImportError(
+                f"flambeau.as_torch: {name!r} is already imported, from "
+                f"{getattr(present, '__file__', None) or 'an unknown place'}. Import "
+                f"flambeau.as_torch before everything that imports {name}, or start the program "
+                "with `flambeau run script.py`.",
+                name=name,
+            )
+    if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
+        sys.meta_path.insert(0, _Finder())
+    sys.modules["torch"] = flambeau
+
+
+class InSpawnedProcess:
+    """Pickles into nothing but this module's import, which `multiprocessing` then does first."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return install, ()
+
+
+install()

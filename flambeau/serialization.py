@@ -1,0 +1,613 @@
+"""Saving and loading in PyTorch's checkpoint format, both ways.
+
+A checkpoint is a zip archive: ``data.pkl`` holds the objects as a pickle in which tensors are
+calls of named functions (see ``_checkpoint_names``), ``data/0``, ``data/1`` … hold the memory that
+the tensors look at. Files from ``torch.save`` load here and files from here in ``torch.load``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import pickle
+import secrets
+import struct
+import sys
+import zlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau._checkpoint_names import find_global, global_name, reduce_for_checkpoint
+from flambeau._weights_unpickler import (
+    Unpickler,
+    add_safe_globals,
+    clear_safe_globals,
+    get_safe_globals,
+    safe_globals,
+)
+from flambeau.storage import TypedStorage, UntypedStorage, storage_of
+
+__all__ = [
+    "add_safe_globals",
+    "clear_safe_globals",
+    "default_restore_location",
+    "get_safe_globals",
+    "get_unsafe_globals_in_checkpoint",
+    "load",
+    "location_tag",
+    "register_package",
+    "safe_globals",
+    "save",
+]
+
+DEFAULT_PROTOCOL = 2
+MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
+PROTOCOL_VERSION = 1001
+_ALIGNMENT = 64
+_ADVICE = """\
+Weights only load failed: the file holds more than tensors and plain containers, or is damaged.
+    (1) If you trust the source of the file, load it with `weights_only=False`: that can run any \
+code that the file contains.
+    (2) To load it with `weights_only=True`, allow what it names, if you trust that:
+    WeightsUnpickler error: """
+
+# Saving -------------------------------------------------------------------------------------------
+
+
+def save(obj: object, f: Any, pickle_module: Any = pickle, pickle_protocol: int = DEFAULT_PROTOCOL,
+         _use_new_zipfile_serialization: bool = True) -> None:
+    """Write an object, its tensors included, to a file.
+
+    Args:
+        obj: nearly anything: a tensor, a `state_dict`, nested containers.
+        f: a path, or a binary file object. A path is written whole or, on an error, not at all.
+        pickle_module: the module whose `Pickler` writes objects other than tensors.
+        pickle_protocol: the protocol of the pickle inside.
+
+    Example::
+
+        >>> import flambeau as torch, io
+        >>> file = io.BytesIO()
+        >>> torch.save({"weight": torch.ones(2)}, file)
+        >>> torch.load(io.BytesIO(file.getvalue()))
+        {'weight': tensor([1., 1.])}
+    """
+    write = _write_zip if _use_new_zipfile_serialization else _write_legacy
+    if isinstance(f, str | os.PathLike):
+        path = os.fspath(f)
+        archive = os.path.splitext(os.path.basename(path))[0] or "archive"
+        with _replacing(path) as file:
+            write(obj, file, pickle_module, pickle_protocol, archive)
+    elif hasattr(f, "write"):
+        write(obj, f, pickle_module, pickle_protocol, "archive")
+    else:
+        raise AttributeError(
+            "expected 'f' to be string, path, or a file-like object with a 'write' attribute"
+        )
+
+
+@contextlib.contextmanager
+def _replacing(path: str) -> Iterator[Any]:
+    """A file that takes the place of `path` once it is complete, and leaves no trace otherwise."""
+    path = os.path.realpath(path)
+    parent = os.path.dirname(path)
+    if not os.path.isdir(parent):
+        raise RuntimeError(f"Parent directory {parent} does not exist.")
+    if os.path.exists(path) and not os.path.isfile(path):  # a device, a pipe
+        with open(path, "wb") as file:
+            yield file
+        return
+    temporary = f"{path}.{secrets.token_hex(4)}.tmp"
+    try:
+        with open(temporary, "xb") as file:
+            yield file
+            file.flush()
+            os.fsync(file.fileno())
+        if os.path.exists(path):
+            os.chmod(temporary, os.stat(path).st_mode & 0o7777)
+        os.replace(temporary, path)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+class _Storages:
+    """The storages that a pickle refers to, numbered in the order of their appearance."""
+
+    def __init__(self) -> None:
+        self.keys: dict[int, str] = {}
+        self.found: list[UntypedStorage] = []
+        self.dtypes: list[Any] = []
+
+    def persistent_id(self, obj: Any) -> tuple[Any, ...] | None:
+        if isinstance(obj, TypedStorage):
+            storage, dtype = obj.untyped(), obj.dtype
+            kind, count = getattr(flambeau.storage, obj.pickle_storage_type()), len(obj)
+        elif isinstance(obj, UntypedStorage):
+            storage, dtype, kind, count = obj, flambeau.uint8, UntypedStorage, len(obj)
+        else:
+            return None
+        key = self.keys.get(id(storage))
+        if key is None:
+            key = self.keys[id(storage)] = str(len(self.found))
+            self.found.append(storage)
+            self.dtypes.append(dtype)
+        elif self.dtypes[int(key)] is not dtype:
+            raise RuntimeError("Cannot save multiple tensors or storages that view the same data "
+                               "as different types")
+        return "storage", kind, key, location_tag(storage), count
+
+
+class _Pickler(pickle._Pickler):  # the one in Python: the C one does not let names be changed
+    """Writes flambeau's objects under PyTorch's names, whatever this package was imported as."""
+
+    def __init__(self, file: Any, protocol: int, storages: _Storages):
+        super().__init__(file, protocol)
+        self.persistent_id = storages.persistent_id
+
+    def reducer_override(self, obj: Any) -> Any:
+        if isinstance(obj, flambeau.dtype):
+            return repr(obj).removeprefix("torch.")
+        return reduce_for_checkpoint(obj)
+
+    def save_global(self, obj: Any, name: str | None = None) -> None:
+        known = global_name(obj, name or getattr(obj, "__qualname__", None) or obj.__name__)
+        if known is None:
+            return super().save_global(obj, name)
+        if self.proto >= 4:
+            self.save(known[0])
+            self.save(known[1])
+            self.write(pickle.STACK_GLOBAL)
+        else:
+            self.write(pickle.GLOBAL + "{}\n{}\n".format(*known).encode())
+        self.memoize(obj)
+
+    def save_type(self, obj: type) -> None:
+        if obj in (type(None), type(NotImplemented), type(...)):
+            return super().save_type(obj)
+        return self.save_global(obj)
+
+    dispatch = {**pickle._Pickler.dispatch, type: save_type,
+                type(lambda: 0): save_global}
+
+
+def _pickle(obj: Any, file: Any, pickle_module: Any, protocol: int, storages: _Storages) -> None:
+    if pickle_module is pickle:
+        _Pickler(file, protocol, storages).dump(obj)
+        return
+
+    class Pickler(pickle_module.Pickler):
+        def persistent_id(self, obj: Any) -> Any:
+            return storages.persistent_id(obj)
+
+        def reducer_override(self, obj: Any) -> Any:
+            reduced = reduce_for_checkpoint(obj)
+            if reduced is NotImplemented and hasattr(super(), "reducer_override"):
+                return super().reducer_override(obj)
+            return reduced
+
+    Pickler(file, protocol).dump(obj)
+
+
+def _write_zip(obj: Any, file: Any, pickle_module: Any, protocol: int, archive: str) -> None:
+    import zipfile
+
+    buffer, storages = io.BytesIO(), _Storages()
+    _pickle(obj, buffer, pickle_module, protocol, storages)
+    checksum = 0
+    with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive_file:
+
+        def write(name: str, data: Any) -> None:
+            nonlocal checksum
+            info = zipfile.ZipInfo(f"{archive}/{name}")
+            data = memoryview(data)
+            large = data.nbytes > 1 << 30
+            # A local header has 30 bytes, the name and the extra field; zip64 adds 20 to that.
+            start = archive_file.fp.tell() + 30 + len(info.filename.encode()) + 20 * large + 4
+            padding = -start % _ALIGNMENT
+            info.extra = struct.pack("<HH", 0x4246, padding) + b"Z" * padding
+            with archive_file.open(info, "w", force_zip64=large) as entry:
+                entry.write(data)
+            info.extra = b""  # not needed again in the list at the end
+            checksum = zlib.crc32(struct.pack("<I", info.CRC), checksum)
+
+        write("data.pkl", buffer.getbuffer())
+        write(".format_version", b"1")
+        write(".storage_alignment", str(_ALIGNMENT).encode())
+        write("byteorder", sys.byteorder.encode())
+        for key, storage in enumerate(storages.found):
+            write(f"data/{key}", storage._readable())
+        write("version", b"3\n")
+        write(".data/serialization_id", f"{len(storages.found):020d}{checksum:020d}".encode())
+
+
+def _write_legacy(obj: Any, file: Any, pickle_module: Any, protocol: int, archive: str) -> None:
+    """The format before PyTorch 1.6: pickles one after the other, then the storages."""
+    storages = _Storages()
+
+    class WithViews(_Storages):  # the old form has a fifth item: the storage as a view of another
+        def persistent_id(self, obj: Any) -> tuple[Any, ...] | None:
+            reference = storages.persistent_id(obj)
+            return reference and (*reference, None)
+
+    sizes = {"short": 2, "int": 4, "long": 4}
+    system = {"protocol_version": PROTOCOL_VERSION, "little_endian": sys.byteorder == "little",
+              "type_sizes": sizes}
+    for header in (MAGIC_NUMBER, PROTOCOL_VERSION, system):
+        pickle.dump(header, file, protocol)
+    _pickle(obj, file, pickle_module, protocol, WithViews())
+    pickle.dump([str(key) for key in range(len(storages.found))], file, protocol)
+    file.flush()
+    for storage, dtype in zip(storages.found, storages.dtypes, strict=True):
+        file.write(struct.pack("<q", len(storage) // dtype.itemsize))
+        file.write(memoryview(storage._readable()))
+
+
+# Where storages go --------------------------------------------------------------------------------
+
+_packages: list[tuple[int, Callable[[Any], str | None], Callable[[Any, str], Any]]] = []
+
+
+def register_package(priority: int, tagger: Callable[[Any], str | None],
+                     deserializer: Callable[[Any, str], Any]) -> None:
+    """Teach `save` to tag storages with a location of your own, and `load` to restore them.
+
+    `tagger(storage)` gives the tag, or None; `deserializer(storage, location)` the restored
+    storage, or None. Those with the lowest priority number are asked first.
+    """
+    _packages.append((priority, tagger, deserializer))
+    _packages.sort(key=lambda package: package[0])
+
+
+def location_tag(storage: Any) -> str:
+    """The tag that a file gives to where a storage is, such as ``"cpu"``."""
+    for _, tagger, _ in _packages:
+        tag = tagger(storage)
+        if tag is not None:
+            return tag
+    raise RuntimeError(f"don't know how to determine data location of {type(storage)}")
+
+
+def default_restore_location(storage: Any, location: str) -> Any:
+    """The storage, moved to where its tag says."""
+    for _, _, deserializer in _packages:
+        result = deserializer(storage, location)
+        if result is not None:
+            return result
+    kind = str(location).partition(":")[0]
+    if kind in ("cuda", "mps", "xpu", "hpu"):
+        raise RuntimeError(
+            f"Attempting to deserialize object on a {kind.upper()} device but flambeau has no such "
+            "device. Please use load with map_location='cpu' to map your storages to the CPU."
+        )
+    raise RuntimeError(f"don't know how to restore data location of {type(storage)} (tagged with "
+                       f"{location})")
+
+
+def _built_in(priority: int, kind: str) -> None:
+    register_package(
+        priority,
+        lambda storage: kind if storage.device.type == kind else None,
+        lambda storage, location: storage.to(device=kind) if location == kind else None,
+    )
+
+
+_built_in(10, "cpu")
+_built_in(22, "meta")
+
+
+def _restorer(map_location: Any) -> Callable[[Any, str], Any]:
+    """`map_location` as a function of a storage and the tag in the file."""
+    if map_location is None:
+        return default_restore_location
+    if isinstance(map_location, dict):
+        return lambda storage, tag: default_restore_location(storage, map_location.get(tag, tag))
+    if isinstance(map_location, str | flambeau.device):
+        target = str(map_location)
+        return lambda storage, tag: default_restore_location(
+            storage, "cpu" if target.startswith("cpu") else target)
+    if not callable(map_location):
+        raise TypeError("map_location is a device, its name, a dict or a function, not "
+                        f"{type(map_location).__name__}")
+
+    def restore(storage: Any, tag: str) -> Any:
+        result = map_location(storage, tag)
+        return default_restore_location(storage, tag) if result is None else result
+
+    return restore
+
+
+# Loading ------------------------------------------------------------------------------------------
+
+
+def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
+         weights_only: bool | None = None, mmap: bool | None = None,
+         **pickle_load_args: Any) -> Any:
+    """Read what `save`, here or in PyTorch, has written.
+
+    Args:
+        f: a path, or a binary file object that can seek.
+        map_location: where tensors go: a device, its name, a dict from locations in the file to
+            others, or a function of a storage and its location.
+        pickle_module: the module whose `Unpickler` reads objects other than tensors.
+        weights_only: True (the default, unless `pickle_module` is given) builds only data and
+            runs no code of the file's choosing; see `add_safe_globals`. False trusts the file.
+        mmap: map the file into memory instead of reading it; `f` must be a path then. Writing to
+            the tensors does not change the file.
+        pickle_load_args: passed on to the `Unpickler` (`encoding`, `errors`).
+    """
+    if weights_only is None:
+        weights_only = pickle_module is None
+    if weights_only and pickle_module is not None:
+        raise RuntimeError("Can not safely load weights when explicit pickle_module is specified")
+    is_path = isinstance(f, str | os.PathLike)
+    if mmap and not is_path:
+        raise ValueError("f must be a file path in order to use the mmap argument")
+    if not is_path and not (hasattr(f, "seek") and hasattr(f, "read")):
+        raise AttributeError(
+            f"'{type(f).__name__}' object has no attribute 'seek'. You can only torch.load from a "
+            "file that is seekable. Please pre-load the data into a buffer like io.BytesIO and try "
+            "to load from it instead."
+        )
+    restore = _restorer(map_location)
+    with open(f, "rb") if is_path else contextlib.nullcontext(f) as file:
+        start = file.tell()
+        signature = file.read(4)
+        file.seek(start)
+        if signature == b"PK\x03\x04":
+            archive = _Archive(file, os.fspath(f) if mmap else None)
+            return archive.load(restore, weights_only, pickle_module, pickle_load_args)
+        if mmap:
+            raise RuntimeError("mmap can only be used with files saved with "
+                               "`torch.save(_use_new_zipfile_serialization=True), please "
+                               "torch.save your checkpoint with this option in order to use mmap.")
+        return _load_legacy(file, restore, weights_only, pickle_module, pickle_load_args)
+
+
+def _unpickle(file: Any, persistent_load: Callable[[Any], Any], weights_only: bool,
+              pickle_module: Any, arguments: dict[str, Any]) -> Any:
+    """Run one pickle of a checkpoint, in the way that the user chose."""
+    if weights_only:
+        encoding = arguments.get("encoding", "utf-8")
+        try:
+            return Unpickler(file, persistent_load, encoding=encoding).load()
+        except (RuntimeError, NotImplementedError, MemoryError):
+            raise
+        except pickle.UnpicklingError as error:
+            raise pickle.UnpicklingError(_ADVICE + str(error)) from None
+        except Exception as error:
+            reason = f"{type(error).__name__}: {error}"
+            raise pickle.UnpicklingError(f"{_ADVICE}the pickle is damaged ({reason})") from error
+    module = pickle_module or pickle
+
+    class TrustingUnpickler(module.Unpickler):
+        def find_class(self, module_name: str, name: str) -> Any:
+            try:
+                return find_global(module_name, name)
+            except LookupError:
+                return super().find_class(module_name, name)
+
+    unpickler = TrustingUnpickler(file, **{"encoding": "utf-8", **arguments})
+    unpickler.persistent_load = persistent_load
+    return unpickler.load()
+
+
+def _reference(saved_id: Any, length: int) -> tuple[Any, ...]:
+    """The parts of a reference to a storage: kind, key, location, number of elements, …"""
+    if (not isinstance(saved_id, tuple) or len(saved_id) != length
+            or saved_id[0] not in ("storage", b"storage")):
+        raise pickle.UnpicklingError(f"Unknown persistent id {saved_id!r}")
+    kind, key, location, count = saved_id[1:5]
+    if not isinstance(count, int) or count < 0:
+        raise pickle.UnpicklingError(f"a storage has no {count!r} elements")
+    if kind is not UntypedStorage and not hasattr(kind, "dtype"):
+        raise pickle.UnpicklingError(f"{kind!r} is not a storage type")
+    return (kind, _text(key), _text(location), count, *saved_id[5:])
+
+
+def _text(value: Any) -> str:
+    return value.decode("ascii") if isinstance(value, bytes) else value
+
+
+def _storage(array: np.ndarray, kind: Any, location: str, restore: Any) -> Any:
+    """The storage on an array, restored to its place, as a file refers to it."""
+    storage = restore(storage_of(flambeau.core.tensor.wrap(array)), location)
+    dtype = flambeau.uint8 if kind is UntypedStorage else kind.dtype
+    return TypedStorage(wrap_storage=storage.untyped(), dtype=dtype)
+
+
+class _Archive:
+    """A checkpoint as a zip file."""
+
+    def __init__(self, file: Any, path: str | None):
+        import zipfile
+
+        self.file, self.path = file, path
+        try:
+            self.zip = zipfile.ZipFile(file)
+            names = self.zip.namelist()
+        except (zipfile.BadZipFile, NotImplementedError, struct.error, EOFError, OSError,
+                UnicodeDecodeError) as error:
+            raise RuntimeError(
+                "PytorchStreamReader failed reading zip archive: failed finding central directory "
+                f"({error}). The file is incomplete or damaged: it was not saved to its end, was "
+                "transferred incorrectly, or was changed afterwards."
+            ) from None
+        pickles = [name for name in names if name.endswith("/data.pkl") and name.count("/") == 1]
+        if not pickles:
+            raise RuntimeError("PytorchStreamReader failed locating file data.pkl: file not found "
+                               "(this zip file is not a checkpoint)")
+        self.prefix = pickles[0].removesuffix("data.pkl")
+        self.entries = {name.removeprefix(self.prefix): name for name in names}
+        if "constants.pkl" in self.entries:
+            raise NotImplementedError("load: this is a TorchScript archive, which holds compiled "
+                                      "code; flambeau reads checkpoints of torch.save")
+
+    def read(self, name: str) -> bytes:
+        import zipfile
+
+        if name not in self.entries:
+            raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found")
+        try:
+            return self.zip.read(self.entries[name])
+        except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
+            raise self._damaged(name, error) from None
+
+    def _damaged(self, name: str, reason: object) -> RuntimeError:
+        return RuntimeError(f"PytorchStreamReader failed reading file {name}: {reason}. The file "
+                            "is incomplete or damaged.")
+
+    def array(self, name: str, dtype: np.dtype, count: int) -> np.ndarray:
+        """The numbers of one entry, in memory of their own or mapped."""
+        entry = self.entries.get(name)
+        if entry is None:
+            raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found")
+        info = self.zip.getinfo(entry)
+        if info.file_size != count * dtype.itemsize:
+            raise self._damaged(name, f"it has {info.file_size} bytes, and the pickle asks for "
+                                      f"{count} elements of {dtype.itemsize} bytes")
+        if info.compress_type:
+            return np.frombuffer(bytearray(self.read(name)), dtype)
+        offset = self._data_offset(name, info)
+        if self.path is not None and count:
+            return np.memmap(self.path, dtype, "c", offset, (count,)).view(np.ndarray)
+        array = np.empty(count, dtype)
+        data = memoryview(array.view(np.uint8))
+        self.file.seek(offset)
+        if _read_into(self.file, data) != len(data):
+            raise self._damaged(name, "it ends early")
+        if zlib.crc32(data) != info.CRC:
+            raise self._damaged(name, "its checksum is wrong")
+        return array
+
+    def _data_offset(self, name: str, info: Any) -> int:
+        """Where an uncompressed entry's bytes begin: behind its own header."""
+        self.file.seek(info.header_offset)
+        header = self.file.read(30)
+        if len(header) != 30 or header[:4] != b"PK\x03\x04":
+            raise self._damaged(name, "its header is wrong")
+        return info.header_offset + 30 + sum(struct.unpack_from("<HH", header, 26))
+
+    def load(self, restore: Any, weights_only: bool, pickle_module: Any,
+             arguments: dict[str, Any]) -> Any:
+        order = self.read("byteorder").decode() if "byteorder" in self.entries else "little"
+        if order not in ("little", "big"):
+            raise ValueError(f"Unknown endianness type: {order}")
+        loaded: dict[str, Any] = {}
+
+        def persistent_load(saved_id: Any) -> Any:
+            kind, key, location, count = _reference(saved_id, 5)
+            if key not in loaded:
+                dtype = (flambeau.uint8 if kind is UntypedStorage else kind.dtype).numpy
+                array = self.array(f"data/{key}", dtype, count)
+                if order != sys.byteorder:
+                    array = array.byteswap()
+                loaded[key] = _storage(array, kind, location, restore)
+            return loaded[key]
+
+        buffer = io.BytesIO(self.read("data.pkl"))
+        return _unpickle(buffer, persistent_load, weights_only, pickle_module, arguments)
+
+
+def _read_into(file: Any, data: memoryview) -> int:
+    """Fill `data` from a file; returns how many bytes there were."""
+    if not hasattr(file, "readinto"):
+        found = file.read(len(data))
+        data[:len(found)] = found
+        return len(found)
+    filled = 0
+    while filled < len(data):
+        count = file.readinto(data[filled:])
+        if not count:
+            break
+        filled += count
+    return filled
+
+
+def _load_legacy(file: Any, restore: Any, weights_only: bool, pickle_module: Any,
+                 arguments: dict[str, Any]) -> Any:
+    """Read the format before PyTorch 1.6."""
+    def no_storages(saved_id: Any) -> Any:
+        raise pickle.UnpicklingError(f"Unknown persistent id {saved_id!r}")
+
+    def part(persistent_load: Callable[[Any], Any] = no_storages) -> Any:
+        return _unpickle(file, persistent_load, weights_only, pickle_module, arguments)
+
+    if not file.read(1):
+        raise EOFError("load: the file is empty")
+    file.seek(-1, os.SEEK_CUR)
+    head = file.read(262)
+    file.seek(-len(head), os.SEEK_CUR)
+    if head[257:262] == b"ustar":
+        raise NotImplementedError("load: this is a tar file of PyTorch 0.1; save it anew with a "
+                                  "PyTorch of today to read it here")
+    magic = part()
+    if magic != MAGIC_NUMBER:
+        raise RuntimeError("Invalid magic number; corrupt file?")
+    version = part()
+    if version != PROTOCOL_VERSION:
+        raise RuntimeError(f"Invalid protocol version: {version}")
+    part()  # sizes of C types where the file was written; they change nothing
+    storages: dict[str, Any] = {}
+
+    def persistent_load(saved_id: Any) -> Any:
+        kind, key, location, count, view = _reference(saved_id, 6)
+        if view is not None:
+            raise NotImplementedError("load: storages that are views of other storages, as "
+                                      "PyTorch wrote them before version 0.4")
+        if key not in storages:
+            dtype = (flambeau.uint8 if kind is UntypedStorage else kind.dtype).numpy
+            _check_room(file, count * dtype.itemsize)
+            array = np.empty(count, dtype)
+            storages[key] = array, _storage(array, kind, location, restore)
+        return storages[key][1]
+
+    result = part(persistent_load)
+    for key in part():
+        count = struct.unpack("<q", file.read(8))[0]
+        array = storages[key][0]
+        if count != len(array):
+            raise RuntimeError(f"the storage {key} has {count} elements, and the pickle asks for "
+                               f"{len(array)}")
+        data = memoryview(array.view(np.uint8))
+        if _read_into(file, data) != len(data):
+            raise RuntimeError(f"unexpected EOF, expected {len(data)} more bytes. The file might "
+                               "be corrupted.")
+    return result
+
+
+def _check_room(file: Any, nbytes: int) -> None:
+    """No memory for more than the file can hold."""
+    here = file.tell()
+    size = file.seek(0, os.SEEK_END)
+    file.seek(here)
+    if nbytes > size - here:
+        raise RuntimeError(f"unexpected EOF, expected {nbytes} more bytes. The file might be "
+                           "corrupted.")
+
+
+def get_unsafe_globals_in_checkpoint(f: Any) -> list[str]:
+    """The names in a file that `load(f, weights_only=True)` would refuse."""
+    import pickletools
+
+    with open(f, "rb") if isinstance(f, str | os.PathLike) else contextlib.nullcontext(f) as file:
+        data = _Archive(file, None).read("data.pkl")
+    machine = Unpickler(io.BytesIO(), lambda saved_id: None)
+    refused: dict[str, None] = {}
+    strings: list[str] = []
+    for opcode, argument, _ in pickletools.genops(data):
+        if "UNICODE" in opcode.name:
+            strings.append(argument)
+        if opcode.name not in ("GLOBAL", "STACK_GLOBAL"):
+            continue
+        words = argument.split(" ") if opcode.name == "GLOBAL" else strings[-2:]
+        try:
+            machine.find(*words)
+        except pickle.UnpicklingError:
+            refused[".".join(words)] = None
+    return list(refused)

@@ -1,0 +1,566 @@
+"""Storages: the memory that tensors look at.
+
+An `UntypedStorage` is a row of bytes, a `TypedStorage` the same memory as a row of numbers. All
+tensors that are views of each other give the same `UntypedStorage` object:
+
+    >>> import flambeau
+    >>> x = flambeau.arange(4.0)
+    >>> x[2:].untyped_storage() is x.untyped_storage(), x.untyped_storage().nbytes()
+    (True, 16)
+"""
+
+from __future__ import annotations
+
+import copy
+import sys
+from collections.abc import Callable, Iterator
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+import flambeau
+from flambeau import Tensor
+from flambeau.core.tensor import array_root, arrays_of, wrap
+
+# id(root array) -> its storage. A storage keeps its root alive, so that an id is not used again.
+_storages: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()
+
+
+def dense_bytes(root: np.ndarray) -> np.ndarray | None:
+    """The memory of an array as bytes; None where the array leaves gaps in it."""
+    axes = np.argsort([-stride for stride in root.strides], kind="stable")
+    ordered = root.transpose(axes)
+    if not ordered.flags.c_contiguous:
+        return None
+    return np.ndarray((root.nbytes,), np.uint8, ordered)
+
+
+class UntypedStorage:
+    """A row of bytes: `UntypedStorage(8)`, `UntypedStorage([1, 2])`."""
+
+    __slots__ = ("__weakref__", "_bytes", "_device", "_root", "_shared", "_size", "_tensors")
+
+    def __init__(self, data: Any = 0, *, device: Any = None):
+        self._device = flambeau.device("cpu" if device is None else device)
+        if isinstance(data, int):
+            meta = self._device.type == "meta"
+            self._hold(np.empty(0 if meta else data, np.uint8), data)
+        else:
+            self._hold(np.array(data, np.uint8), len(data))
+
+    def _hold(self, root: np.ndarray, size: int | None = None) -> None:
+        """Take the memory of `root`."""
+        self._root = root
+        self._bytes = dense_bytes(root)
+        if self._bytes is None:
+            raise NotImplementedError(
+                "untyped_storage(): the tensor looks at a NumPy array that was given from outside "
+                f"and has gaps (shape {root.shape}, strides {root.strides}); clone() it first"
+            )
+        self._size = root.nbytes if size is None else size
+        self._tensors: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
+        self._shared = False
+        _storages[id(root)] = self
+
+    # ---- what it is ------------------------------------------------------------------------------
+
+    @property
+    def device(self) -> Any:
+        """Where the memory is."""
+        return self._device
+
+    def nbytes(self) -> int:
+        """Its length in bytes."""
+        return self._size
+
+    def size(self) -> int:
+        """Its length in bytes."""
+        return self._size
+
+    def __len__(self) -> int:
+        return self._size
+
+    def element_size(self) -> int:
+        return 1
+
+    def data_ptr(self) -> int:
+        """The address of the first byte."""
+        return self._bytes.__array_interface__["data"][0] if self._bytes.size else 0
+
+    @property
+    def _cdata(self) -> int:
+        return id(self)
+
+    is_cuda = is_sparse = is_sparse_csr = is_hpu = False
+
+    def get_device(self) -> int:
+        return -1
+
+    def resizable(self) -> bool:
+        return True
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        return False
+
+    def is_shared(self) -> bool:
+        """Has `share_memory_` been called?"""
+        return self._shared
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of its type, or its bytes converted to another storage type."""
+        return "torch.storage.UntypedStorage" if dtype is None else _convert(self, dtype)
+
+    def untyped(self) -> UntypedStorage:
+        return self
+
+    # ---- its bytes -------------------------------------------------------------------------------
+
+    def _readable(self) -> np.ndarray:
+        if self._device.type == "meta":
+            raise NotImplementedError("Not available for 'meta' device type: it has no data")
+        return self._bytes
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            if index.step not in (None, 1):
+                raise RuntimeError(f"Trying to slice with a step of {index.step}, but only a step "
+                                   "of 1 is supported")
+            part = object.__new__(UntypedStorage)
+            part._device = self._device
+            part._hold(self._readable()[index])
+            return part
+        return self._readable()[self._checked(index)].item()
+
+    def __setitem__(self, index: Any, value: int) -> None:
+        self._readable()[index if isinstance(index, slice) else self._checked(index)] = value
+
+    def _checked(self, index: Any) -> int:
+        if not isinstance(index, int):
+            raise TypeError(f"can't index a torch.UntypedStorage with {type(index).__name__}")
+        if not -self._size <= index < self._size:
+            raise IndexError(f"index {index} out of range for storage of size {self._size}")
+        return index
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[int]:
+        """The bytes as integers."""
+        return self._readable().tolist()
+
+    def fill_(self, value: int) -> UntypedStorage:
+        """Set every byte."""
+        self._readable()[...] = value
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> UntypedStorage:
+        """Take the bytes of another storage of the same size."""
+        source = source.untyped()
+        if len(source) != len(self):
+            raise RuntimeError(f"size does not match, self was {len(self)} bytes but src was "
+                               f"{len(source)} bytes")
+        self._readable()[...] = source._readable()
+        return self
+
+    def clone(self) -> UntypedStorage:
+        """A copy in memory of its own."""
+        return UntypedStorage(self._size, device=self._device).copy_(self)
+
+    __copy__ = clone
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
+        if id(self) not in memo:
+            memo[id(self)] = self.clone()
+        return memo[id(self)]
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return UntypedStorage, (self.tolist(),)
+
+    def byteswap(self, dtype: Any) -> None:
+        """Reverse the order of the bytes in each element of a dtype."""
+        step = dtype.itemsize // 2 if dtype.is_complex else dtype.itemsize
+        rows = self._readable().reshape(-1, step)
+        rows[...] = rows[:, ::-1].copy()
+
+    def resize_(self, size: int) -> UntypedStorage:
+        """Change the length, keeping the bytes that fit.
+
+        Memory cannot move under a NumPy array, so the storage takes new memory and moves the
+        tensors that were asked for it (`tensor.untyped_storage()`) there, where they still fit.
+        """
+        if size == self._size:
+            return self
+        if self._device.type == "meta":
+            self._size = size
+            return self
+        tensors, before, old_key = list(self._tensors.values()), self._root, id(self._root)
+        at = {id(t): flambeau.core.tensor.array_offset(arrays_of([t])[0]) for t in tensors
+              if array_root(arrays_of([t])[0]) is before}
+        # getrefcount: `before`, self._root, its argument and the base of self._bytes; a tensor's
+        # array refers to the root or is the root.
+        held_elsewhere = sys.getrefcount(before) - 4 - len(at)
+        if held_elsewhere > 0:
+            raise NotImplementedError(
+                "resize_: other tensors view this memory, which cannot move under them; "
+                "clone() the tensor first"
+            )
+        fresh = np.zeros(size // before.itemsize, before.dtype) if size % before.itemsize == 0 \
+            else np.zeros(size, np.uint8)
+        keep = min(size, self._bytes.size)
+        dense_bytes(fresh)[:keep] = self._bytes[:keep]
+        self._root, self._bytes, self._size = fresh, dense_bytes(fresh), size
+        _storages.pop(old_key, None)
+        _storages[id(fresh)] = self
+        for tensor in tensors:
+            array = arrays_of([tensor])[0]
+            if id(tensor) in at and _fits(array, at[id(tensor)], size):
+                tensor.data = wrap(np.ndarray(array.shape, array.dtype, self._bytes,
+                                              at[id(tensor)], array.strides))
+        return self
+
+    # ---- elsewhere and as something else ---------------------------------------------------------
+
+    def cpu(self) -> UntypedStorage:
+        return self
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
+        """This storage on a device (`cpu`, `meta`)."""
+        device = flambeau.device(device)
+        if device.type == self._device.type:
+            return self
+        if device.type == "meta":
+            return UntypedStorage(self._size, device=device)
+        raise NotImplementedError(f"storages on device '{device}': flambeau has 'cpu' and 'meta'")
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
+        return self.to(device="cuda")
+
+    def pin_memory(self, device: Any = "cuda") -> Any:
+        raise NotImplementedError("pin_memory(): there is no accelerator to pin memory for")
+
+    def share_memory_(self) -> UntypedStorage:
+        raise NotImplementedError("share_memory_(): storages in shared memory are not there yet")
+
+    def new(self) -> UntypedStorage:
+        return UntypedStorage(device=self._device)
+
+    @classmethod
+    def from_buffer(cls, buffer: Any, *, dtype: Any, byte_order: str = "native",
+                    count: int = -1, offset: int = 0) -> UntypedStorage:
+        """A copy of the bytes of an object with the buffer protocol."""
+        values = np.frombuffer(buffer, dtype.numpy, count, offset).copy()
+        if byte_order not in ("native", "little", "big"):
+            raise ValueError(f"invalid byte_order '{byte_order}' (expected 'big', 'little', or "
+                             "'native')")
+        storage = storage_of(wrap(values))
+        if byte_order not in ("native", sys.byteorder):
+            storage.byteswap(dtype)
+        return storage
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, nbytes: int = 0) -> UntypedStorage:
+        """A storage on the bytes of a file; writes reach the file if `shared`."""
+        if shared:
+            with open(filename, "ab") as file:
+                file.truncate(max(file.tell(), nbytes))
+        storage = object.__new__(cls)
+        storage._device = flambeau.device("cpu")
+        storage._hold(np.memmap(filename, np.uint8, "r+" if shared else "c", shape=(nbytes,)))
+        return storage
+
+    def __repr__(self) -> str:
+        return _described(self, f"UntypedStorage(device={self._device})")
+
+    __str__ = __repr__
+
+
+def _fits(array: np.ndarray, offset: int, size: int) -> bool:
+    extent = sum((n - 1) * stride for n, stride in zip(array.shape, array.strides, strict=True))
+    return not array.size or offset + extent + array.itemsize <= size
+
+
+def _described(storage: Any, name: str) -> str:
+    """The text of a storage: one element a line, then its type and size."""
+    values = ["..."] if storage.device.type == "meta" else [f" {v}" for v in storage.tolist()]
+    return "\n".join(values) + f"\n[torch.storage.{name} of size {len(storage)}]"
+
+
+def storage_of(tensor: Tensor) -> UntypedStorage:
+    """The storage that a tensor looks at: `tensor.untyped_storage()`."""
+    array = arrays_of([tensor])[0]
+    if tensor.device.type == "meta":
+        span = tensor.storage_offset() + sum(
+            (n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride(), strict=True)
+        ) + 1
+        return UntypedStorage(span * array.itemsize if array.size else 0, device="meta")
+    root = array_root(array)
+    storage = _storages.get(id(root))
+    if storage is None:
+        storage = object.__new__(UntypedStorage)
+        storage._device = tensor.device
+        storage._hold(root)
+    storage._tensors[id(tensor)] = tensor
+    return storage
+
+
+# Typed storages -----------------------------------------------------------------------------------
+
+
+class TypedStorage:
+    """A row of numbers of one dtype: `TypedStorage([1.0, 2.0], dtype=flambeau.float32)`."""
+
+    __slots__ = ("_dtype", "_untyped_storage")
+
+    def __init__(self, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None,
+                 device: Any = None, _internal: bool = False):
+        self._dtype = flambeau.get_default_dtype() if dtype is None else dtype
+        if wrap_storage is not None:
+            self._untyped_storage = wrap_storage
+            return
+        data = args[0] if args else 0
+        if isinstance(data, (UntypedStorage, TypedStorage)):
+            self._untyped_storage = data.untyped()
+        elif isinstance(data, int):
+            self._untyped_storage = UntypedStorage(data * self._dtype.itemsize, device=device)
+        else:
+            self._untyped_storage = storage_of(wrap(np.array(data).astype(self._dtype.numpy)))
+
+    @property
+    def dtype(self) -> Any:
+        return self._dtype
+
+    @property
+    def device(self) -> Any:
+        return self._untyped_storage.device
+
+    def untyped(self) -> UntypedStorage:
+        """The same memory as bytes."""
+        return self._untyped_storage
+
+    @property
+    def _cdata(self) -> int:
+        return self._untyped_storage._cdata
+
+    def _numbers(self) -> np.ndarray:
+        data = self._untyped_storage._readable()
+        return np.ndarray((len(self),), self._dtype.numpy, data)
+
+    def nbytes(self) -> int:
+        return self._untyped_storage.nbytes()
+
+    def size(self) -> int:
+        """The number of elements."""
+        return self._untyped_storage.nbytes() // self._dtype.itemsize
+
+    def __len__(self) -> int:
+        return self.size()
+
+    def element_size(self) -> int:
+        return self._dtype.itemsize
+
+    def data_ptr(self) -> int:
+        return self._untyped_storage.data_ptr()
+
+    is_cuda = is_sparse = is_hpu = False
+
+    def get_device(self) -> int:
+        return -1
+
+    def resizable(self) -> bool:
+        return True
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        return False
+
+    def is_shared(self) -> bool:
+        return self._untyped_storage.is_shared()
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            raise RuntimeError("slices are only supported in UntypedStorage.__getitem__")
+        return wrap(self._numbers()[self._checked(index)]).item()
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self._numbers()[index if isinstance(index, slice) else self._checked(index)] = value
+
+    def _checked(self, index: Any) -> int:
+        if not isinstance(index, int):
+            raise TypeError(f"can't index a <class 'torch.storage.TypedStorage'> with "
+                            f"{type(index)}")
+        if not -len(self) <= index < len(self):
+            raise IndexError(f"index {index} out of range for storage of size {len(self)}")
+        return index
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.tolist())
+
+    def tolist(self) -> list[Any]:
+        """The elements as Python numbers."""
+        return wrap(self._numbers()).tolist()
+
+    def fill_(self, value: Any) -> TypedStorage:
+        self._numbers()[...] = value
+        return self
+
+    def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
+        """Take the bytes of another storage."""
+        self._untyped_storage.copy_(source.untyped())
+        return self
+
+    def _wrapped(self, storage: UntypedStorage) -> TypedStorage:
+        return TypedStorage(wrap_storage=storage, dtype=self._dtype)
+
+    def clone(self) -> TypedStorage:
+        return self._wrapped(self._untyped_storage.clone())
+
+    __copy__ = clone
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
+        return self._wrapped(copy.deepcopy(self._untyped_storage, memo))
+
+    def resize_(self, size: int) -> TypedStorage:
+        self._untyped_storage.resize_(size * self._dtype.itemsize)
+        return self
+
+    def cpu(self) -> TypedStorage:
+        return self
+
+    def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
+        return self._wrapped(self._untyped_storage.to(device=device))
+
+    def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
+        return self.to(device="cuda")
+
+    def pin_memory(self, device: Any = "cuda") -> Any:
+        return self._wrapped(self._untyped_storage.pin_memory(device))
+
+    def share_memory_(self) -> TypedStorage:
+        self._untyped_storage.share_memory_()
+        return self
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        """The name of its type, or its numbers converted to another storage type."""
+        return f"torch.{self.pickle_storage_type()}" if dtype is None else _convert(self, dtype)
+
+    def pickle_storage_type(self) -> str:
+        """The name that files give to storages of this dtype."""
+        try:
+            return _LEGACY_NAMES[self._dtype.name]
+        except KeyError:
+            raise KeyError(f"dtype {self._dtype} is not recognized") from None
+
+    @classmethod
+    def from_buffer(cls, *args: Any, dtype: Any = None, **kwargs: Any) -> TypedStorage:
+        dtype = flambeau.get_default_dtype() if dtype is None else dtype
+        if len(args) > 1:
+            kwargs["byte_order"] = args[1]
+        return TypedStorage(wrap_storage=UntypedStorage.from_buffer(args[0], dtype=dtype, **kwargs),
+                            dtype=dtype)
+
+    @classmethod
+    def from_file(cls, filename: str, shared: bool = False, size: int = 0) -> TypedStorage:
+        dtype = flambeau.get_default_dtype()
+        return TypedStorage(
+            wrap_storage=UntypedStorage.from_file(filename, shared, size * dtype.itemsize),
+            dtype=dtype,
+        )
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _typed, (self._untyped_storage, self._dtype)
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, TypedStorage) and self._dtype is other._dtype
+                and self._untyped_storage is other._untyped_storage)
+
+    def __hash__(self) -> int:
+        return hash((self._dtype, id(self._untyped_storage)))
+
+    def __repr__(self) -> str:
+        return _described(self, f"TypedStorage(dtype={self._dtype}, device={self.device})")
+
+    __str__ = __repr__
+
+
+def _typed(storage: UntypedStorage, dtype: Any) -> TypedStorage:
+    return TypedStorage(wrap_storage=storage, dtype=dtype)
+
+
+def _convert(storage: Any, target: Any) -> TypedStorage:
+    """A typed copy of a storage, its numbers (or bytes) converted."""
+    if isinstance(target, str):
+        target = getattr(flambeau, target.removeprefix("torch."))
+    numbers = storage._readable() if isinstance(storage, UntypedStorage) else storage._numbers()
+    dtype = getattr(target, "dtype", target)
+    return TypedStorage(wrap_storage=storage_of(wrap(numbers.astype(dtype.numpy))), dtype=dtype)
+
+
+def _conversion(dtype_name: str) -> Callable[[Any], TypedStorage]:
+    def convert(self: Any) -> TypedStorage:
+        return _convert(self, getattr(flambeau, dtype_name))
+
+    convert.__doc__ = f"A copy with its elements converted to {dtype_name}."
+    return convert
+
+
+for _name, _dtype_name in {
+    "double": "float64", "float": "float32", "half": "float16", "bfloat16": "bfloat16",
+    "long": "int64", "int": "int32", "short": "int16", "char": "int8", "byte": "uint8",
+    "bool": "bool", "complex_float": "complex64", "complex_double": "complex128",
+}.items():
+    setattr(UntypedStorage, _name, _conversion(_dtype_name))
+    setattr(TypedStorage, _name, _conversion(_dtype_name))
+
+
+class _LegacyMeta(type):
+    dtype: Any
+
+    def __instancecheck__(cls, instance: object) -> bool:
+        return (type(instance) is TypedStorage and instance.device.type == "cpu"
+                and instance.dtype is cls.dtype)
+
+
+class _LegacyStorage(TypedStorage, metaclass=_LegacyMeta):
+    """`FloatStorage` and its kind: constructors of typed storages of one dtype."""
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, wrap_storage: UntypedStorage | None = None) -> TypedStorage:
+        return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
+
+    @classmethod
+    def from_buffer(cls, *args: Any, **kwargs: Any) -> TypedStorage:
+        return TypedStorage.from_buffer(*args, **{"dtype": cls.dtype, **kwargs})
+
+
+_LEGACY_NAMES = {
+    "float64": "DoubleStorage", "float32": "FloatStorage", "float16": "HalfStorage",
+    "bfloat16": "BFloat16Storage", "int64": "LongStorage", "int32": "IntStorage",
+    "int16": "ShortStorage", "int8": "CharStorage", "uint8": "ByteStorage", "bool": "BoolStorage",
+    "complex64": "ComplexFloatStorage", "complex128": "ComplexDoubleStorage",
+}
+
+
+def _legacy_class(name: str, dtype_name: str) -> type:
+    dtype = getattr(flambeau, dtype_name)
+    return _LegacyMeta(name, (_LegacyStorage,), {"__slots__": (), "dtype": dtype,
+                                                 "__module__": __name__})
+
+
+DoubleStorage = _legacy_class("DoubleStorage", "float64")
+FloatStorage = _legacy_class("FloatStorage", "float32")
+HalfStorage = _legacy_class("HalfStorage", "float16")
+BFloat16Storage = _legacy_class("BFloat16Storage", "bfloat16")
+LongStorage = _legacy_class("LongStorage", "int64")
+IntStorage = _legacy_class("IntStorage", "int32")
+ShortStorage = _legacy_class("ShortStorage", "int16")
+CharStorage = _legacy_class("CharStorage", "int8")
+ByteStorage = _legacy_class("ByteStorage", "uint8")
+BoolStorage = _legacy_class("BoolStorage", "bool")
+ComplexFloatStorage = _legacy_class("ComplexFloatStorage", "complex64")
+ComplexDoubleStorage = _legacy_class("ComplexDoubleStorage", "complex128")
+
+
+def is_storage(obj: Any) -> bool:
+    """Is this a storage object?"""
+    return isinstance(obj, (UntypedStorage, TypedStorage))
