@@ -1,0 +1,30 @@
+"""Optimisers: they change parameters along the gradients that `backward` left in them.
+
+Each optimiser's rule stands once, as mathematics, in a module of its name; `optimizer` holds
+what all share, `rule` applies a rule to the parameters, and `lr_scheduler` and `swa_utils` change
+learning rates and average models as training goes on.
+"""
+
+from flambeau.optim import lr_scheduler, swa_utils
+from flambeau.optim._swap import swap_in_optimizer_params_and_state
+from flambeau.optim.adadelta import Adadelta
+from flambeau.optim.adafactor import Adafactor
+from flambeau.optim.adagrad import Adagrad
+from flambeau.optim.adam import Adam, AdamW
+from flambeau.optim.adamax import Adamax
+from flambeau.optim.asgd import ASGD
+from flambeau.optim.lbfgs import LBFGS
+from flambeau.optim.muon import Muon
+from flambeau.optim.nadam import NAdam
+from flambeau.optim.optimizer import Optimizer
+from flambeau.optim.radam import RAdam
+from flambeau.optim.rmsprop import RMSprop
+from flambeau.optim.rprop import Rprop
+from flambeau.optim.sgd import SGD
+from flambeau.optim.sparse_adam import SparseAdam
+
+__all__ = [
+    "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LBFGS", "Muon",
+    "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler",
+    "swa_utils", "swap_in_optimizer_params_and_state",
+]

@@ -1,0 +1,62 @@
+"""Adadelta."""
+
+from flambeau.optim.rule import RuleOptimizer, check, check_lr, new_step, zeros
+
+__all__ = ["Adadelta"]
+
+
+class Adadelta(RuleOptimizer):
+    r"""Adadelta: steps in the units of the parameter, from running means of steps and gradients.
+
+    .. math::
+        v_t = \rho v_{t-1} + (1-\rho)\, g_t^2, \qquad
+        \Delta_t = \frac{\sqrt{u_{t-1}+\epsilon}}{\sqrt{v_t+\epsilon}}\, g_t, \qquad
+        u_t = \rho u_{t-1} + (1-\rho)\, \Delta_t^2, \qquad
+        \theta_t = \theta_{t-1} - \gamma \Delta_t
+
+    Zeiler, *ADADELTA: an adaptive learning rate method* (2012), arXiv:1212.5701.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr, rho, eps: see above.
+        weight_decay: :math:`\lambda`, which adds :math:`\lambda\theta` to the gradient.
+        maximize: climb instead of descending.
+        foreach: accepted without effect on the numbers.
+        capturable: for accelerators only.
+        differentiable: let gradients flow through the step.
+
+    Example::
+
+        >>> import flambeau as torch
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = torch.optim.Adadelta([w])
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w
+        tensor([ 0.9968, -1.9968], requires_grad=True)
+    """
+
+    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *,
+                 capturable=False, maximize=False, differentiable=False):
+        check_lr(lr)
+        if not 0.0 <= rho <= 1.0:
+            raise ValueError(f"Invalid rho value: {rho}")
+        check("epsilon value", eps)
+        check("weight_decay value", weight_decay)
+        super().__init__(params, {
+            "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+            "capturable": capturable, "foreach": foreach, "differentiable": differentiable})
+
+    def init_state(self, p, group, state):
+        state["step"] = new_step()
+        state["square_avg"] = zeros(p)
+        state["acc_delta"] = zeros(p)
+
+    def update(self, p, grad, group, state):
+        rho, eps = group["rho"], group["eps"]
+        state["step"].add_(1)
+        square, moved = state["square_avg"], state["acc_delta"]
+        square.mul_(rho).add_((1 - rho) * (grad * grad))
+        delta = (moved + eps).sqrt() / (square + eps).sqrt() * grad
+        moved.mul_(rho).add_((1 - rho) * (delta * delta))
+        p.sub_(group["lr"] * delta)

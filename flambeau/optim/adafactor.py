@@ -1,0 +1,106 @@
+"""Adafactor."""
+
+import flambeau
+from flambeau import Tensor
+from flambeau.optim.rule import RuleOptimizer, advance, new_step, zeros
+
+__all__ = ["Adafactor"]
+
+
+class Adafactor(RuleOptimizer):
+    r"""Adafactor: second moments of matrices from means over rows and over columns alone.
+
+    With :math:`\hat\beta_t = 1 - t^{\tau}` (`beta2_decay` is :math:`\tau`), for a matrix
+
+    .. math::
+        R_t &= \hat\beta_t R_{t-1} + (1-\hat\beta_t)\, \operatorname{rowmean}(g_t^2), \qquad
+        C_t = \hat\beta_t C_{t-1} + (1-\hat\beta_t)\, \operatorname{colmean}(g_t^2), \\
+        v_t &= \frac{R_t C_t}{\max(\operatorname{mean}(R_t), \epsilon_1)}
+
+    and for a vector :math:`v_t = \hat\beta_t v_{t-1} + (1-\hat\beta_t) g_t^2`. Then
+
+    .. math::
+        u_t = \frac{g_t}{\sqrt{\max(v_t, \epsilon_1^2)}}, \qquad
+        \theta_t = (1-\gamma\lambda)\theta_{t-1} -
+            \max(\epsilon_2, \operatorname{rms}(\theta_{t-1}))\,
+            \min(\gamma, t^{-1/2})\, \frac{u_t}{\max(1, \operatorname{rms}(u_t)/d)}
+
+    Shazeer and Stern, *Adafactor: adaptive learning rates with sublinear memory cost* (2018),
+    arXiv:1804.04235.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr, beta2_decay, d, weight_decay: see above.
+        eps: the pair :math:`(\epsilon_1, \epsilon_2)`; None stands for the dtype's epsilon.
+        foreach: accepted without effect on the numbers.
+        maximize: climb instead of descending.
+
+    Example::
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(2, 3, requires_grad=True)
+        >>> optimizer = torch.optim.Adafactor([w], lr=0.5)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w[0]
+        tensor([0.5000, 0.5000, 0.5000], grad_fn=<SelectBackward0>)
+    """
+
+    takes_complex = True
+    decoupled_weight_decay = True
+
+    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0,
+                 weight_decay=0.0, *, foreach=None, maximize=False):
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if not lr >= 0.0:
+            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
+        if not beta2_decay <= 0.0:
+            raise ValueError(f"beta2_decay should be <= 0 but is: {beta2_decay}")
+        if eps[0] is not None and not eps[0] >= 0.0:
+            raise ValueError(f"epsilon1 should be >= 0 but is: {eps[0]}")
+        if not eps[1] >= 0.0:
+            raise ValueError(f"epsilon2 should be >= 0 but is: {eps[1]}")
+        if not d >= 1.0:
+            raise ValueError(f"Clipping threshold d should be >= 1 but is: {d}")
+        if not weight_decay >= 0.0:
+            raise ValueError(f"weight_decay should be >= 0 but is: {weight_decay}")
+        super().__init__(params, {
+            "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d,
+            "weight_decay": weight_decay, "foreach": foreach, "maximize": maximize})
+
+    def init_state(self, p, group, state):
+        if p.is_complex():
+            raise RuntimeError("Adafactor does not support complex parameters")
+        state["step"] = new_step()
+        if p.dim() > 1:
+            state["row_var"] = flambeau.zeros_like(p[..., :1])
+            state["col_var"] = flambeau.zeros_like(p[..., :1, :])
+        else:
+            state["variance"] = zeros(p)
+
+    def _decay(self, p, grad, group):
+        return grad   # must follow the scale of the parameter, which `update` measures first
+
+    def update(self, p, grad, group, state):
+        t = advance(state)
+        weight = t ** group["beta2_decay"]
+        eps1, eps2 = group["eps"]
+        if eps1 is None:
+            eps1 = flambeau.finfo(p.dtype).eps
+        size = min(group["lr"], t**-0.5) * max(eps2, _rms(p))
+        if group["weight_decay"] != 0:
+            p.mul_(1 - group["lr"] * group["weight_decay"])
+        squares = grad * grad
+        if p.dim() > 1:
+            rows = state["row_var"].lerp_(squares.mean(-1, keepdim=True), weight)
+            columns = state["col_var"].lerp_(squares.mean(-2, keepdim=True), weight)
+            variance = rows @ columns / rows.mean(-2, keepdim=True).clamp(min=eps1)
+        else:
+            variance = state["variance"].lerp_(squares, weight)
+        update = grad * variance.clamp(min=eps1 * eps1).rsqrt()
+        p.sub_(size / max(1.0, _rms(update) / group["d"]) * update)
+
+
+def _rms(x):
+    return x.norm(2).item() / x.numel() ** 0.5

@@ -1,0 +1,81 @@
+"""Adagrad."""
+
+import flambeau
+from flambeau.optim.rule import RuleOptimizer, advance, check, check_lr, new_step
+
+__all__ = ["Adagrad"]
+
+
+class Adagrad(RuleOptimizer):
+    r"""Adagrad: each coordinate's step shrinks with the squared gradients it has seen.
+
+    .. math::
+        s_t = s_{t-1} + g_t^2, \qquad
+        \theta_t = \theta_{t-1} - \frac{\gamma}{1 + (t-1)\eta}\, \frac{g_t}{\sqrt{s_t} + \epsilon}
+
+    with :math:`\eta` the `lr_decay` and :math:`s_0` the `initial_accumulator_value`. Duchi,
+    Hazan and Singer, *Adaptive subgradient methods for online learning and stochastic
+    optimization* (2011). Sparse gradients touch only the rows that they hold.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr, lr_decay, initial_accumulator_value, eps: see above.
+        weight_decay: :math:`\lambda`, which adds :math:`\lambda\theta` to the gradient.
+        maximize: climb instead of descending.
+        foreach, fused: accepted without effect on the numbers.
+        differentiable: let gradients flow through the step.
+
+    Example::
+
+        >>> import flambeau as torch
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = torch.optim.Adagrad([w], lr=0.5)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w
+        tensor([ 0.5000, -1.5000], requires_grad=True)
+    """
+
+    takes_sparse = True
+
+    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0,
+                 eps=1e-10, foreach=None, *, maximize=False, differentiable=False, fused=None):
+        check_lr(lr)
+        check("lr_decay value", lr_decay)
+        check("weight_decay value", weight_decay)
+        check("initial_accumulator_value value", initial_accumulator_value)
+        check("epsilon value", eps)
+        super().__init__(params, {
+            "lr": lr, "lr_decay": lr_decay, "eps": eps, "weight_decay": weight_decay,
+            "initial_accumulator_value": initial_accumulator_value, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "fused": fused})
+        for group in self.param_groups:
+            for p in group["params"]:
+                self.init_state(p, group, self.state[p])
+
+    def share_memory(self):
+        """Move the state to shared memory, for training from several processes."""
+        for state in self.state.values():
+            state["step"].share_memory_()
+            state["sum"].share_memory_()
+
+    def init_state(self, p, group, state):
+        start = group["initial_accumulator_value"]
+        state["step"] = new_step()
+        state["sum"] = flambeau.full_like(p, complex(start, start) if p.is_complex() else start,
+                                          memory_format=flambeau.preserve_format)
+
+    def update(self, p, grad, group, state):
+        t = advance(state)
+        lr = group["lr"] / (1 + (t - 1) * group["lr_decay"])
+        total = state["sum"]
+        if grad.is_sparse:
+            grad = grad.coalesce()
+            rows = tuple(grad.indices())
+            values = grad.values()
+            seen = total[rows] + values * values
+            total[rows] = seen
+            p[rows] = p[rows] - lr * values / (seen.sqrt() + group["eps"])
+        else:
+            total.add_(grad * grad)
+            p.sub_(lr * (grad / (total.sqrt() + group["eps"])))

@@ -1,0 +1,55 @@
+"""Adamax."""
+
+import flambeau
+from flambeau.optim.rule import (
+    RuleOptimizer, advance, check, check_betas, check_lr, new_step, zeros,
+)
+
+__all__ = ["Adamax"]
+
+
+class Adamax(RuleOptimizer):
+    r"""Adamax: Adam with the infinity norm of past gradients in place of their square mean.
+
+    .. math::
+        m_t = \beta_1 m_{t-1} + (1-\beta_1)\, g_t, \qquad
+        u_t = \max(\beta_2 u_{t-1},\, |g_t| + \epsilon), \qquad
+        \theta_t = \theta_{t-1} - \frac{\gamma}{1-\beta_1^t}\, \frac{m_t}{u_t}
+
+    Kingma and Ba, *Adam: a method for stochastic optimization* (2014), section 7.1,
+    arXiv:1412.6980. The arguments are those of :class:`flambeau.optim.Adam`.
+
+    Example::
+
+        >>> import flambeau as torch
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = torch.optim.Adamax([w], lr=0.5)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w
+        tensor([ 0.5000, -1.5000], requires_grad=True)
+    """
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
+                 foreach=None, *, maximize=False, differentiable=False, capturable=False):
+        check_lr(lr)
+        check("epsilon value", eps)
+        check_betas(betas)
+        check("weight_decay value", weight_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+            "capturable": capturable})
+
+    def init_state(self, p, group, state):
+        state["step"] = new_step()
+        state["exp_avg"] = zeros(p)
+        state["exp_inf"] = zeros(p)
+
+    def update(self, p, grad, group, state):
+        beta1, beta2 = group["betas"]
+        t = advance(state)
+        mean = state["exp_avg"].lerp_(grad, 1 - beta1)
+        highest = state["exp_inf"]
+        highest.copy_(flambeau.maximum(beta2 * highest, grad.abs() + group["eps"]))
+        p.sub_(group["lr"] / (1 - beta1**t) * (mean / highest))

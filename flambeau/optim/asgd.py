@@ -1,0 +1,68 @@
+"""Averaged stochastic gradient descent."""
+
+from flambeau.optim.rule import RuleOptimizer, advance, check, check_lr, new_step, zeros
+
+__all__ = ["ASGD"]
+
+
+class ASGD(RuleOptimizer):
+    r"""Averaged stochastic gradient descent: descent, and the mean of the points it visits.
+
+    .. math::
+        \theta_t = (1 - \lambda\eta_t)\,\theta_{t-1} - \eta_t g_t, \qquad
+        a_t = a_{t-1} + \mu_t (\theta_t - a_{t-1}), \\
+        \eta_{t+1} = \frac{\gamma}{(1 + \lambda\gamma t)^{\alpha}}, \qquad
+        \mu_{t+1} = \frac{1}{\max(1,\, t - t_0)}
+
+    with :math:`\eta_1 = \gamma` (`lr`), :math:`\mu_1 = 1` and :math:`\lambda` the decay term
+    `lambd`. The mean :math:`a` is kept in the state as `ax`. Polyak and Juditsky, *Acceleration
+    of stochastic approximation by averaging* (1992).
+
+    Args:
+        params: the parameters, or groups of them.
+        lr, lambd, alpha, t0: see above.
+        weight_decay: which adds `weight_decay` times the parameter to the gradient.
+        foreach: accepted without effect on the numbers.
+        maximize: climb instead of descending.
+        differentiable: let gradients flow through the step.
+        capturable: for accelerators only.
+
+    Example::
+
+        >>> import flambeau as torch
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = torch.optim.ASGD([w], lr=0.25)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w
+        tensor([ 0.5000, -0.9999], requires_grad=True)
+    """
+
+    capturable_state = "params, mus, etas, and state_steps"
+
+    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
+                 foreach=None, maximize=False, differentiable=False, capturable=False):
+        check_lr(lr)
+        check("weight_decay value", weight_decay)
+        super().__init__(params, {
+            "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay,
+            "foreach": foreach, "maximize": maximize, "differentiable": differentiable,
+            "capturable": capturable})
+
+    def init_state(self, p, group, state):
+        state["step"] = new_step()
+        state["eta"] = new_step(float(group["lr"]))
+        state["mu"] = new_step(1.0)
+        state["ax"] = zeros(p)
+
+    def update(self, p, grad, group, state):
+        lr, lambd = group["lr"], group["lambd"]
+        t = advance(state)
+        eta, mu, mean = state["eta"].item(), state["mu"].item(), state["ax"]
+        p.mul_(1 - lambd * eta).sub_(eta * grad)
+        if mu == 1:
+            mean.copy_(p)
+        else:
+            mean.add_((p - mean) * mu)
+        state["eta"].copy_(new_step(float(lr / (1 + lambd * lr * t) ** group["alpha"])))
+        state["mu"].copy_(new_step(1 / max(1, t - group["t0"])))

@@ -1,0 +1,102 @@
+"""Muon."""
+
+import math
+
+import flambeau
+from flambeau import Tensor
+from flambeau.optim.rule import RuleOptimizer
+
+__all__ = ["Muon"]
+
+
+class Muon(RuleOptimizer):
+    r"""Muon: momentum whose matrix is made (nearly) orthogonal before the step.
+
+    .. math::
+        b_t = \mu b_{t-1} + (1-\mu) g_t, \qquad
+        u_t = \begin{cases} (1-\mu)\, g_t + \mu\, b_t & \text{nesterov} \\ b_t & \text{else}
+        \end{cases}, \qquad
+        \theta_t = (1-\gamma\lambda)\theta_{t-1} - \gamma' \operatorname{orthogonal}(u_t)
+
+    The orthogonal factor is approached by `ns_steps` Newton-Schulz iterations in bfloat16,
+    :math:`X \leftarrow aX + (bA + cA^2)X` with :math:`A = XX^T` and :math:`(a, b, c)` the
+    `ns_coefficients`. The rate :math:`\gamma'` is `lr` times :math:`\sqrt{\max(1, m/n)}` for an
+    m×n matrix (`adjust_lr_fn="original"`, also for None), or :math:`0.2\sqrt{\max(m, n)}`
+    (`"match_rms_adamw"`). For the matrices of hidden layers; use another optimiser for the rest.
+
+    Jordan et al., *Muon: an optimizer for hidden layers in neural networks* (2024); the second
+    rate is from Liu et al., arXiv:2502.16982.
+
+    Example::
+
+        >>> import flambeau as torch
+        >>> w = torch.eye(2, requires_grad=True)
+        >>> optimizer = torch.optim.Muon([w], lr=0.1)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> bool((w.diag() < 0.95).all())
+        True
+    """
+
+    takes_complex = True
+    decoupled_weight_decay = True
+
+    def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
+                 ns_coefficients=(3.4445, -4.7750, 2.0315), eps=1e-7, ns_steps=5,
+                 adjust_lr_fn=None):
+        if isinstance(lr, Tensor) and lr.numel() != 1:
+            raise ValueError("Tensor lr must be 1-element")
+        if not lr >= 0.0:
+            raise ValueError(f"Learning rate should be >= 0 but is: {lr}")
+        if not momentum >= 0.0:
+            raise ValueError(f"momentum should be >= 0 but is: {momentum}")
+        if not weight_decay >= 0.0:
+            raise ValueError(f"weight decay should be >= 0 but is: {weight_decay}")
+        if adjust_lr_fn not in (None, "original", "match_rms_adamw"):
+            raise ValueError(f"Adjust learning rate function {adjust_lr_fn} is not supported")
+        super().__init__(params, {
+            "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
+            "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps,
+            "adjust_lr_fn": adjust_lr_fn})
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.dim() != 2:
+                    raise ValueError("Muon only supports 2D parameters whereas we found a "
+                                     f"parameter with size: {p.size()}")
+
+    def init_state(self, p, group, state):
+        if p.is_complex():
+            raise RuntimeError("Muon does not support complex parameters")
+        state["momentum_buffer"] = flambeau.zeros_like(p.grad)
+
+    def update(self, p, grad, group, state):
+        momentum = group["momentum"]
+        buffer = state["momentum_buffer"].lerp_(grad, 1 - momentum)
+        direction = grad.lerp(buffer, momentum) if group["nesterov"] else buffer
+        direction = _orthogonal(direction, group["ns_coefficients"], group["ns_steps"],
+                                group["eps"])
+        p.add_(direction, alpha=-group["lr"] * _rate(group["adjust_lr_fn"], *p.shape))
+
+
+def _rate(how, rows, columns):
+    if how == "match_rms_adamw":
+        return 0.2 * math.sqrt(max(rows, columns))
+    return math.sqrt(max(1, rows / columns))
+
+
+def _orthogonal(matrix, coefficients, steps, eps):
+    """The nearest orthogonal matrix, roughly: singular values go to about 1."""
+    if steps >= 100:
+        raise ValueError("Number of steps must be less than 100 for computational efficiency")
+    if len(coefficients) != 3:
+        raise ValueError("Coefficients must be a tuple of exactly 3 values")
+    a, b, c = coefficients
+    tall = matrix.size(0) > matrix.size(1)
+    x = matrix.bfloat16()
+    x = x.T if tall else x
+    x = x / x.norm().clamp(min=eps)
+    for _ in range(steps):
+        gram = x @ x.T
+        polynomial = flambeau.addmm(gram, gram, gram, beta=b, alpha=c)
+        x = flambeau.addmm(x, polynomial, x, beta=a)
+    return x.T if tall else x

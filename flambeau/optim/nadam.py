@@ -1,0 +1,78 @@
+"""NAdam."""
+
+import flambeau
+from flambeau.optim.rule import (
+    RuleOptimizer, advance, check, check_betas, check_lr, new_step, zeros,
+)
+
+__all__ = ["NAdam"]
+
+
+class NAdam(RuleOptimizer):
+    r"""NAdam: Adam with Nesterov's momentum.
+
+    .. math::
+        \mu_t &= \beta_1 \big(1 - \tfrac12\, 0.96^{\,t\psi}\big), \qquad
+        M_t = \prod_{i=1}^{t} \mu_i \\
+        \theta_t &= \theta_{t-1} - \gamma \Big(
+            \frac{1-\mu_t}{1-M_t}\, g_t + \frac{\mu_{t+1}}{1-M_t\,\mu_{t+1}}\, m_t \Big)
+            \Big/ \Big(\sqrt{v_t/(1-\beta_2^t)} + \epsilon\Big)
+
+    with :math:`m` and :math:`v` as in :class:`flambeau.optim.Adam` and :math:`\psi` the
+    `momentum_decay`. Dozat, *Incorporating Nesterov momentum into Adam* (2016).
+    Other arguments are those of :class:`flambeau.optim.Adam`.
+
+    Example::
+
+        >>> import flambeau as torch
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = torch.optim.NAdam([w], lr=0.5)
+        >>> for _ in range(3):
+        ...     optimizer.zero_grad()
+        ...     (w * w).sum().backward()
+        ...     optimizer.step()
+        >>> bool(w.abs().sum() < 2)
+        True
+    """
+
+    capturable_state = "params, mu_products and state_steps"
+
+    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
+                 momentum_decay=4e-3, decoupled_weight_decay=False, *, foreach=None,
+                 maximize=False, capturable=False, differentiable=False):
+        check_lr(lr)
+        check("epsilon value", eps)
+        check_betas(betas)
+        check("weight_decay value", weight_decay)
+        check("momentum_decay value", momentum_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "momentum_decay": momentum_decay, "decoupled_weight_decay": decoupled_weight_decay,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "differentiable": differentiable})
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for kept in self.state.values():
+            if "mu_product" in kept and not isinstance(kept["mu_product"], flambeau.Tensor):
+                kept["mu_product"] = new_step(kept["mu_product"])
+
+    def init_state(self, p, group, state):
+        state["step"] = new_step()
+        state["mu_product"] = new_step(1.0)
+        state["exp_avg"] = zeros(p)
+        state["exp_avg_sq"] = zeros(p)
+
+    def update(self, p, grad, group, state):
+        beta1, beta2 = group["betas"]
+        lr, decay = group["lr"], group["momentum_decay"]
+        t = advance(state)
+        mu = beta1 * (1 - 0.5 * 0.96 ** (t * decay))
+        mu_next = beta1 * (1 - 0.5 * 0.96 ** ((t + 1) * decay))
+        product = state["mu_product"].mul_(mu).item()
+
+        mean = state["exp_avg"].lerp_(grad, 1 - beta1)
+        square = state["exp_avg_sq"].mul_(beta2).add_((1 - beta2) * (grad * grad))
+        denominator = (square / (1 - beta2**t)).sqrt() + group["eps"]
+        p.sub_(lr * (1 - mu) / (1 - product) * (grad / denominator))
+        p.sub_(lr * mu_next / (1 - product * mu_next) * (mean / denominator))

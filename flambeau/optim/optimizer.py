@@ -1,0 +1,340 @@
+"""What all optimisers share: parameter groups, state, hooks, and saving and loading them."""
+
+import functools
+import warnings
+from collections import OrderedDict, defaultdict
+from collections.abc import Hashable, Iterable
+from copy import deepcopy
+from itertools import chain
+
+import flambeau
+from flambeau import Tensor
+from flambeau.utils.hooks import RemovableHandle
+
+__all__ = [
+    "Optimizer", "register_optimizer_step_post_hook", "register_optimizer_step_pre_hook",
+    "required",
+]
+
+
+class _RequiredParameter:
+    """Type of `required`, the default of an option that every parameter group must give."""
+
+    def __repr__(self):
+        return "<required parameter>"
+
+
+required = _RequiredParameter()
+
+_global_optimizer_pre_hooks = OrderedDict()
+_global_optimizer_post_hooks = OrderedDict()
+
+
+def _register(hooks, hook, prepend=False):
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    if prepend:
+        hooks.move_to_end(handle.id, last=False)
+    return handle
+
+
+def register_optimizer_step_pre_hook(hook):
+    """Call `hook(optimizer, args, kwargs)` before each `step` of every optimiser."""
+    return _register(_global_optimizer_pre_hooks, hook)
+
+
+def register_optimizer_step_post_hook(hook):
+    """Call `hook(optimizer, args, kwargs)` after each `step` of every optimiser."""
+    return _register(_global_optimizer_post_hooks, hook)
+
+
+class Optimizer:
+    r"""Base of all optimisers: parameters in groups, each with its options, and their state.
+
+    A subclass calls this `__init__` with its options' defaults and implements `step`.
+
+    Args:
+        params: Tensors, or `(name, tensor)` pairs, or dicts that each describe a group: `params`
+            and any options that differ from the defaults.
+        defaults: the value of each option that a group does not give.
+
+    Example::
+
+        >>> import flambeau as torch
+        >>> class Descent(torch.optim.Optimizer):
+        ...     def __init__(self, params, lr):
+        ...         super().__init__(params, {"lr": lr})
+        ...     @torch.no_grad()
+        ...     def step(self):
+        ...         for group in self.param_groups:
+        ...             for p in group["params"]:
+        ...                 p -= group["lr"] * p.grad
+        >>> w = torch.ones(2, requires_grad=True)
+        >>> (w * w).sum().backward()
+        >>> Descent([w], lr=0.25).step()
+        >>> w
+        tensor([0.5000, 0.5000], requires_grad=True)
+    """
+
+    _HOOKS = (
+        "_optimizer_step_pre_hooks", "_optimizer_step_post_hooks",
+        "_optimizer_state_dict_pre_hooks", "_optimizer_state_dict_post_hooks",
+        "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks",
+    )
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        step = vars(cls).get("step")
+        if step is not None and not getattr(step, "hooked", False):
+            cls.step = Optimizer.profile_hook_step(step)
+
+    def __init__(self, params, defaults):
+        self.defaults = defaults
+        self._make_hooks()
+        if isinstance(params, Tensor):
+            raise TypeError(
+                "params argument given to the optimizer should be an iterable of Tensors or "
+                f"dicts, but got {flambeau.typename(params)}")
+        self.state = defaultdict(dict)
+        self.param_groups = []
+        groups = list(params)
+        if not groups:
+            raise ValueError("optimizer got an empty parameter list")
+        if not isinstance(groups[0], dict):
+            groups = [{"params": groups}]
+        for group in groups:
+            self.add_param_group(group)
+
+    def _make_hooks(self):
+        for name in self._HOOKS:
+            if name not in self.__dict__:
+                setattr(self, name, OrderedDict())
+
+    def __getstate__(self):
+        return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
+
+    def __setstate__(self, state):
+        self.__dict__.update(state)
+        self._make_hooks()
+        self.defaults.setdefault("differentiable", False)
+
+    def __repr__(self):
+        lines = [f"{type(self).__name__} ("]
+        for i, group in enumerate(self.param_groups):
+            lines.append(f"Parameter Group {i}")
+            lines += [f"    {key}: {group[key]}" for key in sorted(group) if key != "params"]
+        return "\n".join(lines + [")"])
+
+    # ---- steps -----------------------------------------------------------------------------
+
+    def step(self, closure=None):
+        """Take one step. `closure`, if given, computes the loss anew and returns it."""
+        raise NotImplementedError
+
+    @staticmethod
+    def profile_hook_step(func):
+        """Wrap a `step` so that it calls the step hooks; every subclass's `step` is wrapped."""
+
+        @functools.wraps(func)
+        def step(*args, **kwargs):
+            self = args[0]
+            if _global_optimizer_pre_hooks or self._optimizer_step_pre_hooks:
+                hooks = chain(_global_optimizer_pre_hooks.values(),
+                              self._optimizer_step_pre_hooks.values())
+                for hook in hooks:
+                    changed = hook(self, args, kwargs)
+                    if changed is None:
+                        continue
+                    if not (isinstance(changed, tuple) and len(changed) == 2):
+                        raise RuntimeError(f"{func} must return None or a tuple of (new_args, "
+                                           f"new_kwargs), but got {changed}.")
+                    args, kwargs = changed
+            result = func(*args, **kwargs)
+            if self._optimizer_step_post_hooks or _global_optimizer_post_hooks:
+                for hook in chain(self._optimizer_step_post_hooks.values(),
+                                  _global_optimizer_post_hooks.values()):
+                    hook(self, args, kwargs)
+            return result
+
+        step.hooked = True
+        return step
+
+    def zero_grad(self, set_to_none=True):
+        """Drop the gradients of all parameters, or fill them with zeros."""
+        for group in self.param_groups:
+            for p in group["params"]:
+                if set_to_none:
+                    p.grad = None
+                elif p.grad is not None:
+                    if p.grad.grad_fn is not None:
+                        p.grad.detach_()
+                    else:
+                        p.grad.requires_grad_(False)
+                    p.grad.zero_()
+
+    def add_param_group(self, param_group):
+        """Optimise more parameters, with options of their own: a dict with the key `params`.
+
+        Useful to fine-tune: layers that were frozen at first can be added later.
+        """
+        if not isinstance(param_group, dict):
+            raise TypeError(f"param_group must be a dict, but got {type(param_group)}")
+        params, names = _params_and_names(param_group["params"])
+        param_group["params"] = params
+        if names is not None:
+            param_group["param_names"] = names
+        for p in params:
+            if not isinstance(p, Tensor):
+                raise TypeError("optimizer can only optimize Tensors, but one of the params is "
+                                + flambeau.typename(p))
+            if not (self.defaults.get("differentiable") or p.is_leaf or p.retains_grad):
+                raise ValueError("can't optimize a non-leaf Tensor")
+        for name, default in self.defaults.items():
+            if default is required and name not in param_group:
+                raise ValueError("parameter group didn't specify a value of required "
+                                 f"optimization parameter {name}")
+            param_group.setdefault(name, default)
+        if len(params) != len(set(params)):
+            warnings.warn(
+                "optimizer contains a parameter group with duplicate parameters; in future, this "
+                "will cause an error; see github.com/pytorch/pytorch/issues/40967 for more "
+                "information", stacklevel=3)
+        self._check_group(param_group)
+        self.param_groups.append(param_group)
+
+    def _check_group(self, new):
+        known = set()
+        for group in self.param_groups:
+            known.update(group["params"])
+            if ("param_names" in new) != ("param_names" in group):
+                kind = "with" if "param_names" in new else "without"
+                raise ValueError("all optimizer param groups should be with/without names. cannot "
+                                 f"add param group {kind} names to the optimizer")
+        if not known.isdisjoint(new["params"]):
+            raise ValueError("some parameters appear in more than one parameter group")
+
+    # ---- saving and loading ----------------------------------------------------------------
+
+    def state_dict(self):
+        """State and groups, with each parameter replaced by its number.
+
+        The result has two entries: `state` maps the number of a parameter to its state, and
+        `param_groups` lists the options of each group and the numbers of its parameters.
+        """
+        for hook in self._optimizer_state_dict_pre_hooks.values():
+            hook(self)
+        numbers = {}
+        groups = []
+        for group in self.param_groups:
+            for p in group["params"]:
+                numbers.setdefault(id(p), len(numbers))
+            packed = {key: value for key, value in group.items() if key != "params"}
+            packed["params"] = [numbers[id(p)] for p in group["params"]]
+            groups.append(packed)
+        state = {numbers[id(key)] if isinstance(key, Tensor) else key: value
+                 for key, value in self.state.items()}
+        result = {"state": state, "param_groups": groups}
+        for hook in self._optimizer_state_dict_post_hooks.values():
+            changed = hook(self, result)
+            if changed is not None:
+                result = changed
+        return result
+
+    def load_state_dict(self, state_dict):
+        """Take over what `state_dict` of an optimiser over like parameters gave.
+
+        Floating-point state is cast to its parameter's dtype and device; `step` is not.
+        """
+        state_dict = state_dict.copy()
+        for hook in self._optimizer_load_state_dict_pre_hooks.values():
+            changed = hook(self, state_dict)
+            if changed is not None:
+                state_dict = changed
+        groups = self.param_groups
+        saved = deepcopy(state_dict["param_groups"])
+        if len(groups) != len(saved):
+            raise ValueError("loaded state dict has a different number of parameter groups")
+        if any(len(g["params"]) != len(s["params"]) for g, s in zip(groups, saved, strict=True)):
+            raise ValueError("loaded state dict contains a parameter group that doesn't match the "
+                             "size of optimizer's group")
+        numbers = chain.from_iterable(group["params"] for group in saved)
+        params = chain.from_iterable(group["params"] for group in groups)
+        param_of = dict(zip(numbers, params, strict=True))
+
+        state = defaultdict(dict)
+        for key, value in state_dict["state"].items():
+            if key in param_of:
+                param = param_of[key]
+                state[param] = _cast_state(param, value, key, state_dict["param_groups"])
+            else:
+                state[key] = value
+        for old, new in zip(groups, saved, strict=True):
+            new["params"] = old["params"]
+            if "param_names" in old and "param_names" not in new:
+                new["param_names"] = old["param_names"]
+        self.__setstate__({"state": state, "param_groups": saved})
+        for hook in self._optimizer_load_state_dict_post_hooks.values():
+            hook(self)
+
+    # ---- hooks -----------------------------------------------------------------------------
+
+    def register_step_pre_hook(self, hook):
+        """Call `hook(optimizer, args, kwargs)` before each step; it may return new ones."""
+        return _register(self._optimizer_step_pre_hooks, hook)
+
+    def register_step_post_hook(self, hook):
+        """Call `hook(optimizer, args, kwargs)` after each step."""
+        return _register(self._optimizer_step_post_hooks, hook)
+
+    def register_state_dict_pre_hook(self, hook, prepend=False):
+        """Call `hook(optimizer)` before `state_dict`."""
+        return _register(self._optimizer_state_dict_pre_hooks, hook, prepend)
+
+    def register_state_dict_post_hook(self, hook, prepend=False):
+        """Call `hook(optimizer, state_dict)` after `state_dict`; it may return another dict."""
+        return _register(self._optimizer_state_dict_post_hooks, hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook, prepend=False):
+        """Call `hook(optimizer, state_dict)` before loading; it may return another dict."""
+        return _register(self._optimizer_load_state_dict_pre_hooks, hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook, prepend=False):
+        """Call `hook(optimizer)` after loading."""
+        return _register(self._optimizer_load_state_dict_post_hooks, hook, prepend)
+
+
+def _params_and_names(params):
+    """The parameters of a group as a list, and their names, or None if they have none."""
+    if isinstance(params, Tensor):
+        return [params], None
+    if isinstance(params, set):
+        raise TypeError("optimizer parameters need to be organized in ordered collections, but "
+                        "the ordering of tensors in sets will change between runs. Please use a "
+                        "list instead.")
+    params = list(params)
+    named = [isinstance(p, tuple) for p in params]
+    if not any(named):
+        return params, None
+    if not all(named):
+        raise ValueError("all optimizer params should be with/without names. Some param names are "
+                         "missing")
+    return [p for _, p in params], [name for name, _ in params]
+
+
+def _cast_state(param, value, number, groups, key=None):
+    """Loaded state, with the tensors in it moved to the dtype and device of the parameter."""
+    if isinstance(value, Tensor):
+        if key == "step":
+            group = next((g for g in groups if number in g["params"]), {})
+            if group.get("capturable") or group.get("fused"):
+                return value.to(dtype=flambeau.float32, device=param.device)
+            return value
+        if param.is_floating_point():
+            return value.to(dtype=param.dtype, device=param.device)
+        return value.to(device=param.device)
+    if isinstance(value, dict):
+        return {k: _cast_state(param, v, number, groups, k if isinstance(k, Hashable) else None)
+                for k, v in value.items()}
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes)):
+        return type(value)(_cast_state(param, v, number, groups) for v in value)
+    return value

@@ -1,0 +1,70 @@
+"""RAdam."""
+
+from flambeau.optim.rule import (
+    RuleOptimizer, advance, check, check_betas, check_lr, new_step, zeros,
+)
+
+__all__ = ["RAdam"]
+
+
+class RAdam(RuleOptimizer):
+    r"""RAdam: Adam that waits until the variance of its step size can be trusted.
+
+    .. math::
+        \rho_\infty = \frac{2}{1-\beta_2} - 1, \qquad
+        \rho_t = \rho_\infty - \frac{2 t \beta_2^t}{1-\beta_2^t}, \qquad
+        \hat m_t = \frac{m_t}{1-\beta_1^t}
+
+    Where :math:`\rho_t > 5` the step is
+
+    .. math::
+        \theta_t = \theta_{t-1} - \gamma\, r_t\, \hat m_t\,
+            \frac{\sqrt{1-\beta_2^t}}{\sqrt{v_t} + \epsilon}, \qquad
+        r_t^2 = \frac{(\rho_t-4)(\rho_t-2)\rho_\infty}{(\rho_\infty-4)(\rho_\infty-2)\rho_t},
+
+    and before that :math:`\theta_t = \theta_{t-1} - \gamma \hat m_t`; :math:`m` and :math:`v`
+    are as in :class:`flambeau.optim.Adam`. Liu et al., *On the variance of the adaptive learning
+    rate and beyond* (2019), arXiv:1908.03265. The arguments are those of
+    :class:`flambeau.optim.Adam`.
+
+    Example::
+
+        >>> import flambeau as torch
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = torch.optim.RAdam([w], lr=0.25)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w
+        tensor([ 0.5000, -1.0000], requires_grad=True)
+    """
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
+                 decoupled_weight_decay=False, *, foreach=None, maximize=False,
+                 capturable=False, differentiable=False):
+        check_lr(lr)
+        check("epsilon value", eps)
+        check_betas(betas)
+        check("weight_decay value", weight_decay)
+        super().__init__(params, {
+            "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+            "maximize": maximize, "foreach": foreach, "capturable": capturable,
+            "decoupled_weight_decay": decoupled_weight_decay, "differentiable": differentiable})
+
+    def init_state(self, p, group, state):
+        state["step"] = new_step()
+        state["exp_avg"] = zeros(p)
+        state["exp_avg_sq"] = zeros(p)
+
+    def update(self, p, grad, group, state):
+        beta1, beta2 = group["betas"]
+        t = advance(state)
+        mean = state["exp_avg"].lerp_(grad, 1 - beta1)
+        square = state["exp_avg_sq"].mul_(beta2).add_((1 - beta2) * (grad * grad))
+        correction = 1 - beta2**t
+        rho_inf = 2 / (1 - beta2) - 1
+        rho = rho_inf - 2 * t * beta2**t / correction
+        step = mean / (1 - beta1**t)
+        if rho > 5.0:
+            rectify = ((rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho))**0.5
+            step = step * (rectify * correction**0.5 / (square.sqrt() + group["eps"]))
+        p.sub_(group["lr"] * step)

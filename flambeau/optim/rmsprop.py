@@ -1,0 +1,71 @@
+"""RMSprop."""
+
+from flambeau.optim.rule import RuleOptimizer, check, check_lr, new_step, zeros
+
+__all__ = ["RMSprop"]
+
+
+class RMSprop(RuleOptimizer):
+    r"""RMSprop: the gradient divided by the root of its running mean square.
+
+    .. math::
+        v_t = \alpha v_{t-1} + (1-\alpha)\, g_t^2, \qquad
+        b_t = \mu b_{t-1} + \frac{g_t}{\sqrt{v_t - \bar g_t^2} + \epsilon}, \qquad
+        \theta_t = \theta_{t-1} - \gamma\, b_t
+
+    where :math:`\bar g_t` is the running mean of the gradient if `centered`, else 0, and
+    :math:`\mu` the `momentum`. Hinton, *Neural networks for machine learning*, lecture 6e (2012);
+    the centred form is from Graves, arXiv:1308.0850.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr, alpha, eps, momentum, centered: see above.
+        weight_decay: :math:`\lambda`, which adds :math:`\lambda\theta` to the gradient.
+        capturable: for accelerators only.
+        foreach: accepted without effect on the numbers.
+        maximize: climb instead of descending.
+        differentiable: let gradients flow through the step.
+
+    Example::
+
+        >>> import flambeau as torch
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = torch.optim.RMSprop([w], lr=0.05)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w
+        tensor([ 0.5000, -1.5000], requires_grad=True)
+    """
+
+    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0,
+                 centered=False, capturable=False, foreach=None, maximize=False,
+                 differentiable=False):
+        check_lr(lr)
+        check("epsilon value", eps)
+        check("momentum value", momentum)
+        check("weight_decay value", weight_decay)
+        check("alpha value", alpha)
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "alpha": alpha, "eps": eps, "centered": centered,
+            "weight_decay": weight_decay, "capturable": capturable, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable})
+
+    def init_state(self, p, group, state):
+        state["step"] = new_step()
+        state["square_avg"] = zeros(p)
+        if group["momentum"] > 0:
+            state["momentum_buffer"] = zeros(p)
+        if group["centered"]:
+            state["grad_avg"] = zeros(p)
+
+    def update(self, p, grad, group, state):
+        alpha = group["alpha"]
+        state["step"].add_(1)
+        square = state["square_avg"].mul_(alpha).add_((1 - alpha) * (grad * grad))
+        if group["centered"]:
+            mean = state["grad_avg"].lerp_(grad, 1 - alpha)
+            square = square - mean * mean
+        step = grad / (square.sqrt() + group["eps"])
+        if group["momentum"] > 0:
+            step = state["momentum_buffer"].mul_(group["momentum"]).add_(step)
+        p.sub_(group["lr"] * step)

@@ -1,0 +1,69 @@
+"""Rprop."""
+
+import flambeau
+from flambeau.optim.rule import RuleOptimizer, check_lr, new_step, zeros
+
+__all__ = ["Rprop"]
+
+
+class Rprop(RuleOptimizer):
+    r"""Resilient backpropagation: only the signs of the gradients count.
+
+    Each coordinate has a step size :math:`\eta`. Where the gradient kept its sign, the step size
+    grows by the factor :math:`\eta^+`; where the sign changed, it shrinks by :math:`\eta^-` and
+    the coordinate rests for one step (its gradient counts as 0):
+
+    .. math::
+        \eta_t = \operatorname{clamp}(\eta_{t-1}\,\eta^{\pm},\, \eta_{min},\, \eta_{max}), \qquad
+        \theta_t = \theta_{t-1} - \operatorname{sign}(g_t)\,\eta_t
+
+    For full batches. Riedmiller and Braun, *A direct adaptive method for faster backpropagation
+    learning* (1993).
+
+    Args:
+        params: the parameters, or groups of them.
+        lr: the first step size of all coordinates.
+        etas: the pair :math:`(\eta^-, \eta^+)`.
+        step_sizes: the least and the largest step size.
+        capturable: for accelerators only.
+        foreach: accepted without effect on the numbers.
+        maximize: climb instead of descending.
+        differentiable: let gradients flow through the step.
+
+    Example::
+
+        >>> import flambeau as torch
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = torch.optim.Rprop([w], lr=0.5)
+        >>> (w * w).sum().backward()
+        >>> optimizer.step()
+        >>> w
+        tensor([ 0.5000, -1.5000], requires_grad=True)
+    """
+
+    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *,
+                 capturable=False, foreach=None, maximize=False, differentiable=False):
+        check_lr(lr)
+        if not 0.0 < etas[0] < 1.0 < etas[1]:
+            raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")
+        super().__init__(params, {
+            "lr": lr, "etas": etas, "step_sizes": step_sizes, "foreach": foreach,
+            "maximize": maximize, "differentiable": differentiable, "capturable": capturable})
+
+    def init_state(self, p, group, state):
+        lr = float(group["lr"])
+        state["step"] = new_step()
+        state["prev"] = zeros(p)
+        state["step_size"] = flambeau.full_like(p, complex(lr, lr) if p.is_complex() else lr,
+                                                memory_format=flambeau.preserve_format)
+
+    def update(self, p, grad, group, state):
+        shrink, grow = group["etas"]
+        state["step"].add_(1)
+        agree = grad * state["prev"]
+        factor = flambeau.ones_like(grad)
+        factor = factor.masked_fill(agree > 0, grow).masked_fill(agree < 0, shrink)
+        size = state["step_size"].mul_(factor).clamp_(*group["step_sizes"])
+        grad = grad.masked_fill(agree < 0, 0)
+        p.sub_(grad.sign() * size)
+        state["prev"].copy_(grad)

@@ -1,0 +1,215 @@
+"""Optimisers that treat one parameter at a time, and how their rule is applied to all of them.
+
+An optimiser says what it keeps for a parameter (`init_state`) and what a step does to one
+parameter (`update`), once and as mathematics. This module adds what is the same for all of them:
+closures, `maximize`, weight decay, complex parameters, learning rates in tensors, steps that can
+be differentiated, and one kernel call for all parameters where a kernel for the rule exists.
+"""
+
+import flambeau
+from flambeau import Tensor
+from flambeau.core.tensor import arrays_of, mark_written
+from flambeau.optim.optimizer import Optimizer
+
+_ACCELERATORS = ("cuda", "xpu", "hpu", "privateuseone", "xla")
+
+# Options that older saved states lack, and the value that means "as before".
+_OFF = {
+    "maximize": False, "foreach": None, "differentiable": False, "capturable": False,
+    "fused": None, "amsgrad": False, "nesterov": False, "decoupled_weight_decay": False,
+    "momentum": 0, "centered": False,
+}
+
+
+class RuleOptimizer(Optimizer):
+    """An optimiser that is given by a rule for one parameter."""
+
+    takes_sparse = False            # does `update` know sparse gradients?
+    takes_complex = False           # does it know complex numbers? Else it sees pairs of reals
+    decoupled_weight_decay = False  # where the option of this name does not say it
+    kernel_dtypes = ()              # dtypes of which `step_by_kernel` takes all parameters at once
+    capturable_state = "params and state_steps"
+    sparse_hint = ""
+
+    def __init__(self, params, defaults):
+        super().__init__(params, defaults)
+        if defaults.get("fused"):
+            if defaults["differentiable"]:
+                raise RuntimeError("`fused` does not support `differentiable`")
+            if defaults["foreach"]:
+                raise RuntimeError("`fused` and `foreach` cannot be `True` together.")
+
+    def __setstate__(self, state):
+        super().__setstate__(state)
+        for group in self.param_groups:
+            for name, value in _OFF.items():
+                if name in self.defaults:
+                    group.setdefault(name, value)
+        for kept in self.state.values():
+            if isinstance(kept.get("step"), (int, float)):
+                kept["step"] = new_step(float(kept["step"]))
+
+    def init_state(self, p, group, state):
+        """Put into `state` what the rule keeps for parameter `p`, before its first step."""
+
+    def update(self, p, grad, group, state):
+        """The rule: change `p` and `state` in place, given the gradient."""
+        raise NotImplementedError
+
+    def step_by_kernel(self, params, grads, group, states):
+        """Update all the parameters in one kernel call, as `update` would one by one.
+
+        `params` and `grads` are lists of arrays. Returns whether it did.
+        """
+        return False
+
+    def step(self, closure=None):
+        """Take one step with the gradients that the parameters hold.
+
+        Args:
+            closure: computes the loss anew, and its gradients, before the step.
+
+        Returns:
+            What `closure` returned, if it was given.
+        """
+        differentiable = self.defaults.get("differentiable", False)
+        loss = None
+        with flambeau.set_grad_enabled(differentiable):
+            if closure is not None:
+                with flambeau.enable_grad():
+                    loss = closure()
+            for group in self.param_groups:
+                params = [p for p in group["params"] if p.grad is not None]
+                if self.kernel_dtypes and not differentiable and _has_plain_numbers(group):
+                    params = self._update_by_kernel(params, group)
+                if params:
+                    options = group if differentiable else _with_plain_numbers(group)
+                    for p in params:
+                        self._update_one(p, options, differentiable)
+        return loss
+
+    def _state_of(self, p, group):
+        state = self.state[p]
+        if not state:
+            self.init_state(p, group, state)
+        return state
+
+    def _update_one(self, p, group, differentiable):
+        grad = p.grad
+        if grad.is_sparse and not self.takes_sparse:
+            raise RuntimeError(
+                f"{self._rule_name()} does not support sparse gradients{self.sparse_hint}")
+        state = self._state_of(p, group)
+        if group.get("capturable") and p.device.type not in _ACCELERATORS:
+            raise AssertionError(f"If capturable=True, {self.capturable_state} must be on "
+                                 f"supported devices: {list(_ACCELERATORS)}.")
+        if group.get("maximize"):
+            grad = -grad
+        if differentiable:   # what earlier steps saved for their backward must not be overwritten
+            for name, value in state.items():
+                if isinstance(value, Tensor):
+                    state[name] = value.clone()
+        grad = self._decay(p, grad, group)
+        if p.is_complex() and not self.takes_complex:
+            p, grad = flambeau.view_as_real(p), flambeau.view_as_real(grad)
+            state = {name: flambeau.view_as_real(value) if _is_complex(value) else value
+                     for name, value in state.items()}
+        self.update(p, grad, group, state)
+
+    def _decay(self, p, grad, group):
+        """Weight decay: on the parameter itself if decoupled, else on the gradient."""
+        weight_decay = group.get("weight_decay", 0)
+        if isinstance(weight_decay, Tensor) or weight_decay != 0:
+            if group.get("decoupled_weight_decay", self.decoupled_weight_decay):
+                p.mul_(1 - group["lr"] * weight_decay)
+            elif grad.is_sparse:
+                raise RuntimeError(
+                    "weight_decay option is not compatible with sparse gradients")
+            else:
+                grad = grad + weight_decay * p
+        return grad
+
+    def _update_by_kernel(self, params, group):
+        """Update what a kernel can take; returns the parameters that are left."""
+        if group.get("capturable"):
+            return params
+        left = params
+        for dtype in self.kernel_dtypes:
+            chosen = [p for p in left if p.dtype is dtype and _fits(p.grad, dtype)]
+            states = [self._state_of(p, group) for p in chosen]
+            if chosen and self._kernel_call(chosen, group, states):
+                left = [p for p in left if p.dtype is not dtype or not _fits(p.grad, dtype)]
+        return left
+
+    def _kernel_call(self, params, group, states):
+        arrays = arrays_of(params)
+        if not self.step_by_kernel(arrays, arrays_of([p.grad for p in params]), group, states):
+            return False
+        mark_written(params)
+        return True
+
+    def _rule_name(self):
+        return type(self).__name__
+
+
+def _fits(grad, dtype):
+    return grad.dtype is dtype and grad.layout is flambeau.strided
+
+
+def _is_complex(value):
+    return isinstance(value, Tensor) and value.is_complex()
+
+
+def _has_plain_numbers(group):
+    """Are the options numbers, none of them a tensor?"""
+    if isinstance(group["lr"], Tensor) or isinstance(group.get("weight_decay"), Tensor):
+        return False
+    return not any(isinstance(beta, Tensor) for beta in group.get("betas", ()))
+
+
+def _with_plain_numbers(group):
+    """The group with every option that is a tensor replaced by its number."""
+    if _has_plain_numbers(group):
+        return group
+    options = {name: value.item() if isinstance(value, Tensor) else value
+               for name, value in group.items()}
+    if "betas" in group:
+        options["betas"] = tuple(b.item() if isinstance(b, Tensor) else b for b in group["betas"])
+    return options
+
+
+def new_step(value=0.0):
+    """A step counter: a 0-d tensor in single precision, or in double if that is the default."""
+    double = flambeau.get_default_dtype() is flambeau.float64
+    return flambeau.tensor(value, dtype=flambeau.float64 if double else flambeau.float32)
+
+
+def advance(state):
+    """Count a step; returns the number of steps so far."""
+    state["step"].add_(1)
+    return state["step"].item()
+
+
+def zeros(p):
+    """Zeros like the parameter, in its memory format."""
+    return flambeau.zeros_like(p, memory_format=flambeau.preserve_format)
+
+
+def check_lr(lr):
+    """Is the learning rate one number, and not negative?"""
+    if isinstance(lr, Tensor) and lr.numel() != 1:
+        raise ValueError("Tensor lr must be 1-element")
+    check("learning rate", lr)
+
+
+def check(name, value):
+    """Raise ValueError unless `value` is at least 0."""
+    if not value >= 0.0:
+        raise ValueError(f"Invalid {name}: {value}")
+
+
+def check_betas(betas):
+    """Raise ValueError unless both decay rates lie in [0, 1)."""
+    for i in (0, 1):
+        if not 0.0 <= betas[i] < 1.0:
+            raise ValueError(f"Invalid beta parameter at index {i}: {betas[i]}")

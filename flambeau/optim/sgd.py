@@ -1,0 +1,86 @@
+"""Stochastic gradient descent."""
+
+import flambeau
+from flambeau import kernels
+from flambeau.core.tensor import arrays_of, mark_written
+from flambeau.optim.rule import RuleOptimizer, check, check_lr
+
+__all__ = ["SGD"]
+
+
+class SGD(RuleOptimizer):
+    r"""Stochastic gradient descent, with momentum if asked for.
+
+    .. math::
+        b_t = \mu\, b_{t-1} + (1 - \tau)\, g_t, \qquad
+        \theta_t = \theta_{t-1} - \gamma\, d_t, \qquad
+        d_t = \begin{cases} g_t + \mu\, b_t & \text{nesterov} \\ b_t & \text{else} \end{cases}
+
+    where :math:`g_t` is the gradient plus :math:`\lambda\theta_{t-1}`, :math:`\gamma` is `lr`,
+    :math:`\mu` `momentum`, :math:`\tau` `dampening`, :math:`\lambda` `weight_decay`, and
+    :math:`b_1 = g_1`. Without momentum, :math:`d_t = g_t`.
+
+    Momentum as in Sutskever et al., *On the importance of initialization and momentum in deep
+    learning* (2013), but with the learning rate outside of the buffer, so that changing it acts
+    at once.
+
+    Args:
+        params: the parameters, or groups of them.
+        lr: learning rate.
+        momentum, dampening, weight_decay: see above.
+        nesterov: look ahead along the momentum.
+        maximize: climb instead of descending.
+        foreach, fused: accepted; the steps of all parameters are always taken together.
+        differentiable: let gradients flow through the step.
+
+    Example::
+
+        >>> import flambeau as torch
+        >>> w = torch.tensor([1.0, -2.0], requires_grad=True)
+        >>> optimizer = torch.optim.SGD([w], lr=0.1, momentum=0.9)
+        >>> for _ in range(2):
+        ...     optimizer.zero_grad()
+        ...     (w * w).sum().backward()
+        ...     optimizer.step()
+        >>> w
+        tensor([ 0.4600, -0.9200], requires_grad=True)
+    """
+
+    takes_sparse = takes_complex = True
+    kernel_dtypes = (flambeau.float32, flambeau.float64)
+
+    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False,
+                 *, maximize=False, foreach=None, differentiable=False, fused=None):
+        check_lr(lr)
+        check("momentum value", momentum)
+        check("weight_decay value", weight_decay)
+        if nesterov and (momentum <= 0 or dampening != 0):
+            raise ValueError("Nesterov momentum requires a momentum and zero dampening")
+        super().__init__(params, {
+            "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+            "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
+            "differentiable": differentiable, "fused": fused})
+
+    def update(self, p, grad, group, state):
+        momentum = group["momentum"]
+        if momentum != 0:
+            buffer = state.get("momentum_buffer")
+            if buffer is None:
+                buffer = state["momentum_buffer"] = grad.clone()
+            else:
+                buffer.mul_(momentum).add_(grad, alpha=1 - group["dampening"])
+            grad = grad + momentum * buffer if group["nesterov"] else buffer
+        p.add_(-group["lr"] * grad)
+
+    def step_by_kernel(self, params, grads, group, states):
+        momentum = group["momentum"]
+        buffers = []
+        if momentum != 0:
+            buffers = [state.get("momentum_buffer") for state in states]
+            if any(buffer is None for buffer in buffers):
+                return False
+        kernels.sgd_step(
+            params, grads, arrays_of(buffers), group["lr"], momentum, group["dampening"],
+            group["weight_decay"], group["nesterov"], group["maximize"])
+        mark_written(buffers)
+        return True

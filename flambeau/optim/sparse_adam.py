@@ -1,0 +1,75 @@
+"""Adam for sparse gradients."""
+
+from flambeau import Tensor
+from flambeau.optim.rule import RuleOptimizer, advance, check_betas, check_lr, zeros
+
+__all__ = ["SparseAdam"]
+
+
+class SparseAdam(RuleOptimizer):
+    r"""Adam that moves only the entries for which the gradient holds a value.
+
+    The rule is that of :class:`flambeau.optim.Adam`, applied to those entries of the parameter
+    and of its running means; all others rest, their means too. For embeddings with
+    `sparse=True`.
+
+    Args:
+        params: the parameters, dense tensors whose gradients are sparse, or groups of them.
+        lr, betas, eps, maximize: as in :class:`flambeau.optim.Adam`.
+
+    Example::
+
+        >>> import flambeau as torch
+        >>> w = torch.ones(3, requires_grad=True)
+        >>> w.grad = torch.sparse_coo_tensor([[1]], [2.0], (3,))
+        >>> torch.optim.SparseAdam([w], lr=0.5).step()
+        >>> w
+        tensor([1.0000, 0.5000, 1.0000], requires_grad=True)
+    """
+
+    takes_sparse = takes_complex = True
+
+    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+        check_lr(lr)
+        if not eps > 0.0:
+            raise ValueError(f"Invalid epsilon value: {eps}")
+        check_betas(betas)
+        super().__init__(params, {"lr": lr, "betas": betas, "eps": eps, "maximize": maximize})
+        places = [([i, j], p) for i, group in enumerate(self.param_groups)
+                  for j, p in enumerate(group["params"])]
+        sparse = [place for place, p in places if p.is_sparse]
+        if sparse:
+            raise ValueError(f"Sparse params at indices {sparse}: SparseAdam requires dense "
+                             "parameter tensors")
+        complex_ = [place for place, p in places if p.is_complex()]
+        if complex_:
+            raise ValueError(f"Complex params at indices {complex_}: SparseAdam does not support "
+                             "complex parameters")
+
+    def init_state(self, p, group, state):
+        state["step"] = 0
+        state["exp_avg"] = zeros(p)
+        state["exp_avg_sq"] = zeros(p)
+
+    def update(self, p, grad, group, state):
+        if not grad.is_sparse:
+            raise RuntimeError(
+                "SparseAdam does not support dense gradients, please consider Adam instead")
+        beta1, beta2 = group["betas"]
+        t = _count(state)
+        grad = grad.coalesce()
+        rows, values = tuple(grad.indices()), grad.values()
+        if values.numel() == 0:
+            return
+        mean, square = state["exp_avg"], state["exp_avg_sq"]
+        mean[rows] = m = mean[rows] + (1 - beta1) * (values - mean[rows])
+        square[rows] = v = square[rows] + (1 - beta2) * (values * values - square[rows])
+        size = group["lr"] * (1 - beta2**t) ** 0.5 / (1 - beta1**t)
+        p[rows] = p[rows] - size * (m / (v.sqrt() + group["eps"]))
+
+
+def _count(state):
+    if isinstance(state["step"], Tensor):
+        return advance(state)
+    state["step"] += 1
+    return state["step"]
