@@ -5,10 +5,11 @@ families); where the C++ extension was built, its own version takes the twin's p
 same name. The environment variable ``FLAMBEAU_KERNELS=reference`` leaves the extension out.
 """
 
+import importlib
 import os
 
 from . import reductions, reference
-from ._quiet import quiet
+from ._quiet import IGNORE, _extobj_contextvar, quiet
 from .reference import cast, check_divisor
 
 native_available = False
@@ -18,7 +19,7 @@ if os.environ.get("FLAMBEAU_KERNELS") == "reference":
     _native, _why_not = None, "FLAMBEAU_KERNELS=reference"
 else:
     try:
-        from . import _native
+        _native = importlib.import_module("flambeau.kernels._native")
     except ImportError as error:
         _native, _why_not = None, str(error)
 
@@ -39,7 +40,9 @@ def _choose():
 _choose()
 if _native is not None:
     native_available = True
-    quiet = _native.quiet
+    if _extobj_contextvar is not None:
+        _native.set_quiet(_extobj_contextvar, IGNORE)
+        quiet = _native.quiet
 
 
 def set_num_threads(n):

@@ -1,0 +1,162 @@
+// Activations, and their gradients in one pass: grad times the derivative.
+#include <type_traits>
+
+#include "complex.h"
+#include "kernel.h"
+#include "vecmath.h"
+
+namespace {
+
+struct Sigmoid {
+    template <class T>
+    static INLINE T call(T x) { return vec::sigmoid(x); }
+};
+struct Relu {
+    template <class T>
+    static INLINE T call(T x) { return x < T(0) ? T(0) : x; }
+};
+struct Gelu {  // x Φ(x)
+    static INLINE float call(float x) { return float(x * vec::normal_cdf(x)); }
+    static INLINE double call(double x) {
+        double phi = 0.5 * std::erfc(-x * 0.707106781186547524);
+        return phi == 0 ? 0.0 * phi : x * phi;
+    }
+};
+template <class T>
+constexpr T GELU_K = T(0.797884560802865356);  // √(2/π)
+template <class T>
+constexpr T GELU_C = T(0.044715);
+struct GeluTanh {  // ½ (1 + tanh u) = sigmoid(2 u)
+    template <class T>
+    static INLINE T call(T x) {
+        T u = GELU_K<T> * (x + GELU_C<T> * x * x * x);
+        return x * vec::sigmoid(T(2) * u);
+    }
+};
+struct Silu {
+    template <class T>
+    static INLINE T call(T x) { return x / (T(1) + vec::exp(-x)); }
+};
+struct Softplus {
+    template <class T>
+    static INLINE T call(T x, T beta, T threshold) {
+        T scaled = beta * x;
+        return scaled > threshold ? x : vec::log1p(vec::exp(scaled)) / beta;
+    }
+};
+struct LeakyRelu {
+    template <class T>
+    static INLINE T call(T x, T slope) { return x > T(0) ? x : x * slope; }
+};
+struct Elu {
+    template <class T>
+    static INLINE T call(T x, T alpha, T scale, T input_scale) {
+        return x > T(0) ? x * scale : vec::expm1(x * input_scale) * (alpha * scale);
+    }
+};
+struct Hardtanh {
+    template <class T>
+    static INLINE T call(T x, T lo, T hi) {
+        T r = x < lo ? lo : x;
+        return r > hi ? hi : r;
+    }
+};
+struct Threshold {
+    template <class T>
+    static INLINE T call(T x, T limit, T value) { return x <= limit ? value : x; }
+};
+
+struct ReluBackward {
+    template <class T>
+    static INLINE T call(T grad, T result) { return result <= T(0) ? T(0) : grad; }
+};
+struct ThresholdBackward {
+    template <class T>
+    static INLINE T call(T grad, T x, T limit) { return x <= limit ? T(0) : grad; }
+};
+struct SigmoidBackward {
+    template <class T>
+    static INLINE T call(T grad, T result) {
+        return grad * conjugate(result * (one<T>() - result));
+    }
+};
+struct TanhBackward {
+    template <class T>
+    static INLINE T call(T grad, T result) { return grad * conjugate(one<T>() - result * result); }
+};
+struct GeluBackward {  // Φ(x) + x φ(x)
+    static INLINE float call(float grad, float x) {
+        double c = std::fabs(double(x)) < 38.0 ? x : 38.0;
+        double density = 0.398942280401432678 * vec::exp_short(-0.5 * c * c);
+        return float(grad * (vec::normal_cdf(x) + x * density));
+    }
+    static INLINE double call(double grad, double x) {
+        double phi = 0.5 * std::erfc(-x * 0.707106781186547524);
+        return grad * (phi + x * (0.398942280401432678 * vec::exp(-0.5 * x * x)));
+    }
+};
+struct GeluTanhBackward {
+    template <class T>
+    static INLINE T call(T grad, T x) {
+        T u = GELU_K<T> * (x + GELU_C<T> * x * x * x);
+        T s = vec::sigmoid(T(2) * u), slope = GELU_K<T> * (T(1) + T(3) * GELU_C<T> * x * x);
+        return grad * (s + T(2) * x * (s * (T(1) - s)) * slope);
+    }
+};
+struct SiluBackward {
+    template <class T>
+    static INLINE T call(T grad, T x) {
+        T s = vec::sigmoid(x);
+        return grad * (s * (T(1) + x * (T(1) - s)));
+    }
+};
+struct SoftplusBackward {
+    template <class T>
+    static INLINE T call(T grad, T x, T beta, T threshold) {
+        T scaled = beta * x;
+        return scaled > threshold ? grad : grad * vec::sigmoid(scaled);
+    }
+};
+struct LeakyReluBackward {
+    template <class T>
+    static INLINE T call(T grad, T x, T slope) { return x > T(0) ? grad : grad * slope; }
+};
+struct EluBackward {
+    template <class T>
+    static INLINE T call(T grad, T x, T alpha, T scale, T input_scale) {
+        T steep = input_scale * (alpha * scale);
+        return x <= T(0) ? grad * steep * vec::exp(x * input_scale) : grad * scale;
+    }
+};
+struct HardtanhBackward {
+    template <class T>
+    static INLINE T call(T grad, T x, T lo, T hi) { return (x <= lo) | (x >= hi) ? T(0) : grad; }
+};
+
+}  // namespace
+
+int register_activations(PyObject *m) {
+    const double softplus[] = {1, 20}, slope[] = {0.01}, elu[] = {1, 1, 1}, hardtanh[] = {-1, 1};
+    declare<Sigmoid, 1>(m, "sigmoid", Floats{});
+    declare<Relu, 1>(m, "relu", Integers{}, Floats{});
+    declare<Gelu, 1>(m, "gelu", Floats{});
+    declare<GeluTanh, 1>(m, "gelu_tanh", Floats{});
+    declare<Silu, 1>(m, "silu", Floats{});
+    set_defaults(declare<Softplus, 3>(m, "softplus", Floats{}), 1, softplus);
+    set_defaults(declare<LeakyRelu, 2>(m, "leaky_relu", Floats{}), 1, slope);
+    set_defaults(declare<Elu, 4>(m, "elu", Floats{}), 1, elu);
+    set_defaults(declare<Hardtanh, 3>(m, "hardtanh", Integers{}, Floats{}), 1, hardtanh);
+    declare<Threshold, 3>(m, "threshold", Integers{}, Floats{});
+    declare<ReluBackward, 2>(m, "relu_backward", Floats{});
+    declare<ThresholdBackward, 3>(m, "threshold_backward", Floats{});
+    declare<SigmoidBackward, 2>(m, "sigmoid_backward", Floats{}, Complexes{});
+    declare<TanhBackward, 2>(m, "tanh_backward", Floats{}, Complexes{});
+    declare<GeluBackward, 2>(m, "gelu_backward", Floats{});
+    declare<GeluTanhBackward, 2>(m, "gelu_tanh_backward", Floats{});
+    declare<SiluBackward, 2>(m, "silu_backward", Floats{});
+    set_defaults(declare<SoftplusBackward, 4>(m, "softplus_backward", Floats{}), 2, softplus);
+    set_defaults(declare<LeakyReluBackward, 3>(m, "leaky_relu_backward", Floats{}), 2, slope);
+    set_defaults(declare<EluBackward, 5>(m, "elu_backward", Floats{}), 2, elu);
+    set_defaults(declare<HardtanhBackward, 4>(m, "hardtanh_backward", Floats{}), 2, hardtanh);
+    return PyErr_Occurred() ? -1 : 0;
+}

@@ -1,0 +1,75 @@
+// The module flambeau.kernels._native: calls the registration function of each family of kernels.
+#define FLAMBEAU_IMPORT_ARRAY
+#include "common.h"
+#include "parallel.h"
+
+int register_kernel_types(PyObject *module);
+int register_arithmetic(PyObject *module);
+int register_comparison(PyObject *module);
+int register_functions(PyObject *module);
+int register_special(PyObject *module);
+int register_activations(PyObject *module);
+int register_conversion(PyObject *module);
+int register_reductions(PyObject *module);
+#ifdef FLAMBEAU_NETWORK
+int register_network(PyObject *module);
+#endif
+
+static PyObject *set_num_threads(PyObject *, PyObject *n) {
+    long threads = PyLong_AsLong(n);
+    if (threads == -1 && PyErr_Occurred()) return nullptr;
+    set_max_threads(int(threads));
+    Py_RETURN_NONE;
+}
+
+static PyObject *get_num_threads(PyObject *, PyObject *) { return PyLong_FromLong(max_threads()); }
+
+static PyObject *simd(PyObject *, PyObject *) {
+    const char *target = "baseline";
+#if FLAMBEAU_CLONES
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512vl") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512bw"))
+        target = "AVX-512";
+    else if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        target = "AVX2";
+#endif
+    return PyUnicode_FromString(target);
+}
+
+static PyMethodDef methods[] = {{"set_num_threads", set_num_threads, METH_O, nullptr},
+                                {"get_num_threads", get_num_threads, METH_NOARGS, nullptr},
+                                {"simd", simd, METH_NOARGS, nullptr},
+                                {nullptr, nullptr, 0, nullptr}};
+
+static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", nullptr, -1, methods,
+                                 nullptr, nullptr, nullptr, nullptr};
+
+PyMODINIT_FUNC PyInit__native() {
+    import_array();
+    PyObject *module = PyModule_Create(&definition);
+    if (!module) return nullptr;
+#ifdef _OPENMP
+    bool openmp = true;
+#else
+    bool openmp = false;
+#endif
+#if defined(__VERSION__)
+    const char *compiler = __VERSION__;
+#else
+    const char *compiler = "";
+#endif
+    if (PyModule_AddObject(module, "openmp", PyBool_FromLong(openmp)) ||
+        PyModule_AddStringConstant(module, "compiler", compiler) || register_kernel_types(module) ||
+        register_arithmetic(module) || register_comparison(module) || register_functions(module) ||
+        register_special(module) || register_activations(module) || register_conversion(module) ||
+        register_reductions(module)
+#ifdef FLAMBEAU_NETWORK
+        || register_network(module)
+#endif
+    ) {
+        Py_DECREF(module);
+        return nullptr;
+    }
+    return module;
+}

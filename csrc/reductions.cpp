@@ -1,0 +1,2 @@
+#include "kernel.h"
+int register_reductions(PyObject *) { return 0; }
