@@ -5,7 +5,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-import flambeau
 from flambeau import printing
 
 RECORDS = json.loads(Path(__file__).with_name("data").joinpath("printing.json").read_text())

@@ -6,8 +6,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-DTYPES = ("float64 float32 float16 bfloat16 int64 int32 int16 int8 uint8 bool complex64 complex128 "
-          "uint16 uint32 uint64 float8_e4m3fn float8_e5m2").split()
+DTYPES = [
+    "float64", "float32", "float16", "bfloat16", "int64", "int32", "int16", "int8", "uint8", "bool",
+    "complex64", "complex128", "uint16", "uint32", "uint64", "float8_e4m3fn", "float8_e5m2",
+]
 
 
 def every_dtype():

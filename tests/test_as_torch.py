@@ -1,0 +1,116 @@
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+
+
+def python(program, *, cwd=None):
+    """Run a program in a process of its own; returns its standard output."""
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(program)], cwd=cwd or ROOT,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def test_modules_are_the_same_objects_under_both_names():
+    python("""
+        import flambeau.as_torch
+        import flambeau
+        import torch
+        import torch.nn.functional as F
+        from torch.nn import functional
+        import torch.optim.lr_scheduler
+        from torch.utils.data import DataLoader
+        import flambeau.utils.data
+        assert torch is flambeau
+        assert torch.nn is flambeau.nn
+        assert F is functional is flambeau.nn.functional
+        assert torch.optim.lr_scheduler is flambeau.optim.lr_scheduler
+        assert DataLoader is flambeau.utils.data.DataLoader
+        assert torch.__spec__.name == flambeau.__spec__.name == "flambeau"
+        assert torch.nn.functional.__spec__.name == "flambeau.nn.functional"
+        import importlib
+        assert importlib.import_module("torch.nn.functional") is F
+    """)
+
+
+def test_submodules_are_not_imported_early():
+    python("""
+        import sys
+        import flambeau
+        before = set(sys.modules)
+        import flambeau.as_torch
+        extra = {name for name in set(sys.modules) - before if name.startswith("flambeau")}
+        assert extra == {"flambeau.as_torch"}, extra
+    """)
+
+
+def test_metadata_and_specs_find_torch():
+    python("""
+        import importlib.metadata, importlib.util
+        import flambeau.as_torch, flambeau
+        assert importlib.util.find_spec("torch") is not None
+        assert importlib.util.find_spec("torch.nn") is not None
+        assert importlib.util.find_spec("torch.does_not_exist") is None
+        version = importlib.metadata.version("torch")
+        assert version == flambeau.__version__ and version.startswith("2.13.0")
+        assert importlib.metadata.distribution("torch").metadata["Name"] == "torch"
+        assert importlib.metadata.version("numpy")
+        assert "torch" in importlib.metadata.packages_distributions()
+        import torch
+        assert torch.__version__ >= "2.0" and torch.__version__ >= (2, 13)
+        try:
+            import torch.does_not_exist
+        except ModuleNotFoundError as error:
+            assert "torch.does_not_exist" in str(error)
+        else:
+            raise AssertionError
+    """)
+
+
+def test_functorch_is_flambeau_func():
+    python("""
+        import flambeau.as_torch
+        import functorch, flambeau.func
+        from functorch import vmap
+        assert functorch is flambeau.func
+    """)
+
+
+def test_classes_pickle_under_both_names():
+    python("""
+        import pickle
+        import flambeau.as_torch, torch
+        module = torch.nn.Linear(2, 3)
+        data = pickle.dumps(module, 0)
+        assert type(pickle.loads(data)) is torch.nn.Linear
+        assert type(pickle.loads(data.replace(b"cflambeau.", b"ctorch."))) is torch.nn.Linear
+    """)
+
+
+def test_real_torch_that_is_already_there(tmp_path):
+    (tmp_path / "torch.py").write_text("")
+    output = python(f"""
+        import sys
+        sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]
+        import torch
+        try:
+            import flambeau.as_torch
+        except ImportError as error:
+            print(error)
+    """)
+    assert "'torch' is already imported" in output
+    assert "flambeau run script.py" in output
+
+
+def test_torch_on_the_path_is_not_found(tmp_path):
+    (tmp_path / "torch").mkdir()
+    (tmp_path / "torch" / "__init__.py").write_text("raise AssertionError")
+    python(f"""
+        import sys
+        sys.path[:0] = [{str(tmp_path)!r}, {str(ROOT)!r}]
+        import flambeau.as_torch, torch.nn, flambeau
+        assert torch.nn is flambeau.nn
+    """)

@@ -1,0 +1,125 @@
+import copy
+import gc
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau.storage import storage_of
+
+
+def test_views_share_one_storage():
+    x = flambeau.arange(6.0)
+    storage = x.untyped_storage()
+    assert storage is x[2:].untyped_storage() is x.view(2, 3).t().untyped_storage()
+    assert x.clone().untyped_storage() is not storage
+    assert storage.nbytes() == storage.size() == len(storage) == 24
+    assert storage.data_ptr() == x.data_ptr()
+    assert storage.tolist() == list(np.arange(6, dtype=np.float32).tobytes())
+
+
+def test_bytes_are_those_of_the_tensor():
+    x = flambeau.arange(3.0)
+    storage = x.untyped_storage()
+    storage.fill_(0)
+    assert x.tolist() == [0.0, 0.0, 0.0]
+    storage[3] = 0x40
+    assert x.tolist() == [2.0, 0.0, 0.0]
+    assert storage[3] == storage[-9] == 64
+    assert storage[2:4].tolist() == [0, 64]
+    storage.copy_(flambeau.ones(3).untyped_storage())
+    assert x.tolist() == [1.0, 1.0, 1.0]
+    for index, kind, message in [(12, IndexError, "index 12 out of range for storage of size 12"),
+                                 ("a", TypeError, "can't index a torch.UntypedStorage with str"),
+                                 (slice(0, 6, 2), RuntimeError, "slice with a step of 2")]:
+        with pytest.raises(kind, match=message):
+            storage[index]
+    with pytest.raises(RuntimeError, match="self was 12 bytes but src was 4 bytes"):
+        storage.copy_(flambeau.ones(1).untyped_storage())
+
+
+def test_dense_memory_in_any_order():
+    array = np.asfortranarray(np.arange(6.0, dtype=np.float32).reshape(2, 3))
+    storage = storage_of(flambeau.from_numpy(array))
+    assert flambeau.FloatStorage(wrap_storage=storage).tolist() == [0.0, 3.0, 1.0, 4.0, 2.0, 5.0]
+
+
+def test_typed_storage():
+    x = flambeau.arange(4.0)
+    typed = x.storage()
+    assert (typed.dtype, len(typed), typed.nbytes(), typed.element_size()) == (
+        flambeau.float32, 4, 16, 4)
+    assert typed[-1] == 3.0
+    typed[0] = 5
+    typed[1:3] = 7
+    assert x.tolist() == [5.0, 7.0, 7.0, 3.0] == typed.tolist() == list(typed)
+    with pytest.raises(RuntimeError, match="slices are only supported in UntypedStorage"):
+        typed[0:2]
+    assert typed.type() == "torch.FloatStorage"
+    assert typed.int().tolist() == [5, 7, 7, 3]
+    assert typed.type("torch.DoubleStorage").dtype is flambeau.float64
+    assert typed.untyped() is x.untyped_storage()
+
+
+def test_legacy_constructors():
+    storage = flambeau.FloatStorage([1, 2, 3])
+    assert storage.tolist() == [1.0, 2.0, 3.0]
+    assert isinstance(storage, flambeau.FloatStorage)
+    assert not isinstance(storage, flambeau.DoubleStorage)
+    assert len(flambeau.IntStorage(3)) == 3
+    assert flambeau.UntypedStorage([1, 2]).tolist() == [1, 2]
+    assert flambeau.FloatStorage.from_buffer(bytes(8), "big").tolist() == [0.0, 0.0]
+    assert flambeau.BFloat16Storage([1.5]).tolist() == [1.5]
+    assert flambeau.is_storage(storage)
+    assert not flambeau.is_storage(flambeau.ones(1))
+
+
+def test_text():
+    assert repr(flambeau.FloatStorage([1, 2])) == (
+        " 1.0\n 2.0\n[torch.storage.TypedStorage(dtype=torch.float32, device=cpu) of size 2]")
+    assert repr(flambeau.UntypedStorage([7])) == (
+        " 7\n[torch.storage.UntypedStorage(device=cpu) of size 1]")
+    assert repr(flambeau.UntypedStorage(3, device="meta")) == (
+        "...\n[torch.storage.UntypedStorage(device=meta) of size 3]")
+
+
+def test_resizing_moves_the_tensor_along():
+    x = flambeau.arange(4.0)
+    storage = x.untyped_storage()
+    storage.resize_(32)
+    assert x.untyped_storage() is storage
+    assert len(storage) == 32
+    assert x.tolist() == [0.0, 1.0, 2.0, 3.0]
+    storage.fill_(0)
+    assert x.tolist() == [0.0, 0.0, 0.0, 0.0]
+    x = flambeau.arange(4.0)
+    view = x[1:]
+    with pytest.raises(NotImplementedError, match="other tensors view this memory"):
+        x.untyped_storage().resize_(64)
+    assert view.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_copies():
+    storage = flambeau.FloatStorage([1, 2])
+    for again in (storage.clone(), copy.copy(storage), copy.deepcopy(storage)):
+        again[0] = 9
+        assert storage[0] == 1.0
+    pair = copy.deepcopy([storage, storage])
+    pair[0][0] = 5
+    assert pair[1][0] == 5.0
+
+
+def test_from_file(tmp_path):
+    path = tmp_path / "bytes"
+    storage = flambeau.UntypedStorage.from_file(str(path), shared=True, nbytes=4)
+    storage.fill_(7)
+    del storage
+    gc.collect()
+    assert path.read_bytes() == bytes([7] * 4)
+
+
+def test_meta():
+    storage = flambeau.empty(2, 3, device="meta").untyped_storage()
+    assert (storage.device.type, len(storage)) == ("meta", 24)
+    with pytest.raises(NotImplementedError):
+        storage[0]
