@@ -25,7 +25,7 @@ def native(name):
         from flambeau.kernels import _native
     except ImportError:
         return None
-    return getattr(_native, name, None)
+    return getattr(_native, f"network_{name}", None)
 
 
 def is_narrow(dtype):

@@ -1,0 +1,24 @@
+#include "network_module.h"
+
+namespace network {
+
+int simd_level() {
+#if FLAMBEAU_CLONES
+    static const int level = [] {
+        __builtin_cpu_init();
+        if (__builtin_cpu_supports("x86-64-v4")) return 2;
+        return __builtin_cpu_supports("x86-64-v3") ? 1 : 0;
+    }();
+    return level;
+#else
+    return 0;
+#endif
+}
+
+}  // namespace network
+
+int register_network(PyObject *module) {
+    for (auto add : {register_network_convolution})
+        if (add(module)) return -1;
+    return 0;
+}

@@ -1,0 +1,18 @@
+// Which families of network kernels there are. Each registers its functions as `network_<name of the twin>`.
+#pragma once
+#include "network.h"
+
+// Whether the compiler has vector types; without them some families stay with their twins.
+#if defined(__GNUC__) || defined(__clang__)
+#define NETWORK_VECTORS 1
+#else
+#define NETWORK_VECTORS 0
+#endif
+
+namespace network {
+
+int simd_level();  // 2: AVX-512, 1: AVX2, 0: anything else
+
+}  // namespace network
+
+int register_network_convolution(PyObject *module);
