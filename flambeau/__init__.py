@@ -1,0 +1,79 @@
+"""flambeau: PyTorch's tensors and automatic differentiation, in Python on NumPy.
+
+>>> import flambeau
+>>> x = flambeau.tensor([1.0, 2.0, 3.0], requires_grad=True)
+>>> (x ** 2).sum().backward()
+>>> x.grad
+tensor([2., 4., 6.])
+"""
+
+from __future__ import annotations
+
+import importlib
+from math import e, inf, nan, pi
+from typing import Any
+
+from flambeau import ops
+from flambeau.core import dtypes as _dtypes
+from flambeau.core import engine as _engine
+from flambeau.core import op as _op
+from flambeau.core.devices import device, get_default_device, set_default_device
+from flambeau.core.dtypes import (
+    dtype,
+    finfo,
+    get_default_dtype,
+    iinfo,
+    layout,
+    memory_format,
+    qscheme,
+    set_default_dtype,
+)
+from flambeau.core.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    is_inference_mode_enabled,
+    no_grad,
+    set_grad_enabled,
+)
+from flambeau.core.shapes import Size
+from flambeau.core.tensor import Tensor
+
+__version__ = "0.1.0"
+
+for _name in ("uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex32 "
+              "complex64 complex128 bfloat16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz "
+              "float8_e5m2fnuz float8_e8m0fnu strided sparse_coo sparse_csr sparse_csc sparse_bsr "
+              "sparse_bsc jagged contiguous_format preserve_format channels_last channels_last_3d "
+              "per_tensor_affine per_channel_affine per_tensor_symmetric "
+              "per_channel_symmetric").split():
+    globals()[_name] = getattr(_dtypes, _name)
+bool = _dtypes.bool_
+globals().update(_dtypes.ALIASES)
+globals().update(_op.public["torch"])
+newaxis = None
+
+_engine.calibrate()
+
+_LAZY = ("amp", "autograd", "distributed", "distributions", "fft", "func", "fx", "hub", "jit",
+         "linalg", "multiprocessing", "nn", "optim", "overrides", "printing", "profiler", "random",
+         "serialization", "signal", "sparse", "special", "storage", "testing", "utils", "version")
+
+
+def __getattr__(name: str) -> Any:
+    """Subpackages are imported when they are first used."""
+    if name in _LAZY:
+        return importlib.import_module(f"flambeau.{name}")
+    if name in _FROM:
+        value = getattr(importlib.import_module(f"flambeau.{_FROM[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'flambeau' has no attribute {name!r}")
+
+
+_FROM = {
+    "save": "serialization", "load": "serialization", "set_printoptions": "printing",
+    "Generator": "random", "manual_seed": "random", "seed": "random", "initial_seed": "random",
+    "get_rng_state": "random", "set_rng_state": "random", "default_generator": "random",
+    "UntypedStorage": "storage", "TypedStorage": "storage", "vmap": "func",
+}

@@ -1,0 +1,107 @@
+"""Devices: where a tensor's elements live. Today that is `cpu`, or `meta`: nowhere (only shapes)."""
+from __future__ import annotations
+
+from contextvars import ContextVar
+from typing import Any
+
+KNOWN = ("cpu", "meta")
+_TORCH_TYPES = frozenset(
+    "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia "
+    "privateuseone".split())
+
+
+class device:
+    """A device: `device("cpu")`, `device("cpu", 0)`, `device("cpu:0")`. Also a context manager
+    that makes it the default for new tensors.
+
+    >>> device("cpu:0").index
+    0
+    """
+
+    __slots__ = ("_tokens", "index", "type")
+
+    def __init__(self, type: Any = None, index: int | None = None):
+        if isinstance(type, device):
+            type, index = type.type, type.index if index is None else index
+        elif isinstance(type, int) and not isinstance(type, bool):
+            type, index = "cuda", type
+        if not isinstance(type, str):
+            raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+        name, colon, number = type.partition(":")
+        if colon:
+            if index is not None:
+                raise RuntimeError("type (string) must not include an index because index was "
+                                   f"passed explicitly: {type}")
+            if not number.isdigit() or (len(number) > 1 and number[0] == "0"):
+                raise RuntimeError(f"Invalid device string: '{type}'")
+            index = int(number)
+        if name not in _TORCH_TYPES:
+            raise RuntimeError(f"Expected one of {', '.join(sorted(_TORCH_TYPES))} device type at "
+                               f"start of device string: {name}")
+        self.type, self.index, self._tokens = name, index, []
+
+    def __repr__(self) -> str:
+        return (f"device(type='{self.type}')" if self.index is None
+                else f"device(type='{self.type}', index={self.index})")
+
+    def __str__(self) -> str:
+        return self.type if self.index is None else f"{self.type}:{self.index}"
+
+    def __eq__(self, other: object) -> bool:
+        return (isinstance(other, device) and self.type == other.type
+                and self.index == other.index)
+
+    def __hash__(self) -> int:
+        return hash((self.type, self.index))
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return device, ((self.type,) if self.index is None else (self.type, self.index))
+
+    def __enter__(self) -> device:
+        self._tokens.append(_default.set(checked(self)))
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        _default.reset(self._tokens.pop())
+
+    def __call__(self, function: Any) -> Any:
+        from functools import wraps
+
+        @wraps(function)
+        def under_device(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+        return under_device
+
+
+device.__module__ = "torch"
+cpu, meta = device("cpu"), device("meta")
+_default: ContextVar[device] = ContextVar("default_device", default=cpu)
+
+
+def checked(where: Any) -> device:
+    """A `device=` argument as a device that this build has; None is the default device."""
+    if where is None:
+        return _default.get()
+    if where is cpu:
+        return cpu
+    if not isinstance(where, device):
+        where = device(where)
+    if where.type == "cpu":
+        return cpu
+    if where.type == "meta":
+        return meta
+    if where.type == "cuda":
+        raise AssertionError("Torch not compiled with CUDA enabled: flambeau runs on 'cpu' "
+                             f"(and 'meta'); '{where}' was asked for")
+    raise RuntimeError(f"device '{where}' is not available: flambeau runs on 'cpu' (and 'meta')")
+
+
+def set_default_device(where: Any) -> None:
+    """Make `where` the device of new tensors (None: the CPU)."""
+    _default.set(cpu if where is None else checked(where))
+
+
+def get_default_device() -> device:
+    """The device that new tensors are made on."""
+    return _default.get()

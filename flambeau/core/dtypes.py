@@ -1,0 +1,278 @@
+"""Element types: torch's names for NumPy's dtypes.
+
+A `dtype` is an interned object; `dtype.numpy` is the `numpy.dtype` that arrays carry. bfloat16 and
+the float8 types come from `ml_dtypes`, which is imported when one of them is first used.
+
+    >>> import flambeau
+    >>> flambeau.float32.itemsize, flambeau.float32.is_floating_point
+    (4, True)
+"""
+from __future__ import annotations
+
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+FROM_NUMPY: dict[np.dtype, dtype] = {}      # numpy.dtype -> dtype, for each type that has been used
+FLOATING: set[np.dtype] = set()             # numpy dtypes of floating or complex kind
+_BY_NAME: dict[str, dtype] = {}
+
+
+class dtype:
+    """The type of a tensor's elements, such as `flambeau.float32`."""
+
+    is_floating_point: bool
+    is_complex: bool
+    is_signed: bool
+
+    def __init__(self, name: str, kind: str, numpy_name: str, library: str = "numpy"):
+        self.name, self._numpy_name, self._library = name, numpy_name, library
+        self.kind = kind                    # b(ool) u(int) i(nt) f(loat) c(omplex)
+        self.is_floating_point, self.is_complex = kind == "f", kind == "c"
+        self.is_signed = kind in "ifc"
+        _BY_NAME[name] = self
+        if library == "numpy":
+            FROM_NUMPY[self.numpy] = self
+
+    @cached_property
+    def numpy(self) -> np.dtype:
+        """The `numpy.dtype` of arrays that hold such elements."""
+        if self._library != "numpy":
+            import ml_dtypes
+
+            from flambeau import kernels
+            found = np.dtype(getattr(ml_dtypes, self._numpy_name))
+            if self.name == "bfloat16":
+                kernels.register_bfloat16()
+            FROM_NUMPY[found] = self
+        else:
+            found = np.dtype(self._numpy_name)
+        if self.kind in "fc":
+            FLOATING.add(found)
+        return found
+
+    @property
+    def itemsize(self) -> int:
+        return self.numpy.itemsize
+
+    def to_real(self) -> dtype:
+        """The type of such a number's real part."""
+        return _REAL.get(self, self)
+
+    def to_complex(self) -> dtype:
+        """The complex type whose parts have this type."""
+        if self.is_complex:
+            return self
+        found = _COMPLEX.get(self)
+        return complex64 if found is None and self.kind in "bui" else found
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str | tuple[Any, ...]:
+        return dtype_by_name, (self.name,)
+
+    def __deepcopy__(self, memo: Any) -> dtype:
+        return self
+
+    __copy__ = None                         # set below: a dtype is a singleton
+
+
+dtype.__copy__ = lambda self: self
+dtype.__module__ = "torch"
+
+
+def dtype_by_name(name: str) -> dtype:
+    return _BY_NAME[name]
+
+
+bool_ = dtype("bool", "b", "bool")
+uint8 = dtype("uint8", "u", "uint8")
+uint16 = dtype("uint16", "u", "uint16")
+uint32 = dtype("uint32", "u", "uint32")
+uint64 = dtype("uint64", "u", "uint64")
+int8 = dtype("int8", "i", "int8")
+int16 = dtype("int16", "i", "int16")
+int32 = dtype("int32", "i", "int32")
+int64 = dtype("int64", "i", "int64")
+float16 = dtype("float16", "f", "float16")
+float32 = dtype("float32", "f", "float32")
+float64 = dtype("float64", "f", "float64")
+complex64 = dtype("complex64", "c", "complex64")
+complex128 = dtype("complex128", "c", "complex128")
+bfloat16 = dtype("bfloat16", "f", "bfloat16", "ml_dtypes")
+float8_e4m3fn = dtype("float8_e4m3fn", "f", "float8_e4m3fn", "ml_dtypes")
+float8_e5m2 = dtype("float8_e5m2", "f", "float8_e5m2", "ml_dtypes")
+float8_e4m3fnuz = dtype("float8_e4m3fnuz", "f", "float8_e4m3fnuz", "ml_dtypes")
+float8_e5m2fnuz = dtype("float8_e5m2fnuz", "f", "float8_e5m2fnuz", "ml_dtypes")
+float8_e8m0fnu = dtype("float8_e8m0fnu", "f", "float8_e8m0fnu", "ml_dtypes")
+complex32 = dtype("complex32", "c", "complex64", "torch.complex32")   # no array library has it
+
+_REAL = {complex64: float32, complex128: float64, complex32: float16}
+_COMPLEX = {float16: complex32, float32: complex64, float64: complex128, bfloat16: complex64}
+ALIASES = {"float": float32, "double": float64, "half": float16, "short": int16, "int": int32,
+           "long": int64, "cfloat": complex64, "cdouble": complex128, "chalf": complex32}
+
+
+def from_numpy_dtype(array_type: Any) -> dtype:
+    """The `dtype` of arrays with this `numpy.dtype`; TypeError for one torch does not have."""
+    array_type = np.dtype(array_type)
+    found = FROM_NUMPY.get(array_type) or FROM_NUMPY.get(array_type.newbyteorder("="))
+    if found is None and array_type.name in _BY_NAME:
+        found = _BY_NAME[array_type.name]
+        found.numpy                         # loads and registers it
+    if found is None:
+        raise TypeError(
+            f"can't convert np.ndarray of type numpy.{array_type.name}. The only supported types "
+            "are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, "
+            "uint64, uint32, uint16, uint8, and bool.")
+    return found
+
+
+class _Defaults:
+    """The process-wide default for new floating-point tensors."""
+
+    float: dtype = float32
+    numpy: np.dtype = float32.numpy
+
+
+def get_default_dtype() -> dtype:
+    """The type that `flambeau.tensor(1.0)` has: float32 unless set otherwise."""
+    return _Defaults.float
+
+
+def set_default_dtype(d: dtype, /) -> None:
+    """Make `d`, a floating-point dtype, the type of new floating-point tensors."""
+    if not isinstance(d, dtype):
+        raise TypeError(f"invalid dtype object: expected a floating-point dtype, not {d!r}")
+    if not d.is_floating_point:
+        raise TypeError("only floating-point types are supported as the default type, "
+                        f"not {d!r}")
+    _Defaults.float, _Defaults.numpy = d, d.numpy
+
+
+def default_float() -> np.dtype:
+    """The default floating-point type, as NumPy names it."""
+    return _Defaults.numpy
+
+
+def default_complex() -> np.dtype:
+    return _Defaults.float.to_complex().numpy
+
+
+def is_floating(array_type: np.dtype) -> bool:
+    """Is this numpy dtype of floating (not complex) kind?"""
+    return array_type in FLOATING and array_type.kind != "c"
+
+
+def as_numpy_dtype(d: Any) -> np.dtype | None:
+    """A `dtype=` argument as NumPy names it; None stays None."""
+    if d is None:
+        return None
+    if type(d) is dtype:
+        return d.numpy
+    if d is float:
+        return _Defaults.numpy
+    if d is int:
+        return int64.numpy
+    if d is bool:
+        return bool_.numpy
+    if d is complex:
+        return default_complex()
+    raise TypeError(f"dtype must be a torch.dtype, such as torch.float32, not {d!r}")
+
+
+class _Info:
+    """What `finfo` and `iinfo` share: the attributes of NumPy's object of that name."""
+
+    def __init__(self, type: dtype | None = None):
+        self._type = type or _Defaults.float
+        self.bits = self._type.itemsize * 8
+        self.dtype = self._type.name
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._type is other._type
+
+    __hash__ = None
+
+
+class finfo(_Info):
+    """Limits of a floating-point type: eps, max, min, tiny, smallest_normal, resolution, bits."""
+
+    def __init__(self, type: dtype | None = None):
+        super().__init__(type)
+        if self._type.kind not in "fc":
+            raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo "
+                            "to handle 'torch.finfo'")
+        self._type = self._type.to_real()
+        self.bits, self.dtype = self._type.itemsize * 8, self._type.name
+        if self._type._library == "numpy":
+            limits = np.finfo(self._type.numpy)
+        else:
+            import ml_dtypes
+            limits = ml_dtypes.finfo(self._type.numpy)
+        self.eps, self.max, self.min = float(limits.eps), float(limits.max), float(limits.min)
+        self.tiny = self.smallest_normal = float(limits.smallest_normal)
+        self.resolution = float(limits.resolution)
+
+    def __repr__(self) -> str:
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+                f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
+                f"dtype={self.dtype})")
+
+
+class iinfo(_Info):
+    """Limits of an integer type: min, max, bits."""
+
+    def __init__(self, type: dtype):
+        super().__init__(type)
+        if self._type.kind not in "ui":
+            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to "
+                            "handle 'torch.iinfo'")
+        limits = np.iinfo(self._type.numpy)
+        self.min, self.max = int(limits.min), int(limits.max)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+class _Named:
+    """A constant that prints as torch's: a layout, a memory format, a quantisation scheme."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    def __deepcopy__(self, memo: Any) -> _Named:
+        return self
+
+
+class layout(_Named):
+    """How a tensor's elements lie in memory: `strided`, or one of the sparse forms."""
+
+
+class memory_format(_Named):
+    """The order of dimensions in memory that an op keeps or makes."""
+
+
+class qscheme(_Named):
+    """How a quantised tensor maps integers to numbers."""
+
+
+strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged, mkldnn = (
+    layout(n) for n in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr",
+                        "sparse_bsc", "jagged", "_mkldnn"))
+contiguous_format, preserve_format, channels_last, channels_last_3d = (
+    memory_format(n) for n in ("contiguous_format", "preserve_format", "channels_last",
+                               "channels_last_3d"))
+per_tensor_affine, per_channel_affine, per_tensor_symmetric, per_channel_symmetric = (
+    qscheme(n) for n in ("per_tensor_affine", "per_channel_affine", "per_tensor_symmetric",
+                         "per_channel_symmetric"))
+for _cls in (finfo, iinfo, layout, memory_format, qscheme):
+    _cls.__module__ = "torch"

@@ -1,0 +1,684 @@
+"""The backward pass.
+
+A node is newer than all that it feeds, so the newest node that waits has received every gradient it
+will ever get: no count of dependencies is needed, only a heap of the nodes' numbers. Going from
+newest to oldest, each node turns the gradient of its output into those of its inputs, which are
+added to what waits for the older nodes. A gradient that arrives at a leaf is added to its `grad`.
+
+    >>> import flambeau
+    >>> x = flambeau.tensor([3.0], requires_grad=True)
+    >>> y = x * x
+    >>> run([(gradient_edge(y), flambeau.ones(1))], retain=False, create_graph=False)
+    >>> x.grad
+    tensor([6.])
+
+Per backward pass the state is local to `Pass`, so passes may nest (a hook or a custom function may
+start another) and run in several threads at once.
+"""
+from __future__ import annotations
+
+import sys
+import threading
+from collections.abc import Callable
+from contextvars import ContextVar
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import dtypes
+from flambeau.core.graph import Node, freed
+from flambeau.core.modes import grad_enabled, set_grad_mode
+from flambeau.core.promotion import convert
+from flambeau.core.shapes import is_expandable_to
+from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
+
+accumulate_lock = threading.Lock()
+current_pass: ContextVar[Pass | None] = ContextVar("backward_pass", default=None)
+
+
+def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
+        captures: list[Any] | None = None, accumulate: bool = True) -> list[Any] | None:
+    """Propagate gradients from `roots`, pairs of an edge and its gradient.
+
+    With `captures`, a list of edges, only what they depend on runs, and their gradients are
+    returned (None where none arrived). `accumulate` says whether leaves collect theirs in `grad`.
+    """
+    this = Pass(retain, create_graph, roots, captures, accumulate)
+    outer = current_pass.get()
+    token = current_pass.set(this)
+    previous = grad_enabled()
+    set_grad_mode(create_graph)
+    try:
+        this.start()
+        this.propagate()
+        captured = this.finish()
+    finally:
+        set_grad_mode(previous)
+        current_pass.reset(token)
+    if outer is None:
+        while this.callbacks:
+            this.callbacks.pop(0)()
+    else:
+        outer.callbacks += this.callbacks
+    return captured
+
+
+class Pass:
+    """One backward pass: what waits, and what is to be kept."""
+
+    def __init__(self, retain: bool, create_graph: bool, roots: Any, captures: Any,
+                 accumulate: bool):
+        self.retain, self.create_graph, self.accumulate = retain, create_graph, accumulate
+        self.roots, self.captures = roots, captures
+        self.ready: list[int] = []                  # a heap of the orders of waiting nodes
+        self.waiting: dict[int, Node] = {}
+        self.grads: dict[int, Any] = {}             # by order: a gradient, or a list of them
+        self.leaf_sums: dict[int, list[Any]] = {}   # id of a hooked or captured leaf: leaf, sum, left
+        self.counts: dict[int, int] | None = None
+        self.callbacks: list[Callable[[], None]] = []
+        self.needed: set[int] | None = None         # orders of nodes on the way to a capture
+        self.captured: dict[Any, Any] = {}          # (order, index) or id of a leaf: gradient
+        self.targets: dict[int, list[int]] = {}     # order of a captured node: output numbers
+        self.leaf_targets: set[int] = set()
+
+    # ---- beginning and end --------------------------------------------------------------------
+
+    def start(self) -> None:
+        if self.captures is not None:
+            for edge in self.captures:
+                if type(edge) in tensor_types:
+                    self.leaf_targets.add(id(edge))
+                else:
+                    self.targets.setdefault(edge.order, []).append(edge.index)
+            self.needed = self._find_needed()
+        for edge, grad in self.roots:
+            self.deliver(edge, grad)
+
+    def _find_needed(self) -> set[int]:
+        """The nodes from which a captured edge can be reached."""
+        nodes = self._reachable()
+        needed: set[int] = set()
+        for order in sorted(nodes, reverse=True):           # oldest first
+            if order in self.targets:
+                needed.add(order)
+                continue
+            for edge in nodes[order].edges:
+                if edge is not None and (id(edge) in self.leaf_targets
+                                         if type(edge) in tensor_types
+                                         else edge.order in needed):
+                    needed.add(order)
+                    break
+        return needed
+
+    def _reachable(self) -> dict[int, Node]:
+        """All nodes that the roots depend on; with captures of nodes only, none older than these."""
+        oldest = None
+        if self.targets and not self.leaf_targets:
+            oldest = max(self.targets)
+        nodes: dict[int, Node] = {}
+        stack = [e.node for e, _ in self.roots if type(e) not in tensor_types]
+        while stack:
+            node = stack.pop()
+            if node.order in nodes:
+                continue
+            nodes[node.order] = node
+            for edge in node.edges:
+                if edge is not None and type(edge) not in tensor_types \
+                        and edge.order not in nodes and (oldest is None or edge.order <= oldest):
+                    stack.append(edge.node)
+        return nodes
+
+    def finish(self) -> list[Any] | None:
+        for leaf, total, _left in list(self.leaf_sums.values()):
+            self._leaf_complete(leaf, total)                # edges that got no gradient at all
+        if self.captures is None:
+            return None
+        found = []
+        for edge in self.captures:
+            key = id(edge) if type(edge) in tensor_types else (edge.order, edge.index)
+            found.append(self.captured.get(key))
+        return found
+
+    # ---- the loop -------------------------------------------------------------------------------
+
+    def propagate(self) -> None:
+        ready, waiting, grads = self.ready, self.waiting, self.grads
+        while ready:
+            order = heappop(ready)
+            node, grad = waiting.pop(order), grads.pop(order)
+            while node is not None:
+                # the newest successor is often the next node: it goes on without the heap
+                node, grad = self.step(node, grad)
+
+    def step(self, node: Node, grad: Any) -> tuple[Any, Any]:
+        """Run one node and pass its gradients on; gives the node to run next, if that is clear."""
+        hooks = node.hooks
+        if hooks is not None:
+            grad = run_prehooks(node, hooks, grad)
+        if self.needed is not None:
+            if node.order in self.targets:
+                self._capture(node, grad)
+            if not self._continues(node):
+                return None, None
+        if node.outputs == 1:
+            if grad is None and not node.accepts_undefined:
+                produced: Any = (None,) * len(node.edges)
+            else:
+                if node.saved is None:
+                    raise freed(node)
+                produced = node.apply(grad)
+        elif not node.accepts_undefined and all(g is None for g in grad):
+            produced = (None,) * len(node.edges)
+        else:
+            if node.saved is None:
+                raise freed(node)
+            produced = node.apply(grad)
+        if hooks is not None and hooks.post:
+            produced = run_posthooks(node, hooks, produced, grad)
+        if not self.retain:
+            node.saved = None
+        grad = None
+        ready, waiting, grads = self.ready, self.waiting, self.grads
+        newest = newest_grad = None
+        i = 0
+        for edge in node.edges:
+            if edge is not None:
+                g = produced[i]
+                if type(edge) in tensor_types:
+                    if g is not None:
+                        # only `produced` and the call hold the gradient: a leaf may keep it
+                        g = None
+                        self.deliver_leaf(edge, produced[i], node, i)
+                    else:
+                        self.deliver_leaf(edge, None, node, i)
+                else:
+                    target = edge.node
+                    if g is not None:
+                        array = g._array
+                        if array.shape != edge.shape or array.dtype is not edge.dtype:
+                            g = fit(g, edge.shape, edge.dtype, node, i)
+                    order = target.order
+                    if target.outputs > 1:
+                        self._deliver_output(edge, g)
+                    elif target is newest:
+                        if g is not None:
+                            newest_grad = g if newest_grad is None else basis.add(newest_grad, g)
+                    elif order in waiting:
+                        if g is not None:
+                            old = grads[order]
+                            grads[order] = g if old is None else basis.add(old, g)
+                    elif newest is None:
+                        newest, newest_grad = target, g
+                    else:
+                        waiting[order], grads[order] = target, g
+                        heappush(ready, order)
+                    g = None
+            i += 1
+        if newest is None or not ready or newest.order < ready[0]:
+            return newest, newest_grad
+        waiting[newest.order], grads[newest.order] = newest, newest_grad
+        heappush(ready, newest.order)
+        return None, None
+
+    def _continues(self, node: Node) -> bool:
+        """Does a captured edge lie beyond this node?"""
+        if node.order not in self.needed:
+            return False
+        if node.order not in self.targets:
+            return True
+        return any(e is not None and (id(e) in self.leaf_targets if type(e) in tensor_types
+                                      else e.order in self.needed) for e in node.edges)
+
+    def _capture(self, node: Node, grad: Any) -> None:
+        for index in self.targets[node.order]:
+            self.captured[node.order, index] = grad if node.outputs == 1 else grad[index]
+
+    def deliver(self, edge: Any, grad: Any) -> None:
+        """Add `grad` to what waits at `edge`."""
+        if type(edge) in tensor_types:
+            self.deliver_leaf(edge, grad, None, 0)
+        elif edge.node.outputs > 1:
+            self._deliver_output(edge, grad)
+        else:
+            order = edge.order
+            if order in self.waiting:
+                if grad is not None:
+                    old = self.grads[order]
+                    self.grads[order] = grad if old is None else basis.add(old, grad)
+            else:
+                self.waiting[order], self.grads[order] = edge, grad
+                heappush(self.ready, order)
+
+    def _deliver_output(self, edge: Any, grad: Any) -> None:
+        node, order = edge.node, edge.order
+        waiting = self.grads.get(order)
+        if waiting is None:
+            waiting = self.grads[order] = [None] * node.outputs
+            self.waiting[order] = node
+            heappush(self.ready, order)
+        if grad is not None:
+            old = waiting[edge.index]
+            waiting[edge.index] = grad if old is None else basis.add(old, grad)
+
+    # ---- leaves -----------------------------------------------------------------------------------
+
+    def deliver_leaf(self, leaf: Tensor, grad: Any, node: Any, position: int) -> None:
+        """A gradient has arrived at a leaf: add it to `grad`, at once where nobody watches."""
+        if grad is not None:
+            array, own = grad._array, leaf._array
+            if array.shape != own.shape or array.dtype is not own.dtype:
+                grad = fit(grad, own.shape, own.dtype, node, position)
+        captured = id(leaf) in self.leaf_targets
+        if self.captures is not None and not captured:
+            return
+        if captured or leaf._hooks is not None or leaf._accumulator is not None:
+            self._deliver_watched(leaf, grad)
+        elif grad is not None and self.accumulate:
+            accumulate_into(leaf, grad, self.create_graph, STOLEN_REFERENCES)
+
+    def _deliver_watched(self, leaf: Tensor, grad: Any) -> None:
+        """Hooks want the sum over all edges: keep it until the last one has delivered."""
+        entry = self.leaf_sums.get(id(leaf))
+        if entry is None:
+            entry = self.leaf_sums[id(leaf)] = [leaf, None, self._count_edges(leaf)]
+        if grad is not None:
+            entry[1] = grad if entry[1] is None else basis.add(entry[1], grad)
+        entry[2] -= 1
+        if entry[2] == 0:
+            del self.leaf_sums[id(leaf)]
+            self._leaf_complete(leaf, entry[1])
+
+    def _count_edges(self, leaf: Tensor) -> int:
+        if self.counts is None:
+            self.counts = counts = {}
+            for edge, _ in self.roots:
+                if type(edge) in tensor_types:
+                    counts[id(edge)] = counts.get(id(edge), 0) + 1
+            for order, node in self._reachable().items():
+                if self.needed is None or order in self.needed:
+                    for edge in node.edges:
+                        if type(edge) in tensor_types:
+                            counts[id(edge)] = counts.get(id(edge), 0) + 1
+        return self.counts.get(id(leaf), 1)
+
+    def _leaf_complete(self, leaf: Tensor, grad: Any) -> None:
+        hooks = leaf._hooks
+        if hooks is not None and grad is not None:
+            for hook in list(hooks.tensor.values()):
+                answer = hook(grad)
+                if answer is not None:
+                    grad = check_replacement(grad, answer)
+        if id(leaf) in self.leaf_targets:
+            self.captured[id(leaf)] = grad
+            return
+        accumulator = leaf._accumulator
+        if accumulator is not None and not isinstance(accumulator, Node):
+            accumulator = accumulator()
+        node_hooks = accumulator.hooks if accumulator is not None else None
+        if node_hooks is not None:
+            grad = run_prehooks(accumulator, node_hooks, grad)
+        if grad is not None and self.accumulate:
+            accumulate_into(leaf, grad, self.create_graph, 0)
+        if hooks is not None:
+            for hook in list(hooks.accumulated.values()):
+                if hook(leaf) is not None:
+                    raise RuntimeError("Tensor post accumulate grad hooks should return None.")
+        if node_hooks is not None and node_hooks.post:
+            for hook in list(node_hooks.post.values()):
+                hook((), (grad,))
+
+
+def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> None:
+    """Add `grad` to `leaf.grad`. One that nobody else holds becomes the leaf's gradient as it is.
+
+    `stolen` is the number of references to such a gradient; 0 if it must be copied.
+    """
+    with accumulate_lock:
+        old = leaf._grad
+        if old is None:
+            array = grad._array
+            if (stolen and not create_graph and getrefcount(grad) <= stolen and array.base is None
+                    and array.flags.owndata and getrefcount(array) <= 3
+                    and array.strides == leaf._array.strides and grad._edge is None):
+                leaf._grad = grad
+            elif create_graph:
+                leaf._grad = basis.clone(grad)
+            else:
+                leaf._grad = copy_like(grad, leaf)
+            return
+        if create_graph or type(old) not in plain or type(grad) not in plain:
+            leaf._grad = basis.add(old, grad)
+            return
+        kernels_add(old._array, grad._array, old._array)
+        counter = old._counter
+        if counter is not None:
+            counter[0] += 1
+
+
+def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:
+    """A copy of `grad` outside the graph, laid out as `leaf` is if that is dense."""
+    if type(grad) not in plain:
+        return basis.detach(basis.clone(grad))
+    source, own = grad._array, leaf._array
+    target = np.empty_like(own, dtype=source.dtype) if is_dense(own) \
+        else np.empty(own.shape, source.dtype)
+    target[...] = source
+    return wrap(target)
+
+
+def is_dense(array: np.ndarray) -> bool:
+    """Do the elements fill their memory without overlap or gaps, in some order of dimensions?"""
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return True
+    expected = array.itemsize
+    for stride, n in sorted(zip(array.strides, array.shape)):
+        if n == 1:
+            continue
+        if stride != expected:
+            return False
+        expected *= n
+    return True
+
+
+def accumulate_shared(leaf: Tensor, grad: Tensor) -> None:
+    """Add to `leaf.grad` a gradient that others hold too."""
+    accumulate_into(leaf, grad, grad_enabled(), 0)
+
+
+# ---- gradients that need work, and hooks ----------------------------------------------------------
+
+def fit(grad: Any, shape: tuple[int, ...], array_type: Any, node: Any, position: int) -> Any:
+    """`grad` summed and cast to what the edge expects: rules need not mention broadcasting."""
+    found = grad._array
+    if found.shape != shape:
+        if not is_expandable_to(shape, found.shape):
+            name = node.name() if node is not None else "backward"
+            raise RuntimeError(f"Function {name} returned an invalid gradient at index {position} "
+                               f"- got {list(found.shape)} but expected shape compatible with "
+                               f"{list(shape)}")
+        grad = basis.sum_to_size(grad, shape)
+    if grad._array.dtype != array_type:
+        if grad._array.dtype.kind == "c" and array_type.kind != "c":
+            grad = basis.real(grad)
+        if grad._array.dtype != array_type:
+            grad = basis.cast(grad, array_type)
+    return grad
+
+
+def check_replacement(grad: Any, answer: Any) -> Any:
+    """What a hook returned in place of a gradient."""
+    if type(answer) not in tensor_types:
+        raise TypeError(f"hook should return None or a Tensor, not {type(answer).__name__}: expected "
+                        "Variable, but hook returned something else")
+    if answer._array.shape != grad._array.shape:
+        raise RuntimeError(f"hook has changed the size of value: {list(grad._array.shape)} became "
+                           f"{list(answer._array.shape)}")
+    if answer._array.dtype != grad._array.dtype:
+        raise RuntimeError(f"hook has changed the type of value (was torch.{grad.dtype.name} got "
+                           f"torch.{answer.dtype.name})")
+    return answer
+
+
+def run_prehooks(node: Node, hooks: Any, grad: Any) -> Any:
+    """Hooks of the node's output tensors, `retain_grad`, then the node's own."""
+    grads = [grad] if node.outputs == 1 else list(grad)
+    for index, registered in hooks.tensor.items():
+        for hook in list(registered.values()):
+            if grads[index] is None:
+                break
+            answer = hook(grads[index])
+            if answer is not None:
+                grads[index] = check_replacement(grads[index], answer)
+    for hook in list(hooks.pre.values()):
+        answer = hook(tuple(grads))
+        if answer is not None:
+            answer = answer if isinstance(answer, (tuple, list)) else (answer,)
+            if len(answer) != len(grads):
+                raise RuntimeError(f"hook has returned an incorrect number of values (got "
+                                   f"{len(answer)}, but expected {len(grads)})")
+            grads = list(answer)
+    for index, keep in hooks.retain.items():
+        keep(grads[index])
+    return grads[0] if node.outputs == 1 else grads
+
+
+def run_posthooks(node: Node, hooks: Any, produced: Any, grad: Any) -> Any:
+    outputs = (grad,) if node.outputs == 1 else tuple(grad)
+    produced = tuple(produced)
+    for hook in list(hooks.post.values()):
+        answer = hook(produced, outputs)
+        if answer is not None:
+            answer = answer if isinstance(answer, tuple) else (answer,)
+            if len(answer) != len(produced):
+                raise RuntimeError(f"hook has returned an incorrect number of values (got "
+                                   f"{len(answer)}, but expected {len(produced)})")
+            for old, new in zip(produced, answer):
+                if old is not None and new is not None:
+                    check_replacement(old, new)
+            produced = answer
+    return produced
+
+
+# ---- what users call ----------------------------------------------------------------------------
+
+def as_sequence(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, Tensor) or hasattr(value, "output_nr"):
+        return (value,)
+    return tuple(value)
+
+
+def edge_of(value: Any, what: str) -> Any:
+    """The edge meant by a tensor or a GradientEdge."""
+    if isinstance(value, Tensor):
+        return gradient_edge(value)
+    node, number = value[0], value[1]
+    from flambeau.core.graph import AccumulateGrad, output_edges
+    if isinstance(node, AccumulateGrad):
+        return node.variable
+    return output_edges(node)[number]
+
+
+def root_gradients(outputs: tuple[Any, ...], given: Any, batched: bool = False) -> list[Any]:
+    """A gradient for each output: what the user gave, or 1 for a single element."""
+    if given is None:
+        given = (None,) * len(outputs)
+    elif isinstance(given, Tensor):
+        given = (given,)
+    else:
+        given = tuple(given)
+    if len(given) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
+    return [_root_gradient(o, g, batched) for o, g in zip(outputs, given)]
+
+
+def _root_gradient(output: Any, grad: Any, batched: bool) -> Any:
+    if not isinstance(output, Tensor):
+        if grad is None:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs: give the "
+                               "gradient of a GradientEdge")
+        return grad
+    shape = output._array.shape
+    if grad is None:
+        if output.requires_grad:
+            if output._array.size != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs, but "
+                                   f"the output has shape {list(shape)}: give its gradient")
+            if output._array.dtype not in dtypes.FLOATING:
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs "
+                                   f"but got {output.dtype}")
+            if output._array.dtype.kind == "c":
+                raise RuntimeError("grad can be implicitly created only for real scalar outputs "
+                                   f"but got {output.dtype}")
+            return basis.ones_like(output)
+        return None
+    if not isinstance(grad, Tensor):
+        raise TypeError("gradients can be either Tensors or None, but got "
+                        f"{type(grad).__name__}")
+    found = grad._array.shape[1:] if batched else grad._array.shape
+    if found != shape:
+        raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of "
+                           f"torch.Size({list(found)}) and output[0] has a shape of "
+                           f"torch.Size({list(shape)}).")
+    if (grad._array.dtype.kind == "c") != (output._array.dtype.kind == "c"):
+        raise RuntimeError("For complex Tensors, both grad_output and output are required to have "
+                           f"the same dtype. Mismatch in dtype: grad_output[0] has a dtype of "
+                           f"{grad.dtype} and output[0] has a dtype of {output.dtype}.")
+    return grad
+
+
+def collect_roots(outputs: tuple[Any, ...], grads: list[Any]) -> list[tuple[Any, Any]]:
+    roots = []
+    for i, (output, grad) in enumerate(zip(outputs, grads)):
+        edge = edge_of(output, "outputs")
+        if edge is None:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a "
+                               "grad_fn")
+        if grad is None:
+            continue
+        if type(edge) not in tensor_types and grad._array.dtype != edge.dtype:
+            grad = basis.cast(grad, edge.dtype)
+        roots.append((edge, grad))
+    return roots
+
+
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
+             create_graph: bool = False, grad_variables: Any = None, inputs: Any = None) -> None:
+    """Add the derivatives of `tensors` to the `grad` of the leaves they depend on.
+
+    `grad_tensors` weights the elements of each tensor (1 for a single element by default);
+    `retain_graph` (default: `create_graph`) keeps what the graph saved for another pass;
+    `create_graph` records the pass itself; `inputs` limits which tensors get a gradient.
+    """
+    if grad_variables is not None:
+        import warnings
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.",
+                      FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both "
+                               "passed to `backward()`. Please only use `grad_tensors`.")
+        grad_tensors = grad_variables
+    if inputs is not None and not isinstance(inputs, Tensor) and not hasattr(inputs, "output_nr") \
+            and len(inputs) == 0:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    retain = create_graph if retain_graph is None else retain_graph
+    outputs = as_sequence(tensors)
+    roots = collect_roots(outputs, root_gradients(outputs, grad_tensors))
+    if inputs is None:
+        run(roots, retain, create_graph)
+        return
+    targets = as_sequence(inputs)
+    edges = []
+    for i, target in enumerate(targets):
+        edge = edge_of(target, "inputs")
+        if edge is None:
+            raise RuntimeError(f"One of the differentiated Tensors does not require grad: element "
+                               f"{i} of inputs")
+        edges.append(edge)
+    for target, grad in zip(targets, run(roots, retain, create_graph, edges)):
+        if grad is None:
+            continue
+        holder = target if isinstance(target, Tensor) else edge_of(target, "inputs")
+        if not isinstance(holder, Tensor):
+            raise NotImplementedError("backward(inputs=) with a GradientEdge of a non-leaf")
+        accumulate_into(holder, grad, create_graph, 0)
+        if holder._hooks is not None:
+            for hook in list(holder._hooks.accumulated.values()):
+                hook(holder)
+
+
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
+         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+         is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Any, ...]:
+    """The derivatives of `outputs`, summed with weights `grad_outputs`, by each of `inputs`.
+
+    Nothing is accumulated. An input that the outputs don't depend on is an error unless
+    `allow_unused` (then None) or `materialize_grads` (then zeros). `is_grads_batched` says that
+    `grad_outputs` carries a leading dimension: one result for each of its slices.
+
+    >>> import flambeau
+    >>> x = flambeau.tensor([1.0, 2.0], requires_grad=True)
+    >>> grad((x ** 3).sum(), x)
+    (tensor([ 3., 12.]),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when "
+                         "materialize_grads=True, but got: allow_unused=False.")
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    if not only_inputs:
+        import warnings
+        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To "
+                      "accumulate gradient for other parts of the graph, please use "
+                      "torch.autograd.backward.", FutureWarning, stacklevel=2)
+    retain = create_graph if retain_graph is None else retain_graph
+    outs, targets = as_sequence(outputs), as_sequence(inputs)
+    from flambeau.core import overrides
+    relevant = (*outs, *targets)
+    if overrides.wanted(relevant):
+        return overrides.handle_torch_function(
+            grad, relevant, outputs, inputs, grad_outputs=grad_outputs, retain_graph=retain_graph,
+            create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
+            is_grads_batched=is_grads_batched, materialize_grads=materialize_grads)
+    edges = []
+    for target in targets:
+        edge = edge_of(target, "inputs")
+        if edge is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+        edges.append(edge)
+    weights = root_gradients(outs, grad_outputs, is_grads_batched)
+    if is_grads_batched:
+        from flambeau.core.batching import vmap_pass
+        found = vmap_pass(lambda g: run(collect_roots(outs, list(g)), True, create_graph, edges,
+                                        accumulate=False), weights)
+    else:
+        found = run(collect_roots(outs, weights), retain, create_graph, edges, accumulate=False)
+    results = []
+    for target, g in zip(targets, found):
+        if g is None:
+            if materialize_grads:
+                g = basis.zeros_like(target)
+            elif not allow_unused:
+                raise RuntimeError("One of the differentiated Tensors appears to not have been used "
+                                   "in the graph. Set allow_unused=True if this is the desired "
+                                   "behavior.")
+        results.append(g)
+    return tuple(results)
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Run `callback` when the backward pass that is running has ended."""
+    running = current_pass.get()
+    if running is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    running.callbacks.append(callback)
+
+
+# ---- stealing -----------------------------------------------------------------------------------
+
+getrefcount = sys.getrefcount
+STOLEN_REFERENCES = 0
+kernels_add: Any = np.add
+convert = convert
+
+
+def calibrate() -> None:
+    """How many references there are to a gradient that only the engine holds differs between
+    interpreters: count them once, on a throw-away graph."""
+    global STOLEN_REFERENCES, accumulate_into
+    seen: list[int] = []
+    real = accumulate_into
+
+    def count(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> None:
+        seen.append(getrefcount(grad))
+
+    accumulate_into = count
+    try:
+        leaf = wrap(np.ones(1, np.float32), True)
+        product = basis.mul(leaf, wrap(np.ones(1, np.float32)))
+        run([(gradient_edge(product), wrap(np.ones(1, np.float32)))], False, False)
+    finally:
+        accumulate_into = real
+    STOLEN_REFERENCES = seen[0]

@@ -1,0 +1,270 @@
+"""Forward mode: derivatives that travel with the values.
+
+While a `ForwardLevel` is entered, a tensor may carry a tangent for it, in `_tangents[level]`. Each op
+then also computes the tangent of its result, by ops: so levels nest, and reverse mode goes through.
+A linear op's tangent is the op itself; a pointwise op's follows from its derivative; an op that
+declares `jvp` says it; for all others the reverse rule is transposed, which is exact, since a reverse
+rule is linear in the gradient: its own reverse rule is the forward rule.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.core import engine
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.graph import Output, next_order, save_input, save_result
+from flambeau.core.modes import Level, grad_enabled, set_grad_mode
+from flambeau.core.op import Op, parameters, scaled
+from flambeau.core.tensor import (LEAF, Tensor, array_strides, basis, gradient_edge, new_tensor,
+                                  tensor_types)
+
+
+class ForwardLevel(Level):
+    """One level of forward mode."""
+
+    def __call__(self, op: Op, canonical: tuple[Any, ...]) -> Any:
+        functional = op.functional if op.inplace else op
+        inputs = functional.inputs(canonical)
+        tangents = [None if type(t) not in tensor_types else self.tangent(t) for t in inputs]
+        if all(t is None for t in tangents):
+            return op.call(*canonical)
+        if op.inplace:
+            return self._inplace(op, canonical, inputs, tangents)
+        result = op.call(*canonical)
+        if not functional.is_differentiable and functional.kind != "linear":
+            return result
+        found = derivative(op, canonical, tangents, result)
+        if op.returns is None:
+            self.set_tangent(result, found)
+            keep_state(result._edge, (result,))
+        else:
+            for one, tangent in zip(result, found):
+                if tangent is not None and one._array.dtype in FLOATING:
+                    self.set_tangent(one, tangent)
+            keep_state(result[0]._edge, result)
+        return result
+
+    def tangent(self, tensor: Tensor) -> Tensor | None:
+        """The tangent of `tensor` at this level, if it has one."""
+        own = tensor._tangents
+        if own is not None and self in own:
+            return own[self]
+        base = tensor._base
+        if base is not None and base._tangents is not None and self in base._tangents:
+            array = tensor._array
+            tangent = basis.as_strided(base._tangents[self], array.shape, array_strides(array),
+                                       tensor.storage_offset() - base.storage_offset())
+            self.set_tangent(tensor, tangent)
+            return tangent
+        return None
+
+    def set_tangent(self, tensor: Tensor, tangent: Tensor | None) -> None:
+        if tangent is None:
+            return
+        if tensor._tangents is None:
+            tensor._tangents = {}
+        tensor._tangents[self] = tangent
+
+    def _inplace(self, op: Op, canonical: tuple[Any, ...], inputs: Any, tangents: list[Any]) -> Any:
+        """A write changes the tangent too, in place: views of the tensor see it."""
+        target, functional = canonical[0], op.functional
+        before = basis.clone(basis.detach(target))
+        arguments = functional.with_inputs(canonical, (before, *inputs[1:]))
+        result = functional.call(*arguments)
+        tangent = derivative(functional, arguments, tangents, result)
+        op.call(*canonical)
+        own = tangents[0]
+        if own is not None:
+            own.copy_(tangent)
+        elif target._base is not None:
+            base = target._base
+            if base._tangents is None or self not in base._tangents:
+                self.set_tangent(base, basis.zeros_like(base))
+            self.tangent(target).copy_(tangent)
+        else:
+            self.set_tangent(target, tangent)
+        return target
+
+    def __exit__(self, *exception: Any) -> None:
+        super().__exit__(*exception)
+
+
+def keep_state(edge: Any, results: Any) -> None:
+    """A node that saved its results must give them back with their tangents."""
+    if edge is None or edge is LEAF or type(edge) in tensor_types or not hasattr(edge, "node"):
+        return
+    node = edge.node
+    if "result" in node.saved_kinds:
+        node.result_state = [(type(r), r.__dict__) for r in results]
+
+
+def derivative(op: Op, canonical: tuple[Any, ...], tangents: list[Any], result: Any) -> Any:
+    """The tangent(s) of `result`, given those of the tensor arguments (None where zero)."""
+    inputs = op.inputs(canonical)
+    if op.jvp_rule is not None:
+        return _declared(op, canonical, inputs, tangents, result)
+    if op.kind == "pointwise":
+        return _pointwise(op, canonical, tangents, result)
+    if op.kind == "linear":
+        rules = [op.rules.get(t) for t in op.tensors]
+        moving = [op.variadic or op.vjp is not None or rules[i] is not None
+                  or (i == 0 and not op.is_differentiable) for i in range(len(inputs))]
+        replaced = [t if t is None or not m else basis.zeros_like(t) if tangent is None else tangent
+                    for t, tangent, m in zip(inputs, tangents, moving)]
+        return op.call(*op.with_inputs(canonical, replaced))
+    if op.kind == "multilinear":
+        total = None
+        for i, tangent in enumerate(tangents):
+            if tangent is not None:
+                replaced = [*inputs[:i], tangent, *inputs[i + 1:]]
+                term = op.call(*op.with_inputs(canonical, replaced))
+                total = term if total is None else basis.add(total, term)
+        return total
+    return _transposed(op, canonical, inputs, tangents, result)
+
+
+def named_values(op: Op, canonical: tuple[Any, ...], result: Any) -> dict[str, Any]:
+    """Everything that a formula may name."""
+    values: dict[str, Any] = {}
+    if op.variadic:
+        values[op.tensors[0]] = canonical[0]
+        values[op.tensors[0] + "_shapes"] = [t._array.shape for t in canonical[0]]
+        values[op.tensors[0] + "_dtypes"] = [t._array.dtype for t in canonical[0]]
+        values.update(zip(op.params, canonical[1:]))
+    else:
+        values.update(zip(op.tensors, canonical))
+        for name, tensor in zip(op.tensors, canonical):
+            if type(tensor) in tensor_types:
+                values[name + "_shape"] = tensor._array.shape
+                values[name + "_dtype"] = tensor._array.dtype
+        values.update(zip(op.params, canonical[len(op.tensors):]))
+    if op.returns is None:
+        values["result"] = result
+    else:
+        values["result"] = result[0]
+        values.update({f"result{i}": r for i, r in enumerate(result)})
+    return values
+
+
+def _declared(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result: Any) -> Any:
+    values = named_values(op, canonical, result)
+    for name, tensor, tangent in zip(op.tensors, inputs, tangents):
+        if tangent is None and tensor is not None:
+            tangent = basis.zeros_like(tensor) if tensor._array.dtype in FLOATING else None
+        values[name + "_t"] = tangent
+    if op.variadic:
+        values[op.tensors[0] + "_t"] = [basis.zeros_like(t) if d is None else d
+                                        for t, d in zip(inputs, tangents)]
+    return op.jvp_rule(*[values[n] for n in parameters(op.jvp_rule)])
+
+
+def _pointwise(op: Op, canonical: Any, tangents: list[Any], result: Any) -> Any:
+    values, total = named_values(op, canonical, result), None
+    for i, (name, tangent) in enumerate(zip(op.tensors, tangents)):
+        if tangent is None:
+            continue
+        if op.vjp is not None:
+            values["grad"], values["needs"] = tangent, [j == i for j in range(len(tangents))]
+            term = op.vjp(*[values[n] for n in parameters(op.vjp)])
+            term = term[i] if type(term) in (tuple, list) else term
+        else:
+            rule = op.rules[name]
+            if rule is None:
+                continue
+            term = basis.mul(tangent, rule(*[values[n] for n in parameters(rule)])) \
+                if callable(rule) else scaled(tangent, rule)
+        total = term if total is None else basis.add(total, term)
+    return None if total is None else fitted(total, result)
+
+
+def fitted(tangent: Tensor, result: Tensor) -> Tensor:
+    """A tangent in the shape and type of the value."""
+    if tangent._array.shape != result._array.shape:
+        tangent = basis.expand(tangent, result._array.shape)
+    if tangent._array.dtype != result._array.dtype:
+        if tangent._array.dtype.kind == "c" and result._array.dtype.kind != "c":
+            tangent = basis.real(tangent)
+        tangent = basis.cast(tangent, result._array.dtype)
+    return tangent
+
+
+def _transposed(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result: Any) -> Any:
+    """Forward mode out of the reverse rule: with v(u) = the reverse rule, the tangent is the
+    gradient by u of <v(u), t>."""
+    if not op.is_differentiable:
+        return None if op.returns is None else [None] * len(result)
+    results = (result,) if op.returns is None else tuple(result)
+    with_graph = grad_enabled()
+    set_grad_mode(True)
+    try:
+        covectors = []
+        for r in results:
+            u = basis.zeros_like(basis.detach(r))
+            u._edge = LEAF if u._array.dtype in FLOATING else None
+            covectors.append(u)
+        node = rule_node(op, canonical, inputs, tangents, results)
+        gradients = node.apply(covectors[0] if op.returns is None else covectors)
+        roots = []
+        for g, t, source in zip(gradients, tangents, inputs):
+            if g is None or t is None or type(g) not in tensor_types or g._edge is None:
+                continue
+            g = engine.fit(g, source._array.shape, source._array.dtype, None, 0)
+            edge = gradient_edge(g)
+            if edge is not None:
+                roots.append((edge, t))
+    finally:
+        set_grad_mode(with_graph)
+    wanted = [u for u in covectors if u._edge is LEAF]
+    if not roots:
+        found = [None] * len(wanted)
+    else:
+        found = engine.run(roots, with_graph, with_graph, wanted, accumulate=False)
+    by_id = {id(u): f for u, f in zip(wanted, found)}
+    answers = []
+    for u, r in zip(covectors, results):
+        f = by_id.get(id(u))
+        if f is None and r._array.dtype in FLOATING:
+            f = basis.zeros_like(basis.detach(r))
+        answers.append(f)
+    return answers[0] if op.returns is None else answers
+
+
+def rule_node(op: Op, canonical: Any, inputs: Any, needed: list[Any], results: Any) -> Any:
+    """A node of `op` that no graph holds, to apply its reverse rule."""
+    node = op.Backward()
+    node.edges = tuple([None if n is None else True for n in needed])
+    node.order = next_order()
+    if op.returns is None:
+        node.shape, node.dtype = results[0]._array.shape, results[0]._array.dtype
+    else:
+        node.outputs = len(results)
+        node.results = [(r._array.shape, r._array.dtype) for r in results]
+    node.result_state = [(type(r), r.__dict__) for r in results]
+    saved = []
+    values = named_values(op, canonical, results[0] if op.returns is None else results)
+    for name, kind in zip(op.saved, op.Backward.saved_kinds):
+        if kind == "tensor":
+            saved.append(save_input(values[name]))
+        elif kind == "tensors":
+            saved.append([save_input(t) for t in values[name]])
+        elif kind == "result":
+            saved.append(None)
+        else:
+            saved.append(values.get(name))
+    node.saved = tuple(saved)
+    # results are handed over as they are, not rebuilt: they may have a history of their own
+    if "result" in op.Backward.saved_kinds:
+        entries = list(node.saved)
+        for i, (name, kind) in enumerate(zip(op.saved, op.Backward.saved_kinds)):
+            if kind == "result":
+                entries[i] = _Given(results[int(name[6:] or 0)])
+        node.saved = tuple(entries)
+    return node
+
+
+def _Given(result: Tensor) -> Any:
+    from flambeau.core.graph import Packed
+    return Packed(result, lambda value: value, None)
+
+
+__all__ = ["ForwardLevel", "Output", "derivative", "new_tensor", "save_result"]

@@ -1,0 +1,143 @@
+"""Composites with kernels: the body is the meaning, the kernels are the way it usually runs."""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
+
+from numpy import asarray, ndarray
+
+from flambeau.core import engine, overrides
+from flambeau.core.graph import (freed, next_order, node_class, packers, save_input, save_result,
+                                 unpack)
+from flambeau.core.modes import grad_enabled, intercept, interceptors, set_grad_mode
+from flambeau.core.op import (Op, class_name, edges_of, node_watchers, parameters, pack_saved,
+                              publish, watch)
+from flambeau.core.tensor import Tensor, basis, gradient_edge, new_tensor, plain, wrap
+
+
+def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tuple[str, ...],
+               when: Any, tensors: tuple[str, ...], namespace: Any, method: Any, node_name: str,
+               aliases: tuple[str, ...], name: str) -> Callable[..., Any]:
+    """The public function of a `fused` declaration."""
+    title = name or body.__name__
+    signature = inspect.signature(body)
+    names = tuple(signature.parameters)
+    defaults = tuple([p.default for p in signature.parameters.values()])
+    if names[:len(tensors)] != tensors:
+        raise TypeError(f"op {title}: its first parameters are {names}, not {tensors}")
+    op = Op(title, "fused", composite=True, fused=True, kernel=kernel, tensors=tensors,
+            params=names[len(tensors):], vjp=backward, namespace=namespace, doc=body.__doc__)
+    op.body = op.direct = body
+    wanted = parameters(backward)
+    # every tensor argument is saved: the body may be run again on them
+    saved = tensors + tuple([n for n in wanted if n not in ("grad", "needs", *tensors)])
+    kinds = tuple(["tensor" if n in tensors else "result" if n == "result" else "value"
+                   for n in saved])
+    takes = tuple([0 if n == "grad" else 1 if n == "needs" else saved.index(n) + 2
+                   for n in wanted])
+    n = len(tensors)
+
+    def apply(node: Any, grad: Any) -> Any:
+        if grad_enabled() or interceptors or type(grad) not in plain:
+            return through_body(node, grad)
+        values: list[Any] = [grad._array, [e is not None for e in node.edges]]
+        for i, kind in enumerate(kinds):
+            value = unpack(node, i)
+            values.append(value._array if kind != "value" and isinstance(value, Tensor) else value)
+        produced = backward(*[values[i] for i in takes])
+        if type(produced) not in (tuple, list):
+            produced = (produced,)
+        return [None if p is None else wrap(p) for p in produced]
+
+    def through_body(node: Any, grad: Any) -> Any:
+        """The gradient as the graph of the body gives it: differentiable, and open to levels."""
+        if node.saved is None:
+            raise freed(node)
+        given = [unpack(node, i) for i in range(n)]
+        wanted = [i for i, e in enumerate(node.edges) if e is not None]
+        with_graph = grad_enabled()
+        inputs = [None if t is None else basis.graph_alias(t) if i in wanted else t
+                  for i, t in enumerate(given)]
+        set_grad_mode(True)
+        try:
+            result = body(*inputs, *node.rest)
+        finally:
+            set_grad_mode(with_graph)
+        found = engine.run([(gradient_edge(result), grad)], with_graph, with_graph,
+                           [gradient_edge(inputs[i]) for i in wanted], accumulate=False)
+        produced = [None] * len(node.edges)
+        for i, g in zip(wanted, found):
+            produced[i] = g
+        return produced
+
+    Backward = node_class(node_name or class_name(title), op=op, saved_names=saved,
+                          saved_kinds=kinds, apply=apply, rest=())
+    op.Backward = Backward
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if interceptors:
+            return intercept(op, args, kwargs)
+        return plain_call(*args, **kwargs)
+
+    def plain_call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) < len(names):
+            if overrides.wanted(args, kwargs):
+                return overrides.call(op, args, kwargs)
+            if kwargs:
+                bound = signature.bind(*args, **kwargs)
+                bound.apply_defaults()
+                args = tuple([bound.arguments[k] for k in names])
+            else:
+                args = (*args, *defaults[len(args):])
+        arrays = []
+        for tensor in args[:n]:
+            if type(tensor) in plain:
+                arrays.append(tensor._array)
+            elif tensor is None:
+                arrays.append(None)
+            else:
+                if overrides.wanted(args):
+                    return overrides.call(op, args, {})
+                return body(*args)
+        if when is not None and not when(*args):
+            return body(*args)
+        made = kernel(*arrays, *args[n:])
+        values = dict(zip(extras, made[1:])) if extras else {}
+        r = made[0] if extras else made
+        result = new_tensor()
+        result._array = r if type(r) is ndarray else asarray(r)
+        result._base = result._counter = result._edge = None
+        if not grad_enabled():
+            return result
+        edges = edges_of(args[:n])
+        if edges is None:
+            return result
+        node = Backward()
+        node.edges, node.order = edges, next_order()
+        node.shape, node.dtype = result._array.shape, result._array.dtype
+        result._edge = node
+        entries = []
+        for key in saved:
+            if key in tensors:
+                entries.append(save_input(args[tensors.index(key)]))
+            elif key == "result":
+                entries.append(save_result(result))
+            elif key in values:
+                entries.append(values[key])
+            else:
+                entries.append(args[names.index(key)])
+        node.saved = tuple(entries)
+        node.rest = args[n:]
+        if node_watchers:
+            watch(node, args[:n])
+        if packers:
+            pack_saved(node)
+        return result
+
+    update_wrapper(call, body)
+    op.function = op.call = call
+    op.plain_call = plain_call
+    publish(op, call, method, aliases)
+    return call

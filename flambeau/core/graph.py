@@ -1,0 +1,479 @@
+"""The graph: nodes, edges, what a node saves, and hooks.
+
+A recorded op makes one `Node`. Its `edges` say where the gradients of its inputs go: to the node
+that computed the input, to the input itself if that is a leaf, or nowhere (None). A node with
+several outputs is pointed at through an `Output`, which adds the number.
+
+    >>> import flambeau
+    >>> a = flambeau.ones(2, requires_grad=True)
+    >>> b = (a * 2).sum()
+    >>> b.grad_fn.name(), b.grad_fn.next_functions[0][0].name()
+    ('SumBackward0', 'MulBackward0')
+"""
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, alias, counter_of, gradient_edge,
+                                  new_tensor, tensor_types)
+
+# A node is newer than all that it feeds. Newer nodes get smaller numbers, so that a min-heap of
+# numbers gives the newest node first: an order in which no node runs before it is complete.
+next_order = itertools.count(-1, -1).__next__
+
+
+class Node:
+    """One recorded op: where gradients go, and what its derivative needs."""
+
+    __slots__ = ("__dict__", "__weakref__", "dtype", "edges", "order", "saved", "shape")
+
+    outputs = 1                          # how many results the op gave
+    index = 0                            # so that a node can stand for its first output
+    op: Any = None                       # the op's declaration
+    saved_names: tuple[str, ...] = ()
+    saved_kinds: tuple[str, ...] = ()    # "tensor", "result" or "value" for each
+    hooks: NodeHooks | None = None
+    accepts_undefined = False            # is `apply` called when no gradient arrived at all?
+    result_state: Any = None             # class and attributes of results, where not a plain Tensor
+
+    @property
+    def node(self) -> Node:
+        return self
+
+    def apply(self, grad: Any) -> Any:
+        """Gradients for each edge, given that of the output (a list of them for several)."""
+        raise NotImplementedError(type(self).__name__)
+
+    def name(self) -> str:
+        """The name under which PyTorch knows this node."""
+        return type(self).__name__
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        """For each input: the node that gets its gradient, and for which of that node's outputs."""
+        return tuple([(None, 0) if e is None
+                      else (accumulator_of(e), 0) if type(e) in tensor_types
+                      else (e.node, e.index) for e in self.edges])
+
+    @property
+    def metadata(self) -> dict[Any, Any]:
+        """A dictionary for the user."""
+        return self.__dict__.setdefault("_metadata", {})
+
+    def _sequence_nr(self) -> int:
+        return -self.order
+
+    @property
+    def _input_metadata(self) -> list[Any]:
+        return [InputMetadata(o.shape, o.dtype) for o in output_edges(self)]
+
+    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_inputs, grad_outputs)` after this node has run; what it returns, if
+        anything, replaces `grad_inputs`."""
+        return register(hooks_of(self).post, hook)
+
+    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+        """Call `hook(grad_outputs)` before this node runs; what it returns, if anything, replaces
+        `grad_outputs`."""
+        return register(hooks_of(self).pre, hook)
+
+    def _register_hook_dict(self, hooks: Any) -> None:
+        hooks_of(self)
+
+    def __call__(self, *grads: Any) -> Any:
+        """Run the node's derivative on given gradients."""
+        if self.outputs == 1:
+            produced = self.apply(grads[0])
+        else:
+            produced = self.apply(list(grads))
+        produced = tuple(produced)
+        return produced[0] if len(produced) == 1 else produced
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_saved_") and name[7:] in self.saved_names:
+            return user_value(unpack(self, self.saved_names.index(name[7:])))
+        if name.startswith("_raw_saved_") and name[11:] in self.saved_names:
+            return SavedTensor(self, self.saved_names.index(name[11:]))
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    def __dir__(self) -> list[str]:
+        return [*object.__dir__(self), *(f"_saved_{n}" for n in self.saved_names),
+                *(f"_raw_saved_{n}" for n, k in zip(self.saved_names, self.saved_kinds)
+                  if k != "value")]
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} object at {id(self):#x}>"
+
+
+class Output:
+    """The `index`-th output of a node that has several."""
+
+    __slots__ = ("__weakref__", "dtype", "index", "node", "shape")
+
+    def __init__(self, node: Node, index: int, shape: tuple[int, ...], dtype: np.dtype):
+        self.node, self.index, self.shape, self.dtype = node, index, shape, dtype
+
+    @property
+    def order(self) -> int:
+        return self.node.order
+
+
+class InputMetadata:
+    """Shape and type of the gradient that a node expects."""
+
+    def __init__(self, shape: tuple[int, ...], array_type: np.dtype):
+        from flambeau.core.devices import cpu
+        from flambeau.core.dtypes import from_numpy_dtype
+        from flambeau.core.shapes import Size
+        self.shape, self.dtype, self.device = Size(shape), from_numpy_dtype(array_type), cpu
+        self.is_nested_tensor = self.is_cpp_nested_tensor = False
+
+
+def output_edges(node: Node) -> list[Any]:
+    """The edges that point at each output of `node`, in order. A node of several outputs holds only
+    their shapes and types: holding the edges would be a cycle."""
+    if node.outputs == 1:
+        return [node]
+    return [Output(node, i, shape, dtype) for i, (shape, dtype) in enumerate(node.results)]
+
+
+def node_class(name: str, **members: Any) -> type[Node]:
+    """A class of node named as PyTorch names it (`MulBackward0`)."""
+    return type(name, (Node,), {"__slots__": (), "__module__": "torch.autograd", **members})
+
+
+# ---- what a node saves --------------------------------------------------------------------------
+
+packers: list[Any] = []                 # pairs (pack, unpack) of the active saved-tensor hooks
+
+
+class Packed:
+    """A saved tensor that a `saved_tensors_hooks` pack hook has replaced by something else.
+    `edge(node)` gives the history of the original, or is None where that has none."""
+
+    __slots__ = ("edge", "unpack", "value")
+
+    def __init__(self, value: Any, unpack: Any, edge: Any):
+        self.value, self.unpack, self.edge = value, unpack, edge
+
+
+def save_input(tensor: Any) -> Any:
+    """A saved input: the tensor itself and the version it has now."""
+    if type(tensor) not in tensor_types:
+        return tensor                   # a number, or None
+    counter = tensor._counter
+    return tensor, 0 if counter is None else counter[0]
+
+
+def save_result(tensor: Tensor, index: int = 0) -> Any:
+    """A saved result: not the tensor, which holds the node (a cycle), but what makes it again."""
+    counter = counter_of(tensor)
+    return tensor._array, counter, counter[0], index
+
+
+def stale(node: Node, tensor: Any, found: int, expected: int) -> RuntimeError:
+    """Why a saved tensor cannot be used."""
+    kind = f"{tensor.dtype} {list(tensor.shape)}"
+    return RuntimeError(
+        "one of the variables needed for gradient computation has been modified by an inplace "
+        f"operation: [{kind}], saved by {node.name()}, is at version {found}; expected version "
+        f"{expected} instead. Hint: use the functional form of the op that wrote to it, or clone() "
+        "the tensor before it is written to; torch.autograd.set_detect_anomaly(True) shows where "
+        "it was saved.")
+
+
+def freed(node: Node) -> RuntimeError:
+    return RuntimeError(
+        "Trying to backward through the graph a second time (or directly access saved tensors "
+        "after they have already been freed). Saved intermediate values of the graph are freed "
+        "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
+        "backward through the graph a second time or if you need to access saved tensors after "
+        f"calling backward. The node that was freed is {node.name()}.")
+
+
+def unpack(node: Node, i: int) -> Any:
+    """The `i`-th saved value of `node`, if nobody wrote to it since."""
+    saved = node.saved
+    if saved is None:
+        raise freed(node)
+    entry = saved[i]
+    kind = node.saved_kinds[i]
+    if kind == "value" or entry is None:
+        return entry
+    if type(entry) is Packed:
+        return unpack_packed(node, entry)
+    if kind == "tensor":
+        if type(entry) is not tuple:
+            return entry                # a Python number
+        tensor, expected = entry
+        counter = tensor._counter
+        found = 0 if counter is None else counter[0]
+        if found != expected:
+            raise stale(node, tensor, found, expected)
+        return tensor
+    if kind == "tensors":
+        return [unpack_input(node, one) for one in entry]
+    return unpack_result(node, entry)
+
+
+def unpack_input(node: Node, entry: Any) -> Any:
+    if type(entry) is Packed:
+        return unpack_packed(node, entry)
+    tensor, expected = entry
+    counter = tensor._counter
+    if (found := 0 if counter is None else counter[0]) != expected:
+        raise stale(node, tensor, found, expected)
+    return tensor
+
+
+def unpack_result(node: Node, entry: Any) -> Tensor:
+    array, counter, expected, index = entry
+    state = node.result_state
+    if state is None:
+        tensor = new_tensor()
+    else:
+        cls, attributes = state[index]
+        tensor = object.__new__(cls)
+        tensor.__dict__.update(attributes)
+    tensor._array, tensor._base, tensor._counter = array, None, counter
+    tensor._edge = node if node.outputs == 1 else output_edges(node)[index]
+    if counter[0] != expected:
+        raise stale(node, tensor, counter[0], expected)
+    return tensor
+
+
+def unpack_packed(node: Node, packed: Packed) -> Tensor:
+    value = packed.unpack(packed.value)
+    if type(value) not in tensor_types:
+        raise TypeError("Output of saved tensor unpack_hook expected to be a Tensor but got result "
+                        f"of type {type(value).__name__}")
+    if packed.edge is None:
+        return value
+    result = alias(value._array, type(value))
+    result._counter = value._counter
+    result._edge = packed.edge(node)
+    return result
+
+
+def pack_saved(node: Node) -> None:
+    """Pass what `node` saved through the innermost pack hook."""
+    from flambeau.core.saved_hooks import pack_node
+    pack_node(node)
+
+
+def user_value(value: Any) -> Any:
+    """A saved value as users see it: shapes as plain tuples, dtypes as torch's."""
+    if isinstance(value, np.dtype):
+        from flambeau.core.dtypes import from_numpy_dtype
+        return from_numpy_dtype(value)
+    return tuple(value) if type(value) is list else value
+
+
+class SavedTensor:
+    """A handle on one saved value, on which pack and unpack hooks can be registered."""
+
+    def __init__(self, node: Node, index: int):
+        self._node, self._index = node, index
+
+    def register_hooks(self, pack: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        """Replace the saved value by `pack(value)` now; `unpack_hook` gives it back in backward."""
+        from flambeau.core.saved_hooks import register_on_node
+        register_on_node(self._node, self._index, pack, unpack_hook)
+
+    @property
+    def data(self) -> Any:
+        saved = self._node.saved
+        if saved is None:
+            raise freed(self._node)
+        entry = saved[self._index]
+        return entry.value if type(entry) is Packed else unpack(self._node, self._index)
+
+    @property
+    def unpack_hook(self) -> Any:
+        saved = self._node.saved
+        entry = None if saved is None else saved[self._index]
+        return entry.unpack if type(entry) is Packed else None
+
+
+# ---- hooks --------------------------------------------------------------------------------------
+
+class RemovableHandle:
+    """Removes a hook: `handle.remove()`, or at the end of `with handle:`."""
+
+    next_id = 0
+
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None):
+        self.hooks_dict_ref = weakref.ref(hooks_dict)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
+        extra = extra_dict if isinstance(extra_dict, list) else [extra_dict] if extra_dict is not \
+            None else []
+        self.extra_dict_ref: tuple[Any, ...] = tuple(weakref.ref(d) for d in extra)
+
+    def remove(self) -> None:
+        for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
+            hooks = ref()
+            if hooks is not None and self.id in hooks:
+                del hooks[self.id]
+
+    def __getstate__(self) -> Any:
+        return (self.hooks_dict_ref(), self.id, tuple(r() for r in self.extra_dict_ref))
+
+    def __setstate__(self, state: Any) -> None:
+        hooks, self.id, extra = state[0], state[1], state[2] if len(state) > 2 else ()
+        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
+        self.extra_dict_ref = tuple(weakref.ref(OrderedDict() if d is None else d) for d in extra)
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.remove()
+
+
+def register(hooks: OrderedDict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+class NodeHooks:
+    """All hooks of one node, in the order in which they run: those of its output tensors, then
+    `retain_grad`, then `pre`; the node; then `post`."""
+
+    __slots__ = ("post", "pre", "retain", "tensor")
+
+    def __init__(self) -> None:
+        self.tensor: dict[int, OrderedDict[int, Any]] = {}
+        self.retain: dict[int, Any] = {}
+        self.pre: OrderedDict[int, Any] = OrderedDict()
+        self.post: OrderedDict[int, Any] = OrderedDict()
+
+
+def hooks_of(node: Node) -> NodeHooks:
+    """The hooks of `node`, made on first demand."""
+    if node.hooks is None:
+        node.hooks = NodeHooks()
+        if isinstance(node, AccumulateGrad):
+            node.keep()
+    return node.hooks
+
+
+class LeafHooks:
+    """Hooks of a leaf tensor: on its gradient, and after that was accumulated."""
+
+    __slots__ = ("accumulated", "tensor")
+
+    def __init__(self) -> None:
+        self.tensor: OrderedDict[int, Any] = OrderedDict()
+        self.accumulated: OrderedDict[int, Any] = OrderedDict()
+
+
+def leaf_hooks(leaf: Tensor) -> LeafHooks:
+    if leaf._hooks is None:
+        leaf._hooks = LeafHooks()
+    return leaf._hooks
+
+
+def tensor_hooks_of(tensor: Tensor) -> Any:
+    edge = tensor._edge if tensor._edge is None else gradient_edge(tensor)
+    if edge is None:
+        return None
+    if edge is tensor:
+        return tensor._hooks.tensor if tensor._hooks is not None else None
+    hooks = edge.node.hooks
+    return None if hooks is None else hooks.tensor.get(edge.index)
+
+
+def register_tensor_hook(tensor: Tensor, hook: Callable[..., Any]) -> RemovableHandle:
+    edge = gradient_edge(tensor)
+    if edge is None:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if edge is tensor:
+        return register(leaf_hooks(tensor).tensor, hook)
+    hooks = hooks_of(edge.node).tensor.setdefault(edge.index, OrderedDict())
+    return register(hooks, hook)
+
+
+def register_post_accumulate_hook(tensor: Tensor, hook: Callable[..., Any]) -> RemovableHandle:
+    if not tensor.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if tensor.grad_fn is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return register(leaf_hooks(tensor).accumulated, hook)
+
+
+def retain_grad(tensor: Tensor) -> None:
+    edge = gradient_edge(tensor)
+    if edge is None:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if edge is tensor or tensor._retains_grad:
+        return
+    reference = weakref.ref(tensor)
+    tensor._retains_grad = True
+
+    def keep(grad: Any) -> None:
+        target = reference()
+        if target is not None and grad is not None:
+            old = target._grad
+            target._grad = basis_clone(grad) if old is None else old + grad
+    hooks_of(edge.node).retain[edge.index] = keep
+
+
+def basis_clone(grad: Tensor) -> Tensor:
+    from flambeau.core.tensor import basis
+    return basis.clone(grad)
+
+
+def move_retained(tensor: Tensor, old: Any, new: Any) -> None:
+    """After an in-place write, `retain_grad` follows the tensor to its new node."""
+    if not tensor._retains_grad or old is None or type(old) in tensor_types:
+        return
+    hooks = old.node.hooks
+    keep = None if hooks is None else hooks.retain.pop(old.index, None)
+    if keep is not None:
+        hooks_of(new.node).retain[new.index] = keep
+
+
+# ---- leaves as nodes ----------------------------------------------------------------------------
+
+class AccumulateGrad(Node):
+    """Stands for a leaf where users look at the graph as nodes. The engine itself adds to leaves
+    directly; this is made when somebody asks, and kept while it carries hooks."""
+
+    __slots__ = ()
+
+    def __init__(self, variable: Tensor):
+        self.variable = variable
+        self.edges, self.saved = (), ()
+        self.shape, self.dtype = variable._array.shape, variable._array.dtype
+        self.order = -(2 ** 63)
+
+    def keep(self) -> None:
+        self.variable._accumulator = self
+
+    def apply(self, grad: Any) -> Any:
+        from flambeau.core.engine import accumulate_shared
+        accumulate_shared(self.variable, grad)
+        return ()
+
+
+AccumulateGrad.__module__ = "torch.autograd"
+
+
+def accumulator_of(leaf: Tensor) -> AccumulateGrad:
+    """The node that stands for `leaf`: one object for as long as anybody holds it."""
+    known = leaf._accumulator
+    if known is not None and not isinstance(known, AccumulateGrad):
+        known = known()
+    if known is None:
+        known = AccumulateGrad(leaf)
+        leaf._accumulator = weakref.ref(known)
+    return known

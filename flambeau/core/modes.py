@@ -1,0 +1,283 @@
+"""What may happen around a call: grad mode, inference mode, and the levels that take a call over.
+
+An op begins with one truth test, `if interceptors:`. The list is empty unless some thread has
+entered a *level*: a `vmap`, a forward-mode level, a `__torch_function__` mode, a tracer. Then
+`intercept` asks the calling thread's own stack, innermost level first; what is left of the stack
+while a level works is what the ops that it calls see.
+
+    >>> class Count(Level):
+    ...     calls = 0
+    ...     def __call__(self, op, args):
+    ...         self.calls += 1
+    ...         return op.call(*args)
+    >>> import flambeau
+    >>> x = flambeau.ones(2)
+    >>> with Count() as count:
+    ...     y = x * 3 + x
+    >>> count.calls
+    2
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+interceptors: list[Any] = []          # an entry for each active level of any thread; never rebound
+levels: ContextVar[tuple[Level, ...]] = ContextVar("levels", default=())
+function_modes: ContextVar[tuple[Any, ...]] = ContextVar("function_modes", default=())
+
+
+class Level:
+    """Takes over the calls of its thread while it is entered: `level(op, canonical_arguments)`.
+    It is asked about ops, not about composites; `op.call(*arguments)` is the call without it."""
+
+    def __enter__(self) -> Level:
+        interceptors.append(self)
+        levels.set((*levels.get(), self))
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        levels.set(levels.get()[:-1])
+        interceptors.remove(self)
+
+    def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
+        raise NotImplementedError
+
+
+def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Any:
+    """A call with users' arguments while some thread has a level: function modes and subclasses
+    that override come first, then the levels of this thread, innermost first."""
+    from flambeau.core import op as op_module
+    from flambeau.core import overrides
+    kwargs = kwargs or {}
+    modes = function_modes.get()
+    if modes:
+        token = function_modes.set(modes[:-1])
+        try:
+            return overrides.call_mode(modes[-1], op, args, kwargs)
+        finally:
+            function_modes.reset(token)
+    if overrides.wanted(args, kwargs):
+        return overrides.call(op, args, kwargs)
+    if op.composite:
+        stack = levels.get()
+        if op.fused and not stack:
+            return op.plain_call(*args, **kwargs)
+        return op.direct(*args, **kwargs)
+    if "out" in kwargs:
+        out = kwargs.pop("out")
+        result = intercept(op, args, kwargs)
+        return result if out is None else op_module.into(out, op, result)
+    return intercept_canonical(op, op.arguments(*args, **kwargs))
+
+
+def intercept_canonical(op: Any, canonical: tuple[Any, ...]) -> Any:
+    """Hand a call with canonical arguments to the innermost level, or run it if there is none."""
+    stack = levels.get()
+    if not stack:
+        from flambeau.core.meta import call_plain
+        return call_plain(op, canonical)
+    token = levels.set(stack[:-1])
+    try:
+        return stack[-1](op, canonical)
+    finally:
+        levels.reset(token)
+
+
+@contextmanager
+def without_levels(count: int | None = None):
+    """Run with the innermost `count` levels (default: all) set aside."""
+    stack = levels.get()
+    token = levels.set(() if count is None else stack[:len(stack) - count])
+    try:
+        yield
+    finally:
+        levels.reset(token)
+
+
+# ---- grad mode ----------------------------------------------------------------------------------
+
+_grad_mode: ContextVar[bool] = ContextVar("grad_mode", default=True)
+grad_enabled = _grad_mode.get
+set_grad_mode = _grad_mode.set
+_inference: ContextVar[bool] = ContextVar("inference_mode", default=False)
+
+
+def is_grad_enabled() -> bool:
+    """Is the graph being recorded on this thread?"""
+    return grad_enabled()
+
+
+def is_inference_mode_enabled() -> bool:
+    """Is inference mode on, on this thread?"""
+    return _inference.get()
+
+
+class ContextDecorator:
+    """A context manager that also decorates functions, coroutines, generators and classes.
+
+    A decorated generator runs each of its steps, not only its creation, inside the context.
+    """
+
+    def clone(self) -> ContextDecorator:
+        return type(self)()
+
+    def __call__(self, function: Any) -> Any:
+        if inspect.isclass(function):
+            function.__init__ = self(function.__init__)
+            return function
+        if inspect.isgeneratorfunction(function):
+            return self._wrap_generator(function)
+        if inspect.iscoroutinefunction(function):
+            @functools.wraps(function)
+            async def decorated(*args: Any, **kwargs: Any) -> Any:
+                with self.clone():
+                    return await function(*args, **kwargs)
+        else:
+            @functools.wraps(function)
+            def decorated(*args: Any, **kwargs: Any) -> Any:
+                with self.clone():
+                    return function(*args, **kwargs)
+        return decorated
+
+    def _wrap_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def decorated(*args: Any, **kwargs: Any) -> Any:
+            steps = function(*args, **kwargs)
+            try:
+                with self.clone():
+                    answer = steps.send(None)
+                while True:
+                    try:
+                        request = yield answer
+                    except GeneratorExit:
+                        with self.clone():
+                            steps.close()
+                        raise
+                    except BaseException as error:
+                        with self.clone():
+                            answer = steps.throw(error)
+                    else:
+                        with self.clone():
+                            answer = steps.send(request)
+            except StopIteration as stop:
+                return stop.value
+        return decorated
+
+
+class no_grad(ContextDecorator):
+    """Record no graph inside: results do not require gradients. Also a decorator.
+
+    >>> import flambeau
+    >>> x = flambeau.ones(2, requires_grad=True)
+    >>> with no_grad():
+    ...     y = x * 2
+    >>> y.requires_grad
+    False
+    """
+
+    _mode = False
+
+    def __enter__(self) -> None:
+        self.prev = grad_enabled()
+        set_grad_mode(self._mode)
+
+    def __exit__(self, *exception: Any) -> None:
+        set_grad_mode(self.prev)
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = object.__new__(cls)
+        return self if function is None else self(function)
+
+
+class enable_grad(no_grad):
+    """Record the graph inside, also within `no_grad`. Also a decorator."""
+
+    _mode = True
+
+
+class set_grad_enabled(ContextDecorator):
+    """Switch recording on or off at once; as a context manager, until the block ends."""
+
+    def __init__(self, mode: bool):
+        if not isinstance(mode, bool):
+            raise TypeError(f"set_grad_enabled(): mode must be a bool, not {type(mode).__name__}")
+        self.mode, self.prev = mode, grad_enabled()
+        set_grad_mode(mode)
+
+    def __call__(self, function: Any) -> Any:
+        set_grad_mode(self.prev)
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        set_grad_mode(self.mode)
+
+    def __exit__(self, *exception: Any) -> None:
+        set_grad_mode(self.prev)
+
+    def clone(self) -> set_grad_enabled:
+        return type(self)(self.mode)
+
+    def __str__(self) -> str:
+        return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
+
+    __repr__ = __str__
+
+
+class _InferenceLevel(Level):
+    """Marks what ops make, so that autograd can refuse it later."""
+
+    def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
+        result = op.call(*args)
+        if not op.inplace and (not op.view or getattr(args[0], "_inference", False)):
+            for tensor in result if isinstance(result, (tuple, list)) else (result,):
+                if hasattr(tensor, "_edge"):
+                    tensor._inference = True
+        return result
+
+
+class inference_mode(ContextDecorator):
+    """Like `no_grad`, and what is made inside can never enter a graph. Also a decorator.
+
+    Results answer True to `is_inference()`; they count no versions for autograd, and using them
+    where a graph is recorded raises RuntimeError.
+    """
+
+    def __new__(cls, mode: Any = True) -> Any:
+        self = object.__new__(cls)
+        if isinstance(mode, bool):
+            self.mode = mode
+            return self
+        self.mode = True
+        return self(mode)
+
+    def __enter__(self) -> None:
+        self._saved = grad_enabled(), _inference.get()
+        self._level = _InferenceLevel() if self.mode and not _inference.get() else None
+        self._set_aside = None
+        if self._level is not None:
+            self._level.__enter__()
+        elif not self.mode and _inference.get():
+            self._set_aside = levels.set(
+                tuple(level for level in levels.get() if type(level) is not _InferenceLevel))
+        _inference.set(self.mode)
+        set_grad_mode(not self.mode)
+
+    def __exit__(self, *exception: Any) -> None:
+        set_grad_mode(self._saved[0])
+        _inference.set(self._saved[1])
+        if self._level is not None:
+            self._level.__exit__(*exception)
+        elif self._set_aside is not None:
+            levels.reset(self._set_aside)
+
+    def clone(self) -> inference_mode:
+        return type(self)(self.mode)
+
+
+for _cls in (no_grad, enable_grad, set_grad_enabled, inference_mode):
+    _cls.__module__ = "torch.autograd.grad_mode"

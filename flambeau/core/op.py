@@ -1,0 +1,862 @@
+"""How an op is declared, and the one path that a call takes.
+
+A declaration gives the kernel (arrays in, arrays out) and the derivative; its *kind* gives the rest:
+
+    sin = pointwise("sin", kernels.sin, d=lambda self: cos(self))
+    mul = pointwise("mul", kernels.multiply, d_self=lambda other: other, d_other=lambda self: self)
+
+    @primitive(kernel, d_self=lambda grad, self_shape, dim: ...)
+    def cumsum(input, dim, *, dtype=None):          # what users call: signature, documentation
+        return input, wrap_dim(dim, input.ndim)     # what the kernel and the formulas get
+
+The names of a formula's parameters say what is saved: inputs (`self`, `other`), the `result`, shapes
+and types of inputs (`self_shape`, `self_dtype`), and the op's other arguments. A formula that does
+not name a value never keeps it alive. Formulas call ops on tensors, so they can be differentiated,
+batched and traced themselves.
+
+The path of a call: (1) does a level take over? (2) plain tensors of one type? else promotion,
+wrapping, overrides; (3) the kernel; (4) if an input requires grad, a node. Each op has three
+callables made from one source: the public one, `op.call` (canonical arguments, levels respected) and
+`op.direct` (canonical arguments, nothing is asked).
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+from numpy import asarray, ndarray
+
+from flambeau.core import dtypes, overrides
+from flambeau.core.devices import cpu
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.graph import (Node, Output, next_order, node_class, pack_saved, packers,
+                                 save_input, save_result, unpack)
+from flambeau.core.modes import (grad_enabled, intercept, intercept_canonical, interceptors)
+from flambeau.core.promotion import convert, promote, scalar_cache, scalar_operand
+from flambeau.core.shapes import broadcast_error
+from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, View, basis, counter_of, gradient_edge,
+                                  new_tensor, plain, tensor_types, wrap)
+
+table: dict[str, Op] = {}               # every op, by name
+public: dict[str, dict[str, Any]] = {}  # the public functions of each namespace
+SCALARS = frozenset({float, int, bool, complex})
+
+
+class AnyTensor:
+    """What `direct` calls take: tensors of whatever subclass."""
+
+    def __contains__(self, cls: type) -> bool:
+        return cls in tensor_types
+
+
+ANY = AnyTensor()
+
+
+class Op:
+    """The declaration of one op, as data: tests, stubs, vmap and tracing read it.
+
+    name        the public name; `node_name` is the class name of its nodes
+    kernel      arrays (and other canonical arguments) to an array, or to several
+    arguments   public arguments to canonical ones: the `tensors` first, then the `params`
+    rules       for each tensor argument its formula, a constant, or None; or one joint `vjp`
+    kind        "pointwise", "linear", "multilinear", "general", "composite" or "fused"
+    """
+
+    composite = inplace = view = fused = False
+    returns: Any = None                 # None: one result; else what makes the tuple of results
+    variadic = False                    # is the first argument a sequence of tensors?
+    differentiable: Any = True          # or a tuple of bools, one a result
+    jvp_rule: Any = None
+    batch_rule: Any = None
+    vjp: Any = None
+    functional: Op | None = None        # of an in-place op: what it computes
+
+    def __init__(self, name: str, kind: str, **attributes: Any):
+        self.name, self.kind = name, kind
+        self.tensors: tuple[str, ...] = ("self",)
+        self.params: tuple[str, ...] = ()
+        self.rules: dict[str, Any] = {}
+        self.saved: tuple[str, ...] = ()
+        self.arguments: Callable[..., Any] = lambda *args: args
+        self.function = self.call = self.direct = None
+        self.__dict__.update(attributes)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name} ({self.kind})>"
+
+    @property
+    def is_differentiable(self) -> bool:
+        return self.vjp is not None or any(r is not None for r in self.rules.values())
+
+    def inputs(self, canonical: tuple[Any, ...]) -> tuple[Any, ...]:
+        """The tensor arguments among canonical ones (absent optional ones are None)."""
+        return tuple(canonical[0]) if self.variadic else canonical[:len(self.tensors)]
+
+    def with_inputs(self, canonical: tuple[Any, ...], inputs: Any) -> tuple[Any, ...]:
+        """`canonical` with other tensor arguments."""
+        if self.variadic:
+            return (tuple(inputs), *canonical[1:])
+        return (*inputs, *canonical[len(self.tensors):])
+
+
+# ---- formulas and what they save ------------------------------------------------------------------
+
+def parameters(formula: Any) -> tuple[str, ...]:
+    """The names of a formula's parameters; a constant has none."""
+    if not callable(formula):
+        return ()
+    code = formula.__code__
+    return code.co_varnames[:code.co_argcount]
+
+
+def plan_saving(op: Op) -> None:
+    """Find out from the formulas what a node of `op` saves, and make the class of its nodes."""
+    formulas = [op.vjp] if op.vjp is not None else list(op.rules.values())
+    wanted: list[str] = []
+    for formula in formulas:
+        wanted += [n for n in parameters(formula) if n not in ("grad", "needs", *wanted)]
+    op.saved = tuple(wanted)
+    kinds, plan = [], []
+    for name in wanted:
+        stem = name.removesuffix("_shape").removesuffix("_dtype").removesuffix("_shapes")
+        if op.variadic and name == op.tensors[0]:
+            kinds.append("tensors"), plan.append(("tensors", None))
+        elif name in op.tensors:
+            kinds.append("tensor"), plan.append(("tensor", op.tensors.index(name)))
+        elif name.startswith("result"):
+            kinds.append("result"), plan.append(("result", int(name[6:] or 0)))
+        elif op.variadic and name == op.tensors[0] + "_shapes":
+            kinds.append("value"), plan.append(("shapes", None))
+        elif op.variadic and name == op.tensors[0] + "_dtypes":
+            kinds.append("value"), plan.append(("dtypes", None))
+        elif stem != name and stem in op.tensors:
+            kinds.append("value")
+            plan.append(("shape" if name.endswith("shape") else "dtype", op.tensors.index(stem)))
+        elif name in op.params:
+            first = 1 if op.variadic else len(op.tensors)
+            kinds.append("value"), plan.append(("param", op.params.index(name) + first))
+        else:
+            raise TypeError(f"op {op.name}: the formula's parameter {name!r} is none of "
+                            f"{op.tensors + op.params} or 'result'")
+    op.plan = tuple(plan)
+    # Which rules use a saved tensor: it is kept only if one of those inputs requires grad.
+    op.users = tuple(
+        None if op.vjp is not None or op.variadic else
+        frozenset(i for i, t in enumerate(op.tensors) if name in parameters(op.rules.get(t)))
+        for name in wanted)
+    op.Backward = node_class(op.node_name, op=op, saved_names=op.saved, saved_kinds=tuple(kinds),
+                             apply=make_apply(op), outputs=1)
+
+
+def make_apply(op: Op) -> Callable[[Node, Any], Any]:
+    """The method of `op`'s nodes that turns the output's gradient into the inputs'."""
+    if op.vjp is not None:
+        takes = _positions(op, op.vjp)
+
+        def apply(node: Node, grad: Any) -> Any:
+            values = [grad, [e is not None for e in node.edges]]
+            values += [unpack(node, i) for i in range(len(op.saved))]
+            produced = op.vjp(*[values[i] for i in takes])
+            return produced if type(produced) in (tuple, list) else (produced,)
+        return apply
+
+    rules = [(op.rules.get(t), _positions(op, op.rules.get(t))) for t in op.tensors]
+    if op.kind == "pointwise":
+        return _pointwise_apply(op, rules)
+
+    def apply(node: Node, grad: Any) -> Any:
+        produced = []
+        for (rule, takes), edge in zip(rules, node.edges):
+            if edge is None or rule is None:
+                produced.append(None)
+            elif not callable(rule):
+                produced.append(scaled(grad, rule))
+            else:
+                produced.append(rule(*[grad if i == 0 else unpack(node, i - 2) for i in takes]))
+        return produced
+    return apply
+
+
+def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
+    def apply(node: Node, grad: Any) -> Any:
+        produced = []
+        for (rule, takes), edge in zip(rules, node.edges):
+            if edge is None or rule is None:
+                produced.append(None)
+            elif not callable(rule):
+                produced.append(scaled(grad, rule))
+            else:
+                factor = rule(*[unpack(node, i - 2) for i in takes])
+                if type(factor) in tensor_types and factor._array.dtype.kind == "c":
+                    factor = basis.conj(factor)
+                elif type(factor) is complex:
+                    factor = factor.conjugate()
+                produced.append(basis.mul(grad, factor))
+        return produced
+    return apply
+
+
+def _positions(op: Op, formula: Any) -> tuple[int, ...]:
+    """Where each parameter of a formula stands among (grad, needs, *saved)."""
+    order = {"grad": 0, "needs": 1} | {n: i + 2 for i, n in enumerate(op.saved)}
+    return tuple([order[n] for n in parameters(formula)])
+
+
+def scaled(grad: Any, factor: Any) -> Any:
+    """`grad` times a constant of a declaration."""
+    if factor == 1:
+        return grad
+    if factor == -1:
+        return basis.neg(grad)
+    if factor == 0:
+        return basis.zeros_like(grad)
+    return basis.mul(grad, factor)
+
+
+# ---- recording ----------------------------------------------------------------------------------
+
+def edges_of(inputs: Any) -> tuple[Any, ...] | None:
+    """The gradient edges of the inputs; None if none of them requires grad."""
+    edges = tuple([None if t is None or type(t) not in tensor_types or t._edge is None
+                   else gradient_edge(t) for t in inputs])
+    for edge in edges:
+        if edge is not None:
+            return edges
+    return None
+
+
+def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: Any) -> None:
+    """Make the node of a call that has given `results`."""
+    node = op.Backward()
+    node.edges, node.order = edges, next_order()
+    if op.returns is None:
+        results = (results,)
+    else:
+        node.outputs = len(results)
+        node.results = [(r._array.shape, r._array.dtype) for r in results]
+    for i, result in enumerate(results):
+        array = result._array
+        if array.dtype not in FLOATING or (op.differentiable is not True
+                                           and not op.differentiable[i]):
+            continue
+        if op.returns is None:
+            node.shape, node.dtype = array.shape, array.dtype
+            edge: Any = node
+        else:
+            edge = Output(node, i, array.shape, array.dtype)
+        if op.view and result._base is not None:
+            result._view.node = edge
+        else:
+            result._edge = edge
+    saved = []
+    for (kind, where), users in zip(op.plan, op.users):
+        if kind == "tensor":
+            used = users is None or any(edges[i] is not None for i in users)
+            saved.append(save_input(canonical[where]) if used else None)
+        elif kind == "param":
+            saved.append(canonical[where])
+        elif kind == "shape":
+            of = canonical[where]
+            saved.append(of._array.shape if type(of) in tensor_types else ())
+        elif kind == "dtype":
+            of = canonical[where]
+            saved.append(of._array.dtype if type(of) in tensor_types else None)
+        elif kind == "result":
+            saved.append(save_result(results[where], where))
+        elif kind == "tensors":
+            saved.append([save_input(t) for t in canonical[0]])
+        else:
+            saved.append([getattr(t._array, kind[:-1]) for t in canonical[0]])
+    node.saved = tuple(saved)
+    if node_watchers:
+        watch(node, canonical)
+    if packers:
+        pack_saved(node)
+
+
+node_watchers: list[Any] = []           # anomaly mode and its kind: called with each new node
+
+
+def watch(node: Node, inputs: Any = ()) -> None:
+    for watcher in node_watchers:
+        watcher(node)
+    for tensor in inputs:
+        if getattr(tensor, "_inference", False) and not getattr(node.op, "view", False):
+            raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use "
+                               "Tensors created in inference mode in computation tracked by "
+                               "autograd. To work around this, you can make a clone to get a "
+                               "normal tensor and use it in autograd, or use `torch.no_grad()` "
+                               "instead of `torch.inference_mode()`.")
+
+
+def make_view(parent: Tensor, array: ndarray, replay: Any, made: str) -> Tensor:
+    """A tensor on part of `parent`'s memory that shares its version counter."""
+    result = new_tensor()
+    result._array = array
+    counter = parent._counter
+    if counter is None:
+        counter = parent._counter = [0]
+    result._counter = counter
+    base = parent._base
+    result._base = parent if base is None else base
+    result._edge = LOOKUP
+    result._view = View(None, counter[0], made, replay)
+    return result
+
+
+# ---- pointwise ops --------------------------------------------------------------------------------
+
+def pointwise(name: str, kernel: Any, *, d: Any = None, d_self: Any = None, d_other: Any = None,
+              vjp: Any = None, floating: bool = False, tensors: tuple[str, ...] | None = None,
+              namespace: Any = "torch", method: Any = True, inplace: bool = True,
+              dunder: str = "", aliases: tuple[str, ...] = (), real_result: bool = False,
+              doc: str = "", node_name: str = "", reject: str = "",
+              parameter: str = "other") -> Callable[..., Any]:
+    """Declare an op that works element by element on one tensor, or on two that broadcast.
+
+    d           the derivative by the only argument, as a formula of `self` and `result`
+    d_self      of two arguments: the derivative by each, as formulas of `self`, `other`, `result`
+    d_other
+    vjp         instead of those: the gradients themselves, as a formula that also names `grad`
+    floating    integers become the default floating type first (`sin`), as opposed to `add`
+    reject      kinds of dtype (of "bui fc") that the op refuses
+    """
+    two = tensors == ("self", "other") or d_self is not None or d_other is not None
+    names = tensors or (("self", "other") if two else ("self",))
+    rules = {"self": d_self, "other": d_other} if two else {"self": d}
+    op = Op(name, "pointwise", kernel=kernel, tensors=names, rules=rules, vjp=vjp,
+            node_name=node_name or class_name(name), floating=floating, namespace=namespace,
+            doc=doc, reject=reject)
+    plan_saving(op)
+    make = make_binary if two else make_unary
+    function = make(op, interceptors, plain)
+    op.direct, op.call, op.function = make(op, (), ANY), function, function
+    publish(op, function, method, aliases)
+    if inplace:
+        publish_inplace(op, aliases)
+    for each in dunder.split():
+        setattr(Tensor, each, function)
+    return function
+
+
+def class_name(name: str) -> str:
+    """`floor_divide` → `FloorDivideBackward0`."""
+    return "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward0"
+
+
+def make_unary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
+    kernel, Backward, floating = op.kernel, op.Backward, op.floating
+    rejected = op.reject
+    keep_self, keep_result = "self" in op.saved, "result" in op.saved
+    differentiable = op.is_differentiable
+
+    def call(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        if interceptors:
+            return intercept(op, (input,), {} if out is None else {"out": out})
+        if type(input) not in plain or out is not None:
+            return coerce(op, (input,), out)
+        x = input._array
+        if floating and x.dtype not in FLOATING:
+            x = convert(x, dtypes.default_float())
+        if rejected and x.dtype.kind in rejected:
+            raise unsupported(op, x)
+        r = kernel(x)
+        if type(r) is not ndarray:
+            r = asarray(r)
+        result = new_tensor()
+        result._array = r
+        result._base = result._counter = None
+        edge = input._edge
+        if edge is None or not differentiable or not grad_enabled():
+            result._edge = None
+            return result
+        if edge is LOOKUP:
+            edge = gradient_edge(input)
+            if edge is None:
+                result._edge = None
+                return result
+        node = Backward()
+        result._edge = node
+        node.edges = (input if edge is LEAF else edge,)
+        node.order = next_order()
+        node.shape, node.dtype = r.shape, r.dtype
+        if keep_self and keep_result:
+            node.saved = tuple([save_input(input) if n == "self" else save_result(result)
+                                for n in op.saved])
+        elif keep_self:
+            counter = input._counter
+            node.saved = ((input, 0 if counter is None else counter[0]),)
+        elif keep_result:
+            result._counter = counter = [0]
+            node.saved = ((r, counter, 0, 0),)
+        else:
+            node.saved = ()
+        if packers or node_watchers:
+            watched(node, (input,))
+        return result
+    return call
+
+
+def make_binary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
+    kernel, Backward, floating = op.kernel, op.Backward, op.floating
+    differentiable, rejected = op.is_differentiable, op.reject
+    saved = op.saved
+    simple = set(saved) <= {"self", "other"} and op.vjp is None
+    # a saved argument is kept only for the rules that name it
+    self_for = [simple and "self" in parameters(op.rules[t]) for t in ("self", "other")]
+    other_for = [simple and "other" in parameters(op.rules[t]) for t in ("self", "other")]
+    self_first = saved[:1] == ("self",)
+
+    def call(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+        if interceptors:
+            return intercept(op, (input, other), {} if out is None else {"out": out})
+        if type(input) not in plain or out is not None:
+            return coerce(op, (input, other), out)
+        x = input._array
+        if type(other) in plain:
+            y = other._array
+            if x.dtype is not y.dtype:
+                x, y = promote(x, y)
+            b = other._edge
+        elif type(other) in SCALARS:
+            try:
+                y = scalar_cache[x.dtype, other]
+            except KeyError:
+                x, y = scalar_operand(x, other)
+            b = None
+        else:
+            return coerce(op, (input, other), out)
+        if floating and x.dtype not in FLOATING:
+            target = dtypes.default_float()
+            x, y = convert(x, target), convert(y, target)
+        if rejected and x.dtype.kind in rejected:
+            raise unsupported(op, x)
+        try:
+            r = kernel(x, y)
+        except ValueError:
+            raise broadcast_error(x.shape, y.shape) from None
+        if type(r) is not ndarray:
+            r = asarray(r)
+        result = new_tensor()
+        result._array = r
+        result._base = result._counter = None
+        a = input._edge
+        if (a is None and b is None) or not differentiable or not grad_enabled():
+            result._edge = None
+            return result
+        if a is LOOKUP:
+            a = gradient_edge(input)
+        elif a is LEAF:
+            a = input
+        if b is LOOKUP:
+            b = gradient_edge(other)
+        elif b is LEAF:
+            b = other
+        if (a is None and b is None) or r.dtype not in FLOATING:
+            result._edge = None
+            return result
+        if not simple:
+            result._edge = None
+            record(op, (input, other), (a, b), result)
+            return result
+        node = Backward()
+        result._edge = node
+        node.edges = (a, b)
+        node.order = next_order()
+        node.shape, node.dtype = r.shape, r.dtype
+        if saved:
+            first = second = None
+            if (self_for[0] and a is not None) or (self_for[1] and b is not None):
+                counter = input._counter
+                first = (input, 0 if counter is None else counter[0])
+            if (other_for[0] and a is not None) or (other_for[1] and b is not None):
+                if type(other) in tensor_types:
+                    counter = other._counter
+                    second = (other, 0 if counter is None else counter[0])
+                else:
+                    second = other
+            if len(saved) == 2:
+                node.saved = (first, second) if self_first else (second, first)
+            else:
+                node.saved = (first,) if self_first else (second,)
+        else:
+            node.saved = ()
+        if packers or node_watchers:
+            watched(node, (input, other))
+        return result
+    return call
+
+
+def watched(node: Node, inputs: Any) -> None:
+    if node_watchers:
+        watch(node, inputs)
+    if packers:
+        pack_saved(node)
+
+
+# ---- all other ops with a kernel ----------------------------------------------------------------
+
+def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: Any = None,
+              batch: Any = None, kind: str = "general", view: Any = False, returns: Any = None,
+              differentiable: Any = True, variadic: bool = False, params: Any = None,
+              dims: Any = (), shapes: Any = (), core: str = "", name: str = "",
+              node_name: str = "", namespace: Any = "torch", method: Any = True,
+              inplace: bool = False, aliases: tuple[str, ...] = (), **rules: Any) -> Any:
+    """Declare an op by its kernel; decorates the function that maps users' arguments to canonical
+    ones: the `tensors`, then the rest, in the order of the kernel's parameters.
+
+    d_<tensor>  the gradient of that argument, as a formula of `grad` and of what it names
+    vjp         instead: all gradients at once, as a sequence; `needs` says which are wanted
+    jvp         the tangent of the result, from `tangents` (None where zero) and what it names;
+                where absent it follows from the kind, or from the transposed vjp
+    kind        "linear" (jointly, in all tensors), "multilinear" (in each alone), or "general"
+    view        the result looks at the first tensor's memory; "replay" if strides can't say how
+    returns     None for one result; else `tuple`, `list` or a named tuple for several
+    dims        params that are dimensions (canonical: counted from the front), for batching
+    shapes      params that are shapes of the result, for batching
+    core        core shape, gufunc style: leading dimensions broadcast, which gives batching
+    batch       a batching rule, where none of these gives one
+    """
+    tensors = (tensors,) if isinstance(tensors, str) else tuple(tensors)
+
+    def declare(arguments: Callable[..., Any]) -> Callable[..., Any]:
+        title = name or arguments.__name__
+        names = params
+        if names is None:
+            code = kernel.__code__
+            names = code.co_varnames[(1 if variadic else len(tensors)):code.co_argcount]
+        op = Op(title, kind, kernel=kernel, tensors=tensors, params=tuple(names), vjp=vjp,
+                rules={k[2:]: v for k, v in rules.items()}, jvp_rule=jvp, batch_rule=batch,
+                view=view, returns=returns, differentiable=differentiable, variadic=variadic,
+                dims=_names(dims), shapes=_names(shapes), core=core, arguments=arguments,
+                node_name=node_name or class_name(title), namespace=namespace,
+                doc=arguments.__doc__)
+        unknown = [k for k in rules if not k.startswith("d_") or k[2:] not in tensors]
+        if unknown:
+            raise TypeError(f"op {title}: {unknown} name no tensor argument of {tensors}")
+        plan_saving(op)
+        function = make_general(op, interceptors, plain, arguments)
+        update_wrapper(function, arguments)
+        op.function = function
+        op.call = make_general(op, interceptors, plain, None)
+        op.direct = make_general(op, (), ANY, None)
+        publish(op, function, method, aliases)
+        if inplace:
+            publish_inplace(op, aliases)
+        return function
+    return declare
+
+
+def linear(kernel: Any, **declaration: Any) -> Any:
+    """A `primitive` that is linear in all its tensors together: forward mode is the op itself."""
+    return primitive(kernel, kind="linear", **declaration)
+
+
+def multilinear(kernel: Any, **declaration: Any) -> Any:
+    """A `primitive` that is linear in each tensor alone (`matmul`)."""
+    return primitive(kernel, kind="multilinear", **declaration)
+
+
+def _names(given: Any) -> tuple[str, ...]:
+    return tuple(given.split()) if isinstance(given, str) else tuple(given)
+
+
+def make_general(op: Op, interceptors: Any, plain: Any, arguments: Any) -> Callable[..., Any]:
+    kernel, n, variadic, returns = op.kernel, len(op.tensors), op.variadic, op.returns
+    differentiable = op.is_differentiable
+    one = n == 1 and not variadic and returns is None
+    view = op.view
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if interceptors:
+            return intercept_canonical(op, args) if arguments is None \
+                else intercept(op, args, kwargs)
+        if arguments is None:
+            canonical = args
+        else:
+            out = kwargs.pop("out", None) if kwargs else None
+            if out is not None:
+                return into(out, op, call(*args, **kwargs))
+            try:
+                canonical = arguments(*args, **kwargs)
+            except (AttributeError, TypeError):
+                if overrides.wanted(args, kwargs):
+                    return overrides.call(op, args, kwargs)
+                raise
+        if one:
+            first = canonical[0]
+            if type(first) not in plain:
+                return coerce_general(op, args, kwargs, canonical)
+            r = kernel(first._array, *canonical[1:])
+            if type(r) is not ndarray:
+                r = asarray(r)
+            if view and (r.base is not None or r is first._array):
+                result = make_view(first, r, replay_of(op, first, canonical),
+                                   "" if grad_enabled() else "no_grad")
+            else:
+                result = new_tensor()
+                result._array = r
+                result._base = result._counter = result._edge = None
+            edge = first._edge
+            if edge is None or not differentiable or not grad_enabled():
+                return result
+            edge = gradient_edge(first)
+            if edge is not None and r.dtype in FLOATING:
+                record(op, canonical, (edge,), result)
+            return result
+        inputs = canonical[0] if variadic else canonical[:n]
+        arrays = []
+        for tensor in inputs:
+            if type(tensor) in plain:
+                arrays.append(tensor._array)
+            elif tensor is None:
+                arrays.append(None)
+            else:
+                return coerce_general(op, args, kwargs, canonical)
+        if variadic:
+            r = kernel(arrays, *canonical[1:])
+        else:
+            r = kernel(*arrays, *canonical[n:])
+        if returns is None:
+            result = new_tensor()
+            result._array = r if type(r) is ndarray else asarray(r)
+            result._base = result._counter = result._edge = None
+        else:
+            made = "multi_output" if grad_enabled() else "no_grad_multi_output"
+            result = [make_view(inputs[0], a, None, made) if view
+                      else wrap(a) for a in r]
+            result = returns(result) if returns in (tuple, list) else returns(*result)
+        if differentiable and grad_enabled():
+            edges = edges_of(inputs)
+            if edges is not None:
+                record(op, canonical, edges, result)
+        return result
+    return call
+
+
+def replay_of(op: Op, parent: Tensor, canonical: tuple[Any, ...]) -> Any:
+    """How to make a view again from its base, where strides on the base cannot say it."""
+    before = parent._view.replay if parent._edge is LOOKUP else None
+    if before is None and op.view != "replay":
+        return None
+    rest = canonical[1:]
+    if before is None and parent._base is None:
+        return lambda base: op.call(base, *rest)
+    if before is None:
+        array = parent._array
+        from flambeau.core.tensor import array_strides
+        geometry = array.shape, array_strides(array), parent.storage_offset()
+        return lambda base: op.call(basis.as_strided(base, *geometry), *rest)
+    return lambda base: op.call(before(base), *rest)
+
+
+# ---- composites ---------------------------------------------------------------------------------
+
+def composite(function: Any = None, *, namespace: Any = "torch", method: Any = False,
+              aliases: tuple[str, ...] = (), inplace: bool = False, name: str = "") -> Any:
+    """Declare a public function made of other ops: it needs no rule of any sort."""
+    if function is None:
+        return lambda f: composite(f, namespace=namespace, method=method, aliases=aliases,
+                                   inplace=inplace, name=name)
+    op = Op(name or function.__name__, "composite", composite=True, namespace=namespace,
+            doc=function.__doc__)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if interceptors:
+            return intercept(op, args, kwargs)
+        for arg in args:
+            if type(arg) not in passive:
+                return composite_override(op, args, kwargs)
+        if kwargs:
+            for arg in kwargs.values():
+                if type(arg) not in passive:
+                    return composite_override(op, args, kwargs)
+        return function(*args, **kwargs)
+
+    update_wrapper(call, function)
+    op.function = op.call = call
+    op.direct = function
+    op.body = function
+    publish(op, call, method, aliases)
+    if inplace:
+        publish_inplace(op, aliases)
+    return call
+
+
+passive: set[type] = {int, float, bool, complex, str, type(None), dtypes.dtype, np.ndarray,
+                      Tensor}
+
+
+def composite_override(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if overrides.wanted(args, kwargs):
+        return overrides.call(op, args, kwargs)
+    return op.direct(*args, **kwargs)
+
+
+def fused(kernel: Any, *, backward: Any, extras: tuple[str, ...] = (), when: Any = None,
+          namespace: Any = "nn.functional", method: Any = False, node_name: str = "",
+          tensors: tuple[str, ...] = ("input",), aliases: tuple[str, ...] = (),
+          name: str = "") -> Any:
+    """Annotate a composite with kernels that run it, and its gradient, in one go.
+
+    The body is the mathematics: every transform (forward mode, vmap, `create_graph`) runs it, and
+    tests hold the kernels against it. Its first parameters are the `tensors`.
+
+    kernel      arrays and other arguments to (result, *extras), or to the result without extras
+    backward    arrays: `grad`, `needs`, and by name what it uses of the arguments, `result`, extras
+    when        optional condition on the arguments for using the kernels
+    """
+    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+        from flambeau.core.fused import make_fused
+        return make_fused(body, kernel, backward, extras, when, tensors, namespace, method,
+                          node_name, aliases, name)
+    return declare
+
+
+# ---- the rare cases of a call -------------------------------------------------------------------
+
+def unsupported(op: Op, x: ndarray) -> RuntimeError:
+    from flambeau.core.promotion import type_name
+    d = dtypes.from_numpy_dtype(x.dtype)
+    return RuntimeError(f'"{op.name}_cpu" not implemented for \'{type_name(d)}\'')
+
+
+def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
+    """A pointwise call whose arguments are not all plain tensors and numbers."""
+    kwargs = {} if out is None else {"out": out}
+    if overrides.wanted(args, kwargs):
+        return overrides.call(op, args, kwargs)
+    if out is not None:
+        return into(out, op, op.call(*args))
+    if any(type(a) in tensor_types and a._device is not cpu for a in args):
+        return on_meta(op, args)
+    converted = []
+    for position, arg in enumerate(args):
+        if type(arg) in tensor_types or type(arg) in SCALARS:
+            converted.append(arg)
+        elif isinstance(arg, np.generic):
+            converted.append(arg.item())
+        elif isinstance(arg, ndarray) and position > 0:
+            converted.append(wrap(arg))
+        elif isinstance(arg, (int, float, complex)):
+            converted.append(_number(arg))
+        else:
+            return _reflected(op, args, position)
+    if type(converted[0]) not in tensor_types:
+        if op.name not in NUMBER_FIRST or type(converted[1]) not in tensor_types:
+            raise wrong_type(op, args, 0)
+        converted[0] = number_tensor(converted[0], converted[1])
+    return op.direct(*converted)
+
+
+NUMBER_FIRST = {"pow", "xlogy", "remainder", "mul", "add", "sub", "div", "bitwise_and",
+                "bitwise_or", "bitwise_xor", "float_power", "bitwise_left_shift",
+                "bitwise_right_shift", "floor_divide"}
+
+
+def number_tensor(value: Any, other: Tensor) -> Tensor:
+    """A Python number as the 0-d tensor that promotes with `other` as the number would."""
+    array, _ = promote_number(value, other)
+    return wrap(array)
+
+
+def promote_number(value: Any, other: Tensor) -> tuple[ndarray, ndarray]:
+    x, y = scalar_operand(other._array, value)
+    return y, x
+
+
+def _number(value: Any) -> Any:
+    """A number of a subclass (`IntEnum`, `numpy.float64`) as the plain Python number."""
+    for kind in (bool, int, float, complex):
+        if isinstance(value, kind):
+            return kind(value)
+    raise TypeError(value)
+
+
+REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__",
+             "pow": "__rpow__", "remainder": "__rmod__", "floor_divide": "__rfloordiv__",
+             "eq": "__eq__", "ne": "__ne__", "bitwise_and": "__rand__", "bitwise_or": "__ror__",
+             "bitwise_xor": "__rxor__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__",
+             "ge": "__le__"}
+
+
+def _reflected(op: Op, args: tuple[Any, ...], position: int) -> Any:
+    """The operand's own method for the operator, as Python would try next."""
+    method = getattr(type(args[position]), REFLECTED.get(op.name, ""), None) if position else None
+    if method is not None and type(args[position]) not in (str, bytes, list, tuple, dict, set):
+        answer = method(args[position], args[0])
+        if answer is not NotImplemented:
+            return answer
+    if op.name in ("eq", "ne") and position:
+        return op.name == "ne"
+    raise wrong_type(op, args, position)
+
+
+def wrong_type(op: Op, args: tuple[Any, ...], position: int) -> TypeError:
+    name = "input" if position == 0 else "other"
+    return TypeError(f"{op.name}(): argument '{name}' (position {position + 1}) must be Tensor, "
+                     f"not {type(args[position]).__name__}")
+
+
+def coerce_general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], canonical: Any) -> Any:
+    """A call of any other op whose tensors are not all plain."""
+    if overrides.wanted(args, kwargs):
+        return overrides.call(op, args, kwargs)
+    inputs = op.inputs(canonical)
+    for position, tensor in enumerate(inputs):
+        if tensor is not None and type(tensor) not in tensor_types:
+            label = (f"expected Tensor as element {position} in argument 0, but got "
+                     if op.variadic else "")
+            if label:
+                raise TypeError(label + type(tensor).__name__)
+            argument = "input" if position == 0 else op.tensors[position]
+            raise TypeError(f"{op.name}(): argument '{argument}' (position {position + 1}) must be "
+                            f"Tensor, not {type(tensor).__name__}")
+    if any(t is not None and t._device is not cpu for t in inputs):
+        return on_meta(op, canonical)
+    return op.direct(*canonical)
+
+
+def on_meta(op: Op, canonical: tuple[Any, ...]) -> Any:
+    """A call with tensors that have only a shape and a type."""
+    from flambeau.core.meta import call
+    return call(op, canonical)
+
+
+def into(out: Any, op: Op, result: Any) -> Any:
+    """Store a result into `out=`: torch's rules of resizing, casting and refusing."""
+    from flambeau.core.views import store
+    return store(out, op, result)
+
+
+# ---- publishing ---------------------------------------------------------------------------------
+
+def publish(op: Op, function: Any, method: Any, aliases: tuple[str, ...]) -> None:
+    """Enter an op into the table, its namespaces and, if wanted, the methods of Tensor."""
+    function.op = op
+    function.__name__ = function.__qualname__ = op.name
+    if op.doc:
+        function.__doc__ = op.doc
+    table[op.name if op.namespace in ("torch", None) else f"{op.namespace}.{op.name}"] = op
+    spaces = (op.namespace,) if isinstance(op.namespace, str) else op.namespace or ()
+    for space in spaces:
+        function.__module__ = "torch" if spaces[0] == "torch" else f"torch.{spaces[0]}"
+        for name in (op.name, *aliases):
+            public.setdefault(space, {})[name] = function
+    if method:
+        for name in (op.name, *aliases) if method is True else (method,):
+            setattr(Tensor, name, function)
+
+
+def publish_inplace(op: Op, aliases: tuple[str, ...]) -> None:
+    from flambeau.core.views import make_inplace
+    function = make_inplace(op)
+    for name in (op.name, *aliases):
+        setattr(Tensor, f"{name}_", function)
+    if op.namespace == "torch":
+        public["torch"].setdefault(f"{op.name}_", function)

@@ -1,0 +1,166 @@
+"""Which type a mixed expression has: torch's rules, which are not NumPy's.
+
+Operands rank in three tiers: tensors with dimensions, 0-d tensors, Python numbers. A lower tier
+changes the result's type only if its *category* (bool < integer < floating < complex) is higher
+than that of every tier above it; within a tier, types are joined on the lattice below.
+
+    >>> import flambeau
+    >>> (flambeau.ones(2, dtype=flambeau.float16) + 1.5).dtype
+    torch.float16
+    >>> (flambeau.ones(2, dtype=flambeau.int64) + 1.5).dtype
+    torch.float32
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import dtypes
+from flambeau.core.dtypes import dtype, from_numpy_dtype
+
+CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+_UNSIGNED_JOIN = "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote"
+
+
+def category(d: dtype) -> int:
+    """0 bool, 1 integer, 2 floating, 3 complex."""
+    return CATEGORY[d.kind]
+
+
+def join(a: dtype, b: dtype) -> dtype:
+    """The smallest type that torch lets values of both types become.
+
+    >>> join(dtypes.uint8, dtypes.int8)
+    torch.int16
+    """
+    if a is b:
+        return a
+    if category(a) > category(b):
+        a, b = b, a
+    # b has the higher (or an equal) category
+    if a.kind == "b":
+        return b
+    if category(b) == 1:
+        return _join_integers(a, b)
+    if category(a) == 1:
+        return b
+    if b.kind == "c" and a.kind == "c":
+        return dtypes.complex128 if dtypes.complex128 in (a, b) else dtypes.complex64
+    if b.kind == "c":
+        return join(b, a.to_complex()) if a.itemsize >= 4 or a.itemsize == 2 and \
+            b is not dtypes.complex32 else b
+    if a.itemsize == 1 or b.itemsize == 1:
+        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote "
+                           f"{_type_name(a)} and {_type_name(b)}")
+    if a.itemsize == b.itemsize:            # float16 with bfloat16
+        return dtypes.float32
+    return a if a.itemsize > b.itemsize else b
+
+
+def _type_name(d: dtype) -> str:
+    return {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
+            "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
+            "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+            "complex32": "ComplexHalf"}.get(
+                d.name, d.name.replace("uint", "UInt").replace("float", "Float"))
+
+
+type_name = _type_name
+
+
+def _join_integers(a: dtype, b: dtype) -> dtype:
+    if a.kind == b.kind:
+        if a.kind == "u" and max(a.itemsize, b.itemsize) > 1:
+            raise RuntimeError(f"{_UNSIGNED_JOIN} {_type_name(a)} and {_type_name(b)}")
+        return a if a.itemsize > b.itemsize else b
+    unsigned, signed = (a, b) if a.kind == "u" else (b, a)
+    if unsigned.itemsize > 1:
+        raise RuntimeError(f"{_UNSIGNED_JOIN} {_type_name(a)} and {_type_name(b)}")
+    return dtypes.int16 if signed.itemsize == 1 else signed
+
+
+def scalar_type(value: Any) -> dtype:
+    """The type that a Python number stands for before promotion."""
+    if isinstance(value, bool):
+        return dtypes.bool_
+    if isinstance(value, int):
+        return dtypes.int64
+    if isinstance(value, float):
+        return dtypes._Defaults.float
+    return dtypes._Defaults.float.to_complex() or dtypes.complex64
+
+
+def result_type(arrays: list[np.ndarray], numbers: list[Any] = ()) -> dtype:
+    """The type of an expression over arrays (with and without dimensions) and Python numbers."""
+    tiers: list[dtype | None] = [None, None, None]
+    for array in arrays:
+        tier = 1 if array.ndim == 0 else 0
+        d, old = from_numpy_dtype(array.dtype), tiers[tier]
+        tiers[tier] = d if old is None else join(old, d)
+    for number in numbers:
+        d, old = scalar_type(number), tiers[2]
+        tiers[2] = d if old is None else join(old, d)
+    result: dtype | None = None
+    for d in tiers:
+        if d is None:
+            continue
+        if result is None:
+            result = d
+        elif category(d) > category(result):
+            # a number only says "floating" or "complex": the width comes from above
+            result = d if d.kind != "c" or result.kind != "f" else result.to_complex() or d
+            if result is dtypes.complex32 and d is not dtypes.complex32:
+                result = dtypes.complex32 if d is dtypes.complex32 else dtypes.complex64
+    return result
+
+
+def promote(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Both arrays in the type of an expression over them."""
+    target = result_type([x, y]).numpy
+    return convert(x, target), convert(y, target)
+
+
+def convert(x: np.ndarray, target: np.dtype) -> np.ndarray:
+    """`x` as `target`, as C converts numbers: no warning, no rounding, complex drops its imaginary
+    part, and what is not zero is True. `x` itself if it has that type."""
+    if x.dtype == target:
+        return x
+    from flambeau import kernels
+    return np.asarray(kernels.cast(x, target))
+
+
+# Python numbers as 0-d arrays of a floating type: NumPy needs 400 ns to make one from a float.
+# 1, 1.0 and True are one key, which is right since the type is floating; zero is left out since
+# 0.0 and -0.0 are one key too.
+scalar_cache: dict[tuple[np.dtype, Any], np.ndarray] = {}
+
+
+def scalar_operand(x: np.ndarray, value: Any) -> tuple[np.ndarray, np.ndarray]:
+    """The two operands of an op on an array and a Python number, in their common type."""
+    d = x.dtype
+    if d in dtypes.FLOATING and (type(value) is not complex or d.kind == "c"):
+        y = np.asarray(value)
+        y = convert(y, d) if y.dtype.kind != "O" else convert(np.asarray(float(value)), d)
+        if value and len(scalar_cache) < 1000:
+            scalar_cache[d, value] = y
+        return x, y
+    target = result_type([x], [value]).numpy
+    try:
+        y = np.asarray(value, target)
+    except OverflowError:
+        if target.kind in "ui":             # torch wraps a number that does not fit
+            wrapped = value & (2 ** (8 * target.itemsize) - 1)
+            y = np.asarray(wrapped, f"u{target.itemsize}").view(target)
+        else:
+            raise
+    return convert(x, target), y
+
+
+def can_cast(source: dtype, target: dtype) -> bool:
+    """May a result of type `source` be stored into a tensor of type `target`?"""
+    if source.kind == "c":
+        return target.kind == "c"
+    if source.kind == "f":
+        return target.kind in "fc"
+    return source.kind == "b" or target.kind != "b"

@@ -1,0 +1,158 @@
+"""Hooks on what nodes save: pack replaces a saved tensor when it is saved, unpack gives it back."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from contextvars import ContextVar
+from typing import Any
+
+from flambeau.core import modes
+from flambeau.core.graph import Packed, freed, packers, unpack, unpack_input
+from flambeau.core.tensor import alias, gradient_edge, tensor_types
+
+active: ContextVar[tuple[Any, ...]] = ContextVar("saved_tensors_hooks", default=())
+disabled: ContextVar[str | None] = ContextVar("saved_tensors_hooks_disabled", default=None)
+
+
+class saved_tensors_hooks:
+    """Inside, each tensor that a node saves is replaced by `pack_hook(tensor)`; backward gets it
+    back through `unpack_hook(packed)`.
+
+    >>> import flambeau
+    >>> a = flambeau.ones(2, requires_grad=True)
+    >>> with saved_tensors_hooks(lambda t: t * 1, lambda t: t * 10):
+    ...     y = a * a
+    >>> y.sum().backward(); a.grad
+    tensor([20., 20.])
+    """
+
+    def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]):
+        self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
+
+    def __enter__(self) -> None:
+        message = disabled.get()
+        if message is not None:
+            raise RuntimeError(message)
+        packers.append(self)
+        active.set((*active.get(), (self.pack_hook, self.unpack_hook)))
+
+    def __exit__(self, *exception: Any) -> None:
+        active.set(active.get()[:-1])
+        packers.remove(self)
+
+
+class disable_saved_tensors_hooks:
+    """Inside, entering `saved_tensors_hooks` raises RuntimeError with this message."""
+
+    def __init__(self, error_message: str):
+        self.message = error_message
+
+    def __enter__(self) -> None:
+        if active.get():
+            raise RuntimeError(self.message)
+        self._token = disabled.set(self.message)
+
+    def __exit__(self, *exception: Any) -> None:
+        disabled.reset(self._token)
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        import functools
+
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.message):
+                return function(*args, **kwargs)
+        return wrapped
+
+
+def pack_node(node: Any) -> None:
+    """Apply the innermost hooks of this thread to all tensors that `node` has just saved."""
+    stack = active.get()
+    if not stack:
+        return
+    pack, unpack_hook = stack[-1]
+    entries = list(node.saved)
+    for i, kind in enumerate(node.saved_kinds):
+        if kind in ("tensor", "result"):
+            entries[i] = _packed(node, entries[i], kind, pack, unpack_hook)
+        elif kind == "tensors":
+            entries[i] = [_packed(node, e, "tensor", pack, unpack_hook) for e in entries[i]]
+    node.saved = tuple(entries)
+
+
+def _packed(node: Any, entry: Any, kind: str, pack: Any, unpack_hook: Any) -> Any:
+    if type(entry) is not tuple or entry is None:
+        return entry
+    if kind == "tensor":
+        tensor = entry[0]
+        edge = gradient_edge(tensor)
+        counter = tensor._counter
+        find = None if edge is None else (lambda node: edge)
+        given = _original(tensor)
+    else:
+        array, counter, _, index = entry
+        from flambeau.core.graph import output_edges
+        find = (lambda node: node) if node.outputs == 1 else (
+            lambda node: output_edges(node)[index])
+        given = alias(array, _tensor_class())
+        given._counter = counter
+    before = counter[0] if counter else 0
+    with without_hooks_and_grad():
+        value = pack(given)
+    if (given._counter[0] if given._counter else 0) != before:
+        raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors "
+                           "provided as input to pack hook can not be modified by in-place "
+                           "operations as this can lead to unexpected side-effects. Please open an "
+                           "issue if you need to perform in-place operations on the input to a "
+                           "pack hook.")
+    return Packed(value, unpack_hook, find)
+
+
+def _tensor_class() -> type:
+    from flambeau.core.tensor import Tensor
+    return Tensor
+
+
+def _original(tensor: Any) -> Any:
+    """What a pack hook is given: the leaf itself, or the values of a tensor outside its graph."""
+    if tensor._edge is None or tensor.is_leaf:
+        return tensor
+    given = alias(tensor._array, type(tensor))
+    given._counter = tensor._counter
+    if given._counter is None:
+        given._counter = tensor._counter = [0]
+    return given
+
+
+class without_hooks_and_grad:
+    """Run a pack hook: no hooks inside it, and no recording."""
+
+    def __enter__(self) -> None:
+        self._token = active.set(())
+        self._grad = modes.grad_enabled()
+        modes.set_grad_mode(False)
+
+    def __exit__(self, *exception: Any) -> None:
+        modes.set_grad_mode(self._grad)
+        active.reset(self._token)
+
+
+def register_on_node(node: Any, index: int, pack: Any, unpack_hook: Any) -> None:
+    """`node._raw_saved_x.register_hooks(pack, unpack)`."""
+    if node.saved is None:
+        raise freed(node)
+    entry, kind = node.saved[index], node.saved_kinds[index]
+    if type(entry) is Packed:
+        raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been "
+                           "set. Hint: only one pair of hooks is allowed at a time.")
+    if type(entry) is not tuple:
+        raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
+    for hook in (pack, unpack_hook):
+        if not callable(hook):
+            raise TypeError("register_hooks expects two callables")
+    entries = list(node.saved)
+    entries[index] = _packed(node, entry, kind, pack, unpack_hook)
+    node.saved = tuple(entries)
+
+
+__all__ = ["disable_saved_tensors_hooks", "pack_node", "register_on_node", "saved_tensors_hooks",
+           "tensor_types", "unpack", "unpack_input"]

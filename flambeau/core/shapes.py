@@ -1,0 +1,147 @@
+"""Sizes, dimensions and broadcasting, with torch's messages."""
+from __future__ import annotations
+
+from collections.abc import Iterable
+from math import prod
+from typing import Any
+
+
+class Size(tuple):
+    """A tensor's shape: a tuple that knows its number of elements.
+
+    >>> Size((2, 3)).numel()
+    6
+    """
+
+    __slots__ = ()
+
+    def numel(self) -> int:
+        """The number of elements of a tensor of this shape."""
+        return prod(self)
+
+    def __repr__(self) -> str:
+        return f"torch.Size([{', '.join(map(repr, self))}])"
+
+    def __getitem__(self, index: Any) -> Any:
+        found = tuple.__getitem__(self, index)
+        return Size(found) if type(index) is slice else found
+
+    def __add__(self, other: Any) -> Size:
+        if not isinstance(other, tuple):
+            return NotImplemented
+        return Size(tuple.__add__(self, other))
+
+    def __radd__(self, other: Any) -> Size:
+        return Size(tuple(other) + tuple(self)) if isinstance(other, tuple) else NotImplemented
+
+    def __mul__(self, times: Any) -> Size:
+        return Size(tuple.__mul__(self, times))
+
+    __rmul__ = __mul__
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Size, (tuple(self),)
+
+
+Size.__module__ = "torch"
+
+
+def wrap_dim(dim: int, ndim: int) -> int:
+    """`dim` counted from the front; IndexError if there is no such dimension."""
+    n = ndim or 1
+    if not -n <= dim < n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], "
+                         f"but got {dim})")
+    return dim + n if dim < 0 else dim
+
+
+def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
+    """A `dim=` argument (an int or several) as distinct dimensions counted from the front."""
+    if isinstance(dims, int):
+        return (wrap_dim(dims, ndim),)
+    found = tuple([wrap_dim(int(d), ndim) for d in dims])
+    if len(set(found)) != len(found):
+        twice = next(d for d in found if found.count(d) > 1)
+        raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")
+    return found
+
+
+def size_of(sizes: tuple[Any, ...]) -> tuple[int, ...]:
+    """The shape meant by `f(2, 3)`, `f((2, 3))`, `f([2, 3])` or `f(torch.Size([2, 3]))`."""
+    if len(sizes) == 1 and not isinstance(sizes[0], int):
+        only = sizes[0]
+        if isinstance(only, Iterable):
+            sizes = tuple(only)
+    try:
+        return tuple([n if type(n) is int else n.__index__() for n in sizes])
+    except (AttributeError, TypeError):
+        wrong = next(n for n in sizes if not hasattr(n, "__index__"))
+        raise TypeError(f"size must be integers, but found {type(wrong).__name__}: {wrong!r}") \
+            from None
+
+
+def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
+    """`shape` with its one -1, if any, replaced so that it has `numel` elements."""
+    if -1 in shape:
+        if shape.count(-1) > 1:
+            raise RuntimeError("only one dimension can be inferred")
+        rest = prod([n for n in shape if n != -1])
+        if rest < 0:
+            raise RuntimeError(f"invalid shape dimension {min(shape)}")
+        if rest == 0 and numel == 0:
+            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} "
+                               "because the unspecified dimension size -1 can be any value and is "
+                               "ambiguous")
+        if rest and numel % rest == 0:
+            return tuple([numel // rest if n == -1 else n for n in shape])
+    elif prod(shape) == numel and (not shape or min(shape) >= 0):
+        return shape
+    negative = [n for n in shape if n < -1]
+    if negative:
+        raise RuntimeError(f"invalid shape dimension {negative[0]}")
+    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+
+
+def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
+    """Why two shapes don't broadcast."""
+    for i in range(1, min(len(a), len(b)) + 1):
+        if a[-i] != b[-i] and a[-i] != 1 and b[-i] != 1:
+            return RuntimeError(
+                f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at "
+                f"non-singleton dimension {max(len(a), len(b)) - i}: shapes {list(a)} and "
+                f"{list(b)} do not broadcast")
+    return RuntimeError(f"shapes {list(a)} and {list(b)} do not broadcast")
+
+
+def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
+    """The common shape of operands with these shapes."""
+    result: tuple[int, ...] = ()
+    for shape in shapes:
+        if shape == result:
+            continue
+        n = max(len(shape), len(result))
+        a = (1,) * (n - len(result)) + tuple(result)
+        b = (1,) * (n - len(shape)) + tuple(shape)
+        if any(x != y and x != 1 and y != 1 for x, y in zip(a, b)):
+            raise broadcast_error(tuple(result), tuple(shape))
+        result = tuple([y if x == 1 else x for x, y in zip(a, b)])
+    return result
+
+
+def is_expandable_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
+    """Can a tensor of `shape` be expanded to `target`?"""
+    return len(shape) <= len(target) and all(
+        a == b or a == 1 for a, b in zip(reversed(shape), reversed(target)))
+
+
+def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """Row-major strides, in elements, as torch counts them (an extent of 0 counts as 1).
+
+    >>> contiguous_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n or 1
+    return tuple(reversed(strides))

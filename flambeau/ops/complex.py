@@ -1,0 +1,148 @@
+"""Complex numbers: conjugates, parts, and views as pairs of reals."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau import kernels
+from flambeau.core.op import composite, linear, pointwise
+from flambeau.core.tensor import Tensor, basis
+
+_conj = pointwise("conj_physical", kernels.conj, vjp=lambda grad: conj(grad))
+
+
+@composite(method=True)
+def conj(input: Tensor) -> Tensor:
+    """The complex conjugate; a real tensor is its own."""
+    if input._array.dtype.kind != "c":
+        return input
+    result = _conj(input)
+    if not getattr(input, "_conjugated", False):
+        result._conjugated = True
+    return result
+
+
+@composite(method=True)
+def is_conj(input: Tensor) -> bool:
+    """Does this complex tensor come from `conj`?"""
+    return getattr(input, "_conjugated", False)
+
+
+@composite(method=True)
+def is_neg(input: Tensor) -> bool:
+    """Is this the lazily negated imaginary part of a conjugate? Never: negation is done at once."""
+    return False
+
+
+@composite(method=True)
+def resolve_conj(input: Tensor) -> Tensor:
+    """The values with no conjugation left to do."""
+    if getattr(input, "_conjugated", False):
+        result = basis.clone(input)
+        return result
+    return input
+
+
+@composite(method=True)
+def resolve_neg(input: Tensor) -> Tensor:
+    """The values with no negation left to do."""
+    return input
+
+
+def _as_complex(part: np.ndarray, imaginary: bool) -> np.ndarray:
+    r = np.zeros(part.shape, np.complex64 if part.dtype.itemsize <= 4 else np.complex128)
+    (r.imag if imaginary else r.real)[...] = part
+    return r
+
+
+@linear(_as_complex, method=False, namespace=None,
+        batch=lambda size, dims, self, imaginary: (_complex_part(self, imaginary), dims[0]),
+        d_self=lambda grad, imaginary: imag_view(grad) if imaginary else real_view(grad))
+def _complex_part(input: Tensor, imaginary: bool) -> Any:
+    """A complex tensor with one part given and the other zero."""
+    return input, imaginary
+
+
+@linear(lambda self: self.real, view="replay", method=False, namespace=None,
+        node_name="RealBackward0", d_self=lambda grad: _complex_part(grad, False),
+        batch=lambda size, dims, self: (real_view(self), dims[0]))
+def real_view(input: Tensor) -> Any:
+    return (input,)
+
+
+@linear(lambda self: self.imag, view="replay", method=False, namespace=None,
+        node_name="ImagBackward0", d_self=lambda grad: _complex_part(grad, True),
+        batch=lambda size, dims, self: (imag_view(self), dims[0]))
+def imag_view(input: Tensor) -> Any:
+    return (input,)
+
+
+@composite
+def real(input: Tensor) -> Tensor:
+    """The real part, as a view; a real tensor itself."""
+    return real_view(input) if input._array.dtype.kind == "c" else input
+
+
+@composite
+def imag(input: Tensor) -> Tensor:
+    """The imaginary part, as a view."""
+    if input._array.dtype.kind != "c":
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    return imag_view(input)
+
+
+def _set_part(part: Any) -> Any:
+    def setter(self: Tensor, value: Any) -> None:
+        part(self).copy_(value if isinstance(value, Tensor) else basis.full_like(part(self), value))
+    return setter
+
+
+Tensor.real = property(real, _set_part(real))
+Tensor.imag = property(imag, _set_part(imag))
+
+
+def _view_as_real(self: np.ndarray) -> np.ndarray:
+    part = self.real
+    return np.ndarray((*self.shape, 2), part.dtype, *_buffer(self),
+                      (*self.strides, part.itemsize))
+
+
+def _buffer(x: np.ndarray) -> tuple[Any, int]:
+    from flambeau.core.tensor import array_offset, array_root
+    return array_root(x), array_offset(x)
+
+
+@linear(_view_as_real, view="replay", d_self=lambda grad: view_as_complex(basis.contiguous(grad)),
+        method=True, batch=lambda size, dims, self: (view_as_real(self), dims[0]))
+def view_as_real(input: Tensor) -> Any:
+    """A complex tensor as a real one with a last dimension of 2, on the same memory."""
+    if input._array.dtype.kind != "c":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return (input,)
+
+
+def _view_as_complex(self: np.ndarray) -> np.ndarray:
+    target = np.dtype(f"c{self.itemsize * 2}")
+    return np.ndarray(self.shape[:-1], target, *_buffer(self), self.strides[:-1])
+
+
+@linear(_view_as_complex, view="replay", d_self=lambda grad: view_as_real(basis.contiguous(grad)),
+        method=True, batch=lambda size, dims, self: (
+            view_as_complex(basis.contiguous(basis.movedim(self, dims[0], 0))), 0))
+def view_as_complex(input: Tensor) -> Any:
+    """A real tensor with a last dimension of 2 as a complex one, on the same memory."""
+    x = input._array
+    if x.dtype.kind != "f":
+        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, "
+                           f"but got a tensor of scalar type: {input.dtype}")
+    if not x.ndim or x.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if x.strides[-1] != x.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if any(s % (2 * x.itemsize) for s in x.strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    return (input,)
+
+
+basis.conj, basis.real = conj, real

@@ -1,0 +1,317 @@
+"""Copies, casts, aliases: ops that change where values live, not what they are."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import devices, dtypes, meta, overrides, views
+from flambeau.core.dtypes import as_numpy_dtype
+from flambeau.core.engine import is_dense
+from flambeau.core.modes import grad_enabled, interceptors, levels
+from flambeau.core.op import composite, linear, primitive, public
+from flambeau.core.promotion import convert
+from flambeau.core.shapes import contiguous_strides
+from flambeau.core.tensor import Tensor, alias as bare, basis, plain, tensor_types
+
+# ---- casts ----------------------------------------------------------------------------------------
+
+
+@linear(lambda self, dtype: convert(self, dtype), method=False, namespace=None,
+        node_name="ToCopyBackward0", d_self=lambda grad, self_dtype: _cast_back(grad, self_dtype),
+        batch=lambda size, dims, self, dtype: (cast(self, dtype), dims[0]))
+def cast(input: Tensor, dtype: np.dtype) -> Any:
+    """The values as another type."""
+    return input, dtype
+
+
+def _cast_back(grad: Tensor, dtype: np.dtype) -> Tensor:
+    if grad._array.dtype.kind == "c" and dtype.kind != "c":
+        grad = basis.real(grad)
+    return cast(grad, dtype)
+
+
+@linear(lambda self, order: _copied(self, order), method=False, namespace=None,
+        node_name="CloneBackward0", d_self=lambda grad: grad,
+        batch=lambda size, dims, self, order: (_clone(self, order), dims[0]))
+def _clone(input: Tensor, order: str) -> Any:
+    return input, order
+
+
+def _copied(x: np.ndarray, order: str) -> np.ndarray:
+    """A copy: "C" row-major, "K" laid out like `x` if that is dense, "channels_last"."""
+    if order == "K":
+        if x.flags.c_contiguous or not is_dense(x):
+            return x.copy()
+        r = np.empty_like(x)
+        r[...] = x
+        return r
+    if order == "channels_last":
+        axes = (0, *range(2, x.ndim), 1)
+        back = np.argsort(axes)
+        return x.transpose(axes).copy().transpose(back)
+    return x.copy()
+
+
+def _order(memory_format: Any) -> str:
+    if memory_format is None or memory_format is dtypes.preserve_format:
+        return "K"
+    return "C" if memory_format is dtypes.contiguous_format else "channels_last"
+
+
+@composite(method=True)
+def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
+    """A copy of `input` that gradients flow through.
+
+    >>> import flambeau
+    >>> flambeau.clone(flambeau.ones(2))
+    tensor([1., 1.])
+    """
+    return _clone(input, _order(memory_format))
+
+
+@composite(namespace=None, method=True)
+def contiguous(input: Tensor, memory_format: Any = dtypes.contiguous_format) -> Tensor:
+    """`input` itself if its elements lie in memory in that order, else a copy that does."""
+    if input.is_contiguous(memory_format=memory_format):
+        return input
+    return _clone(input, _order(memory_format))
+
+
+def _detach_kernel(self: np.ndarray) -> np.ndarray:
+    return self[...]
+
+
+@linear(_detach_kernel, method=False, namespace=None, d_self=None,
+        batch=lambda size, dims, self: (detach(self), dims[0]))
+def detach(input: Tensor) -> Any:
+    return (input,)
+
+
+def _detach(input: Tensor) -> Tensor:
+    """The same values on the same memory, outside the graph; writes to either are counted."""
+    if type(input) not in plain or interceptors:
+        if overrides.wanted((input,)):
+            return overrides.handle_torch_function(Tensor.detach, (input,), input)
+        if levels.get():
+            return detach(input)
+    counter = input._counter
+    if counter is None:
+        counter = input._counter = [0]
+    result = bare(input._array, meta.MetaTensor if input._device is devices.meta else Tensor)
+    result._counter = counter
+    if input._inference:
+        result._inference = True
+    return result
+
+
+Tensor.detach = public["torch"]["detach"] = _detach
+detach.op.function = detach
+
+
+def detach_(self: Tensor) -> Tensor:
+    """Take this tensor out of the graph, in place. A view cannot be: its base keeps it in."""
+    if self._base is not None and self._is_view() and self.requires_grad:
+        raise RuntimeError("Can't detach views in-place; use detach() instead. If you are using "
+                           "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view "
+                           "is set as True, gradients are views of DDP buckets, and hence detach_() "
+                           "cannot be called on these gradients.")
+    if self._base is None:
+        self._edge = None
+    return self
+
+
+Tensor.detach_ = public["torch"]["detach_"] = detach_
+
+
+@linear(lambda self: self[...], view=True, d_self=lambda grad: grad, namespace="torch",
+        method=False, batch=lambda size, dims, self: (alias(self), dims[0]))
+def alias(input: Tensor) -> Any:
+    """The same values on the same memory, as a view."""
+    return (input,)
+
+
+@linear(lambda self: self, d_self=lambda grad: grad, namespace=None, method=False,
+        node_name="AliasBackward0", batch=lambda size, dims, self: (graph_alias(self), dims[0]))
+def graph_alias(input: Tensor) -> Any:
+    """The same values as a point of its own in the graph."""
+    return (input,)
+
+
+# ---- to ---------------------------------------------------------------------------------------------
+
+def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """This tensor with another type or on another device; itself if nothing changes.
+
+    `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`; `copy=True` always copies.
+
+    >>> import flambeau
+    >>> flambeau.ones(2).to(flambeau.int64)
+    tensor([1, 1])
+    """
+    if overrides.wanted((self, *args)):
+        return overrides.handle_torch_function(Tensor.to, (self, *args), self, *args, **kwargs)
+    device, dtype, copy, memory_format = _parse_to(*args, **kwargs)
+    result = self
+    if dtype is not None and dtype != self._array.dtype:
+        result = cast(result, dtype)
+        if memory_format not in (None, dtypes.preserve_format):
+            result = contiguous(result, memory_format=memory_format)
+    elif copy or (memory_format not in (None, dtypes.preserve_format)
+                  and not self.is_contiguous(memory_format=memory_format)):
+        result = clone(result, memory_format=memory_format)
+    if device is not None and device is not result._device and device != result._device:
+        if device.type == "meta":
+            return meta.to_meta(result)
+        raise NotImplementedError("Cannot copy out of meta tensor; no data! Please use "
+                                  "torch.nn.Module.to_empty() instead of torch.nn.Module.to() when "
+                                  "moving module from meta to a different device.")
+    return result
+
+
+def _parse_to(*args: Any, device: Any = None, dtype: Any = None, non_blocking: bool = False,
+              copy: bool = False, memory_format: Any = None, other: Any = None) -> Any:
+    rest = list(args)
+    if rest and isinstance(rest[0], Tensor):
+        other = rest.pop(0)
+    elif rest and isinstance(rest[0], (str, devices.device, int)) and not isinstance(rest[0], bool):
+        device = rest.pop(0)
+        if rest and isinstance(rest[0], dtypes.dtype):
+            dtype = rest.pop(0)
+    elif rest and (isinstance(rest[0], dtypes.dtype) or rest[0] in (float, int, bool, complex)):
+        dtype = rest.pop(0)
+    elif rest and rest[0] is None:
+        rest.pop(0)
+        if rest and isinstance(rest[0], dtypes.dtype):
+            dtype = rest.pop(0)
+    elif rest and not isinstance(rest[0], bool):
+        raise TypeError(f"to() received an invalid combination of arguments - got "
+                        f"({type(rest[0]).__name__}): expected a dtype, a device or a Tensor")
+    for value, name in zip(rest, ("non_blocking", "copy")):
+        if name == "copy":
+            copy = value
+    if other is not None:
+        device, dtype = other._device, other.dtype
+    return (None if device is None else devices.checked(device),
+            as_numpy_dtype(dtype), copy, memory_format)
+
+
+Tensor.to = to
+
+
+def _typed(name: str, target: dtypes.dtype) -> Any:
+    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+        if interceptors or type(self) not in plain or memory_format is not None:
+            return self.to(target) if memory_format is None else self.to(
+                target, memory_format=memory_format)
+        return self if self._array.dtype == target.numpy else cast(self, target.numpy)
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"This tensor as {target.name}; itself if it is."
+    return method
+
+
+for _name, _target in [*dtypes.ALIASES.items(), ("bool", dtypes.bool_), ("byte", dtypes.uint8),
+                       ("char", dtypes.int8), ("bfloat16", dtypes.bfloat16)]:
+    setattr(Tensor, _name, _typed(_name, _target))
+
+
+def type_as(self: Tensor, other: Tensor) -> Tensor:
+    """This tensor with the type of `other`."""
+    return self.to(other.dtype)
+
+
+def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
+    """This tensor on the CPU; itself if it is there."""
+    return self.to("cpu")
+
+
+def cuda(self: Tensor, device: Any = None, non_blocking: bool = False,
+         memory_format: Any = None) -> Tensor:
+    """There is no CUDA device in this build: raises."""
+    return self.to("cuda" if device is None else device)
+
+
+Tensor.type_as, Tensor.cpu, Tensor.cuda = type_as, cpu, cuda
+
+# ---- in-place copy ----------------------------------------------------------------------------------
+
+
+@primitive(lambda self, src: np.broadcast_to(convert(src, self.dtype), self.shape),
+           tensors=("self", "src"), d_self=0, d_src=lambda grad: grad, kind="linear",
+           namespace="torch", method=False, inplace=True, node_name="CopyBackwards",
+           batch=lambda size, dims, self, src: _copy_batched(dims, self, src))
+def copy(input: Tensor, src: Any, non_blocking: bool = False) -> Any:
+    """`src` in the shape and type of `input`."""
+    if not isinstance(src, Tensor):
+        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not "
+                        f"{type(src).__name__}")
+    from flambeau.core.shapes import is_expandable_to
+    if not is_expandable_to(src._array.shape, input._array.shape):
+        a, b = input._array.shape, src._array.shape
+        raise RuntimeError(f"output with shape {list(a)} doesn't match the broadcast shape "
+                           f"{list(b)}" if len(b) > len(a) else _copy_message(a, b))
+    return input, src
+
+
+def _copy_message(a: tuple[int, ...], b: tuple[int, ...]) -> str:
+    for i in range(1, len(b) + 1):
+        if b[-i] not in (1, a[-i]):
+            return (f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at "
+                    f"non-singleton dimension {len(a) - i}")
+    return f"shape {list(b)} cannot be copied into {list(a)}"
+
+
+def _copy_batched(dims: Any, self: Tensor, src: Tensor) -> Any:
+    a = self if dims[0] is None else basis.movedim(self, dims[0], 0)
+    b = src if dims[1] is None else basis.movedim(src, dims[1], 0)
+    if dims[0] is None:
+        a = basis.expand(a, (b._array.shape[0], *a._array.shape))
+    if dims[1] is not None and b._array.ndim < a._array.ndim:
+        shape = b._array.shape
+        b = basis.reshape(b, (shape[0], *(1,) * (a._array.ndim - b._array.ndim), *shape[1:]))
+    return copy(a, b), 0
+
+
+_copy_slowly = Tensor.copy_
+
+
+def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    """Write the values of `src`, broadcast and cast, into this tensor; returns the tensor."""
+    if interceptors or type(self) not in plain or type(src) not in plain or self._inference \
+            or (grad_enabled() and (self._edge is not None or src._edge is not None)):
+        return _copy_slowly(self, src)
+    target, source = self._array, src._array
+    try:
+        target[...] = source if source.dtype is target.dtype else convert(source, target.dtype)
+    except ValueError:
+        raise RuntimeError(_copy_message(target.shape, source.shape)) from None
+    counter = self._counter
+    if counter is None:
+        self._counter = [1]
+    else:
+        counter[0] += 1
+    return self
+
+
+copy_.op = _copy_slowly.op
+Tensor.copy_ = copy_
+
+
+@composite(namespace=None, method=False)
+def with_strides(input: Tensor, strides: tuple[int, ...]) -> Tensor:
+    """The values of `input` laid out with other, dense strides."""
+    shape = input._array.shape
+    if strides == contiguous_strides(shape):
+        return contiguous(input)
+    order = sorted(range(len(shape)), key=lambda i: (-strides[i], i))
+    back = [0] * len(order)
+    for position, axis in enumerate(order):
+        back[axis] = position
+    return basis.permute(contiguous(basis.permute(input, order)), back)
+
+
+basis.cast, basis.clone, basis.detach, basis.alias = cast, clone, _detach, alias
+basis.graph_alias, basis.contiguous, basis.with_strides = graph_alias, contiguous, with_strides
+basis.contiguous_strides = contiguous_strides
+__all__ = ["alias", "cast", "clone", "contiguous", "copy", "copy_", "detach", "to", "views",
+           "tensor_types"]

@@ -1,0 +1,596 @@
+"""Making tensors: from data, from a value, from a range."""
+from __future__ import annotations
+
+import numbers
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import devices, dtypes, meta, overrides
+from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
+from flambeau.core.modes import interceptors, is_inference_mode_enabled
+from flambeau.core.op import Op, into, public, table
+from flambeau.core.promotion import convert
+from flambeau.core.shapes import Size, contiguous_strides, size_of
+from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor, plain, tensor_types, wrap
+
+
+def finish(array: np.ndarray, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """A new leaf tensor around `array`."""
+    where = devices.checked(device)
+    if where is not devices.cpu:
+        result = alias(meta.hollow(array.shape, array.dtype), meta.MetaTensor)
+    else:
+        result = new_tensor()
+        result._array = array
+        result._base = result._counter = result._edge = None
+    if requires_grad:
+        if array.dtype not in dtypes.FLOATING:
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require "
+                               "gradients")
+        result._edge = LEAF
+    if is_inference_mode_enabled():
+        result._inference = True
+    return result
+
+
+def creation(function: Any) -> Any:
+    """Publish a function that makes tensors."""
+    name = function.__name__
+    op = Op(name, "creation", composite=True, namespace="torch", doc=function.__doc__)
+    op.function = op.call = op.direct = op.body = function
+    table[name] = op
+    function.op = op
+    function.__module__ = "torch"
+    public["torch"][name] = function
+    return function
+
+
+# ---- from data --------------------------------------------------------------------------------------
+
+
+@creation
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+           pin_memory: bool = False) -> Tensor:
+    """A new tensor with a copy of `data`: a number, nested sequences, an array or a tensor.
+
+    The type is that of the data: float32 (the default) for floats, int64 for ints, bool for bools.
+
+    >>> import flambeau
+    >>> flambeau.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    if isinstance(data, Tensor):
+        import warnings
+        warnings.warn("To copy construct from a tensor, it is recommended to use "
+                      "sourceTensor.detach().clone() or "
+                      "sourceTensor.detach().clone().requires_grad_(True), rather than "
+                      "torch.tensor(sourceTensor).", UserWarning, stacklevel=2)
+    return finish(array_of(data, dtype, copy=True), device, requires_grad)
+
+
+def array_of(data: Any, dtype: Any = None, copy: bool = False) -> np.ndarray:
+    """`data` as an array of the type torch gives it."""
+    target = as_numpy_dtype(dtype)
+    kind = type(data)
+    if kind is float:
+        return np.array(data, target or default_float()) if target is None or target.kind in "fc" \
+            else _convert_new(np.array(data), target)
+    if kind is bool or kind is int or kind is complex:
+        return _from_number(data, target)
+    if isinstance(data, Tensor):
+        array = data._array
+        return array.copy() if target is None or target == array.dtype else convert(array, target)
+    if isinstance(data, (np.ndarray, np.generic)):
+        array = np.asarray(data)
+        from_numpy_dtype(array.dtype)
+        if target is not None and target != array.dtype:
+            return _convert_new(array, target)
+        return np.array(array, copy=True, order="C") if copy else array
+    if isinstance(data, (list, tuple)) or (isinstance(data, Sequence)
+                                           and not isinstance(data, (str, bytes))):
+        return _from_sequence(data, target)
+    if isinstance(data, (str, bytes)) or data is None:
+        raise TypeError(f"new(): invalid data type '{kind.__name__}'")
+    if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
+        return array_of(np.asarray(data), dtype, copy)
+    if hasattr(data, "__dlpack__"):
+        return array_of(np.from_dlpack(data), dtype, copy)
+    if isinstance(data, numbers.Number) or hasattr(data, "__float__"):
+        return array_of(int(data) if isinstance(data, numbers.Integral) else float(data), dtype)
+    if hasattr(data, "__len__") and hasattr(data, "__getitem__"):
+        return _from_sequence([data[i] for i in range(len(data))], target)
+    raise RuntimeError(f"Could not infer dtype of {kind.__name__}")
+
+
+def _from_number(data: Any, target: np.dtype | None) -> np.ndarray:
+    if target is None:
+        natural = {bool: np.bool_, int: np.int64}.get(type(data))
+        try:
+            return np.array(data, natural or dtypes.default_complex())
+        except OverflowError:
+            raise RuntimeError("Overflow when unpacking long long") from None
+    if type(data) is int and target.kind in "ui":
+        limits = np.iinfo(target)
+        if not limits.min <= data <= limits.max:
+            raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
+        return np.array(data, target)
+    if type(data) is complex and target.kind != "c":
+        raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
+    return _convert_new(np.array(data), target)
+
+
+def _convert_new(array: np.ndarray, target: np.dtype) -> np.ndarray:
+    converted = convert(array, target)
+    return converted if converted is not array else array.copy()
+
+
+def _from_sequence(data: Any, target: np.dtype | None) -> np.ndarray:
+    """Nested sequences: NumPy reads them if it can; tensors inside make it slower."""
+    shape = _nested_shape(data)
+    try:
+        array = np.array(data)
+        if array.dtype == object or array.dtype.kind in "US" or array.shape != shape:
+            array = None
+    except (ValueError, TypeError, RuntimeError, OverflowError):
+        array = None
+    if array is None:
+        return _from_leaves(data, shape, target)
+    if array.dtype == np.float64 and (target is None or target.kind == "f"):
+        if array.size and _holds_arrays(data):
+            return _from_leaves(data, shape, target)
+        return convert(array, default_float() if target is None else target)
+    if target is not None:
+        if target != array.dtype:
+            return convert(array, target)
+        return array
+    if array.dtype.kind in "ui":
+        return array if array.dtype == np.int64 or _holds_arrays(data) else array.astype(np.int64)
+    if array.dtype.kind == "c":
+        return convert(array, dtypes.default_complex())
+    if not array.size:
+        return array.astype(default_float())
+    return array
+
+
+def _nested_shape(data: Any) -> tuple[int, ...]:
+    shape = []
+    while isinstance(data, (list, tuple)) or (
+            hasattr(data, "__len__") and not isinstance(data, (str, bytes, Tensor, np.ndarray))
+            and hasattr(data, "__getitem__")):
+        shape.append(len(data))
+        if not len(data):
+            break
+        data = data[0]
+    if isinstance(data, (Tensor, np.ndarray)):
+        shape += data.shape
+    return tuple(shape)
+
+
+def _holds_arrays(data: Any) -> bool:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic, Tensor))
+
+
+def _from_leaves(data: Any, shape: tuple[int, ...], target: np.dtype | None) -> np.ndarray:
+    leaves: list[Any] = []
+    depth_of_arrays = [len(shape)]
+
+    def walk(item: Any, depth: int) -> None:
+        if isinstance(item, (Tensor, np.ndarray)):
+            array = item._array if isinstance(item, Tensor) else item
+            if array.ndim and array.shape != shape[depth:]:
+                raise ValueError(f"expected sequence of length {shape[depth] if depth < len(shape) else 0} "
+                                 f"at dim {depth} (got {array.shape[0]})")
+            depth_of_arrays[0] = depth
+            leaves.append(array)
+            return
+        if depth == len(shape):
+            if isinstance(item, (list, tuple)):
+                raise TypeError(f"not a sequence of equal depth: found {type(item).__name__} where "
+                                "a number was expected")
+            if isinstance(item, (str, bytes)) or item is None:
+                name = type(item).__name__
+                raise (ValueError(f"too many dimensions '{name}'") if isinstance(item, str)
+                       else TypeError(f"must be real number, not {name}"))
+            leaves.append(item)
+            return
+        if isinstance(item, (str, bytes)):
+            raise ValueError(f"too many dimensions '{type(item).__name__}'")
+        if not hasattr(item, "__len__"):
+            raise TypeError(f"expected sequence of length {shape[depth]} at dim {depth}, but found "
+                            f"{type(item).__name__}")
+        if len(item) != shape[depth]:
+            raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got "
+                             f"{len(item)})")
+        for inner in item:
+            walk(inner, depth + 1)
+
+    walk(data, 0)
+    found = [leaf if isinstance(leaf, np.ndarray) else array_of(leaf) for leaf in leaves]
+    if not found:
+        return np.empty(shape, target or default_float())
+    if target is None:
+        common = from_numpy_dtype(found[0].dtype)
+        from flambeau.core.promotion import join
+        for leaf in found[1:]:
+            common = join(common, from_numpy_dtype(leaf.dtype))
+        target = common.numpy
+    return np.stack([convert(leaf, target) for leaf in found]).reshape(shape)
+
+
+@creation
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """`data` as a tensor, sharing memory with it where its type allows (an array, a tensor)."""
+    if isinstance(data, Tensor):
+        return data if dtype is None and device is None else data.to(
+            device=device, dtype=dtype)
+    if isinstance(data, np.ndarray) and (dtype is None or as_numpy_dtype(dtype) == data.dtype):
+        return finish(from_numpy(data)._array, device)
+    return finish(array_of(data, dtype), device)
+
+
+@creation
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
+            requires_grad: bool = False) -> Tensor:
+    """`obj` as a tensor; `copy` True or False demands or forbids a copy."""
+    result = as_tensor(obj, dtype, device)
+    if copy and (result is obj or isinstance(obj, np.ndarray)):
+        result = result.clone()
+    if requires_grad and not result.requires_grad:
+        result = result.detach().requires_grad_()
+    return result
+
+
+@creation
+def from_numpy(ndarray: np.ndarray, /) -> Tensor:
+    """A tensor on the memory of an array: a write to either shows in both.
+
+    >>> import flambeau, numpy
+    >>> flambeau.from_numpy(numpy.arange(3))
+    tensor([0, 1, 2])
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
+    from_numpy_dtype(ndarray.dtype)
+    if any(s < 0 for s in ndarray.strides):
+        raise ValueError("At least one stride in the given numpy array is negative, and tensors "
+                         "with negative strides are not currently supported. (You can probably "
+                         "work around this by making a copy of your array  with array.copy().) ")
+    if not ndarray.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. "
+                         "Conversion between byte orders is currently not supported.")
+    if not ndarray.flags.writeable:
+        import warnings
+        warnings.warn("The given NumPy array is not writable, and PyTorch does not support "
+                      "non-writable tensors. This means writing to this tensor will result in "
+                      "undefined behavior. You may want to copy the array to protect its data or "
+                      "make it writable before converting it to a tensor. This type of warning will "
+                      "be suppressed for the rest of this program.", UserWarning, stacklevel=2)
+    return wrap(ndarray.view(np.ndarray) if type(ndarray) is not np.ndarray else ndarray)
+
+
+@creation
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor on the memory of another library's array."""
+    return wrap(np.from_dlpack(ext_tensor))
+
+
+@creation
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0,
+               requires_grad: bool = False) -> Tensor:
+    """A 1-D tensor on the memory of an object with a buffer."""
+    return finish(np.frombuffer(buffer, as_numpy_dtype(dtype), count, offset), None, requires_grad)
+
+
+# ---- filled with a value ----------------------------------------------------------------------------
+
+
+def _filled(name: str, make: Any, doc: str) -> Any:
+    def function(*size: Any, out: Any = None, dtype: Any = None, layout: Any = None,
+                 device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+                 memory_format: Any = None, names: Any = None, **kwargs: Any) -> Tensor:
+        if kwargs:
+            size = _size_keyword(name, size, kwargs)
+        shape = size_of(size)
+        if shape and min(shape) < 0:
+            raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: "
+                               f"{list(shape)}")
+        target = default_float() if dtype is None else as_numpy_dtype(dtype)
+        if interceptors and overrides.has_torch_function(()):
+            return overrides.handle_torch_function(
+                function, (), *size, dtype=dtype, device=device, requires_grad=requires_grad)
+        where = devices.checked(device)
+        array = make(shape, target) if where is devices.cpu else meta.hollow(shape, target)
+        if memory_format is not None and memory_format is not dtypes.contiguous_format:
+            from flambeau.ops.copying import _copied
+            array = _copied(array, "channels_last")
+        result = finish(array, where, requires_grad)
+        return result if out is None else into(out, function.op, result)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return creation(function)
+
+
+def _size_keyword(name: str, size: Any, kwargs: dict[str, Any]) -> Any:
+    if "size" in kwargs and not size:
+        size = (kwargs.pop("size"),)
+    if kwargs:
+        raise TypeError(f"{name}() got an unexpected keyword argument '{next(iter(kwargs))}'")
+    return size
+
+
+zeros = _filled("zeros", np.zeros, """A tensor of zeros: `zeros(2, 3)` or `zeros((2, 3))`.
+
+    >>> import flambeau
+    >>> flambeau.zeros(2)
+    tensor([0., 0.])
+    """)
+ones = _filled("ones", np.ones, """A tensor of ones: `ones(2, 3)` or `ones((2, 3))`.""")
+empty = _filled("empty", np.empty, """A tensor with whatever values its memory had.""")
+
+
+@creation
+def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layout: Any = None,
+         device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+         names: Any = None) -> Tensor:
+    """A tensor of shape `size` filled with `fill_value`, whose type it takes."""
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    target = as_numpy_dtype(dtype) if dtype is not None else array_of(value).dtype
+    shape = size_of((size,))
+    array = np.empty(shape, target)
+    array[...] = _from_number(value, target) if type(value) in (int, bool, complex) \
+        else convert(np.asarray(value), target)
+    result = finish(array, device, requires_grad)
+    return result if out is None else into(out, full.op, result)
+
+
+@creation
+def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None,
+        device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """A matrix with ones on the diagonal."""
+    for value in (n, m):
+        if value is not None and value < 0:
+            raise RuntimeError(f"{'n' if value is n else 'm'} must be greater or equal to 0, got "
+                               f"{value}")
+    target = default_float() if dtype is None else as_numpy_dtype(dtype)
+    result = finish(np.eye(n, m, dtype=target), device, requires_grad)
+    return result if out is None else into(out, eye.op, result)
+
+
+def _like(name: str, doc: str) -> Any:
+    make = public["torch"][name]
+
+    def function(input: Tensor, *args: Any, dtype: Any = None, layout: Any = None,
+                 device: Any = None, requires_grad: bool = False, memory_format: Any = None,
+                 pin_memory: bool = False, **kwargs: Any) -> Tensor:
+        if type(input) not in plain:
+            if overrides.wanted((input,)):
+                return overrides.handle_torch_function(
+                    function, (input,), input, *args, dtype=dtype, device=device,
+                    requires_grad=requires_grad)
+            if type(input) in tensor_types and type(input) in overrides.internal_types:
+                return basis.like_wrapped(function, input, args, dtype)
+        target = input.dtype if dtype is None else dtype
+        where = input._device if device is None else device
+        shape = input._array.shape
+        if name == "full":
+            value = args[0] if args else kwargs["fill_value"]
+            result = make(shape, value, dtype=target, device=where)
+        else:
+            result = make(shape, dtype=target, device=where)
+        own = input._array
+        if where is devices.cpu and not own.flags.c_contiguous and result._array.size \
+                and memory_format in (None, dtypes.preserve_format):
+            from flambeau.core.engine import is_dense
+            if is_dense(own):
+                laid_out = np.empty_like(own, dtype=result._array.dtype)
+                laid_out[...] = result._array
+                result._array = laid_out
+        elif memory_format not in (None, dtypes.preserve_format, dtypes.contiguous_format):
+            result = basis.contiguous(result, memory_format=memory_format)
+        if requires_grad:
+            result.requires_grad = True
+        return result
+    function.__name__ = function.__qualname__ = f"{name}_like"
+    function.__doc__ = doc
+    return creation(function)
+
+
+zeros_like = _like("zeros", "Zeros in the shape, type and layout of `input`.")
+ones_like = _like("ones", "Ones in the shape, type and layout of `input`.")
+empty_like = _like("empty", "An uninitialised tensor in the shape, type and layout of `input`.")
+full_like = _like("full", "`fill_value` in the shape, type and layout of `input`.")
+
+
+def like_wrapped(function: Any, input: Tensor, args: Any, dtype: Any) -> Tensor:
+    """A `*_like` of a wrapper: the same of what it wraps."""
+    if hasattr(input, "_value"):
+        made = function(input._value, *args, dtype=dtype)
+        return input._level.wrap(made, input._bdim)
+    raise NotImplementedError(f"{function.__name__} of {type(input).__name__}")
+
+
+def _new(name: str) -> Any:
+    make = public["torch"][name]
+
+    def method(self: Tensor, *size: Any, dtype: Any = None, device: Any = None,
+               requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+               **kwargs: Any) -> Tensor:
+        return make(*size, dtype=self.dtype if dtype is None else dtype,
+                    device=self._device if device is None else device,
+                    requires_grad=requires_grad, **kwargs)
+    method.__name__ = method.__qualname__ = f"new_{name}"
+    method.__doc__ = f"`{name}` with this tensor's type and device unless given."
+    return method
+
+
+for _name in ("zeros", "ones", "empty", "full", "tensor"):
+    setattr(Tensor, f"new_{_name}", _new(_name))
+
+
+@creation
+def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None,
+                  device: Any = None, requires_grad: bool = False,
+                  pin_memory: bool = False) -> Tensor:
+    """An uninitialised tensor with the given strides (in elements)."""
+    target = default_float() if dtype is None else as_numpy_dtype(dtype)
+    shape, steps = size_of((size,)), size_of((stride,))
+    extent = 1 + sum((n - 1) * s for n, s in zip(shape, steps)) if 0 not in shape else 0
+    memory = np.empty(extent, target)
+    array = np.ndarray(shape, target, memory, 0, tuple([s * target.itemsize for s in steps]))
+    return finish(array, device, requires_grad)
+
+
+# ---- ranges -----------------------------------------------------------------------------------------
+
+
+@creation
+def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
+           layout: Any = None, device: Any = None, requires_grad: bool = False,
+           pin_memory: bool = False) -> Tensor:
+    """The numbers start, start + step, … below `end`.
+
+    int64 if all three are integers, else the default floating type.
+
+    >>> import flambeau
+    >>> flambeau.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    if end is None:
+        start, end = 0, start
+    start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
+    if dtype is None:
+        whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
+        target = dtypes.int64.numpy if whole else default_float()
+    else:
+        target = as_numpy_dtype(dtype)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    if target.kind in "bui":
+        if dtype is not None:
+            start, end, step = int(start), int(end), int(step)
+        array = np.arange(start, end, step, np.int64).astype(target, copy=False)
+    else:
+        import math
+        count = math.ceil((end - start) / step)
+        array = convert(start + np.arange(count, dtype=np.float64) * step, target)
+    result = finish(array, device, requires_grad)
+    return result if out is None else into(out, arange.op, result)
+
+
+@creation
+def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None,
+             layout: Any = None, device: Any = None, requires_grad: bool = False,
+             pin_memory: bool = False) -> Tensor:
+    """`steps` numbers evenly spaced from `start` to `end`, both included."""
+    start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    target = as_numpy_dtype(dtype) if dtype is not None else (
+        dtypes.default_complex() if isinstance(start, complex) or isinstance(end, complex)
+        else default_float())
+    result = finish(evenly_spaced(start, end, steps, target), device, requires_grad)
+    return result if out is None else into(out, linspace.op, result)
+
+
+def evenly_spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
+    """The first half counts from `start`, the second back from `end`, in the result's type."""
+    if steps == 1:
+        return convert(np.array([start]), target)
+    work = target if target.kind in "fc" and target.itemsize >= 4 else np.dtype(np.float32)
+    if target.kind in "ui":
+        work = np.dtype(np.float64)
+    first, last = np.asarray(start, work), np.asarray(end, work)
+    step = (last - first) / np.asarray(max(steps - 1, 1), work)
+    index = np.arange(steps)
+    array = np.where(index < steps // 2, first + step * index.astype(work),
+                     last - step * (steps - 1 - index).astype(work)).astype(work)
+    return convert(array, target)
+
+
+@creation
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None,
+             dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """`base` to the powers of `linspace(start, end, steps)`."""
+    start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
+    target = default_float() if dtype is None else as_numpy_dtype(dtype)
+    powers = evenly_spaced(float(start), float(end), steps, np.dtype(np.float64))
+    result = finish(convert(np.power(float(base), powers), target), device, requires_grad)
+    return result if out is None else into(out, logspace.op, result)
+
+
+# ---- the historical constructor ---------------------------------------------------------------------
+
+
+def legacy_constructor(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`Tensor()`, `Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(other)`."""
+    device = kwargs.pop("device", None)
+    if device is not None and devices.device(device).type != "cpu":
+        raise RuntimeError("legacy constructor expects device type: cpu but device type: "
+                           f"{devices.device(device).type} was passed")
+    if len(args) == 1 and isinstance(args[0], Tensor):
+        source = args[0]
+        if source.dtype is not dtypes.get_default_dtype() and cls is Tensor:
+            raise TypeError(f"expected {dtypes.get_default_dtype()} (got {source.dtype})")
+        result = alias(source._array, cls)
+        result._counter = source._counter
+        return result
+    if len(args) == 1 and not isinstance(args[0], (int, Size)):
+        return alias(array_of(args[0], dtypes.get_default_dtype()), cls)
+    shape = size_of(args) if args else (0,)
+    return alias(np.empty(shape, default_float()), cls)
+
+
+def typed_constructor(name: str, target: dtypes.dtype) -> type:
+    """`FloatTensor` and its kind: makes tensors of one type, and knows its instances."""
+    class Meta(type):
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, Tensor) and instance.dtype is target
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Tensor:
+            if len(args) == 1 and not isinstance(args[0], (int, Size)):
+                return wrap(array_of(args[0], target))
+            return wrap(np.empty(size_of(args) if args else (0,), target.numpy))
+
+    made = Meta(name, (), {"__module__": "torch", "dtype": target,
+                           "__doc__": f"Makes tensors of type {target.name}."})
+    public["torch"][name] = made
+    return made
+
+
+LEGACY_TYPES = {"FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64,
+                "HalfTensor": dtypes.float16, "BFloat16Tensor": dtypes.bfloat16,
+                "ByteTensor": dtypes.uint8, "CharTensor": dtypes.int8,
+                "ShortTensor": dtypes.int16, "IntTensor": dtypes.int32,
+                "LongTensor": dtypes.int64, "BoolTensor": dtypes.bool_}
+for _name, _target in LEGACY_TYPES.items():
+    typed_constructor(_name, _target)
+_TYPE_NAMES = {target: name for name, target in LEGACY_TYPES.items()} | {
+    dtypes.complex64: "ComplexFloatTensor", dtypes.complex128: "ComplexDoubleTensor"}
+
+
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The historical name of the tensor's type, or the tensor as another type."""
+    if dtype is None:
+        return f"torch.{_TYPE_NAMES.get(self.dtype, self.dtype.name)}"
+    if isinstance(dtype, str):
+        names = {f"torch.{name}": target for target, name in _TYPE_NAMES.items()}
+        if dtype not in names:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = names[dtype]
+    elif isinstance(dtype, type) and hasattr(dtype, "dtype"):
+        dtype = dtype.dtype
+    return self.to(dtype)
+
+
+Tensor.type = type_
+basis.legacy_constructor, basis.like_wrapped = legacy_constructor, like_wrapped
+basis.zeros_like, basis.ones_like = zeros_like, ones_like
+__all__ = ["array_of", "contiguous_strides", "finish", "tensor"]

@@ -1,0 +1,424 @@
+"""Views and shapes: reshaping, permuting, expanding, joining and cutting.
+
+Views look at their argument's memory; the reverse rule of each is the way back.
+"""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.op import composite, linear
+from flambeau.core.shapes import (contiguous_strides, infer_size, is_expandable_to, size_of,
+                                  wrap_dim, wrap_dims)
+from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis
+
+# ---- view and reshape -------------------------------------------------------------------------------
+
+
+def _view(self: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    r = self.reshape(shape)
+    base = r.base
+    if r is not self and base is not self and (base is None or base is not self.base) \
+            and not np.may_share_memory(r, self):
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at "
+                           "least one dimension spans across two contiguous subspaces). Use "
+                           ".reshape(...) instead.")
+    return r
+
+
+@linear(_view, view=True, d_self=lambda grad, self_shape: reshape(grad, self_shape),
+        shapes="shape", method=False, namespace=None, node_name="ViewBackward0")
+def view_as_shape(input: Tensor, shape: tuple[int, ...]) -> Any:
+    return input, shape
+
+
+@composite(namespace=None, method=True)
+def view(input: Tensor, *shape: Any) -> Tensor:
+    """The same memory seen with another shape (one extent may be -1), or another dtype.
+
+    RuntimeError if the strides don't allow it; `reshape` then copies.
+
+    >>> import flambeau
+    >>> flambeau.arange(6).view(2, -1)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
+    if len(shape) == 1 and not isinstance(shape[0], (int, tuple, list)):
+        return basis.view_as_dtype(input, shape[0])
+    return view_as_shape(input, infer_size(size_of(shape), input._array.size))
+
+
+@linear(lambda self, shape: np.ascontiguousarray(self).reshape(shape), shapes="shape",
+        d_self=lambda grad, self_shape: reshape(grad, self_shape), method=False, namespace=None,
+        node_name="UnsafeViewBackward0")
+def _reshape_copy(input: Tensor, shape: tuple[int, ...]) -> Any:
+    return input, shape
+
+
+@composite(method=True)
+def reshape(input: Tensor, *shape: Any) -> Tensor:
+    """The elements in the same order with another shape: a view if possible, else a copy."""
+    shape = infer_size(size_of(shape), input._array.size)
+    if viewable(input, shape):
+        return view_as_shape(input, shape)
+    return view_as_shape(contiguous_clone(input), shape)
+
+
+def viewable(input: Tensor, shape: tuple[int, ...]) -> bool:
+    if not input.is_contiguous():
+        array = input._array
+        if array.flags.c_contiguous:          # a wrapper: its own strides say nothing
+            return False
+        return bool(np.may_share_memory(array.reshape(shape), array)) or not array.size
+    return True
+
+
+def contiguous_clone(input: Tensor) -> Tensor:
+    from flambeau.ops.copying import _clone
+    return _clone(input, "C")
+
+
+# ---- permuting --------------------------------------------------------------------------------------
+
+
+@linear(lambda self, permutation: self.transpose(permutation), view=True, dims="permutation",
+        d_self=lambda grad, permutation: permute_to(grad, inverse(permutation)), method=False,
+        namespace=None, node_name="PermuteBackward0")
+def permute_to(input: Tensor, permutation: tuple[int, ...]) -> Any:
+    return input, permutation
+
+
+def inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
+    back = [0] * len(permutation)
+    for position, axis in enumerate(permutation):
+        back[axis] = position
+    return tuple(back)
+
+
+@composite(method=True)
+def permute(input: Tensor, *dims: Any) -> Tensor:
+    """The dimensions in another order, as a view.
+
+    >>> import flambeau
+    >>> flambeau.zeros(2, 3, 5).permute(2, 0, 1).shape
+    torch.Size([5, 2, 3])
+    """
+    dims = size_of(dims)
+    if len(dims) != input.ndim:
+        raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not "
+                           f"match the length of the desired ordering of dimensions i.e. "
+                           f"input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}")
+    return permute_to(input, wrap_dims(dims, input.ndim))
+
+
+@linear(lambda self, dim0, dim1: self.swapaxes(dim0, dim1) if self.ndim else self[...], view=True,
+        d_self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1), dims="dim0 dim1",
+        aliases=("swapaxes", "swapdims"))
+def transpose(input: Tensor, dim0: int, dim1: int) -> Any:
+    """Two dimensions exchanged, as a view.
+
+    >>> import flambeau
+    >>> flambeau.zeros(2, 3).transpose(0, 1).shape
+    torch.Size([3, 2])
+    """
+    return input, wrap_dim(dim0, input._array.ndim), wrap_dim(dim1, input._array.ndim)
+
+
+@linear(lambda self: self.T if self.ndim == 2 else self[...], view=True,
+        d_self=lambda grad: t(grad),
+        batch=lambda size, dims, self: (_t_batched(self, dims[0]), 0))
+def t(input: Tensor) -> Any:
+    """The transpose of a matrix, as a view; vectors and numbers as they are."""
+    if input._array.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is "
+                           f"{input._array.ndim}D")
+    return (input,)
+
+
+def _t_batched(self: Tensor, dim: int) -> Tensor:
+    self = movedim(self, dim, 0)
+    return transpose(self, 1, 2) if self._array.ndim == 3 else self
+
+
+def _reversed_dims(self: Tensor) -> Tensor:
+    """All dimensions in reverse order."""
+    n = self._array.ndim
+    return t(self) if n == 2 else permute_to(self, tuple(range(n))[::-1])
+
+
+def _matrix_transpose(self: Tensor) -> Tensor:
+    """The last two dimensions exchanged."""
+    if self._array.ndim < 2:
+        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got "
+                           f"{self._array.ndim}-D tensor.")
+    return transpose(self, -2, -1)
+
+
+Tensor.T = property(_reversed_dims)
+Tensor.mT = property(_matrix_transpose)
+
+
+@composite(method=True, aliases=("moveaxis",))
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    """Dimensions moved to other places; the rest keep their order."""
+    n = input.ndim
+    source, destination = wrap_dims(source, n), wrap_dims(destination, n)
+    if len(source) != len(destination):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(source)} "
+                           f"dims) should contain the same number of dims as destination "
+                           f"({list(destination)} dims)")
+    order = [d for d in range(n) if d not in source]
+    for to, at in sorted(zip(destination, source)):
+        order.insert(to, at)
+    return permute_to(input, tuple(order))
+
+
+# ---- adding and removing dimensions of 1 ------------------------------------------------------------
+
+
+@linear(lambda self, dim: np.expand_dims(self, dim), view=True, dims="dim",
+        d_self=lambda grad, self_shape: reshape(grad, self_shape))
+def unsqueeze(input: Tensor, dim: int) -> Any:
+    """A new dimension of extent 1 at position `dim`, as a view."""
+    return input, wrap_dim(dim, input._array.ndim + 1)
+
+
+@linear(lambda self, dim: self.squeeze(dim), view=True, dims="dim",
+        d_self=lambda grad, self_shape: reshape(grad, self_shape), method=False, namespace=None,
+        node_name="SqueezeBackward1")
+def squeeze_dims(input: Tensor, dim: tuple[int, ...]) -> Any:
+    return input, dim
+
+
+@composite(method=True)
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+    """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
+    shape = input._array.shape
+    dims = range(len(shape)) if dim is None else wrap_dims(dim, len(shape)) if shape else ()
+    return squeeze_dims(input, tuple([d for d in dims if shape[d] == 1]))
+
+
+# ---- expanding --------------------------------------------------------------------------------------
+
+
+@linear(lambda self, shape: np.broadcast_to(self, shape), view=True, method=False, namespace=None,
+        d_self=lambda grad, self_shape: sum_to_size(grad, self_shape), shapes="shape",
+        node_name="ExpandBackward0",
+        batch=lambda size, dims, self, shape: (_expand_batched(self, dims[0], shape), 0))
+def expand_to(input: Tensor, shape: tuple[int, ...]) -> Any:
+    return input, shape
+
+
+def _expand_batched(self: Tensor, dim: int, shape: tuple[int, ...]) -> Tensor:
+    self = movedim(self, dim, 0)
+    own = self._array.shape
+    self = reshape(self, (own[0], *(1,) * (len(shape) + 1 - len(own)), *own[1:]))
+    return expand_to(self, (own[0], *shape))
+
+
+@composite(namespace=None, method=True)
+def expand(input: Tensor, *sizes: Any, implicit: bool = False) -> Tensor:
+    """Dimensions of extent 1 repeated to `sizes` without copying (stride 0); -1 keeps an extent.
+
+    >>> import flambeau
+    >>> flambeau.ones(3, 1).expand(-1, 2).shape
+    torch.Size([3, 2])
+    """
+    sizes = size_of(sizes)
+    shape = input._array.shape
+    extra = len(sizes) - len(shape)
+    if extra < 0:
+        raise RuntimeError(f"expand({_label(input)}{{{list(shape)}}}, size={list(sizes)}): the "
+                           f"number of sizes provided ({len(sizes)}) must be greater or equal to "
+                           f"the number of dimensions in the tensor ({len(shape)})")
+    target = []
+    for i, n in enumerate(sizes):
+        own = shape[i - extra] if i >= extra else None
+        if n == -1:
+            if own is None:
+                raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a "
+                                   f"leading, non-existing dimension {i}")
+            n = own
+        elif own is not None and own not in (1, n):
+            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size "
+                               f"({own}) at non-singleton dimension {i}.  Target sizes: "
+                               f"{list(sizes)}.  Tensor sizes: {list(shape)}")
+        target.append(n)
+    return expand_to(input, tuple(target))
+
+
+def _label(input: Tensor) -> str:
+    from flambeau.core.promotion import type_name
+    return f"torch.{type_name(input.dtype)}Tensor"
+
+
+@composite(namespace=None, method=True)
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """The sum over the dimensions that broadcasting from `size` would have added or repeated."""
+    target, shape = size_of(size), input._array.shape
+    if target == shape:
+        return input
+    if not is_expandable_to(target, shape):
+        raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")
+    lead = len(shape) - len(target)
+    dims = tuple(range(lead)) + tuple([i + lead for i, n in enumerate(target)
+                                       if n == 1 and shape[i + lead] != 1])
+    summed = basis.sum(input, dims, True)
+    return view_as_shape(summed, target) if lead else summed
+
+
+# ---- selecting --------------------------------------------------------------------------------------
+
+
+def _select(self: np.ndarray, dim: int, index: int) -> np.ndarray:
+    return self[(slice(None),) * dim + (index, ...)]
+
+
+@linear(_select, view=True, dims="dim",
+        d_self=lambda grad, self_shape, dim, index: select_backward(grad, self_shape, dim, index))
+def select(input: Tensor, dim: int, index: int) -> Any:
+    """The slice at `index` of dimension `dim`, without that dimension, as a view."""
+    shape = input._array.shape
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim, index = wrap_dim(dim, len(shape)), int(index)
+    if not -shape[dim] <= index < shape[dim]:
+        raise IndexError(f"select(): index {index} out of range for tensor of size "
+                         f"{list(shape)} at dimension {dim}")
+    return input, dim, index
+
+
+def _select_backward(self: np.ndarray, shape: tuple[int, ...], dim: int, index: int) -> np.ndarray:
+    r = np.zeros(shape, self.dtype)
+    r[(slice(None),) * dim + (index, ...)] = self
+    return r
+
+
+@linear(_select_backward, dims="dim", shapes="shape", method=False,
+        d_self=lambda grad, dim, index: select(grad, dim, index))
+def select_backward(input: Tensor, shape: Any, dim: int, index: int) -> Any:
+    return input, tuple(shape), dim, index
+
+
+# ---- strides ----------------------------------------------------------------------------------------
+
+
+def _as_strided(self: np.ndarray, size: tuple[int, ...], stride: tuple[int, ...],
+                offset: int) -> np.ndarray:
+    root = array_root(self)
+    item = self.itemsize
+    last = offset + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else offset - 1
+    if (last + 1) * item > root.nbytes or offset < 0:
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset "
+                           f"{offset}, and itemsize {item} requiring a storage size of "
+                           f"{(last + 1) * item} are out of bounds for storage of size "
+                           f"{root.nbytes}")
+    if 0 in size:
+        return root.reshape(-1).view(self.dtype)[:0].reshape(size) if root.flags.c_contiguous \
+            else np.empty(size, self.dtype)
+    return np.ndarray(size, self.dtype, root if root.flags.c_contiguous or root.flags.f_contiguous
+                      else root, offset * item, tuple([s * item for s in stride]))
+
+
+def _geometry(input: Tensor) -> tuple[Any, ...]:
+    array = input._array
+    return array.shape, array_strides(array), array_offset(array) // array.itemsize
+
+
+@linear(lambda self, size, stride, offset, own: _as_strided(self, size, stride, offset),
+        view=True, method=False, namespace=None, node_name="AsStridedBackward0",
+        d_self=lambda grad, size, stride, offset, own: as_strided_backward(
+            grad, size, stride, offset, own))
+def as_strided_of(input: Tensor, size: Any, stride: Any, offset: int, own: Any) -> Any:
+    return input, size, stride, offset, own
+
+
+@composite(method=True)
+def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
+    """A view of `input`'s memory with any size, strides and offset (in elements).
+
+    >>> import flambeau
+    >>> flambeau.arange(5).as_strided((2, 2), (1, 2))
+    tensor([[0, 2],
+            [1, 3]])
+    """
+    size, stride = size_of((size,)), size_of((stride,))
+    if len(size) != len(stride):
+        raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} and "
+                           f"{len(size)}")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got "
+                           f"strides: {list(stride)}")
+    own = _geometry(input)
+    offset = own[2] if storage_offset is None else storage_offset
+    return as_strided_of(input, size, stride, offset, own)
+
+
+def _memory_index(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> np.ndarray:
+    """For each element of such a view, its place in memory."""
+    index = np.full((), offset, np.int64)
+    for n, s in zip(size, stride):
+        index = index[..., None] + np.arange(n, dtype=np.int64) * s
+    return index.reshape(size)
+
+
+def _as_strided_backward(self: np.ndarray, size: Any, stride: Any, offset: int,
+                         own: Any) -> np.ndarray:
+    """Sum the gradient into memory, then read it back as the input saw its memory; an element of
+    memory that the input shows several times shares its gradient between them."""
+    shape, strides, start = own
+    seen = _memory_index(shape, strides, start)
+    taken = _memory_index(size, stride, offset)
+    length = 1 + max(int(seen.max(initial=-1)), int(taken.max(initial=-1)))
+    memory = np.zeros(length, self.dtype)
+    if prod(size) == len(np.unique(taken)):
+        memory[taken] = self
+    else:
+        np.add.at(memory, taken, self)
+    r = memory[seen]
+    if prod(shape) != len(np.unique(seen)):
+        r = r / np.bincount(seen.reshape(-1), minlength=length)[seen].astype(self.dtype)
+    return r
+
+
+@linear(_as_strided_backward, method=False, namespace=None, node_name="AsStridedBackwardBackward0",
+        d_self=lambda grad, size, stride, offset, own: as_strided(
+            with_own_memory(grad, own), size, stride, offset - own[2]))
+def as_strided_backward(input: Tensor, size: Any, stride: Any, offset: int, own: Any) -> Any:
+    return input, size, stride, offset, own
+
+
+def with_own_memory(grad: Tensor, own: Any) -> Tensor:
+    """`grad` laid out in memory as the input was."""
+    return basis.with_strides(grad, own[1])
+
+
+@composite(method=True)
+def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any,
+                       storage_offset: int | None = None) -> Tensor:
+    """A copy of `input` in which the elements that `as_strided` would show are those of `src`."""
+    result = basis.clone(input)
+    as_strided(result, size, stride, storage_offset).copy_(src)
+    return result
+
+
+def _scatter_functional(input: Tensor, src: Tensor, shape: Any, stride: Any,
+                        offset: int) -> Tensor:
+    """`as_strided_scatter` without a write, for the engine; `offset` counts from `input`'s first
+    element."""
+    own = (input._array.shape, array_strides(input._array), 0)
+    part = _part(input, shape, stride, offset)
+    return input + as_strided_backward(src - part, shape, stride, offset, own)
+
+
+def _part(input: Tensor, shape: Any, stride: Any, offset: int) -> Tensor:
+    """`as_strided` with an offset that counts from `input`'s first element."""
+    return as_strided(input, shape, stride, offset + input.storage_offset())
+
+
+basis.reshape, basis.permute, basis.movedim, basis.expand = reshape, permute, movedim, expand
+basis.sum_to_size, basis.select, basis.as_strided = sum_to_size, select, as_strided
+basis.as_strided_scatter = _scatter_functional
+basis.part = _part
