@@ -1,0 +1,153 @@
+"""What runs in a worker process."""
+
+import random
+import sys
+import traceback
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau.utils.data._utils import transfer
+
+FETCH, RESUME, STOP = "fetch", "resume", "stop"
+DATA, ENDED, FAILED = "data", "ended", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerInfo:
+    """What a worker process knows of itself.
+
+    Attributes:
+        id: its number, from 0.
+        num_workers: how many workers there are.
+        seed: the seed of its random numbers: the loader's seed of this epoch, plus `id`.
+        dataset: its copy of the dataset.
+    """
+
+    id: int
+    num_workers: int
+    seed: int
+    dataset: Any
+
+
+_worker_info = None
+
+
+def get_worker_info():
+    """The :class:`WorkerInfo` of this process, or None in the main process.
+
+    Example::
+
+        >>> from flambeau.utils.data import get_worker_info
+        >>> get_worker_info() is None
+        True
+    """
+    return _worker_info
+
+
+class _KeyErrorText(str):
+    """A message that KeyError, which shows the repr of its argument, shows as it is."""
+
+    __slots__ = ()
+
+    def __repr__(self):
+        return str(self)
+
+
+class ExceptionWrapper:
+    """An exception of a worker, to be raised in the main process with its traceback as text."""
+
+    def __init__(self, where):
+        kind, value, trace = sys.exc_info()
+        self.kind = kind
+        self.text = "".join(traceback.format_exception(kind, value, trace))
+        self.where = where
+
+    def reraise(self):
+        """Raise an exception of the same type; of RuntimeError, if that takes other arguments."""
+        text = f"Caught {self.kind.__name__} {self.where}.\nOriginal {self.text}"
+        if self.kind is KeyError:
+            text = _KeyErrorText(text)
+        try:
+            error = self.kind(text)
+        except Exception:
+            error = RuntimeError(text)
+        raise error
+
+
+def run(connection, inherited, make_fetcher, dataset, base_seed, worker_id, num_workers, init_fn):
+    """Answer the requests that come through the connection, until it closes.
+
+    Each request `(FETCH, number, index)` is answered with the number and a batch, an exception,
+    or the news that an iterable dataset has ended.
+    """
+    for other in inherited:
+        other.close()
+    where = f"in DataLoader worker process {worker_id}"
+    fetcher = failure = None
+    try:
+        _seed(base_seed, worker_id, num_workers, dataset)
+        if init_fn is not None:
+            init_fn(worker_id)
+        fetcher = make_fetcher(dataset)
+    except Exception:
+        failure = ExceptionWrapper(where)
+    try:
+        while True:
+            request, number, index = transfer.receive(connection)
+            if request == STOP:
+                return
+            if request == RESUME:
+                if failure is None:
+                    fetcher = make_fetcher(dataset)
+                continue
+            _answer(connection, fetcher, failure, number, index, where)
+            failure = None
+    except (EOFError, ConnectionError, KeyboardInterrupt):
+        return   # the main process is gone, or it was interrupted and we with it
+
+
+def _answer(connection, fetcher, failure, number, index, where):
+    if failure is not None:
+        _send_failure(connection, number, failure)
+        return
+    try:
+        kind, value = DATA, fetcher.fetch(index)
+    except StopIteration:
+        if not fetcher.can_end:   # from a map-style dataset it is an error like others
+            _send_failure(connection, number, ExceptionWrapper(where))
+            return
+        kind, value = ENDED, None
+    except Exception:
+        _send_failure(connection, number, ExceptionWrapper(where))
+        return
+    try:
+        transfer.send(connection, (kind, number, value))
+    except (ConnectionError, EOFError):
+        raise
+    except Exception:
+        _send_failure(connection, number, ExceptionWrapper(where))
+
+
+def _send_failure(connection, number, failure):
+    try:
+        transfer.send(connection, (FAILED, number, failure))
+    except (ConnectionError, EOFError):
+        raise
+    except Exception:   # the exception's class cannot be pickled
+        failure.kind = RuntimeError
+        transfer.send(connection, (FAILED, number, failure))
+
+
+def _seed(base_seed, worker_id, num_workers, dataset):
+    """Make this a worker: its info, one thread, and random numbers of its own."""
+    global _worker_info
+    flambeau.set_num_threads(1)
+    seed = base_seed + worker_id
+    random.seed(seed)
+    flambeau.manual_seed(seed)
+    entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    np.random.seed(np.random.SeedSequence(entropy).generate_state(4))
+    _worker_info = WorkerInfo(worker_id, num_workers, seed, dataset)
