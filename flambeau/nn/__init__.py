@@ -1,0 +1,45 @@
+"""Neural networks: modules, their parameters, losses, and the tools around them."""
+
+from flambeau.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
+
+from . import functional, init, modules, parameter, utils
+from .modules import *  # noqa: F403
+from .modules import __all__ as _layers
+
+__all__ = [
+    *_layers,
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "factory_kwargs",
+    "functional",
+    "init",
+    "modules",
+    "parameter",
+    "utils",
+]
+
+
+def factory_kwargs(kwargs):
+    """The options of `kwargs` that a tensor is made with: device, dtype, memory_format.
+
+    A module that takes ``**kwargs`` checks and forwards them with it. What is under the key
+    ``factory_kwargs`` is merged in.
+
+    Example:
+        >>> nn.factory_kwargs({"dtype": flambeau.float64})
+        {'dtype': torch.float64}
+    """
+    if kwargs is None:
+        return {}
+    simple = {"device", "dtype", "memory_format"}
+    expected = simple | {"factory_kwargs"}
+    if not kwargs.keys() <= expected:
+        raise TypeError(f"unexpected kwargs {kwargs.keys() - expected}")
+    merged = dict(kwargs.get("factory_kwargs", {}))
+    for name in simple & kwargs.keys():
+        if name in merged:
+            raise TypeError(f"{name} specified twice, in **kwargs and in factory_kwargs")
+        merged[name] = kwargs[name]
+    return merged

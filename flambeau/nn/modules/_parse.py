@@ -1,0 +1,41 @@
+"""Reading the arguments of `Module.to` and of `PackedSequence.to`."""
+
+from __future__ import annotations
+
+import flambeau
+
+_SIGNATURES = (
+    "to() received an invalid combination of arguments - got ({given}), but expected one of:\n"
+    " * (torch.device device = None, torch.dtype dtype = None, bool non_blocking = False, "
+    "bool copy = False, *, torch.memory_format memory_format = None)\n"
+    " * (torch.dtype dtype, bool non_blocking = False, bool copy = False, *, "
+    "torch.memory_format memory_format = None)\n"
+    " * (Tensor tensor, bool non_blocking = False, bool copy = False, *, "
+    "torch.memory_format memory_format = None)\n"
+)
+
+
+def parse_to(*args, **kwargs):
+    """(device, dtype, non_blocking, memory_format) of any of the forms that `to` accepts."""
+    values = {"device": None, "dtype": None, "non_blocking": False, "copy": False}
+    memory_format = kwargs.pop("memory_format", None)
+    rest = list(args)
+    names = ["device", "dtype", "non_blocking", "copy"]
+    if rest and isinstance(rest[0], flambeau.Tensor) or "tensor" in kwargs:
+        other = rest.pop(0) if rest else kwargs.pop("tensor")
+        values.update(device=other.device, dtype=other.dtype)
+        names = names[2:]
+    elif rest and isinstance(rest[0], flambeau.dtype):
+        names = names[1:]
+    values.update(zip(names, rest), **kwargs)
+    dtype, device = values["dtype"], values["device"]
+    wrong = len(rest) > len(names) or len(values) > 4
+    wrong = wrong or not (dtype is None or isinstance(dtype, flambeau.dtype))
+    wrong = wrong or not (device is None or isinstance(device, (str, int, flambeau.device)))
+    if wrong:
+        given = [type(value).__name__ for value in args]
+        given += [f"{name}={type(value).__name__}" for name, value in kwargs.items()]
+        raise TypeError(_SIGNATURES.format(given=", ".join(given)))
+    if device is not None:
+        device = flambeau.device(device)
+    return device, dtype, bool(values["non_blocking"]), memory_format

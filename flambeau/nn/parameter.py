@@ -1,0 +1,207 @@
+"""Tensors that a module owns: parameters, buffers, and those whose shape is not known yet."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau
+from flambeau import Tensor
+from flambeau.core.tensor import disabled_torch_function
+
+__all__ = [
+    "Buffer",
+    "Parameter",
+    "UninitializedBuffer",
+    "UninitializedParameter",
+    "UninitializedTensorMixin",
+    "is_lazy",
+]
+
+
+class _ParameterMeta(type(Tensor)):
+    """Tensors of other classes count as parameters when they carry the mark `_is_param`."""
+
+    def __instancecheck__(self, instance):
+        if type.__instancecheck__(self, instance):
+            return True
+        return (
+            self is Parameter
+            and isinstance(instance, Tensor)
+            and getattr(instance, "_is_param", False)
+        )
+
+
+class Parameter(Tensor, metaclass=_ParameterMeta):
+    """A tensor that a module learns: assigned to an attribute of a `Module`, it is registered.
+
+    `data` holds the values, which are shared, not copied. A tensor of a class of its own keeps
+    that class and is marked as a parameter.
+
+    Example:
+        >>> nn.Parameter(flambeau.ones(2))
+        Parameter containing:
+        tensor([1., 1.], requires_grad=True)
+    """
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True):
+        if data is None:
+            data = flambeau.empty(0)
+        if type(data) is Tensor or type(data) is Parameter:
+            return Tensor._make_subclass(cls, data, requires_grad)
+        tensor = data.detach().requires_grad_(requires_grad)
+        if type(tensor) is not type(data):
+            raise RuntimeError(
+                f"Creating a Parameter from an instance of type {type(data).__name__} requires "
+                "that detach() returns an instance of the same type, but return type "
+                f"{type(tensor).__name__} was found instead. To use the type as a Parameter, "
+                "please correct the detach() semantics defined by its __torch_dispatch__() "
+                "implementation."
+            )
+        if not isinstance(tensor, cls):
+            tensor._is_param = True
+        return tensor
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            values = self.data.clone(memory_format=flambeau.preserve_format)
+            memo[id(self)] = type(self)(values, self.requires_grad)
+        return memo[id(self)]
+
+    def __repr__(self):
+        return "Parameter containing:\n" + super().__repr__()
+
+    def __reduce_ex__(self, protocol):
+        return _rebuild_parameter, (self.data, self.requires_grad, dict(self.__dict__ or {}))
+
+    __torch_function__ = disabled_torch_function
+
+
+def _rebuild_parameter(data, requires_grad, state):
+    param = Parameter(data, requires_grad)
+    for name, value in state.items():
+        if not name.startswith("_"):
+            setattr(param, name, value)
+    return param
+
+
+class _BufferMeta(type(Tensor)):
+    """A buffer is any tensor that carries the mark `_is_buffer`."""
+
+    def __instancecheck__(self, instance):
+        if self is Buffer:
+            return isinstance(instance, Tensor) and getattr(instance, "_is_buffer", False)
+        return type.__instancecheck__(self, instance)
+
+
+class Buffer(Tensor, metaclass=_BufferMeta):
+    """A tensor that is state of a module but is not learned, such as a running mean.
+
+    Assigned to an attribute of a `Module` it is registered as a buffer; with `persistent` it is
+    part of the `state_dict`. The object made is a plain tensor with a mark.
+    """
+
+    def __new__(cls, data: Any = None, *, persistent: bool = True):
+        if data is None:
+            data = flambeau.empty(0)
+        tensor = data.detach().requires_grad_(data.requires_grad)
+        tensor.persistent = persistent
+        tensor._is_buffer = True
+        return tensor
+
+    __torch_function__ = disabled_torch_function
+
+
+# ------------------------------------------------------------------ not initialized yet
+
+_SHAPELESS = (
+    "Can't access the shape of an uninitialized parameter or buffer. This error usually happens "
+    "in `load_state_dict` when trying to load an uninitialized parameter into an initialized one. "
+    "Call `forward` to initialize the parameters before accessing their attributes."
+)
+# Which attributes and methods mean something without a shape.
+_ALLOWED = (
+    "__hash__", "__get__", "__set__", "size", "copy_", "is_complex", "is_floating_point", "half",
+    "float", "double", "char", "short", "int", "long", "cuda", "cpu", "to", "get_device",
+    "_has_compatible_shallow_copy_type", "requires_grad_", "detach", "is_leaf",
+)  # fmt: skip
+
+
+class UninitializedTensorMixin:
+    """A tensor that has a dtype and a device but waits for its shape."""
+
+    cls_to_become: Any = Tensor
+
+    def materialize(self, shape, device=None, dtype=None):
+        """Give the tensor its shape, and values that are still to be drawn."""
+        device = self.data.device if device is None else device
+        dtype = self.data.dtype if dtype is None else dtype
+        self.data = flambeau.empty(shape, device=device, dtype=dtype)
+        self.__class__ = self.cls_to_become
+
+    @property
+    def shape(self):
+        raise RuntimeError(_SHAPELESS)
+
+    def share_memory_(self):
+        raise RuntimeError(
+            "Can't share memory on an uninitialized parameter or buffer. Call `forward` to "
+            "initialize the parameters before calling `module.share_memory()`."
+        )
+
+    def __repr__(self):
+        return f"<{type(self).__name__}>"
+
+    def __reduce_ex__(self, protocol):
+        return type(self), (self.requires_grad,)
+
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        name = getattr(func, "__name__", "")
+        if name in _ALLOWED:
+            return super().__torch_function__(func, types, args, kwargs or {})
+        raise ValueError(
+            f"Attempted to use an uninitialized parameter in {func}. This error happens when you "
+            "are using a `LazyModule` or explicitly manipulating `torch.nn.parameter."
+            f"{cls.__name__}` objects. When using LazyModules Call `forward` with a dummy batch "
+            "to initialize the parameters before calling torch functions"
+        )
+
+
+def is_lazy(param) -> bool:
+    """Whether `param` still waits for its shape."""
+    return isinstance(param, UninitializedTensorMixin)
+
+
+class UninitializedParameter(UninitializedTensorMixin, Parameter):
+    """A parameter without a shape; the first call of its lazy module gives it one.
+
+    Example:
+        >>> weight = nn.UninitializedParameter()
+        >>> weight.materialize((2, 3))
+        >>> weight.shape
+        torch.Size([2, 3])
+    """
+
+    cls_to_become = Parameter
+
+    def __new__(cls, requires_grad=True, device=None, dtype=None):
+        data = flambeau.empty(0, device=device, dtype=dtype)
+        return Tensor._make_subclass(cls, data, requires_grad)
+
+    def __deepcopy__(self, memo):
+        if id(self) not in memo:
+            memo[id(self)] = type(self)(self.requires_grad, self.data.device, self.data.dtype)
+        return memo[id(self)]
+
+
+class UninitializedBuffer(UninitializedTensorMixin, Tensor):
+    """A buffer without a shape; the first call of its lazy module gives it one."""
+
+    cls_to_become = Tensor
+
+    def __new__(cls, requires_grad=False, device=None, dtype=None, persistent=True):
+        data = flambeau.empty(0, device=device, dtype=dtype)
+        buffer = Tensor._make_subclass(cls, data, requires_grad)
+        buffer.persistent = persistent
+        buffer._is_buffer = True
+        return buffer
