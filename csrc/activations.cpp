@@ -18,8 +18,7 @@ struct Relu {
 struct Gelu {  // x Φ(x)
     static INLINE float call(float x) { return float(x * vec::normal_cdf(x)); }
     static INLINE double call(double x) {
-        double phi = 0.5 * std::erfc(-x * 0.707106781186547524);
-        return phi == 0 ? 0.0 * phi : x * phi;
+        return x * (0.5 * std::erfc(-x * 0.707106781186547524));
     }
 };
 template <class T>
@@ -86,8 +85,8 @@ struct TanhBackward {
 };
 struct GeluBackward {  // Φ(x) + x φ(x)
     static INLINE float call(float grad, float x) {
-        double c = std::fabs(double(x)) < 38.0 ? x : 38.0;
-        double density = 0.398942280401432678 * vec::exp_short(-0.5 * c * c);
+        double a = std::fabs(double(x)), c = a < 37.0 ? a : 37.0;
+        double density = a < 37.0 ? 0.398942280401432678 * vec::exp_short(-0.5 * c * c) : 0.0;
         return float(grad * (vec::normal_cdf(x) + x * density));
     }
     static INLINE double call(double grad, double x) {

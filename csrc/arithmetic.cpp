@@ -205,8 +205,12 @@ struct Lcm {
     static INLINE T call(T a, T b) {
         T divisor = Gcd::call(a, b);
         if (divisor == 0) return 0;
-        T product = T(Wrapping<T>(divisor == T(-1) ? Negative::call(a) : T(a / divisor)) * Wrapping<T>(b));
-        return Absolute::call(product);
+        // narrow types are multiplied as int, and wrap around last
+        using Promoted = std::conditional_t<std::is_signed_v<T>, int, unsigned>;
+        using Wide = std::conditional_t<(sizeof(T) < 4), Promoted, T>;
+        T whole = std::is_signed_v<T> && divisor == T(-1) ? Negative::call(a) : T(a / divisor);
+        Wide product = Wide(Wrapping<Wide>(whole) * Wrapping<Wide>(b));
+        return T(Absolute::call(product));
     }
 };
 

@@ -1,8 +1,11 @@
 // cast(x, dtype[, out]): conversion between dtypes, as C does it where C defines it.
 #include <type_traits>
+#include <utility>
 
 #include "complex.h"
 #include "kernel.h"
+
+PyArrayObject *cast_array(PyArrayObject *x, DType to);
 
 namespace {
 
@@ -79,10 +82,20 @@ PyObject *cast(PyObject *const *args, Py_ssize_t n, PyObject *names) {
         Py_DECREF(descr);
         return not_here();
     }
+    Py_DECREF(descr);
+    return (PyObject *)cast_array(x, to);
+}
+
+}  // namespace
+
+PyArrayObject *cast_array(PyArrayObject *x, DType to) {
+    DType from = dtype_of(PyArray_TYPE(x));
+    PyArray_Descr *descr = descr_of(to);
+    if (!descr) return nullptr;
     // the memory order of x, without its gaps
     PyArrayObject *r = (PyArrayObject *)PyArray_NewLikeArray(x, NPY_KEEPORDER, descr, 0);
     if (!r) return nullptr;
-    if (PyArray_SIZE(x) == 0) return (PyObject *)r;
+    if (PyArray_SIZE(x) == 0) return r;
     int ndim = PyArray_NDIM(x);
     npy_intp shape[NPY_MAXDIMS];
     Operand o[2] = {{PyArray_BYTES(x), {}, size_of(from)}, {PyArray_BYTES(r), {}, size_of(to)}};
@@ -97,10 +110,8 @@ PyObject *cast(PyObject *const *args, Py_ssize_t n, PyObject *names) {
         o[1].strides[d] = PyArray_STRIDE(r, order[d]);
     }
     run_loop(casts[from][to], ndim, shape, 2, o);
-    return (PyObject *)r;
+    return r;
 }
-
-}  // namespace
 
 int register_conversion(PyObject *m) {
     add_casts(All{});

@@ -1,2 +1,727 @@
+// Reductions and scans. Work is cut into pieces by the shape alone, never by the number of threads,
+// so that a sum has the same bits on every machine of one kind.
+#include <algorithm>
+#include <type_traits>
+#include <vector>
+
+#include "complex.h"
 #include "kernel.h"
-int register_reductions(PyObject *) { return 0; }
+#include "parallel.h"
+#include "vecmath.h"
+
+PyArrayObject *cast_array(PyArrayObject *x, DType to);
+
+#if defined(_OPENMP)
+#define PRAGMA(...) _Pragma(#__VA_ARGS__)
+#define REDUCE(...) PRAGMA(omp simd reduction(__VA_ARGS__))
+#else
+#define REDUCE(...)
+#endif
+
+namespace {
+
+// ---- what is reduced ----------------------------------------------------------------------------
+// Op<T>: `Acc` the accumulator's type; `row` takes contiguous elements into one accumulator, `column`
+// one element into each of several; `combine` joins two accumulators; `finish` gives the result.
+
+template <class T>
+using SumType = std::conditional_t<std::is_floating_point_v<Compute<T>>, double, uint64_t>;
+
+template <class T>
+CLONES void row_sum(const T *x, npy_intp n, SumType<T> &total) {
+    // four partial sums of a chunk in the elements' precision, chunks joined in double
+    using P = std::conditional_t<std::is_floating_point_v<Compute<T>>, Compute<T>, uint64_t>;
+    constexpr npy_intp chunk = 2048;
+    for (npy_intp begin = 0; begin < n; begin += chunk) {
+        npy_intp quarter = std::min(chunk, n - begin) / 4;
+        const T *a = x + begin, *b = a + quarter, *c = b + quarter, *d = c + quarter;
+        P s = 0, t = 0, u = 0, v = 0;
+        REDUCE(+ : s, t, u, v)
+        for (npy_intp i = 0; i < quarter; i++) {
+            s += P(widen(a[i])), t += P(widen(b[i]));
+            u += P(widen(c[i])), v += P(widen(d[i]));
+        }
+        SumType<T> part = (SumType<T>(s) + SumType<T>(t)) + (SumType<T>(u) + SumType<T>(v));
+        for (npy_intp i = begin + 4 * quarter; i < std::min(n, begin + chunk); i++)
+            part += SumType<T>(widen(x[i]));
+        total += part;
+    }
+}
+template <class T>
+CLONES void column_sum(const T *x, npy_intp n, SumType<T> *total) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) total[i] += SumType<T>(widen(x[i]));
+}
+
+template <class T>
+struct Sum {
+    using Element = T;
+    using Acc = SumType<T>;
+    static Acc identity() { return 0; }
+    static void row(const T *x, npy_intp n, Acc &a) { row_sum(x, n, a); }
+    static void column(const T *x, npy_intp n, Acc *a) { column_sum(x, n, a); }
+    static void combine(Acc &a, Acc b) { a += b; }
+    using Result = std::conditional_t<std::is_floating_point_v<Compute<T>>, T, int64_t>;
+    static auto finish(Acc a, npy_intp) {
+        return std::conditional_t<std::is_same_v<Result, int64_t>, int64_t, Compute<Result>>(a);
+    }
+};
+template <class T>
+struct Mean : Sum<T> {
+    static auto finish(double a, npy_intp n) { return Compute<T>(a / double(n)); }
+};
+
+template <class T>
+CLONES void row_product(const T *x, npy_intp n, SumType<T> &total) {
+    SumType<T> p = total;
+    REDUCE(* : p)
+    for (npy_intp i = 0; i < n; i++) p *= SumType<T>(widen(x[i]));
+    total = p;
+}
+template <class T>
+CLONES void column_product(const T *x, npy_intp n, SumType<T> *total) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) total[i] *= SumType<T>(widen(x[i]));
+}
+template <class T>
+struct Product : Sum<T> {
+    using Acc = SumType<T>;
+    static Acc identity() { return 1; }
+    static void row(const T *x, npy_intp n, Acc &a) { row_product(x, n, a); }
+    static void column(const T *x, npy_intp n, Acc *a) { column_product(x, n, a); }
+    static void combine(Acc &a, Acc b) { a *= b; }
+};
+
+// The larger (or the smaller) of two; a NaN stays.
+template <bool MAX, class C>
+INLINE C extreme(C a, C x) {
+    bool better = MAX ? x > a : x < a;
+    if constexpr (std::is_floating_point_v<C>) better |= x != x;
+    return better ? x : a;
+}
+template <bool MAX, class T>
+CLONES void row_extreme(const T *x, npy_intp n, Compute<T> &best) {
+    using C = Compute<T>;
+    C m = best;
+    if constexpr (std::is_floating_point_v<C>) {
+        int nan = m != m;
+        if constexpr (MAX) {
+            REDUCE(max : m) for (npy_intp i = 0; i < n; i++) m = widen(x[i]) > m ? widen(x[i]) : m;
+        } else {
+            REDUCE(min : m) for (npy_intp i = 0; i < n; i++) m = widen(x[i]) < m ? widen(x[i]) : m;
+        }
+        for (npy_intp i = 0; i < n; i++) nan |= widen(x[i]) != widen(x[i]);
+        if (nan) m = std::numeric_limits<C>::quiet_NaN();
+    } else if constexpr (std::is_same_v<T, bool>) {
+        for (npy_intp i = 0; i < n; i++) m = MAX ? m | x[i] : m & x[i];
+    } else {
+        for (npy_intp i = 0; i < n; i++) m = extreme<MAX>(m, x[i]);
+    }
+    best = m;
+}
+template <bool MAX, class T>
+CLONES void column_extreme(const T *x, npy_intp n, Compute<T> *best) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) best[i] = extreme<MAX>(best[i], widen(x[i]));
+}
+template <bool MAX, class T>
+struct Extreme {
+    using Element = T;
+    using Acc = Compute<T>;
+    using Result = T;
+    static Acc identity() {
+        using L = std::numeric_limits<Acc>;
+        if constexpr (std::is_floating_point_v<Acc>)
+            return MAX ? -L::infinity() : L::infinity();
+        else
+            return MAX ? L::lowest() : L::max();
+    }
+    static void row(const T *x, npy_intp n, Acc &a) {
+        for (npy_intp i = 0; i < n; i += 4096) row_extreme<MAX>(x + i, std::min<npy_intp>(4096, n - i), a);
+    }
+    static void column(const T *x, npy_intp n, Acc *a) { column_extreme<MAX>(x, n, a); }
+    static void combine(Acc &a, Acc b) { a = extreme<MAX>(a, b); }
+    static Acc finish(Acc a, npy_intp) { return a; }
+};
+template <class T>
+using Max = Extreme<true, T>;
+template <class T>
+using Min = Extreme<false, T>;
+
+template <class T>
+CLONES bool any_true(const T *x, npy_intp n) {
+    int found = 0;
+    for (npy_intp i = 0; i < n; i++) found |= is_true(widen(x[i]));
+    return found;
+}
+template <class T>
+CLONES bool any_false(const T *x, npy_intp n) {
+    int found = 0;
+    for (npy_intp i = 0; i < n; i++) found |= !is_true(widen(x[i]));
+    return found;
+}
+template <bool ANY, class T>
+struct Quantifier {
+    using Element = T;
+    using Acc = uint8_t;
+    using Result = bool;
+    static Acc identity() { return !ANY; }
+    static void row(const T *x, npy_intp n, Acc &a) {
+        for (npy_intp i = 0; i < n && a == !ANY; i += 4096) {
+            npy_intp m = std::min<npy_intp>(4096, n - i);
+            if (ANY ? any_true(x + i, m) : any_false(x + i, m)) a = ANY;
+        }
+    }
+    static void column(const T *x, npy_intp n, Acc *a) {
+        for (npy_intp i = 0; i < n; i++) {
+            bool truth = is_true(widen(x[i]));
+            a[i] = ANY ? a[i] | truth : a[i] & truth;
+        }
+    }
+    static void combine(Acc &a, Acc b) { a = ANY ? a | b : a & b; }
+    static bool finish(Acc a, npy_intp) { return a; }
+};
+template <class T>
+using Any = Quantifier<true, T>;
+template <class T>
+using All = Quantifier<false, T>;
+
+// ---- the array as kept and reduced dimensions ---------------------------------------------------
+
+struct Dims {
+    int n = 0;
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS], size = 1;
+
+    void add(npy_intp length, npy_intp stride) {
+        size *= length;
+        if (length == 1) return;
+        if (n && strides[n - 1] == stride * length) {
+            shape[n - 1] *= length, strides[n - 1] = stride;
+        } else {
+            shape[n] = length, strides[n++] = stride;
+        }
+    }
+    npy_intp offset(npy_intp index, int dims) const {
+        npy_intp sum = 0;
+        for (int d = dims - 1; d >= 0; d--) {
+            sum += index % shape[d] * strides[d];
+            index /= shape[d];
+        }
+        return sum;
+    }
+};
+
+struct Request {
+    PyArrayObject *x = nullptr;
+    bool reduced[NPY_MAXDIMS];
+    bool keepdims = false;
+    PyObject *dtype = nullptr;
+    Dims kept, gone;
+    DType type = NONE;
+
+    void split() {
+        kept = gone = Dims();
+        for (int d = 0; d < PyArray_NDIM(x); d++)
+            (reduced[d] ? gone : kept).add(PyArray_DIM(x, d), PyArray_STRIDE(x, d));
+        type = dtype_of(PyArray_TYPE(x));
+    }
+    PyArrayObject *result(DType dtype) const {
+        npy_intp shape[NPY_MAXDIMS];
+        int n = 0;
+        for (int d = 0; d < PyArray_NDIM(x); d++)
+            if (!reduced[d] || keepdims) shape[n++] = reduced[d] ? 1 : PyArray_DIM(x, d);
+        PyArray_Descr *descr = descr_of(dtype);
+        return descr ? (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, n, shape, nullptr,
+                                                             nullptr, 0, nullptr)
+                     : nullptr;
+    }
+    bool rows_contiguous() const {
+        return gone.n == 0 || gone.strides[gone.n - 1] == PyArray_ITEMSIZE(x);
+    }
+};
+
+PyObject *not_here() {
+    Py_INCREF(Py_NotImplemented);
+    return Py_NotImplemented;
+}
+
+// Reads (x, axis=None, keepdims=False, dtype=None). False: let the twin answer, or complain.
+bool read(Request &r, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    PyObject *values[4] = {nullptr, Py_None, Py_False, Py_None};
+    static const char *const keys[4] = {"x", "axis", "keepdims", "dtype"};
+    if (n < 1 || n > 4) return false;
+    for (Py_ssize_t i = 0; i < n; i++) values[i] = args[i];
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) {
+        int k = 1;
+        while (k < 4 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), keys[k])) k++;
+        if (k == 4) return false;
+        values[k] = args[n + i];
+    }
+    if (!is_plain(values[0])) return false;
+    r.x = (PyArrayObject *)values[0];
+    int ndim = PyArray_NDIM(r.x);
+    std::fill(r.reduced, r.reduced + ndim, values[1] == Py_None);
+    if (values[1] != Py_None) {
+        bool many = PyTuple_Check(values[1]);
+        Py_ssize_t count = many ? PyTuple_GET_SIZE(values[1]) : 1;
+        for (Py_ssize_t i = 0; i < count; i++) {
+            PyObject *axis = many ? PyTuple_GET_ITEM(values[1], i) : values[1];
+            if (!PyLong_Check(axis)) return false;
+            long a = PyLong_AsLong(axis);
+            if (a < 0) a += ndim;
+            if (PyErr_Occurred()) PyErr_Clear();
+            if (a < 0 || a >= ndim || r.reduced[a]) return false;
+            r.reduced[a] = true;
+        }
+    }
+    if (!PyBool_Check(values[2])) return false;
+    r.keepdims = values[2] == Py_True;
+    r.dtype = values[3] == Py_None ? nullptr : values[3];
+    r.split();
+    return r.type != NONE;
+}
+
+// The array with the reduced dimensions last, and each row contiguous: copied if it has to be.
+PyArrayObject *rows_of(const Request &r) {
+    int ndim = PyArray_NDIM(r.x), n = 0;
+    npy_intp order[NPY_MAXDIMS];
+    for (int pass = 0; pass < 2; pass++)
+        for (int d = 0; d < ndim; d++)
+            if (r.reduced[d] == bool(pass)) order[n++] = d;
+    PyArray_Dims permutation = {order, ndim};
+    PyObject *moved = PyArray_Transpose(r.x, &permutation);
+    if (!moved) return nullptr;
+    PyArrayObject *copy = (PyArrayObject *)PyArray_GETCONTIGUOUS((PyArrayObject *)moved);
+    Py_DECREF(moved);
+    return copy;
+}
+
+constexpr npy_intp PIECE = 1 << 15;
+
+template <class Op>
+void reduce_rows(const Request &r, typename Op::Result *out) {
+    using T = typename Op::Element;
+    using Acc = typename Op::Acc;
+    const Dims &kept = r.kept, &gone = r.gone;
+    npy_intp length = gone.n ? gone.shape[gone.n - 1] : 1, rows = gone.size / length;
+    // few results of many elements: cut each into pieces, of rows or within one row
+    npy_intp pieces = 1, rows_each = rows, length_each = length;
+    if (kept.size < 64 && gone.size > 2 * PIECE) {
+        if (rows > 1) {
+            rows_each = std::max<npy_intp>(1, PIECE / length);
+            pieces = (rows + rows_each - 1) / rows_each;
+        } else {
+            length_each = PIECE;
+            pieces = (length + PIECE - 1) / PIECE;
+        }
+    }
+    std::vector<Acc> parts(pieces > 1 ? kept.size * pieces : 0);
+    npy_intp items = kept.size * pieces;
+    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / std::max<npy_intp>(1, gone.size / pieces));
+    parallel_for(items, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t item = begin; item < end; item++) {
+            npy_intp k = item / pieces, piece = item % pieces;
+            const char *base = PyArray_BYTES(r.x) + kept.offset(k, kept.n);
+            Acc acc = Op::identity();
+            npy_intp from = rows > 1 ? piece * rows_each : 0, to = rows > 1 ? std::min(rows, from + rows_each) : 1;
+            npy_intp start = rows > 1 ? 0 : piece * length_each;
+            npy_intp count = rows > 1 ? length : std::min(length_each, length - start);
+            for (npy_intp row = from; row < to; row++) {
+                const char *p = base + gone.offset(row, gone.n - 1) + start * npy_intp(sizeof(T));
+                Op::row((const T *)p, count, acc);
+            }
+            if (pieces > 1)
+                parts[item] = acc;
+            else
+                out[k] = Narrow<typename Op::Result, decltype(Op::finish(acc, 1))>::from(
+                    Op::finish(acc, gone.size));
+        }
+    }, 1);
+    for (npy_intp k = 0; pieces > 1 && k < kept.size; k++) {
+        Acc acc = parts[k * pieces];
+        for (npy_intp p = 1; p < pieces; p++) Op::combine(acc, parts[k * pieces + p]);
+        out[k] = Narrow<typename Op::Result, decltype(Op::finish(acc, 1))>::from(Op::finish(acc, gone.size));
+    }
+}
+
+// The kept dimension lies innermost: rows are added to a block of accumulators.
+template <class Op>
+void reduce_columns(const Request &r, typename Op::Result *out) {
+    using T = typename Op::Element;
+    using Acc = typename Op::Acc;
+    constexpr npy_intp WIDTH = 512;
+    const Dims &kept = r.kept, &gone = r.gone;
+    npy_intp columns = kept.shape[kept.n - 1], outer = kept.size / columns, rows = gone.size;
+    npy_intp blocks = (columns + WIDTH - 1) / WIDTH;
+    // narrow rows that follow each other are taken several at a time
+    npy_intp joined = 1;
+    if (gone.n == 1 && gone.strides[0] == columns * npy_intp(sizeof(T)))
+        joined = std::max<npy_intp>(1, std::min(WIDTH / columns, rows));
+    npy_intp pieces = 1, rows_each = rows;
+    if (outer * blocks < 64 && rows * std::min(columns, WIDTH) > 2 * PIECE) {
+        rows_each = std::max<npy_intp>(1, PIECE / std::min(columns, WIDTH));
+        rows_each = (rows_each + joined - 1) / joined * joined;
+        pieces = (rows + rows_each - 1) / rows_each;
+    }
+    std::vector<Acc> parts(pieces > 1 ? outer * columns * pieces : 0);
+    npy_intp items = outer * blocks * pieces, work = std::min(columns, WIDTH) * rows_each;
+    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / std::max<npy_intp>(1, work));
+    parallel_for(items, grain, [&](int64_t begin, int64_t end) {
+        Acc acc[WIDTH];
+        for (int64_t item = begin; item < end; item++) {
+            npy_intp piece = item % pieces, block = item / pieces % blocks, o = item / pieces / blocks;
+            npy_intp first = block * WIDTH, width = std::min(WIDTH, columns - first);
+            const char *base = PyArray_BYTES(r.x) + kept.offset(o, kept.n - 1) + first * npy_intp(sizeof(T));
+            std::fill(acc, acc + (joined > 1 ? joined * columns : width), Op::identity());
+            npy_intp row = piece * rows_each, to = std::min(rows, row + rows_each);
+            for (; joined > 1 && row + joined <= to; row += joined)
+                Op::column((const T *)(base + gone.offset(row, gone.n)), joined * columns, acc);
+            for (; row < to; row++) Op::column((const T *)(base + gone.offset(row, gone.n)), width, acc);
+            for (npy_intp j = 1; j < joined; j++)
+                for (npy_intp c = 0; c < columns; c++) Op::combine(acc[c], acc[j * columns + c]);
+            npy_intp at = o * columns + first;
+            for (npy_intp c = 0; c < width; c++) {
+                if (pieces > 1)
+                    parts[piece * outer * columns + at + c] = acc[c];
+                else
+                    out[at + c] = Narrow<typename Op::Result, decltype(Op::finish(acc[c], 1))>::from(
+                        Op::finish(acc[c], gone.size));
+            }
+        }
+    }, 1);
+    for (npy_intp i = 0; pieces > 1 && i < outer * columns; i++) {
+        Acc a = parts[i];
+        for (npy_intp p = 1; p < pieces; p++) Op::combine(a, parts[p * outer * columns + i]);
+        out[i] = Narrow<typename Op::Result, decltype(Op::finish(a, 1))>::from(Op::finish(a, gone.size));
+    }
+}
+
+template <class Op>
+PyObject *reduce(Request &r) {
+    PyArrayObject *out = r.result(DTypeOf<typename Op::Result>::value);
+    if (!out) return nullptr;
+    if (PyArray_SIZE(out) == 0) return (PyObject *)out;
+    auto *data = (typename Op::Result *)PyArray_DATA(out);
+    if (r.gone.size == 0) {
+        auto none = Op::finish(Op::identity(), 0);
+        std::fill(data, data + PyArray_SIZE(out), Narrow<typename Op::Result, decltype(none)>::from(none));
+        return (PyObject *)out;
+    }
+    PyArrayObject *copy = nullptr, *original = r.x;
+    npy_intp item = PyArray_ITEMSIZE(r.x);
+    bool rows = r.rows_contiguous();
+    bool columns = !rows && r.kept.n && r.kept.strides[r.kept.n - 1] == item;
+    if (!rows && !columns) {
+        copy = (PyArrayObject *)PyArray_NewCopy(r.x, NPY_CORDER);
+        if (!copy) {
+            Py_DECREF(out);
+            return nullptr;
+        }
+        r.x = copy;
+        r.split();
+        rows = r.rows_contiguous();
+    }
+    PyThreadState *state = PyArray_SIZE(r.x) >= PIECE ? PyEval_SaveThread() : nullptr;
+    if (rows)
+        reduce_rows<Op>(r, data);
+    else
+        reduce_columns<Op>(r, data);
+    if (state) PyEval_RestoreThread(state);
+    Py_XDECREF((PyObject *)copy);
+    r.x = original;
+    return (PyObject *)out;
+}
+
+// ---- choice by dtype ----------------------------------------------------------------------------
+
+using Reducer = PyObject *(*)(Request &);
+
+template <template <class> class Op, class... T>
+void enter(Reducer *table, Types<T...>) {
+    ((table[DTypeOf<T>::value] = reduce<Op<T>>), ...);
+}
+
+Reducer sums[DTYPES], products[DTYPES], means[DTYPES], maxima[DTYPES], minima[DTYPES], anys[DTYPES],
+    alls[DTYPES];
+
+PyObject *run(Reducer *table, Request &r) { return table[r.type] ? table[r.type](r) : not_here(); }
+
+// Sums and products: `dtype` says what to convert to first.
+PyObject *accumulate(Reducer *table, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    Request r;
+    if (!read(r, args, n, names)) return not_here();
+    PyArrayObject *converted = nullptr;
+    if (r.dtype) {
+        PyArray_Descr *descr;
+        if (!PyArray_DescrConverter(r.dtype, &descr)) return nullptr;
+        DType to = dtype_of(descr->type_num);
+        Py_DECREF(descr);
+        if (to == NONE || (to < I8 && to != r.type) || (to <= I4 && to == r.type) || to == U8)
+            return not_here();
+        bool natural = to == r.type || (to == I8 && r.type <= I8);
+        if (!natural) {
+            converted = cast_array(r.x, to);
+            if (!converted) return nullptr;
+            r.x = converted;
+            r.split();
+        }
+    }
+    PyObject *result = run(table, r);
+    Py_XDECREF((PyObject *)converted);
+    return result;
+}
+
+PyObject *sum(PyObject *const *a, Py_ssize_t n, PyObject *names) { return accumulate(sums, a, n, names); }
+PyObject *prod(PyObject *const *a, Py_ssize_t n, PyObject *names) {
+    return accumulate(products, a, n, names);
+}
+PyObject *mean(PyObject *const *a, Py_ssize_t n, PyObject *names) { return accumulate(means, a, n, names); }
+
+template <Reducer *table, bool NONEMPTY>
+PyObject *plain(PyObject *const *a, Py_ssize_t n, PyObject *names) {
+    Request r;
+    if (!read(r, a, n, names) || r.dtype || (NONEMPTY && r.gone.size == 0)) return not_here();
+    return run(table, r);
+}
+
+// ---- reductions by rows -------------------------------------------------------------------------
+// body(row, length, k) for every kept index; the array is copied where rows are not contiguous.
+
+template <class T, class Body>
+bool for_rows(const Request &r, Body body) {
+    PyArrayObject *x = rows_of(r);
+    if (!x) return false;
+    const T *data = (const T *)PyArray_DATA(x);
+    npy_intp length = r.gone.size;
+    PyThreadState *state = PyArray_SIZE(x) >= PIECE ? PyEval_SaveThread() : nullptr;
+    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / std::max<npy_intp>(1, length));
+    parallel_for(r.kept.size, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; k++) body(data + k * length, length, k);
+    }, 1);
+    if (state) PyEval_RestoreThread(state);
+    Py_DECREF(x);
+    return true;
+}
+
+template <class T>
+CLONES npy_intp first_equal(const T *x, npy_intp n, Compute<T> value) {
+    for (npy_intp i = 0; i < n; i += 256) {  // blocks are searched at once, then the one that has it
+        npy_intp m = std::min<npy_intp>(256, n - i);
+        int found = 0;
+        for (npy_intp j = 0; j < m; j++)
+            found |= (widen(x[i + j]) == value) | (widen(x[i + j]) != widen(x[i + j]));
+        if (!found) continue;
+        for (npy_intp j = 0; j < m; j++)
+            if (widen(x[i + j]) == value || widen(x[i + j]) != widen(x[i + j])) return i + j;
+    }
+    return 0;
+}
+
+template <bool MAX, class T>
+PyObject *place(Request &r) {
+    PyArrayObject *out = r.result(I8);
+    int64_t *places = out ? (int64_t *)PyArray_DATA(out) : nullptr;
+    bool done = out && for_rows<T>(r, [&](const T *x, npy_intp n, npy_intp k) {
+        auto best = Extreme<MAX, T>::identity();
+        Extreme<MAX, T>::row(x, n, best);
+        places[k] = first_equal(x, n, best);
+    });
+    if (!done) Py_CLEAR(out);
+    return (PyObject *)out;
+}
+template <class T>
+using Element = T;
+Reducer argmaxima[DTYPES], argminima[DTYPES], logsums[DTYPES], moment_pairs[DTYPES];
+
+template <class T>
+CLONES void exp_sum(const T *x, npy_intp n, Compute<T> peak, double &total) {
+    using C = Compute<T>;
+    for (npy_intp begin = 0; begin < n; begin += 1024) {
+        npy_intp m = std::min<npy_intp>(1024, n - begin);
+        const T *a = x + begin;
+        C s = 0;
+        REDUCE(+ : s) for (npy_intp i = 0; i < m; i++) s += vec::exp(widen(a[i]) - peak);
+        total += double(s);
+    }
+}
+
+template <class T>
+PyObject *log_sum_exp(Request &r) {
+    using C = Compute<T>;
+    PyArrayObject *out = r.result(DTypeOf<T>::value);
+    T *data = out ? (T *)PyArray_DATA(out) : nullptr;
+    bool done = out && for_rows<T>(r, [&](const T *x, npy_intp n, npy_intp k) {
+        C peak = Max<T>::identity();
+        Max<T>::row(x, n, peak);
+        if (n == 0 || std::isinf(peak)) peak = 0;
+        double total = 0;
+        exp_sum(x, n, peak, total);
+        data[k] = Narrow<T, C>::from(C(std::log(total) + double(peak)));
+    });
+    if (!done) Py_CLEAR(out);
+    return (PyObject *)out;
+}
+
+template <class T>
+CLONES void squares(const T *x, npy_intp n, Compute<T> middle, double &total) {
+    using C = Compute<T>;
+    for (npy_intp begin = 0; begin < n; begin += 1024) {
+        npy_intp m = std::min<npy_intp>(1024, n - begin);
+        const T *a = x + begin;
+        C s = 0;
+        REDUCE(+ : s) for (npy_intp i = 0; i < m; i++) {
+            C d = widen(a[i]) - middle;
+            s += d * d;
+        }
+        total += double(s);
+    }
+}
+
+template <class T>
+PyObject *moment_pair(Request &r) {
+    using C = Compute<T>;
+    PyArrayObject *first = r.result(DTypeOf<T>::value), *second = r.result(DTypeOf<T>::value);
+    if (!first || !second) {
+        Py_XDECREF((PyObject *)first), Py_XDECREF((PyObject *)second);
+        return nullptr;
+    }
+    T *means_ = (T *)PyArray_DATA(first), *squares_ = (T *)PyArray_DATA(second);
+    bool done = for_rows<T>(r, [&](const T *x, npy_intp n, npy_intp k) {
+        double total = 0, spread = 0;
+        row_sum(x, n, total);
+        C middle = C(total / double(n));
+        squares(x, n, middle, spread);
+        means_[k] = Narrow<T, C>::from(middle);
+        squares_[k] = Narrow<T, C>::from(C(spread));
+    });
+    if (!done) {
+        Py_DECREF(first), Py_DECREF(second);
+        return nullptr;
+    }
+    return Py_BuildValue("(NN)", first, second);
+}
+
+template <class... T>
+void enter_row_reductions(Types<T...>) {
+    ((argmaxima[DTypeOf<T>::value] = place<true, T>), ...);
+    ((argminima[DTypeOf<T>::value] = place<false, T>), ...);
+}
+template <class... T>
+void enter_float_reductions(Types<T...>) {
+    ((logsums[DTypeOf<T>::value] = log_sum_exp<T>), ...);
+    ((moment_pairs[DTypeOf<T>::value] = moment_pair<T>), ...);
+}
+
+// ---- scans --------------------------------------------------------------------------------------
+
+template <bool PRODUCT, class A>
+INLINE A step(A a, A x) { return PRODUCT ? a * x : a + x; }
+
+template <class T>
+using ScanType = std::conditional_t<std::is_floating_point_v<Compute<T>>,
+                                    std::conditional_t<sizeof(T) == 2, float, double>, uint64_t>;
+
+template <bool PRODUCT, class T>
+CLONES void scan_columns(const T *x, ScanType<T> *acc, typename Sum<T>::Result *out, npy_intp n) {
+    using R = typename Sum<T>::Result;
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        acc[i] = step<PRODUCT>(acc[i], ScanType<T>(widen(x[i])));
+        out[i] = Narrow<R, std::conditional_t<std::is_same_v<R, int64_t>, int64_t, Compute<R>>>::from(acc[i]);
+    }
+}
+
+template <bool PRODUCT, class T>
+PyArrayObject *scan(PyArrayObject *x, int axis) {
+    using A = ScanType<T>;
+    using R = typename Sum<T>::Result;
+    PyArray_Descr *descr = descr_of(DTypeOf<R>::value);
+    if (!descr) return nullptr;
+    PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(
+        &PyArray_Type, descr, PyArray_NDIM(x), PyArray_DIMS(x), nullptr, nullptr, 0, nullptr);
+    PyArrayObject *c = out ? (PyArrayObject *)PyArray_GETCONTIGUOUS(x) : nullptr;
+    if (!c) {
+        Py_XDECREF((PyObject *)out);
+        return nullptr;
+    }
+    npy_intp outer = 1, inner = 1, n = PyArray_DIM(x, axis);
+    for (int d = 0; d < axis; d++) outer *= PyArray_DIM(x, d);
+    for (int d = axis + 1; d < PyArray_NDIM(x); d++) inner *= PyArray_DIM(x, d);
+    const T *from = (const T *)PyArray_DATA(c);
+    R *to = (R *)PyArray_DATA(out);
+    constexpr npy_intp WIDTH = 256;
+    npy_intp blocks = (inner + WIDTH - 1) / WIDTH, items = PyArray_SIZE(x) ? outer * blocks : 0;
+    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / std::max<npy_intp>(1, n * std::min(inner, WIDTH)));
+    PyThreadState *state = PyEval_SaveThread();
+    if (items) parallel_for(items, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t item = begin; item < end; item++) {
+            npy_intp first = item % blocks * WIDTH, width = std::min(WIDTH, inner - first);
+            npy_intp at = item / blocks * n * inner + first;
+            if (inner == 1) {
+                A acc = PRODUCT ? 1 : 0;
+                for (npy_intp i = 0; i < n; i++) {
+                    acc = step<PRODUCT>(acc, A(widen(from[at + i])));
+                    to[at + i] = Narrow<R, std::conditional_t<std::is_same_v<R, int64_t>, int64_t,
+                                                              Compute<R>>>::from(acc);
+                }
+                continue;
+            }
+            A acc[WIDTH];
+            std::fill(acc, acc + width, A(PRODUCT ? 1 : 0));
+            for (npy_intp i = 0; i < n; i++, at += inner)
+                scan_columns<PRODUCT>(from + at, acc, to + at, width);
+        }
+    }, 1);
+    PyEval_RestoreThread(state);
+    Py_DECREF(c);
+    return out;
+}
+
+using Scan = PyArrayObject *(*)(PyArrayObject *, int);
+Scan scans[2][DTYPES];
+
+template <class... T>
+void enter_scans(Types<T...>) {
+    ((scans[0][DTypeOf<T>::value] = scan<false, T>), ...);
+    ((scans[1][DTypeOf<T>::value] = scan<true, T>), ...);
+}
+
+template <int PRODUCT>
+PyObject *scan_call(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (names || n != 2 || !is_plain(args[0]) || !PyLong_Check(args[1])) return not_here();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    DType type = dtype_of(PyArray_TYPE(x));
+    long axis = PyLong_AsLong(args[1]);
+    if (PyErr_Occurred()) PyErr_Clear();
+    if (axis < 0) axis += PyArray_NDIM(x);
+    if (type == NONE || !scans[PRODUCT][type] || axis < 0 || axis >= PyArray_NDIM(x)) return not_here();
+    return (PyObject *)scans[PRODUCT][type](x, int(axis));
+}
+
+}  // namespace
+
+int register_reductions(PyObject *m) {
+    enter<Sum>(sums, Bools{}), enter<Sum>(sums, Integers{}), enter<Sum>(sums, Floats{});
+    enter<Product>(products, Bools{}), enter<Product>(products, Integers{});
+    enter<Product>(products, Floats{});
+    enter<Mean>(means, Floats{});
+    enter<Max>(maxima, Bools{}), enter<Max>(maxima, Integers{}), enter<Max>(maxima, Floats{});
+    enter<Min>(minima, Bools{}), enter<Min>(minima, Integers{}), enter<Min>(minima, Floats{});
+    enter<Any>(anys, Bools{}), enter<Any>(anys, Integers{}), enter<Any>(anys, Floats{});
+    enter<All>(alls, Bools{}), enter<All>(alls, Integers{}), enter<All>(alls, Floats{});
+    enter_row_reductions(Integers{}), enter_row_reductions(Floats{});
+    enter_float_reductions(Floats{});
+    enter_scans(Bools{}), enter_scans(Integers{}), enter_scans(Floats{});
+    return make_function(m, "sum", sum) || make_function(m, "prod", prod) ||
+                   make_function(m, "mean", mean) || make_function(m, "max", plain<maxima, true>) ||
+                   make_function(m, "min", plain<minima, true>) ||
+                   make_function(m, "any", plain<anys, false>) ||
+                   make_function(m, "all", plain<alls, false>) ||
+                   make_function(m, "argmax", plain<argmaxima, true>) ||
+                   make_function(m, "argmin", plain<argminima, true>) ||
+                   make_function(m, "logsumexp", plain<logsums, false>) ||
+                   make_function(m, "moments", plain<moment_pairs, false>) ||
+                   make_function(m, "cumsum", scan_call<0>) || make_function(m, "cumprod", scan_call<1>)
+               ? -1
+               : 0;
+}

@@ -319,7 +319,8 @@ INLINE float erf(float x) {
 
 INLINE double erfc_positive(double t) {  // t ≥ 0; to ten digits
     double c = t < 18.0 ? t : 18.0, w = 1.0 / (c + 2.0);
-    return exp_short(-c * c) * poly((c - 2.0) * w, ERFCX) * (2.0 * w);
+    double e = exp_short(-c * c) * poly((c - 2.0) * w, ERFCX) * (2.0 * w);
+    return t > 18.0 ? 0.0 : e;
 }
 
 INLINE float erfc(float x) {

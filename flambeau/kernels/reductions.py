@@ -140,10 +140,14 @@ def all(x, axis=None, keepdims=False):
 
 
 def _scan(function, x, axis, dtype):
-    return _accumulated(
-        lambda x, axis, keepdims, dtype: function.accumulate(x, axis=axis, dtype=dtype),
-        x if x.ndim else x.reshape(1), axis if x.ndim else 0, False, dtype,
-    ).reshape(x.shape)  # fmt: skip
+    def accumulate(x, axis, keepdims, dtype):
+        if dtype == np.float32 and not reduced:  # running totals in double, rounded for each result
+            return function.accumulate(x, axis=axis, dtype=np.float64).astype(dtype)
+        return function.accumulate(x, axis=axis, dtype=dtype)
+
+    reduced = is_reduced(np.dtype(dtype or x.dtype))
+    rows = x if x.ndim else x.reshape(1)
+    return _accumulated(accumulate, rows, axis if x.ndim else 0, False, dtype).reshape(x.shape)
 
 
 @quiet

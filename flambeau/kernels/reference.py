@@ -284,6 +284,8 @@ def lcm(x, y):
     zero = divisor == 0
     safe = np.where(zero, 1, divisor).astype(x.dtype)
     whole = np.where(safe < 0, -(x // np.abs(safe)), x // safe).astype(x.dtype)
+    if x.dtype.itemsize < 4:  # narrow integers wrap around last
+        whole, y = whole.astype(np.int64), y.astype(np.int64)
     return np.where(zero, 0, np.abs(whole * y)).astype(x.dtype)
 
 
@@ -427,15 +429,14 @@ def relu(x):
 @pointwise("f")
 def gelu(x):
     """x Φ(x), by the complementary error function, so that the left tail keeps its digits"""
-    half = x.dtype.type(0.5)
-    phi = half * _special("erfc")(-x * x.dtype.type(math.sqrt(0.5)))
-    return np.where(phi == 0, x.dtype.type(0) * phi, x * phi)
+    return x * (0.5 * _special("erfc")(-x * math.sqrt(0.5)))
 
 
 @pointwise("f")
 def gelu_tanh(x):
-    inner = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
-    return (0.5 * x * (1 + np.tanh(inner))).astype(x.dtype)
+    """½ x (1 + tanh(u)), u = √(2/π) (x + 0.044715 x³), where ½ (1 + tanh(u)) is sigmoid(2 u)"""
+    u = math.sqrt(2 / math.pi) * (x + 0.044715 * x * x * x)
+    return x / (1 + np.exp(-2 * u))
 
 
 @pointwise("fc")
@@ -505,9 +506,9 @@ def gelu_backward(grad, x):
 @pointwise("f")
 def gelu_tanh_backward(grad, x):
     k = math.sqrt(2 / math.pi)
-    t = np.tanh(k * (x + 0.044715 * x * x * x))
-    inner = k * (1 + 3 * 0.044715 * x * x)
-    return (grad * (0.5 * (1 + t) + 0.5 * x * (1 - t * t) * inner)).astype(x.dtype)
+    s = 1 / (1 + np.exp(-2 * k * (x + 0.044715 * x * x * x)))
+    slope = k * (1 + 3 * 0.044715 * x * x)
+    return grad * (s + 2 * x * (s * (1 - s)) * slope)
 
 
 @pointwise("fc")
