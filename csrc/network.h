@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <memory>
 #include <new>
+#include <string>
 #include <vector>
 
 namespace network {
@@ -225,6 +226,32 @@ PyObject *entry(PyObject *, PyObject *const *args, Py_ssize_t n) {
 
 #define NETWORK_METHOD(name, count) \
     { "network_" #name, (PyCFunction)(void (*)(void))entry<name, count>, METH_FASTCALL, nullptr }
+
+// Vectorise a loop that sums up or takes maxima, in an order of the compiler's choice.
+#ifdef _OPENMP
+#define NETWORK_SUM(...) NETWORK_PRAGMA(omp simd reduction(+ : __VA_ARGS__))
+#define NETWORK_MAX(...) NETWORK_PRAGMA(omp simd reduction(max : __VA_ARGS__))
+#else
+#define NETWORK_SUM(...)
+#define NETWORK_MAX(...)
+#endif
+#define NETWORK_PRAGMA(x) _Pragma(#x)
+
+// An array seen as (outer, n, inner) around one axis.
+struct Axis {
+    npy_intp outer, n, inner;
+
+    bool read(const Array &x, PyObject *axis_) {
+        npy_intp axis, ndim = x.ndim();
+        if (!take_int(axis_, axis)) return false;
+        if (axis < 0) axis += ndim;
+        if (axis < 0 || axis >= ndim) return false;
+        outer = product(x.shape(), x.shape() + axis);
+        n = x.dim(int(axis));
+        inner = product(x.shape() + axis + 1, x.shape() + ndim);
+        return true;
+    }
+};
 
 // ---- exponentials that compilers vectorise --------------------------------------------------------
 

@@ -16,3 +16,6 @@ int simd_level();  // 2: AVX-512, 1: AVX2, 0: anything else
 }  // namespace network
 
 int register_network_convolution(PyObject *module);
+int register_network_pooling(PyObject *module);
+int register_network_softmax(PyObject *module);
+int register_network_normalization(PyObject *module);
