@@ -38,8 +38,7 @@ from flambeau.core.modes import (
 )
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor
-
-__version__ = "0.1.0"
+from flambeau.version import __version__
 
 for _name in ("uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex32 "
               "complex64 complex128 bfloat16 float8_e4m3fn float8_e5m2 float8_e4m3fnuz "
@@ -57,7 +56,8 @@ _engine.calibrate()
 
 _LAZY = ("amp", "autograd", "distributed", "distributions", "fft", "func", "fx", "hub", "jit",
          "linalg", "multiprocessing", "nn", "optim", "overrides", "printing", "profiler", "random",
-         "serialization", "signal", "sparse", "special", "storage", "testing", "utils", "version")
+         "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version",
+         "utils", "version")
 
 
 def __getattr__(name: str) -> Any:
@@ -76,4 +76,9 @@ _FROM = {
     "Generator": "random", "manual_seed": "random", "seed": "random", "initial_seed": "random",
     "get_rng_state": "random", "set_rng_state": "random", "default_generator": "random",
     "UntypedStorage": "storage", "TypedStorage": "storage", "vmap": "func",
+    "FloatStorage": "storage", "DoubleStorage": "storage", "HalfStorage": "storage",
+    "BFloat16Storage": "storage", "LongStorage": "storage", "IntStorage": "storage",
+    "ShortStorage": "storage", "CharStorage": "storage", "ByteStorage": "storage",
+    "BoolStorage": "storage", "ComplexFloatStorage": "storage", "ComplexDoubleStorage": "storage",
+    "is_storage": "storage",
 }

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import flambeau
+from flambeau.core.tensor import plain as plain_types
 
 if TYPE_CHECKING:
     from flambeau import Tensor
@@ -297,7 +298,7 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
         >>> torch.tensor([1.0, 2.0], requires_grad=True) * 2
         tensor([2., 4.], grad_fn=<MulBackward0>)
     """
-    plain = type(tensor) in (flambeau.Tensor, flambeau.nn.Parameter)
+    plain = type(tensor) in plain_types
     prefix = "tensor(" if plain else type(tensor).__name__ + "("
     indent = len(prefix)
     sparse = tensor.layout is not flambeau.strided

@@ -365,7 +365,10 @@ def make_unary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
             x = convert(x, dtypes.default_float())
         if rejected and x.dtype.kind in rejected:
             raise unsupported(op, x)
-        r = kernel(x)
+        try:
+            r = kernel(x)
+        except TypeError:
+            raise unsupported(op, x) from None
         if type(r) is not ndarray:
             r = asarray(r)
         result = new_tensor()
@@ -440,6 +443,8 @@ def make_binary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
             r = kernel(x, y)
         except ValueError:
             raise broadcast_error(x.shape, y.shape) from None
+        except TypeError:
+            raise unsupported(op, x) from None
         if type(r) is not ndarray:
             r = asarray(r)
         result = new_tensor()
@@ -720,10 +725,10 @@ def fused(kernel: Any, *, backward: Any, extras: tuple[str, ...] = (), when: Any
 
 # ---- the rare cases of a call -------------------------------------------------------------------
 
-def unsupported(op: Op, x: ndarray) -> RuntimeError:
+def unsupported(op: Op, x: ndarray) -> NotImplementedError:
     from flambeau.core.promotion import type_name
     d = dtypes.from_numpy_dtype(x.dtype)
-    return RuntimeError(f'"{op.name}_cpu" not implemented for \'{type_name(d)}\'')
+    return NotImplementedError(f'"{op.name}_cpu" not implemented for \'{type_name(d)}\'')
 
 
 def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
@@ -832,6 +837,9 @@ def into(out: Any, op: Op, result: Any) -> Any:
     """Store a result into `out=`: torch's rules of resizing, casting and refusing."""
     from flambeau.core.views import store
     return store(out, op, result)
+
+
+basis.into = into
 
 
 # ---- publishing ---------------------------------------------------------------------------------

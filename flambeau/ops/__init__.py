@@ -4,6 +4,17 @@ Each declaration puts its function into the public namespaces and, where torch h
 method of `Tensor`; `flambeau.core.op.table` holds them all as data.
 """
 
-from flambeau.ops import complex, copying, create, matmul, pointwise, reduce, shape
+from flambeau.ops import (
+    complex,
+    copying,
+    create,
+    index,
+    join,
+    matmul,
+    pointwise,
+    reduce,
+    shape,
+)
 
-__all__ = ["complex", "copying", "create", "matmul", "pointwise", "reduce", "shape"]
+__all__ = ["complex", "copying", "create", "index", "join", "matmul", "pointwise", "reduce",
+           "shape"]

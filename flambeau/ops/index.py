@@ -1,0 +1,952 @@
+"""Reading and writing by index: `x[…]`, gather and scatter, and their kin.
+
+`x[index]` is done as torch does it: integers, slices, None and `...` first, as one view; then all
+index tensors at once, which copies.
+"""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import dtypes, overrides
+from flambeau.core.modes import grad_enabled, interceptors
+from flambeau.core.op import composite, linear, primitive, publish_inplace
+from flambeau.core.promotion import convert, type_name
+from flambeau.core.shapes import wrap_dim
+from flambeau.core.tensor import Tensor, basis, plain, tensor_types
+from flambeau.kernels import indexing
+from flambeau.ops.create import arange, array_of, full
+from flambeau.ops.shape import movedim, reshape, unsqueeze
+
+# ---- basic indices: a view --------------------------------------------------------------------------
+
+
+def _scatter_basic(self: np.ndarray, shape: tuple[int, ...], index: Any) -> np.ndarray:
+    r = np.zeros(shape, self.dtype)
+    r[index] = self
+    return r
+
+
+@linear(_scatter_basic, method=False, namespace=None, name="slice_backward", shapes="shape",
+        d_self=lambda grad, index: basic_view(grad, index),
+        batch=lambda size, dims, self, shape, index: (
+            slice_backward(movedim(self, dims[0], 0), (size, *shape), (slice(None), *index)), 0))
+def slice_backward(input: Tensor, shape: tuple[int, ...], index: Any) -> Any:
+    """Zeros of a shape with `input` at an index."""
+    return input, shape, index
+
+
+def _declare_view(kind: str) -> Any:
+    """The view op of basic indices, under the name that torch's node for the last of them has."""
+    @linear(lambda self, index: self[index], view=True, method=False, namespace=None,
+            name=f"basic_{kind.lower()}", node_name=f"{kind}Backward0",
+            d_self=lambda grad, self_shape, index: slice_backward(grad, self_shape, index),
+            batch=lambda size, dims, self, index: (
+                basic_view(movedim(self, dims[0], 0), (slice(None), *index)), 0))
+    def take(input: Tensor, index: Any) -> Any:
+        return input, index
+    return take
+
+
+_select, _slice, _unsqueeze, _alias = (_declare_view(k) for k in (
+    "Select", "Slice", "Unsqueeze", "Alias"))
+
+
+def basic_view(input: Tensor, index: tuple[Any, ...]) -> Tensor:
+    """The view that a tuple of integers, slices, None and `...` names."""
+    last = next((i for i in reversed(index) if i is not Ellipsis), Ellipsis)
+    kind = type(last)
+    take = _select if kind is int else _slice if kind is slice else \
+        _unsqueeze if last is None else _alias
+    return take(input, index)
+
+
+_BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
+
+
+def getitem(self: Tensor, index: Any) -> Tensor:
+    """`x[index]`."""
+    kind = type(index)
+    try:
+        if kind is int:
+            return _select(self, (index, Ellipsis))
+        if kind is slice:
+            if index.step is None and type(index.start) in _INT and type(index.stop) in _INT:
+                return _slice(self, (index, Ellipsis))
+        elif kind is tuple:
+            for i in index:
+                if type(i) is not int and (type(i) is not slice or not _plain_slice(i)):
+                    break
+            else:
+                return basic_view(self, (*index, Ellipsis))
+        if type(self) not in plain and overrides.wanted((self, index)):
+            return overrides.handle_torch_function(Tensor.__getitem__, (self, index), self, index)
+        basic, advanced = parse(self, index)
+        view = self if basic is None else basic_view(self, basic)
+        return view if advanced is None else take_at(view, advanced)
+    except IndexError as error:
+        raise explain(self, index, error) from None
+
+
+_INT = frozenset({int, type(None)})
+
+
+def _plain_slice(s: slice) -> bool:
+    return (type(s.start) in _INT and type(s.stop) in _INT
+            and (s.step is None or (type(s.step) is int and s.step > 0)))
+
+
+def explain(tensor: Tensor, index: Any, error: IndexError) -> IndexError:
+    """NumPy's complaint about an index in torch's words."""
+    shape = tensor._array.shape
+    items = index if isinstance(index, tuple) else (index,)
+    if not shape and any(type(i) is int for i in items):
+        return IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                          "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
+    count = 0
+    for item in items:
+        if item is None or item is Ellipsis or isinstance(item, bool):
+            continue
+        count += item.ndim if isinstance(item, Tensor) and item.dtype.kind == "b" else 1
+    if count > len(shape):
+        return IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    dim = 0
+    for position, item in enumerate(items):
+        if item is Ellipsis:
+            dim += len(shape) - count
+        elif item is not None and not isinstance(item, bool):
+            if type(item) is int and not -shape[dim] <= item < shape[dim]:
+                return IndexError(f"index {item} is out of bounds for dimension {dim} with size "
+                                  f"{shape[dim]}")
+            dim += item.ndim if isinstance(item, Tensor) and item.dtype.kind == "b" else 1
+    return error
+
+
+def parse(self: Tensor, index: Any) -> tuple[Any, Any]:
+    """Split an index into its basic part (None if that changes nothing) and its tensors, one or
+    None for each dimension of the view that the basic part gives (None if there are none)."""
+    items = list(index) if type(index) is tuple else _as_items(index)
+    ndim = self._array.ndim
+    used = 0
+    for i, item in enumerate(items):
+        item = items[i] = _normal(item)
+        if isinstance(item, Tensor):
+            used += item._array.ndim if item._array.dtype.kind == "b" else 1
+        elif item is not None and item is not Ellipsis:
+            used += 1
+    if used > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    if not any(item is Ellipsis for item in items):
+        items.append(Ellipsis)
+    basic: list[Any] = []
+    tensors: list[Any] = []
+    changed = False
+    for item in items:
+        if item is Ellipsis:
+            basic += [slice(None)] * (ndim - used)
+            tensors += [None] * (ndim - used)
+            ndim = used                         # a second `...` stands for nothing
+        elif type(item) is int:
+            basic.append(item)
+            changed = True
+        elif item is None:
+            basic.append(None)
+            tensors.append(None)
+            changed = True
+        elif type(item) is slice:
+            basic.append(item)
+            tensors.append(None)
+            changed = changed or item != slice(None)
+        elif item._array.dtype.kind == "b":
+            if not item._array.ndim:
+                basic.append(None)
+                changed = True
+                tensors.append(unsqueeze(item, 0))
+            else:
+                basic += [slice(None)] * item._array.ndim
+                tensors += [item] + ["covered"] * (item._array.ndim - 1)
+        else:
+            basic.append(slice(None))
+            tensors.append(item)
+    advanced = None
+    if any(isinstance(t, Tensor) for t in tensors):
+        advanced = tensors
+    # one more `...` keeps 0-d results arrays
+    return ((*basic, Ellipsis) if changed or advanced is None else None), advanced
+
+
+def _as_items(index: Any) -> list[Any]:
+    """A list is a tuple of indices if it holds anything but numbers (as NumPy once had it)."""
+    return [index]
+
+
+def _normal(item: Any) -> Any:
+    """One item of an index as int, slice, None, Ellipsis or a tensor of integers or booleans."""
+    kind = type(item)
+    if kind is int or item is None or item is Ellipsis:
+        return item
+    if kind is slice:
+        start, stop, step = (None if v is None else v.__index__()
+                             for v in (item.start, item.stop, item.step))
+        if step is not None and step <= 0:
+            raise ValueError("step must be greater than zero")
+        return slice(start, stop, step)
+    if kind is bool:
+        return Tensor_of(np.array(item))
+    if isinstance(item, Tensor):
+        d = item._array.dtype
+        if d.kind not in "bui":
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        if d == np.uint8:
+            return item.to(dtypes.bool_)
+        if not item._array.ndim and d.kind != "b" and type(item) in plain:
+            return int(item._array)
+        return item
+    if isinstance(item, (list, tuple, range, np.ndarray)):
+        array = array_of(list(item) if isinstance(item, range) else item)
+        if array.dtype.kind == "f" and not array.size:
+            array = array.astype(np.int64)
+        return _normal(Tensor_of(array))
+    if hasattr(item, "__index__"):
+        return int(item.__index__())
+    raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte "
+                     f"Variables are valid indices (got {kind.__name__})")
+
+
+def Tensor_of(array: np.ndarray) -> Tensor:
+    from flambeau.core.tensor import wrap
+    return wrap(array)
+
+
+# ---- index tensors: a copy --------------------------------------------------------------------------
+
+
+def numpy_index(arrays: Any, where: tuple[int, ...], ndim: int) -> tuple[Any, ...]:
+    """What NumPy indexes with: `arrays[i]` begins at dimension `where[i]`."""
+    items: list[Any] = []
+    for array, at in zip(arrays, where):
+        items += [slice(None)] * (at - _covered(items))
+        items.append(array)
+    return tuple(items)
+
+
+def _covered(items: list[Any]) -> int:
+    return sum(i.ndim if isinstance(i, np.ndarray) and i.dtype.kind == "b" else 1 for i in items)
+
+
+def _take(arrays: list[np.ndarray], where: tuple[int, ...]) -> np.ndarray:
+    self, *indices = arrays
+    if len(indices) == 1 and indices[0].dtype.kind != "b" and indices[0].ndim == 1:
+        index = indices[0]
+        if index.size and (index.min() < 0):
+            size = self.shape[where[0]]
+            if index.min() < -size:
+                raise IndexError(f"index {index.min()} is out of bounds for dimension {where[0]} "
+                                 f"with size {size}")
+            index = np.where(index < 0, index + size, index)
+        try:
+            return indexing.index_select(self, where[0], index)
+        except (IndexError, RuntimeError):
+            pass
+    try:
+        return self[numpy_index(indices, where, self.ndim)]
+    except IndexError as error:
+        raise _out_of_bounds(self, indices, where, error) from None
+
+
+def _out_of_bounds(self: np.ndarray, indices: Any, where: Any, error: IndexError) -> IndexError:
+    for position, (index, at) in enumerate(zip(indices, where)):
+        if index.dtype.kind == "b":
+            if index.shape != self.shape[at:at + index.ndim]:
+                return IndexError(f"The shape of the mask {list(index.shape)} at index {position} "
+                                  f"does not match the shape of the indexed tensor "
+                                  f"{list(self.shape)} at index {position}")
+        elif index.size and (index.max() >= self.shape[at] or index.min() < -self.shape[at]):
+            wrong = index[(index >= self.shape[at]) | (index < -self.shape[at])].reshape(-1)[0]
+            return IndexError(f"index {wrong} is out of bounds for dimension {at} with size "
+                              f"{self.shape[at]}")
+    shapes = ", ".join(str(list(i.shape)) for i in indices)
+    if "broadcast" in str(error):
+        return IndexError("shape mismatch: indexing tensors could not be broadcast together with "
+                          f"shapes {shapes}")
+    return error
+
+
+def _take_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[int, ...]) -> Any:
+    """Slices in front of the tensor; if an index differs between slices, one more index counts
+    them."""
+    self, *indices = tensors
+    if any(i._array.dtype.kind == "b" for i in indices):
+        return NotImplemented
+    bself = dims[0]
+    if bself is not None:
+        self = movedim(self, bself, 0)
+    if all(d is None for d in dims[1:]):
+        result = take_many((self, *indices), tuple([w + 1 for w in where]))
+        front = len(where) == 1 or all(b - a == 1 for a, b in zip(where, where[1:]))
+        return result, 0 if front else max(i._array.ndim for i in indices)
+    rank = max(i._array.ndim - (d is not None) for i, d in zip(indices, dims[1:]))
+    fitted = []
+    for index, d in zip(indices, dims[1:]):
+        if d is not None:
+            index = movedim(index, d, 0)
+            shape = index._array.shape
+            index = reshape(index, (size, *(1,) * (rank + 1 - len(shape)), *shape[1:]))
+        fitted.append(index)
+    adjacent = all(b - a == 1 for a, b in zip(where, where[1:]))
+    if bself is None:
+        result = take_many((self, *fitted), where)
+        return result, (where[0] if adjacent else 0)
+    counter = reshape(arange(size), (size, *(1,) * rank))
+    result = take_many((self, counter, *fitted), (0, *[w + 1 for w in where]))
+    if where[0] == 0 and adjacent:
+        return result, 0
+    if adjacent:
+        # NumPy put the indexed dimensions in front: (size, *index, *before, *after)
+        spots = tuple(range(1, rank + 1))
+        return movedim(result, spots, tuple([s + where[0] for s in spots])), 0
+    return result, 0
+
+
+@linear(_take, tensors=("tensors",), variadic=True, method=False, namespace=None, name="index",
+        node_name="IndexBackward0", batch=_take_batched,
+        vjp=lambda grad, tensors, tensors_shapes, where: [
+            put_at(basis.new_zeros(grad, tensors_shapes[0]), tensors[1:], where, grad, True),
+            *[None] * (len(tensors) - 1)],
+        jvp=lambda tensors, tensors_t, where: take_many((tensors_t[0], *tensors[1:]), where))
+def take_many(tensors: Any, where: tuple[int, ...]) -> Any:
+    """The elements of the first tensor that the others index."""
+    return tuple(tensors), where
+
+
+def take_at(self: Tensor, advanced: list[Any]) -> Tensor:
+    where = tuple([i for i, t in enumerate(advanced) if isinstance(t, Tensor)])
+    return take_many((self, *[advanced[i] for i in where]), where)
+
+
+def _put(arrays: list[np.ndarray], where: tuple[int, ...], accumulate: bool) -> np.ndarray:
+    self, values, *indices = arrays
+    return _put_into(self.copy(), values, indices, where, accumulate)
+
+
+def _put_into(target: np.ndarray, values: np.ndarray, indices: Any, where: Any,
+              accumulate: bool) -> np.ndarray:
+    index = numpy_index(indices, where, target.ndim)
+    values = convert(values, target.dtype)
+    try:
+        if accumulate:
+            return indexing.index_put_(target, index, values, True)
+        target[index] = values
+        return target
+    except IndexError as error:
+        raise _out_of_bounds(target, indices, where, error) from None
+    except ValueError:
+        found = target[index].shape
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be "
+                           f"broadcast to indexing result of shape {list(found)}") from None
+
+
+def _put_gradients(grad: Any, needs: Any, tensors_shapes: Any, tensors: Any, where: Any,
+                   accumulate: bool) -> list[Any]:
+    to_self = to_values = None
+    if needs[0]:
+        to_self = grad if accumulate else put_at(
+            grad, tensors[2:], where, basis.new_zeros(grad, ()), False)
+    if needs[1]:
+        to_values = take_many((grad, *tensors[2:]), where)
+    return [to_self, to_values, *[None] * (len(tensors) - 2)]
+
+
+@linear(_put, tensors=("tensors",), variadic=True, method=False, namespace=None,
+        name="index_put_many", node_name="IndexPutBackward0", vjp=_put_gradients,
+        jvp=lambda tensors, tensors_t, where, accumulate: put_many(
+            (tensors_t[0], tensors_t[1], *tensors[2:]), where, accumulate))
+def put_many(tensors: Any, where: tuple[int, ...], accumulate: bool) -> Any:
+    """The first tensor with the second where the others index; `accumulate` adds there."""
+    return tuple(tensors), where, accumulate
+
+
+def put_at(self: Tensor, indices: Any, where: Any, values: Tensor, accumulate: bool) -> Tensor:
+    return put_many((self, values, *indices), where, accumulate)
+
+
+@composite(method=True, inplace=True)
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """`input` with `values` at `indices` (a tuple of index tensors, one a dimension).
+
+    With `accumulate`, values are added, and those for one place add up.
+    """
+    advanced = [None if i is None else _normal_tensor(i) for i in indices]
+    if len(advanced) > input._array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input._array.ndim} (got "
+                         f"{len(advanced)})")
+    if values._array.dtype != input._array.dtype:
+        raise RuntimeError("Index put requires the source and destination dtypes match, got "
+                           f"{type_name(input.dtype)} for the destination and "
+                           f"{type_name(values.dtype)} for the source.")
+    where, at = [], 0
+    for item in advanced:
+        if item is not None:
+            where.append(at)
+        at += item._array.ndim if item is not None and item._array.dtype.kind == "b" else 1
+    return put_at(input, [i for i in advanced if i is not None], tuple(where), values, accumulate)
+
+
+def _normal_tensor(item: Any) -> Tensor:
+    found = _normal(item)
+    return Tensor_of(np.array(found)) if isinstance(found, int) else found
+
+
+def setitem(self: Tensor, index: Any, value: Any) -> None:
+    """`x[index] = value`."""
+    if type(self) in plain and not interceptors and not self._inference and (
+            not grad_enabled() or (self._edge is None and getattr(value, "_edge", None) is None)):
+        kind = type(index)
+        if kind is int or kind is slice and _plain_slice(index) or kind is tuple and all(
+                type(i) is int or (type(i) is slice and _plain_slice(i)) for i in index):
+            if _set_plain(self, index, value):
+                return
+    if type(self) not in plain or type(value) not in plain:
+        if overrides.wanted((self, index, value)):
+            overrides.handle_torch_function(Tensor.__setitem__, (self, index, value), self, index,
+                                            value)
+            return
+    try:
+        basic, advanced = parse(self, index)
+        view = self if basic is None else basic_view(self, basic)
+    except IndexError as error:
+        raise explain(self, index, error) from None
+    if advanced is None:
+        _assign(view, value)
+        return
+    if not isinstance(value, Tensor):
+        value = full((), value, dtype=self.dtype)
+    elif value._array.dtype != self._array.dtype:
+        value = basis.cast(value, self._array.dtype)
+    where = tuple([i for i, t in enumerate(advanced) if isinstance(t, Tensor)])
+    indices = [advanced[i] for i in where]
+    tensors = (view, value, *indices)
+    if all(type(t) in plain for t in tensors) and not interceptors and not (
+            grad_enabled() and (view.requires_grad or value.requires_grad)):
+        from flambeau.core.views import bump, check_inplace
+        check_inplace(view, False)
+        _put_into(view._array, value._array, [i._array for i in indices], where, False)
+        bump(view)
+        return
+    _put_inplace(view, value, tuple(indices), where)
+
+
+@composite(namespace=None, name="put_at_", inplace=True)
+def _put_functional(input: Tensor, value: Tensor, indices: Any, where: Any) -> Tensor:
+    return put_at(input, indices, where, value, False)
+
+
+def _put_inplace(view: Tensor, value: Tensor, indices: Any, where: Any) -> None:
+    _put_functional.op.inplace_op.function(view, value, indices, where)
+
+
+def _set_plain(self: Tensor, index: Any, value: Any) -> bool:
+    """Assign on arrays, where autograd has no part in it."""
+    if type(value) in plain:
+        values = value._array
+        if values.dtype is not self._array.dtype:
+            values = convert(values, self._array.dtype)
+    elif type(value) in (int, float, bool):
+        values = value
+        if self._array.dtype.kind in "buc" or (type(value) is float
+                                               and self._array.dtype.kind != "f"):
+            return False
+    else:
+        return False
+    array = self._array
+    if 0 in array.strides:
+        return False
+    try:
+        array[index] = values
+    except ValueError:
+        return False
+    except IndexError as error:
+        raise explain(self, index, error) from None
+    except OverflowError:
+        return False
+    counter = self._counter
+    if counter is None:
+        self._counter = [1]
+    else:
+        counter[0] += 1
+    return True
+
+
+def _assign(view: Tensor, value: Any) -> None:
+    if isinstance(value, Tensor):
+        shape, target = value._array.shape, view._array.shape
+        while len(shape) > len(target) and shape[0] == 1:
+            shape = shape[1:]
+        if shape != value._array.shape:
+            value = reshape(value, shape)
+        try:
+            view.copy_(value)
+        except RuntimeError as error:
+            if "match" in str(error) and "broadcast" not in str(error):
+                raise RuntimeError(f"The expanded size of the tensor ({target[-1] if target else 1})"
+                                   f" must match the existing size ({shape[-1] if shape else 1}) at "
+                                   f"non-singleton dimension {max(len(target) - 1, 0)}.  Target "
+                                   f"sizes: {list(target)}.  Tensor sizes: {list(shape)}") from None
+            raise
+        return
+    if isinstance(value, (np.ndarray, np.generic)):
+        view.copy_(Tensor_of(np.asarray(value)))
+        return
+    if not isinstance(value, (int, float, complex, bool)):
+        raise TypeError(f"can't assign a {type(value).__name__} to a "
+                        f"torch.{type_name(view.dtype)}Tensor")
+    view.copy_(full((), value, dtype=view.dtype if not isinstance(value, complex) else None))
+
+
+Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem
+
+
+def new_zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:
+    from flambeau.ops.create import zeros
+    return zeros(shape, dtype=like.dtype, device=like._device)
+
+
+basis.new_zeros = new_zeros
+
+# ---- gather and scatter -----------------------------------------------------------------------------
+
+
+def _check_index(name: str, input: Tensor, dim: int, index: Tensor) -> int:
+    if index._array.dtype.kind != "i" or index._array.dtype.itemsize < 4:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    return wrap_dim(dim, input._array.ndim)
+
+
+def _check_gather(name: str, input: Tensor, dim: int, index: Tensor) -> None:
+    a, b = input._array, index._array
+    if max(a.ndim, 1) != max(b.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as "
+                           f"{'self' if name != 'gather' else 'input'} tensor")
+    for d in range(min(a.ndim, b.ndim)):
+        if d != dim and b.shape[d] > a.shape[d]:
+            raise RuntimeError(f"Size does not match at dimension {d} expected index "
+                               f"{list(b.shape)} to be no larger than self {list(a.shape)} apart "
+                               f"from dimension {dim}")
+
+
+def _gather(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
+    if not index.size:
+        return np.empty(index.shape, self.dtype)
+    return indexing.gather(self, dim, index)
+
+
+@linear(_gather, tensors=("self", "index"), dims="dim", params=("dim",),
+        d_self=lambda grad, self_shape, index, dim: scatter_add(
+            new_zeros(grad, self_shape), dim, index, grad))
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
+    """result[i][j][k] = input[index[i][j][k]][j][k] for `dim` 0, and likewise for others.
+
+    >>> import flambeau
+    >>> flambeau.gather(flambeau.tensor([[1, 2], [3, 4]]), 1, flambeau.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
+    dim = _check_index("gather", input, dim, index)
+    _check_gather("gather", input, dim, index)
+    return input, index, dim
+
+
+@linear(lambda self, index, src, dim: indexing.scatter_add(self, dim, index, _cut(src, index)),
+        tensors=("self", "index", "src"), dims="dim", inplace=True,
+        d_self=lambda grad: grad, d_src=lambda grad, index, src_shape, dim: _padded(
+            gather(grad, dim, index), src_shape))
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+    """`input` with `src` added where `index` says along `dim`."""
+    dim = _check_index("scatter", input, dim, index)
+    _check_scatter(input, dim, index, src)
+    return input, index, src, dim
+
+
+def _check_scatter(input: Tensor, dim: int, index: Tensor, src: Tensor) -> None:
+    if src._array.dtype != input._array.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if not index._array.size:
+        return
+    a, b, c = (max(t._array.ndim, 1) for t in (input, index, src))
+    if not a == b == c:
+        raise RuntimeError("Index tensor must have the same number of dimensions as "
+                           f"{'self' if a != b else 'src'} tensor")
+    for d in range(index._array.ndim):
+        n = index._array.shape[d]
+        if (d != dim and n > input._array.shape[d]) or n > (src._array.shape[d]
+                                                            if src._array.ndim else 1):
+            raise RuntimeError(f"Expected index {list(index._array.shape)} to be no larger than "
+                               f"self {list(input._array.shape)} apart from dimension {dim} and to "
+                               f"be no larger size than src {list(src._array.shape)}")
+
+
+def _cut(src: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """The part of `src` that has an index."""
+    if src.shape == index.shape or not src.ndim or not index.ndim:
+        return src
+    return src[tuple([slice(n) for n in index.shape])]
+
+
+def _padded(part: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """`part` at the beginning of zeros of `shape`."""
+    if part._array.shape == shape:
+        return part
+    index = tuple([slice(n) for n in part._array.shape])
+    return slice_backward(part, shape, index)
+
+
+def _scatter_src(self: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> np.ndarray:
+    return indexing.scatter(self, dim, index, _cut(src, index))
+
+
+@linear(_scatter_src, tensors=("self", "index", "src"), dims="dim", method=False, namespace=None,
+        node_name="ScatterBackward0",
+        d_self=lambda grad, index, dim: scatter_value(grad, index, 0, dim),
+        d_src=lambda grad, index, src_shape, dim: _padded(gather(grad, dim, index), src_shape))
+def scatter_src(input: Tensor, index: Tensor, src: Tensor, dim: int) -> Any:
+    return input, index, src, dim
+
+
+@primitive(lambda self, index, value, dim: indexing.scatter(self, dim, index, value),
+           tensors=("self", "index"), dims="dim", method=False, namespace=None,
+           params=("value", "dim"), node_name="ScatterBackward1",
+           d_self=lambda grad, index, dim: scatter_value(grad, index, 0, dim),
+           jvp=lambda self_t, index, dim: scatter_value(self_t, index, 0, dim))
+def scatter_value(input: Tensor, index: Tensor, value: Any, dim: int) -> Any:
+    return input, index, value, dim
+
+
+@composite(method=True, inplace=True)
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
+            reduce: str | None = None, out: Any = None) -> Tensor:
+    """`input` with `src` (a tensor or a number) where `index` says along `dim`.
+
+    `reduce="add"` or `"multiply"` combines with what is there instead of replacing it.
+    """
+    dim = _check_index("scatter", input, dim, index)
+    source = value if src is None else src
+    if isinstance(source, Tensor):
+        _check_scatter(input, dim, index, source)
+    if reduce is not None:
+        if reduce not in ("add", "multiply"):
+            raise RuntimeError("reduce argument must be either add or multiply.")
+        if not isinstance(source, Tensor):
+            source = full(index.shape, source, dtype=input.dtype)
+        result = scatter_reduce(input, dim, index, source,
+                                "sum" if reduce == "add" else "prod", include_self=True)
+    elif isinstance(source, Tensor):
+        result = scatter_src(input, index, source, dim)
+    else:
+        result = scatter_value(input, index, source, dim)
+    return result if out is None else basis.into(out, scatter.op, result)
+
+
+def _reduce_gradients(grad: Any, self: Any, index: Any, src: Any, result: Any, dim: int,
+                      reduce: str, include_self: bool, needs: Any) -> list[Any]:
+    """By kind: sums and means share the gradient; amax and amin split it between the extremes;
+    products leave one factor out."""
+    to_self = to_src = None
+    shape = self._array.shape
+    if reduce == "sum":
+        to_self, to_src = grad, gather(grad, dim, index)
+    elif reduce == "mean":
+        ones = basis.ones_like(self) if include_self else basis.zeros_like(self)
+        counts = scatter_add(ones, dim, index, basis.ones_like(src)).clamp(min=1)
+        shared = grad / counts
+        to_self, to_src = shared, gather(shared, dim, index)
+    elif reduce in ("amax", "amin"):
+        mine = (self == result).to(self.dtype)
+        if not include_self:
+            mine = scatter_value(mine, index, 0, dim)
+        theirs = (src == gather(result, dim, index)).to(self.dtype)
+        ties = scatter_add(mine, dim, index, theirs)
+        shared = grad / ties
+        to_self, to_src = mine * shared, theirs * gather(shared, dim, index)
+    elif reduce == "prod":
+        zeros_self = (self == 0)
+        safe_self = self.masked_fill(zeros_self, 1)
+        to_self = (grad * scatter_reduce(basis.ones_like(self), dim, index, src, "prod",
+                                         include_self=True))
+        zero_src = (src == 0).to(self.dtype)
+        base = basis.zeros_like(self) if not include_self else zeros_self.to(self.dtype)
+        zeros_at = gather(scatter_add(base, dim, index, zero_src), dim, index) - zero_src
+        safe = src.masked_fill(src == 0, 1)
+        start = safe_self if include_self else basis.ones_like(self)
+        nonzero = scatter_reduce(start, dim, index, safe, "prod", include_self=True)
+        to_src = gather(grad * nonzero, dim, index) / safe
+        to_src = to_src.masked_fill(zeros_at > 0, 0)
+    if not include_self and to_self is not None:
+        to_self = scatter_value(to_self, index, 0, dim)
+    if to_src is not None:
+        to_src = _padded(to_src, src._array.shape)
+    return [to_self if needs[0] else None, None, to_src if needs[2] else None]
+
+
+def _scatter_reduce(self: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int, reduce: str,
+                    include_self: bool) -> np.ndarray:
+    return indexing.scatter(self, dim, index, _cut(src, index), reduce, include_self)
+
+
+@primitive(_scatter_reduce, tensors=("self", "index", "src"), dims="dim", inplace=True,
+           vjp=_reduce_gradients)
+def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *,
+                   include_self: bool = True) -> Any:
+    """`input` combined with `src` where `index` says along `dim`.
+
+    `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` the values of
+    `input` at those places are left out.
+    """
+    dim = _check_index("scatter_reduce", input, dim, index)
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
+                           f"{reduce}")
+    _check_scatter(input, dim, index, src)
+    return input, index, src, dim, reduce, include_self
+
+
+# ---- by slices --------------------------------------------------------------------------------------
+
+
+def _check_slices(name: str, index: Tensor) -> None:
+    if index._array.ndim > 1:
+        raise IndexError(f"{name}(): Index is supposed to be a vector")
+    if index._array.dtype.kind != "i" or index._array.dtype.itemsize < 4:
+        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
+
+
+def _index_select(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
+    if not self.ndim:
+        return self.copy()
+    return indexing.index_select(self, dim, index.reshape(-1))
+
+
+def _select_batched(size: int, dims: Any, self: Tensor, index: Tensor, dim: int) -> Any:
+    if dims[1] is None:
+        return index_select(movedim(self, dims[0], 0), dim + 1, index), 0
+    index = movedim(index, dims[1], 0)
+    if dims[0] is None:
+        flat = index_select(self, dim, reshape(index, (-1,)))
+        shape = flat._array.shape
+        split = reshape(flat, (*shape[:dim], *index._array.shape, *shape[dim + 1:]))
+        return split, dim
+    return NotImplemented
+
+
+@linear(_index_select, tensors=("self", "index"), batch=_select_batched,
+        d_self=lambda grad, self_shape, index, dim: index_add(
+            new_zeros(grad, self_shape), dim, index, grad))
+def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
+    """The slices of `input` along `dim` that the vector `index` names."""
+    _check_slices("index_select", index)
+    return input, index, wrap_dim(dim, input._array.ndim)
+
+
+def _add_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int,
+                alpha: Any) -> np.ndarray:
+    if not self.ndim:
+        return indexing.index_add(self.reshape(1), 0, index.reshape(-1), source.reshape(1),
+                                  alpha).reshape(())
+    return indexing.index_add(self, dim, index.reshape(-1), source, alpha)
+
+
+@linear(_add_kernel, tensors=("self", "index", "source"), inplace=True, d_self=lambda grad: grad,
+        d_source=lambda grad, index, dim, alpha: index_select(grad, dim, index) * alpha)
+def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
+    """`input` with alpha · slices of `source` added to the slices that `index` names."""
+    _check_slices("index_add", index)
+    dim = wrap_dim(dim, input._array.ndim)
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError("index_add_(): self and source expected to have the same dtype, but got "
+                           f"(self) {type_name(input.dtype)} and (source) "
+                           f"{type_name(source.dtype)}")
+    a, b = input._array.shape, source._array.shape
+    n = index._array.size
+    if (b[dim] if b else 1) != n:
+        raise RuntimeError(f"index_add_(): Number of indices ({n}) should be equal to "
+                           f"source.size(dim): ({b[dim] if b else 1}), for dim: {dim}")
+    if a[:dim] + a[dim + 1:] != b[:dim] + b[dim + 1:]:
+        raise RuntimeError("source tensor shape must match self tensor shape, excluding the "
+                           f"specified dimension. Got self.shape = {list(a)} source.shape = "
+                           f"{list(b)}")
+    return input, index, source, dim, alpha
+
+
+def _copy_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
+    if not self.ndim:
+        return source.reshape(()).copy()
+    return indexing.index_copy(self, dim, index.reshape(-1), source)
+
+
+@linear(_copy_kernel, tensors=("self", "index", "source"), inplace=True,
+        d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
+        d_source=lambda grad, index, source_shape, dim: index_select(grad, dim, index).expand(
+            source_shape))
+def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
+    """`input` with the slices that `index` names replaced by those of `source`."""
+    _check_slices("index_copy", index)
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but "
+                           f"got (self) {type_name(input.dtype)} and (source) "
+                           f"{type_name(source.dtype)}")
+    return input, index, source, wrap_dim(dim, input._array.ndim)
+
+
+def _fill_kernel(self: np.ndarray, index: np.ndarray, dim: int, value: Any) -> np.ndarray:
+    r = self.copy()
+    if not r.ndim:
+        r[...] = value
+    else:
+        if index.size and (index.max() >= r.shape[dim] or index.min() < -r.shape[dim]):
+            raise IndexError("index out of range in self")
+        r[(slice(None),) * dim + (index,)] = value
+    return r
+
+
+@primitive(_fill_kernel, tensors=("self", "index"), method=False, namespace=None,
+           node_name="IndexFillBackward0",
+           d_self=lambda grad, index, dim: fill_slices(grad, index, dim, 0),
+           jvp=lambda self_t, index, dim: fill_slices(self_t, index, dim, 0))
+def fill_slices(input: Tensor, index: Tensor, dim: int, value: Any) -> Any:
+    return input, index, dim, value
+
+
+@composite(method=True, inplace=True)
+def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """`input` with the slices that `index` names filled with `value`."""
+    _check_slices("index_fill_", index)
+    dim = wrap_dim(dim, input._array.ndim)
+    if isinstance(value, Tensor):
+        if value._array.ndim:
+            raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got "
+                               f"tensor with {value._array.ndim} dimension(s).")
+        if value.requires_grad:
+            shape = list(input._array.shape)
+            if shape:
+                shape[dim] = index._array.size
+            return index_copy(input, dim, index, value.to(input.dtype).expand(shape))
+        value = value.item()
+    return fill_slices(input, index, dim, value)
+
+
+# ---- flat, masked -----------------------------------------------------------------------------------
+
+
+@linear(lambda self, index: indexing.take(self, index), tensors=("self", "index"),
+        d_self=lambda grad, self_shape, index: put(new_zeros(grad, self_shape), index, grad, True))
+def take(input: Tensor, index: Tensor) -> Any:
+    """The elements of the flattened `input` at `index`."""
+    if index._array.dtype != np.int64:
+        raise RuntimeError("take(): Expected a long tensor for index, but got "
+                           f"{type_name(index.dtype)}")
+    return input, index
+
+
+def _put_flat(self: np.ndarray, index: np.ndarray, source: np.ndarray,
+              accumulate: bool) -> np.ndarray:
+    r = np.array(self, order="C")
+    indexing.index_put_(r.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate)
+    return r
+
+
+@linear(_put_flat, tensors=("self", "index", "source"), inplace=True,
+        d_self=lambda grad, index, accumulate: grad if accumulate else put(
+            grad, index, new_zeros(grad, index._array.shape), False),
+        d_source=lambda grad, index, source_shape: reshape(take(grad, index), source_shape))
+def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
+    """`input` with `source` at places of the flattened tensor; `accumulate` adds."""
+    if index._array.size != source._array.size:
+        raise RuntimeError("put_(): Expected source and index to have the same number of elements, "
+                           f"but got source.numel() = {source._array.size}, index.numel() = "
+                           f"{index._array.size}")
+    return input, index, source, accumulate
+
+
+@composite(method=True)
+def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *,
+                   out: Any = None) -> Tensor:
+    """`gather` with broadcasting of the other dimensions; of the flattened tensor without `dim`."""
+    if dim is None:
+        result = gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
+    else:
+        if input.ndim != indices.ndim:
+            raise RuntimeError("torch.take_along_dim(): input and indices should have the same "
+                               f"number of dimensions, but got {input.ndim} dimensions for input, "
+                               f"and {indices.ndim} dimensions for indices")
+        dim = wrap_dim(dim, input.ndim)
+        a, b = list(input.shape), list(indices.shape)
+        for d in range(len(a)):
+            if d != dim:
+                a[d] = b[d] = max(a[d], b[d])
+        result = gather(input.expand(a), dim, indices.expand(b))
+    return result if out is None else basis.into(out, take_along_dim.op, result)
+
+
+@composite(method=True)
+def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
+    """The elements of `input` where `mask` is True, as a vector; the two broadcast."""
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    from flambeau.core.shapes import broadcast_shapes
+    shape = broadcast_shapes(input._array.shape, mask._array.shape)
+    if not shape:
+        result = getitem(reshape(input, (1,)), reshape(mask, (1,)))
+    else:
+        result = take_many((input.expand(shape), mask.expand(shape)), (0,))
+    return result if out is None else basis.into(out, masked_select.op, result)
+
+
+def _masked_scatter(self: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.ndarray:
+    r = np.array(np.broadcast_to(self, np.broadcast_shapes(self.shape, mask.shape)))
+    mask = np.broadcast_to(mask, r.shape)
+    count = int(mask.sum())
+    if count > source.size:
+        raise RuntimeError("masked_scatter: expected self to have at least as many elements as "
+                           "source has ones in mask")
+    r[mask] = source.reshape(-1)[:count]
+    return r
+
+
+@linear(_masked_scatter, tensors=("self", "mask", "source"), inplace=True,
+        d_self=lambda grad, mask: grad.masked_fill(mask, 0),
+        d_source=lambda grad, mask, source_shape: _masked_back(grad, mask, source_shape))
+def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
+    """`input` with the elements where `mask` is True replaced by those of `source`, in order."""
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype "
+                           f"{mask.dtype}")
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got "
+                           f"{type_name(input.dtype)} and {type_name(source.dtype)}")
+    return input, mask, source
+
+
+def _masked_back(grad: Tensor, mask: Tensor, shape: tuple[int, ...]) -> Tensor:
+    chosen = masked_select(grad, mask)
+    return reshape(_padded(chosen, (prod(shape),)), shape)
+
+
+@composite(method=True)
+def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
+                 include_self: bool = True, out: Any = None) -> Tensor:
+    """`scatter_reduce` by whole slices: `index` is a vector; "prod", "mean", "amax" or "amin"."""
+    _check_slices("index_reduce", index)
+    if reduce not in ("prod", "mean", "amax", "amin"):
+        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin "
+                           f"but got {reduce}.")
+    dim = wrap_dim(dim, input._array.ndim)
+    shape = [1] * max(input._array.ndim, 1)
+    shape[dim] = index._array.size
+    spread = reshape(index, shape).expand(source._array.shape)
+    result = scatter_reduce(input, dim, spread, source, reduce, include_self=include_self)
+    return result if out is None else basis.into(out, index_reduce.op, result)
+
+
+publish_inplace(index_reduce.op, ())
+__all__ = ["gather", "getitem", "scatter", "setitem", "tensor_types"]

@@ -1,0 +1,747 @@
+"""Joining and cutting tensors, and views that rearrange them."""
+from __future__ import annotations
+
+import itertools
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.op import composite, linear, primitive
+from flambeau.core.promotion import convert, join as join_types
+from flambeau.core.shapes import broadcast_shapes, size_of, wrap_dim, wrap_dims
+from flambeau.core.tensor import Tensor, array_offset, array_root, basis, wrap
+from flambeau.ops.index import basic_view, index_select, slice_backward
+from flambeau.ops.shape import (expand, movedim, permute_to, reshape, select, squeeze, transpose,
+                                unsqueeze, view)
+
+# ---- joining ----------------------------------------------------------------------------------------
+
+
+def _cat(arrays: list[np.ndarray], dim: int) -> np.ndarray:
+    first = arrays[0].dtype
+    if any(a.dtype is not first for a in arrays):
+        common = from_numpy_dtype(first)
+        for a in arrays[1:]:
+            common = join_types(common, from_numpy_dtype(a.dtype))
+        arrays = [convert(a, common.numpy) for a in arrays]
+    kept = [a for a in arrays if a.ndim != 1 or a.size or dim >= a.ndim] if any(
+        a.ndim == 1 and not a.size for a in arrays) else arrays
+    return np.concatenate(kept or arrays[:1], dim)
+
+
+def _cat_back(grad: Tensor, tensors_shapes: list[Any], dim: int) -> list[Any]:
+    parts, at = [], 0
+    for shape in tensors_shapes:
+        if len(shape) == 1 and shape[0] == 0:
+            parts.append(basis.new_zeros(grad, shape))
+            continue
+        n = shape[dim]
+        parts.append(basic_view(grad, (*(slice(None),) * dim, slice(at, at + n), Ellipsis)))
+        at += n
+    return parts
+
+
+@linear(_cat, tensors=("tensors",), variadic=True, dims="dim", vjp=_cat_back,
+        aliases=("concat", "concatenate"), method=False)
+def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Any:
+    """The tensors one after another along `dim`; their other extents agree.
+
+    >>> import flambeau
+    >>> flambeau.cat([flambeau.ones(2), flambeau.zeros(1)])
+    tensor([1., 1., 0.])
+    """
+    if axis is not None:
+        dim = axis
+    if isinstance(tensors, Tensor):
+        raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+                        "Tensor")
+    tensors = tuple(tensors)
+    if not tensors:
+        raise ValueError("torch.cat(): expected a non-empty list of Tensors")
+    shapes = []
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got "
+                            f"{type(t).__name__}")
+        shape = t._array.shape
+        if not shape:
+            raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
+        shapes.append(shape)
+    first = next((s for s in shapes if s != (0,)), shapes[0])
+    dim = wrap_dim(dim, len(first))
+    for i, shape in enumerate(shapes):
+        if shape == (0,):
+            continue
+        if len(shape) != len(first):
+            raise RuntimeError("Tensors must have same number of dimensions: got "
+                               f"{len(first)} and {len(shape)}")
+        for d, (a, b) in enumerate(zip(first, shape)):
+            if a != b and d != dim:
+                raise RuntimeError(f"Sizes of tensors must match except in dimension {dim}. "
+                                   f"Expected size {a} but got size {b} for tensor number {i} in "
+                                   "the list.")
+    return tensors, dim
+
+
+def _stack(arrays: list[np.ndarray], dim: int) -> np.ndarray:
+    return _cat([np.expand_dims(a, dim) for a in arrays], dim)
+
+
+@linear(_stack, tensors=("tensors",), variadic=True, dims="dim", method=False,
+        vjp=lambda grad, tensors_shapes, dim: [select(grad, dim, i)
+                                               for i in range(len(tensors_shapes))])
+def stack(tensors: Any, dim: int = 0) -> Any:
+    """Tensors of one shape along a new dimension `dim`."""
+    tensors = tuple(tensors)
+    if not tensors:
+        raise RuntimeError("stack expects a non-empty TensorList")
+    shape = tensors[0]._array.shape if isinstance(tensors[0], Tensor) else ()
+    for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got "
+                            f"{type(t).__name__}")
+        if t._array.shape != shape:
+            raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} "
+                               f"at entry 0 and {list(t._array.shape)} at entry {i}")
+    return tensors, wrap_dim(dim, len(shape) + 1)
+
+
+def _stacked(name: str, rank: int, dim: int, doc: str, aliases: tuple[str, ...] = ()) -> Any:
+    def function(tensors: Any, *, out: Any = None) -> Tensor:
+        raised = [at_least(t, rank) for t in tensors]
+        along = 0 if name == "hstack" and raised and raised[0].ndim == 1 else dim
+        result = cat(raised, along)
+        return result if out is None else basis.into(out, public_function.op, result)
+    function.__name__, function.__doc__ = name, doc
+    public_function = composite(function, aliases=aliases)
+    return public_function
+
+
+def at_least(tensor: Tensor, rank: int) -> Tensor:
+    n = tensor.ndim
+    if n >= rank:
+        return tensor
+    if rank == 3:
+        return reshape(tensor, (1, *tensor.shape, 1) if n == 1 else (*tensor.shape, 1)
+                       if n == 2 else (1, 1, 1))
+    return reshape(tensor, (1,) * (rank - n) + tuple(tensor.shape))
+
+
+hstack = _stacked("hstack", 1, 1, "Tensors side by side: along dimension 1 (0 for vectors).")
+vstack = _stacked("vstack", 2, 0, "Tensors below each other: along dimension 0, as rows.",
+                  ("row_stack",))
+dstack = _stacked("dstack", 3, 2, "Tensors behind each other: along dimension 2.")
+
+
+@composite
+def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
+    """Tensors side by side, vectors as columns."""
+    result = hstack([reshape(t, (t.numel(), 1)) if t.ndim <= 1 else t for t in tensors])
+    return result if out is None else basis.into(out, column_stack.op, result)
+
+
+def _at_least(rank: int) -> Any:
+    def function(*tensors: Any) -> Any:
+        if len(tensors) == 1:
+            if isinstance(tensors[0], Tensor):
+                return at_least(tensors[0], rank)
+            tensors = tuple(tensors[0])
+        return tuple(at_least(t, rank) for t in tensors)
+    function.__name__ = f"atleast_{rank}d"
+    function.__doc__ = f"Views with at least {rank} dimension{'s' * (rank > 1)}."
+    return composite(function)
+
+
+atleast_1d, atleast_2d, atleast_3d = (_at_least(r) for r in (1, 2, 3))
+
+# ---- cutting ----------------------------------------------------------------------------------------
+
+
+def _unbind_kernel(self: np.ndarray, dim: int) -> list[np.ndarray]:
+    lead = (slice(None),) * dim
+    return [self[(*lead, i, ...)] for i in range(self.shape[dim])]
+
+
+@linear(_unbind_kernel, view=True, returns=tuple, dims="dim",
+        vjp=lambda grad, self_shape, dim: stack(
+            [basis.new_zeros(next(h for h in grad if h is not None),
+                             self_shape[:dim] + self_shape[dim + 1:]) if g is None else g
+             for g in grad], dim))
+def unbind(input: Tensor, dim: int = 0) -> Any:
+    """The slices of `input` along `dim`, as a tuple of views."""
+    if not input._array.ndim:
+        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+    return input, wrap_dim(dim, input._array.ndim)
+
+
+def _split_kernel(self: np.ndarray, sizes: tuple[int, ...], dim: int) -> list[np.ndarray]:
+    lead, at, parts = (slice(None),) * dim, 0, []
+    for n in sizes:
+        parts.append(self[(*lead, slice(at, at + n), ...)])
+        at += n
+    return parts
+
+
+def _split_back(grad: list[Any], self_shape: Any, sizes: Any, dim: int) -> Any:
+    known = next(g for g in grad if g is not None)
+    return cat([basis.new_zeros(known, self_shape[:dim] + (n,) + self_shape[dim + 1:])
+                if g is None else g for g, n in zip(grad, sizes)], dim)
+
+
+@linear(_split_kernel, view=True, returns=tuple, dims="dim", method=False, namespace=None,
+        node_name="SplitBackward0", vjp=_split_back)
+def split_sizes(input: Tensor, sizes: tuple[int, ...], dim: int) -> Any:
+    return input, sizes, dim
+
+
+@linear(_split_kernel, view=True, returns=tuple, dims="dim", node_name="SplitWithSizesBackward0",
+        vjp=_split_back)
+def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
+    """Parts of the given extents along `dim`, as views."""
+    sizes, dim = size_of((split_sizes,)), wrap_dim(dim, input._array.ndim)
+    n = input._array.shape[dim]
+    if sum(sizes) != n:
+        raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input "
+                           f"tensor's size at dimension {dim}), but got split_sizes={list(sizes)}")
+    if sizes and min(sizes) < 0:
+        raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, "
+                           f"but got split_sizes={list(sizes)}")
+    return input, sizes, dim
+
+
+@composite(method=True)
+def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """Parts along `dim`: of one extent (the last may be smaller), or of given extents.
+
+    >>> import flambeau
+    >>> [len(part) for part in flambeau.arange(5).split(2)]
+    [2, 2, 1]
+    """
+    if not isinstance(split_size_or_sections, int):
+        return split_with_sizes(tensor, split_size_or_sections, dim)
+    size = split_size_or_sections
+    if not tensor.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
+    dim = wrap_dim(dim, tensor.ndim)
+    n = tensor._array.shape[dim]
+    if size < 0:
+        raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
+    if size == 0 and n:
+        raise RuntimeError("split_size can only be 0 if dimension size is 0, but got dimension "
+                           f"size of {n}")
+    parts = max((n + size - 1) // size, 1) if size else 1
+    return split_sizes(tensor, tuple([min(size, n - i * size) if size else 0
+                                      for i in range(parts)]), dim)
+
+
+@composite(method=True)
+def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """At most `chunks` parts of equal extent along `dim`, the last possibly smaller, as views."""
+    if not input.ndim:
+        raise RuntimeError("chunk expects at least a 1-dimensional tensor")
+    if chunks <= 0:
+        raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
+    n = input._array.shape[wrap_dim(dim, input.ndim)]
+    size = (n + chunks - 1) // chunks
+    if not size:
+        return split_with_sizes(input, (0,) * chunks, dim)
+    return split(input, size, dim)
+
+
+@composite(method=True)
+def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple[Tensor, ...]:
+    """`n` parts whose extents differ by at most one, or parts cut at given indices, as views."""
+    if not input.ndim:
+        raise RuntimeError("tensor_split expected at least a 1-dimensional tensor, but got a "
+                           "tensor with 0 dims")
+    dim = wrap_dim(dim, input.ndim)
+    n, how = input._array.shape[dim], indices_or_sections
+    if isinstance(how, Tensor):
+        how = how.item() if how.ndim == 0 else how.tolist()
+    if isinstance(how, int):
+        if how <= 0:
+            raise RuntimeError(f"number of sections must be larger than 0, got {how}")
+        bounds = [i * (n // how) + min(i, n % how) for i in range(how + 1)]
+    else:
+        bounds = [0, *how, n]
+    lead = (slice(None),) * dim
+    return tuple([basic_view(input, (*lead, slice(a, b), Ellipsis))
+                  for a, b in itertools.pairwise(bounds)])
+
+
+def _cut_along(name: str, dim: int) -> Any:
+    def function(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        least = {"hsplit": 1, "vsplit": 2, "dsplit": 3}[name]
+        if input.ndim < least:
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension"
+                               f"{'s' * (least > 1)}, but got a tensor with {input.ndim} "
+                               "dimensions!")
+        along = 0 if name == "hsplit" and input.ndim == 1 else dim
+        how, n = indices_or_sections, input._array.shape[along]
+        if isinstance(how, int) and n % how:
+            raise RuntimeError(f"torch.{name} attempted to split along dimension {along}, but the "
+                               f"size of the dimension {n} is not divisible by the split_size "
+                               f"{how}!")
+        return tensor_split(input, how, along)
+    function.__name__, function.__doc__ = name, f"`tensor_split` along dimension {dim}."
+    return composite(function, method=True)
+
+
+hsplit, vsplit, dsplit = (_cut_along(n, d) for n, d in (("hsplit", 1), ("vsplit", 0),
+                                                        ("dsplit", 2)))
+
+
+@composite(method=True)
+def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """`length` slices of `input` along `dim`, from `start` on, as a view."""
+    if not input.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    dim, start = wrap_dim(dim, input.ndim), int(start)
+    n = input._array.shape[dim]
+    if length < 0:
+        raise RuntimeError("narrow(): length must be non-negative.")
+    if not -n <= start <= n:
+        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n}], but got "
+                         f"{start})")
+    start = start + n if start < 0 else start
+    if start + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return basic_view(input, (*(slice(None),) * dim, slice(start, start + length), Ellipsis))
+
+
+# ---- flattening and its inverse ---------------------------------------------------------------------
+
+
+@composite(method=True)
+def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """Dimensions `start_dim` to `end_dim` as one.
+
+    >>> import flambeau
+    >>> flambeau.zeros(2, 3, 4).flatten(1).shape
+    torch.Size([2, 12])
+    """
+    shape = input._array.shape
+    if not shape:
+        return reshape(input, (1,))
+    first, last = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
+    if first > last:
+        raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
+    if first == last:
+        return input
+    return reshape(input, (*shape[:first], prod(shape[first:last + 1]), *shape[last + 1:]))
+
+
+@composite(method=True)
+def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
+    """Dimension `dim` as several; one of `sizes` may be -1."""
+    shape = input._array.shape
+    dim, sizes = wrap_dim(dim, len(shape)), size_of((sizes,))
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    if -1 in sizes:
+        rest = prod([s for s in sizes if s != -1])
+        sizes = tuple([shape[dim] // rest if s == -1 and rest else s for s in sizes])
+    if prod(sizes) != shape[dim]:
+        raise RuntimeError(f"unflatten: Provided sizes {list(sizes)} don't multiply up to the size "
+                           f"of dim {dim} ({shape[dim]}) in the input tensor")
+    return view(input, (*shape[:dim], *sizes, *shape[dim + 1:]))
+
+
+@composite(method=True)
+def ravel(input: Tensor) -> Tensor:
+    """All elements as a vector; a view if possible."""
+    return reshape(basis.contiguous(input), (-1,))
+
+
+@composite(namespace=None, method=True)
+def view_as(input: Tensor, other: Tensor) -> Tensor:
+    """`view` with the shape of `other`."""
+    return view(input, *other.shape)
+
+
+@composite(namespace=None, method=True)
+def reshape_as(input: Tensor, other: Tensor) -> Tensor:
+    """`reshape` with the shape of `other`."""
+    return reshape(input, other.shape)
+
+
+@composite(namespace=None, method=True)
+def expand_as(input: Tensor, other: Tensor) -> Tensor:
+    """`expand` to the shape of `other`."""
+    return expand(input, other.shape)
+
+
+@composite(method=True)
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """`expand` to `size`."""
+    return expand(input, size)
+
+
+@composite
+def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
+    """The tensors expanded to their common shape."""
+    if len(tensors) == 1 and not isinstance(tensors[0], Tensor):
+        tensors = tuple(tensors[0])
+    shape = broadcast_shapes(*[t._array.shape for t in tensors])
+    return tuple(expand(t, shape) for t in tensors)
+
+
+# ---- repeating, turning -----------------------------------------------------------------------------
+
+
+@composite(namespace=None, method=True)
+def repeat(input: Tensor, *repeats: Any) -> Tensor:
+    """A copy repeated along each dimension; more repeats than dimensions add dimensions in front."""
+    repeats = size_of(repeats)
+    shape = tuple(input._array.shape)
+    if len(repeats) < len(shape):
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of "
+                           "dimensions of tensor")
+    if repeats and min(repeats) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(repeats)}: "
+                           f"{[r * n for r, n in zip(repeats, shape)]}")
+    shape = (1,) * (len(repeats) - len(shape)) + shape
+    spread = reshape(input, tuple(itertools.chain(*[(1, n) for n in shape])))
+    wide = expand(spread, tuple(itertools.chain(*zip(repeats, shape))))
+    return reshape(basis.clone(wide, memory_format=None),
+                   tuple([r * n for r, n in zip(repeats, shape)]))
+
+
+@composite(method=True)
+def tile(input: Tensor, *dims: Any) -> Tensor:
+    """`repeat`, with missing repeats counted as 1."""
+    dims = size_of(dims)
+    return repeat(input, (1,) * (input.ndim - len(dims)) + dims)
+
+
+@composite(method=True)
+def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *,
+                      output_size: int | None = None) -> Tensor:
+    """Each slice along `dim` repeated; of the flattened tensor without `dim`."""
+    if repeats is None:
+        counts = input._array
+        return wrap(np.repeat(np.arange(len(counts)), counts))
+    if dim is None:
+        input, dim = reshape(input, (-1,)), 0
+    n = input._array.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
+    counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)
+    if counts.ndim == 1 and counts.size not in (1, n):
+        raise RuntimeError(f"repeats must have the same size as input along dim, but got "
+                           f"repeats.size(0) = {counts.size} and input.size({dim}) = {n}")
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
+    places = np.repeat(np.arange(n), counts if counts.ndim and counts.size == n
+                       else np.broadcast_to(counts.reshape(-1)[:1], (n,)))
+    return index_select(input, dim, wrap(places))
+
+
+@linear(lambda self, dims: np.ascontiguousarray(np.flip(self, dims)) if self.ndim
+        else self.copy(), dims="dims", d_self=lambda grad, dims: flip(grad, dims))
+def flip(input: Tensor, *dims: Any) -> Any:
+    """The order of elements reversed along the given dimensions."""
+    return input, wrap_dims(size_of(dims), input._array.ndim)
+
+
+@composite(method=True)
+def fliplr(input: Tensor) -> Tensor:
+    """The order of columns reversed."""
+    if input.ndim < 2:
+        raise RuntimeError("Input must be >= 2-d.")
+    return flip(input, (1,))
+
+
+@composite(method=True)
+def flipud(input: Tensor) -> Tensor:
+    """The order of rows reversed."""
+    if input.ndim < 1:
+        raise RuntimeError("Input must be >= 1-d.")
+    return flip(input, (0,))
+
+
+@linear(lambda self, shifts, dims: np.roll(self, shifts, dims), dims="dims", method=False,
+        namespace=None, node_name="RollBackward0",
+        d_self=lambda grad, shifts, dims: roll_dims(grad, tuple([-s for s in shifts]), dims))
+def roll_dims(input: Tensor, shifts: Any, dims: Any) -> Any:
+    return input, shifts, dims
+
+
+@composite(method=True)
+def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+    """Elements moved along dimensions, those that fall off coming in at the other end."""
+    shifts = size_of((shifts,)) if not isinstance(shifts, int) else (shifts,)
+    if dims is None or dims == ():
+        if len(shifts) != 1:
+            raise RuntimeError("shifts and dimensions must align. shifts: "
+                               f"{len(shifts)}, dims:0")
+        return reshape(roll_dims(reshape(input, (-1,)), shifts, (0,)), input.shape)
+    dims = (dims,) if isinstance(dims, int) else tuple(dims)
+    if len(dims) != len(shifts):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:"
+                           f"{len(dims)}")
+    return roll_dims(input, shifts, tuple([wrap_dim(d, input.ndim) for d in dims]))
+
+
+@composite(method=True)
+def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+    """Turned by 90° `k` times in the plane of two dimensions."""
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    a, b = wrap_dim(dims[0], input.ndim), wrap_dim(dims[1], input.ndim)
+    if a == b:
+        raise RuntimeError("expected rotation dims to be different, but got dim0 = "
+                           f"{dims[0]} and dim1 = {dims[1]}")
+    k %= 4
+    if k == 0:
+        return basis.clone(input)
+    if k == 2:
+        return flip(input, (a, b))
+    return flip(transpose(input, a, b), (a,)) if k == 1 else transpose(flip(input, (a,)), a, b)
+
+
+# ---- diagonals and triangles ------------------------------------------------------------------------
+
+
+def _diagonal(self: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
+    r = np.diagonal(self, offset, dim1, dim2)
+    return np.ndarray(r.shape, r.dtype, array_root(self), array_offset(self) + _skip(
+        self, offset, dim1, dim2), r.strides) if r.size else r
+
+
+def _skip(self: np.ndarray, offset: int, dim1: int, dim2: int) -> int:
+    return (offset * self.strides[dim2]) if offset >= 0 else (-offset * self.strides[dim1])
+
+
+def _embed(self: np.ndarray, shape: tuple[int, ...], offset: int, dim1: int,
+           dim2: int) -> np.ndarray:
+    r = np.zeros(shape, self.dtype)
+    part = np.diagonal(r, offset, dim1, dim2)
+    part.flags.writeable = True
+    part[...] = self
+    return r
+
+
+@linear(_embed, method=False, namespace=None, dims="dim1 dim2", shapes="shape",
+        name="diagonal_backward",
+        d_self=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2))
+def diagonal_backward(input: Tensor, shape: Any, offset: int, dim1: int, dim2: int) -> Any:
+    return input, tuple(shape), offset, dim1, dim2
+
+
+@linear(_diagonal, view=True, dims="dim1 dim2",
+        d_self=lambda grad, self_shape, offset, dim1, dim2: diagonal_backward(
+            grad, self_shape, offset, dim1, dim2))
+def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
+    """The diagonal of two dimensions as a last one, a view; `offset` > 0 is above the main one."""
+    n = input._array.ndim
+    a, b = wrap_dim(dim1, n), wrap_dim(dim2, n)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    return input, offset, a, b
+
+
+@composite(method=True)
+def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The last dimension as the diagonal of two new ones, zeros elsewhere."""
+    n = input.ndim + 1
+    a, b = wrap_dim(dim1, n), wrap_dim(dim2, n)
+    if a == b:
+        raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
+    if a > b:
+        a, b, offset = b, a, -offset
+    size = input._array.shape[-1] + abs(offset)
+    shape = list(input._array.shape[:-1])
+    shape.insert(a, size)
+    shape.insert(b, size)
+    return diagonal_backward(input, shape, offset, a, b)
+
+
+@composite(method=True)
+def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
+    """A matrix with a vector on its diagonal, or the diagonal of a matrix."""
+    if input.ndim not in (1, 2):
+        raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
+    result = diag_embed(input, diagonal) if input.ndim == 1 else basis.clone(
+        diagonal_of(input, diagonal))
+    return result if out is None else basis.into(out, diag.op, result)
+
+
+def diagonal_of(input: Tensor, offset: int) -> Tensor:
+    return diagonal(input, offset, 0, 1)
+
+
+@composite(method=True)
+def diagflat(input: Tensor, offset: int = 0) -> Tensor:
+    """A matrix with all elements of `input` on a diagonal."""
+    return diag(reshape(basis.contiguous(input), (-1,)), offset)
+
+
+def _triangle(upper: bool) -> Any:
+    name = "triu" if upper else "tril"
+
+    @linear(lambda self, diagonal: (np.triu if upper else np.tril)(self, diagonal), name=name,
+            inplace=True, d_self=lambda grad, diagonal: function(grad, diagonal),
+            batch=lambda size, dims, self, diagonal: (
+                function(movedim(self, dims[0], 0), diagonal), 0))
+    def triangle(input: Tensor, diagonal: int = 0) -> Any:
+        if input._array.ndim < 2:
+            raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
+        return input, int(diagonal)
+    function = triangle
+    side = "above" if not upper else "below"
+    function.__doc__ = f"Zeros {side} a diagonal of the last two dimensions."
+    return function
+
+
+tril, triu = _triangle(False), _triangle(True)
+
+
+def _indices(name: str, of: Any) -> Any:
+    def function(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
+                 layout: Any = None, pin_memory: bool = False) -> Tensor:
+        from flambeau.core.dtypes import as_numpy_dtype
+        places = np.stack(of(row, offset, col)).astype(as_numpy_dtype(dtype) or np.int64)
+        from flambeau.ops.create import finish
+        return finish(places, device)
+    function.__name__, function.__doc__ = name, f"Row and column numbers of the {name[:4]} part."
+    return composite(function)
+
+
+tril_indices, triu_indices = _indices("tril_indices", np.tril_indices), _indices(
+    "triu_indices", np.triu_indices)
+
+# ---- windows and grids ------------------------------------------------------------------------------
+
+
+def _windows(self: np.ndarray, dim: int, size: int, step: int) -> np.ndarray:
+    if not self.ndim:
+        return self.reshape(1)[:size]
+    n = (self.shape[dim] - size) // step + 1
+    shape = (*self.shape[:dim], n, *self.shape[dim + 1:], size)
+    strides = (*self.strides[:dim], self.strides[dim] * step, *self.strides[dim + 1:],
+               self.strides[dim])
+    return np.ndarray(shape, self.dtype, array_root(self), array_offset(self), strides) \
+        if self.size else np.empty(shape, self.dtype)
+
+
+def _windows_back(self: np.ndarray, shape: Any, dim: int, size: int, step: int) -> np.ndarray:
+    r = np.zeros(shape, self.dtype)
+    lead = (slice(None),) * dim
+    count = self.shape[dim]
+    for i in range(size):
+        r[(*lead, slice(i, i + count * step, step))] += self[..., i]
+    return r
+
+
+@linear(_windows_back, method=False, namespace=None, dims="dim", shapes="shape",
+        d_self=lambda grad, dim, size, step: unfold(grad, dim, size, step))
+def unfold_backward(input: Tensor, shape: Any, dim: int, size: int, step: int) -> Any:
+    return input, tuple(shape), dim, size, step
+
+
+@linear(_windows, view=True, dims="dim", namespace=None, method=True,
+        d_self=lambda grad, self_shape, dim, size, step: unfold_backward(
+            grad, self_shape, dim, size, step))
+def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
+    """All windows of `size` slices along a dimension, `step` apart, as a view with one more
+    dimension."""
+    dim = wrap_dim(dimension, input._array.ndim)
+    n = input._array.shape[dim] if input._array.ndim else 1
+    if size > n:
+        raise RuntimeError(f"maximum size for tensor at dimension {dim} is {n} but size is {size}")
+    if step <= 0:
+        raise RuntimeError(f"step is {step} but must be > 0")
+    return input, dim, size, step
+
+
+@composite
+def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
+    """Vectors expanded to a grid: one tensor for each coordinate.
+
+    `indexing` "ij" (rows first) or "xy" (the first two exchanged).
+    """
+    if len(tensors) == 1 and not isinstance(tensors[0], Tensor):
+        tensors = tuple(tensors[0])
+    if indexing is None:
+        import warnings
+        warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the "
+                      "indexing argument.", UserWarning, stacklevel=3)
+        indexing = "ij"
+    if indexing not in ("ij", "xy"):
+        raise RuntimeError("torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: "
+                           f"{indexing}")
+    swap = indexing == "xy" and len(tensors) >= 2
+    if swap:
+        tensors = (tensors[1], tensors[0], *tensors[2:])
+    shape = tuple([t.numel() for t in tensors])
+    grids = [expand(reshape(t, (1,) * i + (-1,) + (1,) * (len(shape) - i - 1)), shape)
+             for i, t in enumerate(tensors)]
+    if swap:
+        grids = [transpose(g, 0, 1) for g in grids]
+        grids[0], grids[1] = grids[1], grids[0]
+    return tuple(grids)
+
+
+@composite
+def block_diag(*tensors: Any) -> Tensor:
+    """A matrix with the given matrices along its diagonal."""
+    matrices = [at_least(t, 2) for t in tensors]
+    rows, columns = (sum(m._array.shape[d] for m in matrices) for d in (0, 1))
+    total, r, c = None, 0, 0
+    for m in matrices:
+        h, w = m._array.shape
+        part = slice_backward(m, (rows, columns), (slice(r, r + h), slice(c, c + w)))
+        total = part if total is None else total + part
+        r, c = r + h, c + w
+    return total
+
+
+@composite
+def cartesian_prod(*tensors: Any) -> Tensor:
+    """All tuples of elements of the given vectors, one a row."""
+    if len(tensors) == 1:
+        return tensors[0]
+    return stack([reshape(g, (-1,)) for g in meshgrid(*tensors, indexing="ij")], 1)
+
+
+@composite
+def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
+    """All combinations of `r` elements of a vector, one a row."""
+    pick = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    rows = np.array(list(pick(range(input.numel()), r)), np.int64).reshape(-1, r)
+    return input[wrap(rows)]
+
+
+# ---- writes to the shape alone ----------------------------------------------------------------------
+
+def _inplace_shape(name: str, function: Any) -> None:
+    """`t_`, `squeeze_` …: the tensor becomes the view of itself."""
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        from flambeau.core.views import check_inplace
+        check_inplace(self, False)
+        result = function(self, *args, **kwargs)
+        if result is self:
+            return self
+        edge = result._view.node if self._edge is not None else None
+        self._array = result._array
+        counter = result._counter
+        counter[0] += 1
+        self._counter = counter
+        if self._base is None:
+            if edge is not None:
+                self._edge = edge
+        else:
+            self._view.node, self._view.version = edge, counter[0]
+        return self
+    method.__name__ = method.__qualname__ = f"{name}_"
+    method.__doc__ = f"`{name}` in place; returns the tensor."
+    setattr(Tensor, f"{name}_", method)
+
+
+for _name, _function in (("squeeze", squeeze), ("unsqueeze", unsqueeze), ("transpose", transpose),
+                         ("swapaxes", transpose), ("swapdims", transpose)):
+    _inplace_shape(_name, _function)
+_inplace_shape("t", lambda self: transpose(self, 0, 1) if self.ndim == 2 else self)
+basis.unbind, basis.stack, basis.cat = unbind, stack, cat
+__all__ = ["cat", "permute_to", "primitive", "stack"]
