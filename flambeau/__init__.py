@@ -80,5 +80,5 @@ _FROM = {
     "BFloat16Storage": "storage", "LongStorage": "storage", "IntStorage": "storage",
     "ShortStorage": "storage", "CharStorage": "storage", "ByteStorage": "storage",
     "BoolStorage": "storage", "ComplexFloatStorage": "storage", "ComplexDoubleStorage": "storage",
-    "is_storage": "storage",
+    "is_storage": "storage", "get_num_threads": "kernels", "set_num_threads": "kernels",
 }

@@ -61,7 +61,7 @@ def _run(arguments: list[str]) -> None:
     _alias_in_spawned_processes()
     main_module = ModuleType("__main__")
     main_module.__dict__.update(__annotations__={}, __builtins__=__builtins__)
-    sys.modules["__main__"] = main_module
+    sys.modules["__main__"] = sys.modules["__mp_main__"] = main_module  # multiprocessing's name
     sys.argv[:] = arguments
     try:
         if as_module:
@@ -83,10 +83,13 @@ def _run_module(name: str) -> None:
 
 
 def _run_script(path: str, main_module: ModuleType) -> None:
-    if os.path.isdir(path):
+    from pkgutil import get_importer
+
+    if get_importer(path) is not None:
         return _run_folder(path)
     if not sys.flags.safe_path:
         sys.path[0] = os.path.dirname(os.path.realpath(path))
+    path = os.path.join(os.getcwd(), path)
     code = _compile(path)
     from importlib.machinery import SourceFileLoader
 
@@ -97,19 +100,20 @@ def _run_script(path: str, main_module: ModuleType) -> None:
 
 
 def _run_folder(path: str) -> None:
+    """Run the `__main__.py` in a folder or zip file."""
     import runpy
 
-    sys.path[0] = path
+    sys.path[0] = os.path.join(os.getcwd(), path)
     runpy._run_module_as_main("__main__", alter_argv=False)  # what `python folder` itself calls
 
 
 def _compile(path: str) -> CodeType:
     try:
-        with io.open_code(os.path.abspath(path)) as file:
+        with io.open_code(path) as file:
             source = file.read()
     except OSError as error:
         reason = f"[Errno {error.errno}] {error.strerror}"
-        print(f"flambeau: can't open file {os.path.abspath(path)!r}: {reason}", file=sys.stderr)
+        print(f"flambeau: can't open file {path!r}: {reason}", file=sys.stderr)
         raise SystemExit(2) from None
     return compile(source, path, "exec", dont_inherit=True)
 
@@ -168,15 +172,18 @@ def _info() -> str:
     import flambeau
     from flambeau import kernels
 
+    running = kernels.describe()
     rows = {
         "flambeau": f"{_distribution_version()}, in {os.path.dirname(flambeau.__file__)}",
         "interface": f"PyTorch {flambeau.__version__}",
         "Python": f"{platform.python_version()} ({platform.platform()})",
         "NumPy": numpy.__version__,
         "BLAS": _blas(),
-        "kernels": kernels.describe(),
-        "threads": str(flambeau.get_num_threads()),
+        "kernels": "native (C++)" if running["native"] else f"NumPy, since {running['reason']}",
     }
+    for name, value in running.items():
+        if name not in ("kernels", "native", "reason"):
+            rows[name] = value if type(value) is not bool else "yes" if value else "no"
     return "\n".join(f"{name:<10} {value}" for name, value in rows.items())
 
 

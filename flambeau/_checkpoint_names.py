@@ -10,6 +10,7 @@ from __future__ import annotations
 import _codecs
 import functools
 import importlib
+import sys
 from collections import Counter, OrderedDict
 from typing import Any
 
@@ -183,7 +184,6 @@ def allowed_globals() -> dict[str, Any]:
         "torch.Size": Size,
         "torch.Tensor": Tensor,
         "torch.device": flambeau.device,
-        "torch.nn.parameter.Parameter": flambeau.nn.Parameter,
         "torch.storage.UntypedStorage": UntypedStorage,
         "torch.storage.TypedStorage": TypedStorage,
     }
@@ -194,6 +194,14 @@ def allowed_globals() -> dict[str, Any]:
         if isinstance(value, dtypes.dtype | dtypes.qscheme):
             table[repr(value)] = value
     return table
+
+
+PARAMETER = "torch.nn.parameter.Parameter"     # allowed, too, but flambeau.nn is not always loaded
+
+
+def is_parameter_type(cls: type) -> bool:
+    module = sys.modules.get("flambeau.nn.parameter")
+    return module is not None and cls is module.Parameter
 
 
 @functools.cache
@@ -207,7 +215,7 @@ def _names() -> dict[int, str]:
 
 def global_name(obj: Any, name: str) -> tuple[str, str] | None:
     """Module and name under which a file refers to an object of flambeau; None for others."""
-    known = _names().get(id(obj))
+    known = PARAMETER if is_parameter_type(obj) else _names().get(id(obj))
     if known is not None:
         module, _, attribute = known.rpartition(".")
         return module, attribute
@@ -233,8 +241,12 @@ def find_global(module: str, name: str) -> Any:
             for part in name.split("."):
                 found = getattr(found, part)
             return found
-        except (ImportError, AttributeError):
-            path = path.rpartition(".")[0]
+        except AttributeError:
+            pass
+        except ModuleNotFoundError as error:
+            if error.name is None or not path.startswith(error.name):
+                raise
+        path = path.rpartition(".")[0]
     raise AttributeError(f"the file names {module}.{name}, which flambeau does not have")
 
 
@@ -255,10 +267,10 @@ def reduce_for_checkpoint(obj: Any) -> Any:
 def _reduce_tensor(tensor: Tensor) -> Any:
     cls = type(tensor)
     own = cls.__dict__.get("__reduce_ex__") or cls.__dict__.get("__reduce__")
-    if own is not None and cls is not Tensor and cls is not flambeau.nn.Parameter:
+    if own is not None and cls is not Tensor and not is_parameter_type(cls):
         return tensor.__reduce_ex__(2)
     state = _state(tensor)
-    if cls is flambeau.nn.Parameter:
+    if is_parameter_type(cls):
         args = (tensor.detach(), tensor.requires_grad, OrderedDict())
         if state:
             return rebuild_parameter_with_state, (*args, state)

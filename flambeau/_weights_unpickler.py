@@ -16,7 +16,13 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._checkpoint_names import allowed_globals, rebuild_from_type, set_state
+from flambeau._checkpoint_names import (
+    PARAMETER,
+    allowed_globals,
+    is_parameter_type,
+    rebuild_from_type,
+    set_state,
+)
 
 BLOCKED_MODULES = frozenset({"sys", "os", "posix", "nt"})
 
@@ -105,6 +111,9 @@ class Unpickler:
         name = f"{module}.{attribute}"
         if name in self.globals:
             return self.globals[name]
+        if name == PARAMETER:
+            self.callable_ids.add(id(flambeau.nn.Parameter))
+            return flambeau.nn.Parameter
         if module.split(".")[0] in BLOCKED_MODULES:
             raise UnpicklingError(
                 f"Trying to load unsupported GLOBAL {name} whose module {module} is blocked."
@@ -170,7 +179,7 @@ class Unpickler:
         kind = type(instance)
         if kind is OrderedDict or kind is Counter:
             instance.__dict__.update(state)
-        elif kind is Tensor or kind is flambeau.nn.Parameter:
+        elif kind is Tensor or is_parameter_type(kind):
             set_state(instance, state)
         elif any(kind is value for value in self.user_globals.values()):
             _set_state(instance, state)

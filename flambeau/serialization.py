@@ -376,7 +376,7 @@ def _unpickle(file: Any, persistent_load: Callable[[Any], Any], weights_only: bo
         encoding = arguments.get("encoding", "utf-8")
         try:
             return Unpickler(file, persistent_load, encoding=encoding).load()
-        except (RuntimeError, NotImplementedError, MemoryError):
+        except (RuntimeError, ImportError, MemoryError):  # NotImplementedError is a RuntimeError
             raise
         except pickle.UnpicklingError as error:
             raise pickle.UnpicklingError(_ADVICE + str(error)) from None

@@ -164,6 +164,23 @@ class Tensor(metaclass=_TensorMeta):
         """The address of the first element."""
         return 0 if self._device is not devices.cpu else self._array.__array_interface__["data"][0]
 
+    def untyped_storage(self) -> Any:
+        """The memory as a row of bytes, one object for all tensors on it."""
+        from flambeau.storage import storage_of
+        return storage_of(self)
+
+    def storage(self) -> Any:
+        """The memory as a row of numbers of this tensor's dtype."""
+        from flambeau.storage import TypedStorage
+        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+    _typed_storage = storage
+
+    def storage_type(self) -> Any:
+        """The class of typed storages of this tensor's dtype."""
+        from flambeau import storage
+        return getattr(storage, self.storage().pickle_storage_type())
+
     def is_contiguous(self, memory_format: Any = dtypes.contiguous_format) -> bool:
         """Do the elements lie in memory in the order of their indices?"""
         if memory_format is dtypes.contiguous_format:
