@@ -85,9 +85,8 @@ struct TanhBackward {
 };
 struct GeluBackward {  // Φ(x) + x φ(x)
     static INLINE float call(float grad, float x) {
-        double a = std::fabs(double(x)), c = a < 37.0 ? a : 37.0;
-        double density = a < 37.0 ? 0.398942280401432678 * vec::exp_short(-0.5 * c * c) : 0.0;
-        return float(grad * (vec::normal_cdf(x) + x * density));
+        float density = 0.398942280f * vec::exp(-0.5f * x * x);
+        return grad * (float(vec::normal_cdf(x)) + x * density);
     }
     static INLINE double call(double grad, double x) {
         double phi = 0.5 * std::erfc(-x * 0.707106781186547524);

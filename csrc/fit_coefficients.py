@@ -62,7 +62,9 @@ FITS = [
     ("COS64", "double", near(cos_rest, mp.mpf(1) / 24), (0, mp.mpf("0.617")), 6),
     ("ERF_SMALL32", "float", near(lambda z: odd(mp.erf, z), 2 / mp.sqrt(mp.pi)), (0, 1), 6),
     ("ERFC_LOG32", "float", lambda t: mp.log(mp.erfc(t)), (mp.mpf("0.9"), mp.mpf("4.0")), 8),
-    ("ERFCX", "double", erfcx_mapped, (-1, mp.mpf("0.8")), 13),
+    ("ERFCX", "double", erfcx_mapped, (-1, mp.mpf("0.8")), 10),
+    ("ERF_SMALL64", "double", near(lambda z: odd(mp.erf, z), 2 / mp.sqrt(mp.pi)), (0, 1), 12),
+    ("ERFCX64", "double", erfcx_mapped, (mp.mpf("-0.4"), mp.mpf("0.5")), 15),
     ("ATAN", "double", near(lambda z: odd(mp.atan, z), 1), (0, 1), 12),
     ("ASIN", "double", near(lambda z: odd(mp.asin, z), 1), (0, mp.mpf("0.25")), 8),
 ]

@@ -50,7 +50,23 @@ void copy_row(npy_intp size, char *to, npy_intp ts, const char *from, npy_intp f
     }
 }
 
+template <class T>
+void repeat(char *to, const char *from, npy_intp n) {
+    T element;
+    std::memcpy(&element, from, sizeof(T));
+    std::fill((T *)to, (T *)to + n, element);
+}
+
 void copy_row_contiguous(npy_intp size, char *to, const char *from, npy_intp fs, npy_intp n) {
+    if (fs == 0) {
+        switch (size) {
+            case 1: return repeat<uint8_t>(to, from, n);
+            case 2: return repeat<uint16_t>(to, from, n);
+            case 4: return repeat<uint32_t>(to, from, n);
+            case 8: return repeat<uint64_t>(to, from, n);
+            default: return repeat<Wide>(to, from, n);
+        }
+    }
     switch (size) {  // the constant stride lets the compiler vectorise
         case 1: copy_strided<uint8_t>(to, 1, from, fs, n); break;
         case 2: copy_strided<uint16_t>(to, 2, from, fs, n); break;
@@ -121,6 +137,7 @@ int run_range(const Plan &plan, npy_intp begin, npy_intp end) {
             copy_row_contiguous(o.size, buffers[k], o.data, 0, std::min(BLOCK, end - begin));
         if (!plan.flat[k] && o.strides[last] != o.size) direct = false;
     }
+    const char *repeated[MAX_OPERANDS] = {};  // whose element fills the buffer already
     Place place;
     locate(plan, begin, place);
     for (npy_intp i = begin; i < end;) {
@@ -138,7 +155,12 @@ int run_range(const Plan &plan, npy_intp begin, npy_intp end) {
                 p[k] = buffers[k];
                 if (k == result)
                     scatter = true;
-                else if (!plan.scalar[k])
+                else if (by_rows && o.strides[last] == 0 && !plan.scalar[k]) {
+                    const char *element = address(plan, o, place);
+                    if (element != repeated[k])
+                        copy_row_contiguous(o.size, p[k], element, 0, std::min(BLOCK, end - i));
+                    repeated[k] = element;
+                } else if (!plan.scalar[k])
                     transfer(plan, o, place, p[k], n, false);
             }
         }

@@ -15,7 +15,12 @@ int simd_level();  // 2: AVX-512, 1: AVX2, 0: anything else
 
 }  // namespace network
 
+int register_network_attention(PyObject *module);
 int register_network_convolution(PyObject *module);
-int register_network_pooling(PyObject *module);
-int register_network_softmax(PyObject *module);
+int register_network_indexing(PyObject *module);
 int register_network_normalization(PyObject *module);
+int register_network_pooling(PyObject *module);
+int register_network_recurrent(PyObject *module);
+int register_network_resampling(PyObject *module);
+int register_network_softmax(PyObject *module);
+int register_network_sorting(PyObject *module);

@@ -222,25 +222,27 @@ void normal_blocks(Stream stream, T *out, Py_ssize_t n, double mean, double std)
 // ---------------------------------------------------------------------------------------------
 // Distributions of one real or natural number
 
-CLONES void below(const double *u, uint8_t *out, Py_ssize_t n, double p) {
-  for (Py_ssize_t i = 0; i < n; ++i) out[i] = u[i] < p;
+CLONES void below(const double *u, uint8_t *out, Py_ssize_t n, double p, double value) {
+  uint8_t hit = static_cast<uint8_t>(value);
+  for (Py_ssize_t i = 0; i < n; ++i) out[i] = u[i] < p ? hit : 0;
 }
 
-CLONES void below(const double *u, float *out, Py_ssize_t n, double p) {
-  for (Py_ssize_t i = 0; i < n; ++i) out[i] = u[i] < p ? 1.0f : 0.0f;
+CLONES void below(const double *u, float *out, Py_ssize_t n, double p, double value) {
+  float hit = static_cast<float>(value);
+  for (Py_ssize_t i = 0; i < n; ++i) out[i] = u[i] < p ? hit : 0.0f;
 }
 
-CLONES void below(const double *u, double *out, Py_ssize_t n, double p) {
-  for (Py_ssize_t i = 0; i < n; ++i) out[i] = u[i] < p ? 1.0 : 0.0;
+CLONES void below(const double *u, double *out, Py_ssize_t n, double p, double value) {
+  for (Py_ssize_t i = 0; i < n; ++i) out[i] = u[i] < p ? value : 0.0;
 }
 
 template <class T>
-void bernoulli(Stream stream, T *out, Py_ssize_t n, double p) {
+void bernoulli(Stream stream, T *out, Py_ssize_t n, double p, double value) {
   double u[CHUNK];
   for (Py_ssize_t i = 0; i < n; i += CHUNK) {
     Py_ssize_t take = n - i < CHUNK ? n - i : CHUNK;
     unit_fill(stream, u, take);
-    below(u, out + i, take, p);
+    below(u, out + i, take, p, value);
   }
 }
 
@@ -551,13 +553,14 @@ PyObject *py_normal_blocks(PyObject *, PyObject *const *args, Py_ssize_t given) 
 
 PyObject *py_bernoulli(PyObject *, PyObject *const *args, Py_ssize_t given) {
   Call call;
-  double p;
-  if (!call.take(args, given, 3) || !numbers(args + 2, 1, &p)) return nullptr;
+  double p[2];
+  if (!call.take(args, given, 4) || !numbers(args + 2, 2, p)) return nullptr;
+  Py_ssize_t n = call.out.size();
   switch (call.out.type()) {
     case '?':
-    case 'B': bernoulli(call.stream, call.out.data<uint8_t>(), call.out.size(), p); break;
-    case 'f': bernoulli(call.stream, call.out.data<float>(), call.out.size(), p); break;
-    case 'd': bernoulli(call.stream, call.out.data<double>(), call.out.size(), p); break;
+    case 'B': bernoulli(call.stream, call.out.data<uint8_t>(), n, p[0], p[1]); break;
+    case 'f': bernoulli(call.stream, call.out.data<float>(), n, p[0], p[1]); break;
+    case 'd': bernoulli(call.stream, call.out.data<double>(), n, p[0], p[1]); break;
     default: return refuse(call.out);
   }
   Py_RETURN_NONE;
@@ -652,7 +655,7 @@ PyMethodDef methods[] = {
     method<py_permutation>("random_permutation", "(state, out): a permutation of 0..n-1"),
     method<py_uniform>("random_uniform", "(state, out, low, high): uniform in [low, high)"),
     method<py_normal_blocks>("random_normal_blocks", "(state, out, mean, std): 16 at a time"),
-    method<py_bernoulli>("random_bernoulli", "(state, out, p): 1 with probability p"),
+    method<py_bernoulli>("random_bernoulli", "(state, out, p, value): value with probability p"),
     method<py_scalar<NormalPairs>>("random_normal_pairs", "(state, out, mean, std): one by one"),
     method<py_scalar<LogNormal>>("random_log_normal", "(state, out, mean, std)"),
     method<py_scalar<Cauchy>>("random_cauchy", "(state, out, median, sigma)"),

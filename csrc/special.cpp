@@ -5,8 +5,8 @@
 namespace {
 
 struct Erf {
-    static INLINE float call(float x) { return vec::erf(x); }
-    static INLINE double call(double x) { return std::erf(x); }
+    template <class T>
+    static INLINE T call(T x) { return vec::erf(x); }
 };
 struct Erfc {
     static INLINE float call(float x) { return vec::erfc(x); }

@@ -317,21 +317,41 @@ INLINE float erf(float x) {
     return x == x ? r : x;
 }
 
-INLINE double erfc_positive(double t) {  // t ≥ 0; to ten digits
-    double c = t < 18.0 ? t : 18.0, w = 1.0 / (c + 2.0);
-    double e = exp_short(-c * c) * poly((c - 2.0) * w, ERFCX) * (2.0 * w);
-    return t > 18.0 ? 0.0 : e;
+INLINE double erf(double x) {
+    double a = std::fabs(x);
+    double inner = x * poly(a < 1.0 ? x * x : 1.0, ERF_SMALL64);
+    double t = a > 0.9 ? (a < 6.0 ? a : 6.0) : 0.9, w = 1.0 / (t + 2.0);
+    double outer = with_sign(1.0 - exp(-t * t) * poly((t - 2.0) * w, ERFCX64) * (2.0 * w), x);
+    double r = a < 0.95 ? inner : outer;
+    return x == x ? r : x;
+}
+
+// erfc(t) for t ≥ 0, where half a² = t². The square is formed from the leading bits of `a`, exactly,
+// and a rest, because its rounding would be magnified by its own size.
+INLINE double erfc_tail(float t, float a, float half) {
+    float top = bits<float>(bits<uint32_t>(a) & 0xfffff000u);
+    float square = half * top * top, rest = half * (a - top) * (a + top);
+    int n;
+    float c = square < 104.0f ? -square : -104.0f;
+    float r = reduce_exp(c, n) - rest;
+    float e = scale(1.0f + (r + r * r * poly(r, EXP32)), n);
+    double bottom = double(t) + 2.0, w = 1.0f / (t + 2.0f);
+    w = w * (2.0 - bottom * w);  // a float quotient and a step of Newton's: quicker than a double one
+    double tail = double(e) * poly((double(t) - 2.0) * w, ERFCX) * (2.0 * w);
+    return square < 104.0f ? tail : 0.0;
 }
 
 INLINE float erfc(float x) {
-    double e = erfc_positive(std::fabs(double(x)));
+    float t = std::fabs(x);
+    double e = erfc_tail(t, t, 1.0f);
     return x == x ? float(x < 0.0f ? 2.0 - e : e) : x;
 }
 
 // Φ(x), the distribution function of the normal law
-INLINE double normal_cdf(double x) {
-    double e = 0.5 * erfc_positive(std::fabs(x) * 0.707106781186547524);
-    return x < 0.0 ? e : 1.0 - e;
+INLINE double normal_cdf(float x) {
+    float a = std::fabs(x);
+    double e = 0.5 * erfc_tail(a * 0.707106781f, a, 0.5f);
+    return x < 0.0f ? e : 1.0 - e;
 }
 
 template <class T>
