@@ -1,0 +1,37 @@
+"""Automatic differentiation: `backward`, `grad`, modes, and functions with derivatives of one's own.
+"""
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from flambeau.autograd import function
+from flambeau.autograd.function import Function, NestedIOFunction
+from flambeau.core.engine import backward, grad
+from flambeau.core.graph import AccumulateGrad, Node, SavedTensor
+from flambeau.core.modes import (
+    enable_grad,
+    inference_mode,
+    no_grad,
+    set_grad_enabled,
+)
+
+_LAZY = ("anomaly_mode", "forward_ad", "functional", "grad_mode", "gradcheck", "graph", "profiler",
+         "variable")
+_FROM = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
+         "gradcheck": "gradcheck", "gradgradcheck": "gradcheck", "Variable": "variable"}
+
+
+def __getattr__(name: str) -> Any:
+    """The rest is imported when it is first used."""
+    if name in _FROM:
+        value = getattr(importlib.import_module(f"flambeau.autograd.{_FROM[name]}"), name)
+        globals()[name] = value
+        return value
+    if name in _LAZY:
+        return importlib.import_module(f"flambeau.autograd.{name}")
+    raise AttributeError(f"module 'flambeau.autograd' has no attribute {name!r}")
+
+
+__all__ = ["AccumulateGrad", "Function", "NestedIOFunction", "Node", "SavedTensor", "backward",
+           "enable_grad", "function", "grad", "inference_mode", "no_grad", "set_grad_enabled"]

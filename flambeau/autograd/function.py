@@ -1,0 +1,452 @@
+"""`Function`: an op whose derivative the user writes.
+
+The context that `forward` and `backward` get is the node of the graph itself.
+"""
+from __future__ import annotations
+
+import functools
+import inspect
+from typing import Any
+
+from flambeau.core import modes, views
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.graph import (Node, Output, freed, next_order, pack_saved, packers, save_input,
+                                 unpack)
+from flambeau.core.modes import grad_enabled, interceptors, levels, set_grad_mode
+from flambeau.core.op import node_watchers, watch
+from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, View, basis, counter_of, gradient_edge,
+                                  tensor_types)
+
+# ---- the context ------------------------------------------------------------------------------------
+
+
+class FunctionCtx:
+    """What `forward` and `setup_context` may do with their context."""
+
+    __slots__ = ()
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for `backward`, where `ctx.saved_tensors` gives them back."""
+        self.to_save = tensors
+
+    def save_for_forward(self, *tensors: Tensor | None) -> None:
+        """Keep tensors for `jvp`, where `ctx.saved_tensors` gives them back."""
+        for tensor in tensors:
+            if not isinstance(tensor, Tensor) and tensor is not None:
+                raise AssertionError("save_for_forward expects all arguments to be tensors; you "
+                                     f"should save non-tensors as attributes on ctx: got "
+                                     f"{type(tensor).__name__}")
+        self.saved_for_forward = tensors
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Say which inputs `forward` has written to in place; each must be returned."""
+        self.dirty_tensors = tensors
+
+    def mark_shared_storage(self, *pairs: Any) -> None:
+        """Has no effect, and is kept for old code."""
+        import warnings
+        warnings.warn("function 'mark_shared_storage' is deprecated. Tensors with shared storages "
+                      "are automatically tracked. Note that calls to `set_()` are not tracked",
+                      FutureWarning, stacklevel=2)
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        """Say which outputs have no derivative."""
+        self.non_differentiable = tensors
+
+    def set_materialize_grads(self, value: bool) -> None:
+        """Whether `backward` gets zeros (the default) or None for outputs without gradient."""
+        self.materialize_grads = value
+
+
+class BackwardNode(Node, FunctionCtx):
+    """The node of one call of a `Function`."""
+
+    __slots__ = ()
+    _forward_cls: Any = None
+    accepts_undefined = True
+    materialize_grads = True
+    to_save: tuple[Any, ...] = ()
+    dirty_tensors: tuple[Any, ...] = ()
+    non_differentiable: tuple[Any, ...] = ()
+    saved_for_forward: Any = None
+    needs_input_grad: tuple[bool, ...] = ()
+    _in_forward = True
+
+    def apply(self, grad: Any) -> Any:
+        grads = [grad] if self.outputs == 1 else list(grad)
+        if self.materialize_grads:
+            grads = [_zeros(meta) if g is None and meta is not None else g
+                     for g, meta in zip(grads, self.metas)]
+        cls = self._forward_cls
+        if cls.backward is not Function.backward and cls.vjp is not Function.vjp:
+            raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not "
+                               "allowed. You should only implement one of them.")
+        rule = cls.vjp if cls.vjp is not Function.vjp else cls.backward
+        produced = rule(self, *grads)
+        if type(produced) is not tuple:
+            produced = tuple(produced) if isinstance(produced, list) else (produced,)
+        return self._per_edge(produced)
+
+    def _per_edge(self, produced: tuple[Any, ...]) -> list[Any]:
+        """Gradients of the tensor arguments, out of those of all arguments."""
+        expected = len(self.is_tensor_input)
+        if len(produced) > expected and all(p is None for p in produced[expected:]):
+            produced = produced[:expected]
+        if len(produced) != expected:
+            raise RuntimeError(f"function {self.name()} returned an incorrect number of gradients "
+                               f"(expected {expected}, got {len(produced)})")
+        kept = []
+        for i, (g, is_tensor) in enumerate(zip(produced, self.is_tensor_input)):
+            if is_tensor:
+                if g is not None and type(g) not in tensor_types:
+                    raise TypeError(f"expected Variable or None (got {type(g).__name__})")
+                kept.append(g)
+            elif g is not None:
+                raise RuntimeError(f"function {self.name()} returned a gradient different from None "
+                                   f"at position {i + 1}, but the corresponding forward input was "
+                                   "not a Variable")
+        return kept
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        """What `save_for_backward` kept, if nobody wrote to it since."""
+        if self._in_forward:
+            return self.saved_for_forward if self.saved_for_forward is not None else self.to_save
+        if self.saved is None:
+            raise freed(self)
+        return tuple([unpack(self, i) for i in range(len(self.saved))])
+
+    saved_variables = saved_tensors
+
+    @property
+    def _raw_saved_tensors(self) -> tuple[Any, ...]:
+        from flambeau.core.graph import SavedTensor
+        if self.saved is None:
+            raise freed(self)
+        return tuple([SavedTensor(self, i) for i in range(len(self.saved))])
+
+    def maybe_clear_saved_tensors(self) -> None:
+        self.saved = None
+
+
+BackwardNode.__name__, BackwardNode.__module__ = "BackwardCFunction", "torch.autograd.function"
+BackwardCFunction = BackwardNode
+
+
+def _zeros(meta: Any) -> Tensor:
+    from flambeau.core.dtypes import from_numpy_dtype
+    from flambeau.ops.create import zeros
+    shape, array_type, like = meta
+    if like is not None:
+        return basis.zeros_like(like)
+    return zeros(shape, dtype=from_numpy_dtype(array_type))
+
+
+# ---- Function ---------------------------------------------------------------------------------------
+
+
+class FunctionMeta(type):
+    """Gives each `Function` its class of nodes, named after it."""
+
+    def __init__(cls, name: str, bases: Any, attributes: dict[str, Any]):
+        super().__init__(name, bases, attributes)
+        cls._backward_cls = type(f"{name}Backward", (BackwardNode,),
+                                 {"__slots__": (), "_forward_cls": cls,
+                                  "__module__": attributes.get("__module__", __name__)})
+
+
+class _Static(FunctionCtx):
+    """Instances of a Function hold nothing; they exist for old code that makes them."""
+
+
+class Function(metaclass=FunctionMeta):
+    """An op with a derivative of the user's own: subclass it and call `apply`.
+
+    `forward(ctx, *args)` computes; `backward(ctx, *grad_outputs)` gives a gradient for each argument
+    of `forward` (None for those that have none). `ctx.save_for_backward` keeps tensors between them.
+    Or `forward(*args)` without a context, and `setup_context(ctx, inputs, output)`. `jvp(ctx,
+    *tangents)` is the rule of forward mode, `vmap(info, in_dims, *args)` that of batching;
+    `generate_vmap_rule = True` makes the latter from the others.
+
+    >>> import flambeau
+    >>> class Square(Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     def backward(ctx, grad):
+    ...         x, = ctx.saved_tensors
+    ...         return 2 * x * grad
+    >>> x = flambeau.tensor(3.0, requires_grad=True)
+    >>> Square.apply(x).backward(); x.grad
+    tensor(6.)
+    """
+
+    generate_vmap_rule = False
+    _backward_cls: Any = None
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        import warnings
+        warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are "
+                      "all static, so you should invoke them on the class itself. Instantiating an "
+                      "autograd function will raise an error in a future version of PyTorch.",
+                      DeprecationWarning, stacklevel=2)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("Legacy autograd function with non-static forward method is deprecated. "
+                           "Please use new-style autograd function with static forward method. "
+                           "(Example: https://pytorch.org/docs/stable/autograd.html"
+                           "#torch.autograd.Function)")
+
+    @staticmethod
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        """Compute the outputs."""
+        raise NotImplementedError("You must implement the forward function for custom "
+                                  "autograd.Function.")
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Fill the context, where `forward` has none."""
+        raise NotImplementedError("setup_context is not implemented.")
+
+    @staticmethod
+    def backward(ctx: Any, *grad_outputs: Any) -> Any:
+        """Gradients of the inputs, given those of the outputs."""
+        raise NotImplementedError("You must implement either the backward or vjp method for your "
+                                  "custom autograd.Function to use it with backward mode AD.")
+
+    vjp = backward
+
+    @staticmethod
+    def jvp(ctx: Any, *grad_inputs: Any) -> Any:
+        """Tangents of the outputs, given those of the inputs."""
+        raise NotImplementedError("You must implement the jvp function for custom autograd.Function "
+                                  "to use it with forward mode AD.")
+
+    @staticmethod
+    def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
+        """Outputs for all slices at once, and where the slices are in them."""
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override the "
+                                  "vmap staticmethod or set generate_vmap_rule=True.")
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        """Call the function."""
+        if kwargs:
+            args = _bind(cls, args, kwargs)
+        if interceptors and levels.get():
+            from flambeau.autograd.function_levels import apply_under_level
+            answer = apply_under_level(cls, args)
+            if answer is not NotImplemented:
+                return answer
+        return call(cls, args)
+
+
+def _bind(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+    if cls.setup_context is Function.setup_context:
+        raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
+    bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.args
+
+
+def call(cls: Any, args: tuple[Any, ...]) -> Any:
+    """Run `forward` outside the graph, then put its outputs into it."""
+    node = cls._backward_cls()
+    edges, flags, needs = [], [], []
+    needed = False
+    for arg in args:
+        if type(arg) in tensor_types:
+            edge = None if arg._edge is None else gradient_edge(arg)
+            edges.append(edge)
+            flags.append(True)
+            needs.append(edge is not None)
+            needed = needed or edge is not None
+        else:
+            flags.append(False)
+            needs.append(False)
+    node.is_tensor_input, node.needs_input_grad = flags, tuple(needs)
+    node.edges, node.order, node.saved = tuple(edges), 0, ()
+    recorded = grad_enabled()
+    set_grad_mode(False)
+    try:
+        if cls.setup_context is Function.setup_context:
+            output = cls.forward(node, *args)
+        else:
+            output = cls.forward(*args)
+            cls.setup_context(node, args, output)
+    finally:
+        set_grad_mode(recorded)
+    single = not isinstance(output, tuple)
+    outputs = (output,) if single else output
+    finished = finish(node, args, outputs, recorded and needed)
+    return finished[0] if single else tuple(finished)
+
+
+def finish(node: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded: bool) -> list[Any]:
+    """Give the outputs their history, and the node what it saves."""
+    node._in_forward = False
+    dirty = {id(t) for t in node.dirty_tensors}
+    without = {id(t) for t in node.non_differentiable}
+    inputs = {id(a): a for a in args if type(a) in tensor_types}
+    returned = {id(o) for o in outputs}
+    for tensor in node.dirty_tensors:
+        if id(tensor) not in inputs:
+            raise RuntimeError("mark_dirty only accepts input tensors, but argument is not an input")
+        if id(tensor) not in returned:
+            raise RuntimeError("Some elements marked as dirty during the forward method were not "
+                               "returned as output. The inputs that are modified inplace must all "
+                               "be outputs of the Function.")
+    node.order = next_order()
+    node.outputs = len(outputs)
+    node.metas = [(o._array.shape, o._array.dtype, None if type(o) is Tensor else _light(o))
+                  if type(o) in tensor_types else None for o in outputs]
+    node.results = [(m[0], m[1]) if m else None for m in node.metas]
+    if node.outputs == 1 and node.metas and node.metas[0]:
+        node.shape, node.dtype = node.metas[0][:2]
+    finished = []
+    for i, output in enumerate(outputs):
+        if type(output) not in tensor_types:
+            finished.append(output)
+            continue
+        differentiable = (recorded and id(output) not in without
+                          and output._array.dtype in FLOATING)
+        edge: Any = None
+        if differentiable:
+            edge = node if node.outputs == 1 else Output(node, i, output._array.shape,
+                                                         output._array.dtype)
+        finished.append(_with_history(node, output, edge, inputs, dirty, len(outputs),
+                                      id(output) in without, recorded))
+    if recorded:
+        _save(node, outputs, finished)
+        if node_watchers:
+            watch(node, ())
+        if packers:
+            pack_saved(node)
+    return finished
+
+
+def _light(output: Tensor) -> Any:
+    """A stand-in for a wrapper, from which zeros of its kind can be made."""
+    return output.detach() if type(output) is not Tensor and hasattr(output, "_level") else None
+
+
+def _with_history(node: Any, output: Tensor, edge: Any, inputs: dict[int, Any], dirty: set[int],
+                  count: int, without: bool, recorded: bool) -> Tensor:
+    if id(output) in dirty:
+        if edge is None:
+            return output
+        if output._edge is LEAF:
+            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place "
+                               "operation.")
+        if output._base is not None and count > 1:
+            raise RuntimeError("If your Function modifies inplace an input that is a view of another "
+                               "Tensor, your Function cannot return more than one Tensor.")
+        views.rebase(output, edge)
+        return output
+    if id(output) in inputs:
+        # an input returned as it is becomes a view of itself: a new place in the graph
+        if without:
+            return output.detach()
+        source = output
+        previous = grad_enabled()
+        set_grad_mode(recorded)
+        try:
+            output = basis.alias(source)
+        finally:
+            set_grad_mode(previous)
+        output._view.made = "custom" if recorded else ""
+    if edge is None:
+        if without or not recorded:
+            if recorded and output._edge is not None and output._edge is not LOOKUP:
+                output._edge = None
+            return output
+        return output
+    if output._base is not None and output._edge is LOOKUP:
+        if recorded:
+            output._view = View(edge, counter_of(output)[0], "custom", output._view.replay)
+        return output
+    output._edge = edge
+    return output
+
+
+def _save(node: Any, outputs: tuple[Any, ...], finished: list[Any]) -> None:
+    kinds, entries = [], []
+    own = {id(f): i for i, f in enumerate(finished) if type(f) in tensor_types}
+    own |= {id(o): i for i, o in enumerate(outputs) if type(o) in tensor_types
+            and type(finished[i]) in tensor_types and finished[i] is o}
+    for tensor in node.to_save:
+        if tensor is not None and type(tensor) not in tensor_types:
+            raise TypeError("save_for_backward can only save variables, but argument "
+                            f"{len(entries)} is of type {type(tensor).__name__}")
+        if tensor is None:
+            kinds.append("tensor"), entries.append(None)
+        elif id(tensor) in own and tensor._edge is not None and tensor.grad_fn is node:
+            counter = counter_of(tensor)
+            kinds.append("result")
+            entries.append((tensor._array, counter, counter[0], own[id(tensor)]))
+            if type(tensor) is not Tensor:
+                node.result_state = [(type(f), f.__dict__) if type(f) in tensor_types else None
+                                     for f in finished]
+        else:
+            kinds.append("tensor"), entries.append(save_input(tensor))
+    node.saved, node.saved_kinds = tuple(entries), tuple(kinds)
+    node.to_save = node.dirty_tensors = node.non_differentiable = ()
+
+
+# ---- decorators and helpers -------------------------------------------------------------------------
+
+
+def once_differentiable(function: Any) -> Any:
+    """A `backward` that cannot itself be differentiated: doing so raises RuntimeError."""
+    @functools.wraps(function)
+    def wrapper(ctx: Any, *grads: Any) -> Any:
+        with modes.no_grad():
+            produced = function(ctx, *grads)
+        if not modes.is_grad_enabled() or not any(
+                isinstance(g, Tensor) and g.requires_grad for g in grads):
+            return produced
+        single = not isinstance(produced, tuple)
+        results = [_undifferentiable(p) if isinstance(p, Tensor) else p
+                   for p in ((produced,) if single else produced)]
+        return results[0] if single else tuple(results)
+    return wrapper
+
+
+class _Once(Node):
+    __slots__ = ()
+
+    def apply(self, grad: Any) -> Any:
+        raise RuntimeError("trying to differentiate twice a function that was marked with "
+                           "@once_differentiable")
+
+    def name(self) -> str:
+        return "Error"
+
+
+def _undifferentiable(tensor: Tensor) -> Tensor:
+    result = tensor.detach()
+    node = _Once()
+    node.edges, node.saved, node.order = (), (), next_order()
+    node.shape, node.dtype = result._array.shape, result._array.dtype
+    result._edge = node
+    return result
+
+
+class InplaceFunction(Function):
+    """Kept for old code: a Function whose constructor took `inplace`."""
+
+
+class NestedIOFunction(Function):
+    """Kept for old code: nested inputs and outputs of a Function are not supported."""
+
+    @classmethod
+    def apply(cls, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError("NestedIOFunction: pass tensors as separate arguments")
+
+
+def traceable(function_class: type) -> type:
+    """Marks a Function as traceable; nothing depends on it."""
+    function_class.is_traceable = True
+    return function_class
