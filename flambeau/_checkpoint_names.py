@@ -10,6 +10,7 @@ from __future__ import annotations
 import _codecs
 import functools
 import importlib
+import math
 import sys
 from collections import Counter, OrderedDict
 from typing import Any
@@ -19,7 +20,8 @@ import numpy as np
 import flambeau
 from flambeau import Tensor
 from flambeau.core import dtypes
-from flambeau.core.shapes import Size
+from flambeau.core.meta import MetaTensor
+from flambeau.core.shapes import Size, contiguous_strides
 from flambeau.core.tensor import array_offset, array_root, array_strides, arrays_of, wrap
 from flambeau.storage import TypedStorage, UntypedStorage, dense_bytes, storage_of
 
@@ -72,21 +74,11 @@ def _view(storage: UntypedStorage, dtype: Any, offset: int, size: Any, stride: A
     if empty:
         return wrap(np.empty(size, dtype.numpy))
     root = storage._root
-    if not offset and root.dtype == dtype.numpy and root.size == last + 1 == _count(size) and (
-            stride == _contiguous(size)):
+    if not offset and root.dtype == dtype.numpy and root.size == last + 1 == math.prod(size) and (
+            stride == contiguous_strides(size)):
         return wrap(root.reshape(size))
     steps = [step * itemsize for step in stride]
     return wrap(np.ndarray(size, dtype.numpy, storage._bytes, offset * itemsize, steps))
-
-
-def _count(size: tuple[int, ...]) -> int:
-    return functools.reduce(int.__mul__, size, 1)
-
-
-def _contiguous(size: tuple[int, ...]) -> tuple[int, ...]:
-    from flambeau.core.shapes import contiguous_strides
-
-    return tuple(contiguous_strides(size))
 
 
 def rebuild_parameter(data: Tensor, requires_grad: bool, backward_hooks: Any) -> Tensor:
@@ -265,7 +257,7 @@ def reduce_for_checkpoint(obj: Any) -> Any:
 
 
 def _reduce_tensor(tensor: Tensor) -> Any:
-    cls = type(tensor)
+    cls = Tensor if type(tensor) is MetaTensor else type(tensor)
     own = cls.__dict__.get("__reduce_ex__") or cls.__dict__.get("__reduce__")
     if own is not None and cls is not Tensor and not is_parameter_type(cls):
         return tensor.__reduce_ex__(2)
@@ -290,8 +282,8 @@ def _reduce_plain(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
         return rebuild_sparse_tensor, (tensor.layout, _sparse_parts(tensor))
     requires_grad = tensor.requires_grad
     if tensor.device.type == "meta":
-        return rebuild_meta_tensor, (tensor.dtype, tuple(tensor.shape), tensor.stride(),
-                                     requires_grad)
+        shape = tuple(tensor.shape)
+        return rebuild_meta_tensor, (tensor.dtype, shape, contiguous_strides(shape), requires_grad)
     array, storage = _array_and_storage(tensor)
     place = (array_offset(array) // array.itemsize, array.shape, array_strides(array),
              requires_grad, OrderedDict())

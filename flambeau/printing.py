@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 import flambeau
-from flambeau.core.tensor import plain as plain_types
+from flambeau.core.modes import levels
+from flambeau.core.tensor import arrays_of
 
 if TYPE_CHECKING:
     from flambeau import Tensor
@@ -23,10 +24,8 @@ if TYPE_CHECKING:
 __all__ = [
     "format_array",
     "get_printoptions",
-    "parameter_repr",
     "printoptions",
     "set_printoptions",
-    "tensor_format",
     "tensor_repr",
 ]
 
@@ -229,11 +228,6 @@ def format_array(array: np.ndarray, indent: int = 0) -> str:
 # Tensors ------------------------------------------------------------------------------------
 
 
-def _values(tensor):
-    """The elements of a tensor as an array, conjugation and negation carried out."""
-    return tensor.detach().resolve_conj().resolve_neg()._array
-
-
 def _unmarked_dtypes(without_numbers):
     """The dtypes that the numbers themselves show, so that ``dtype=`` is left out."""
     default = flambeau.get_default_dtype()
@@ -258,7 +252,7 @@ def _sparse_contents(tensor, indent):
     for part in _SPARSE_PARTS[str(tensor.layout)]:
         start = part.lstrip("_") + "=tensor("
         values = getattr(tensor, part)()
-        text = format_array(_values(values), indent + len(start))
+        text = format_array(arrays_of([values])[0], indent + len(start))
         if values.numel() == 0:
             text += f", size={tuple(values.shape)}"
         lines.append(f"{start}{text})")
@@ -270,6 +264,19 @@ def _grad_suffix(tensor):
     if node is not None:
         return [f"grad_fn=<{type(node).__name__}>"]
     return ["requires_grad=True"] if tensor.requires_grad else []
+
+
+def _tangent_suffix(tensor):
+    """The tangent at the innermost level of forward mode."""
+    active = levels.get()
+    if active:
+        from flambeau.core.forward import ForwardLevel
+
+        for level in reversed(active):
+            tangent = level.tangent(tensor) if isinstance(level, ForwardLevel) else None
+            if tangent is not None:
+                return [f"tangent={tangent}"]
+    return []
 
 
 def _join(start, suffixes, indent, newline=False):
@@ -298,8 +305,9 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
         >>> torch.tensor([1.0, 2.0], requires_grad=True) * 2
         tensor([2., 4.], grad_fn=<MulBackward0>)
     """
-    plain = type(tensor) in plain_types
-    prefix = "tensor(" if plain else type(tensor).__name__ + "("
+    name = type(tensor).__name__
+    own = type(tensor).__module__ in ("torch", "flambeau.nn.parameter")
+    prefix = "tensor(" if own and name in ("Tensor", "Parameter") else name + "("
     indent = len(prefix)
     sparse = tensor.layout is not flambeau.strided
     meta = tensor.device.type == "meta"
@@ -315,32 +323,13 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
         suffixes.append(f"dtype={tensor.dtype}")
     if sparse:
         suffixes.append(f"layout={tensor.layout}")
-    suffixes += _grad_suffix(tensor)
+    suffixes += _grad_suffix(tensor) + _tangent_suffix(tensor)
     if tensor_contents is None:
         if meta:
             tensor_contents = "..."
         elif sparse:
             tensor_contents = _sparse_contents(tensor.detach(), indent)
         else:
-            tensor_contents = format_array(_values(tensor), indent)
+            tensor_contents = format_array(arrays_of([tensor])[0], indent)
     coo = tensor.layout is flambeau.sparse_coo
     return _join(prefix + tensor_contents, suffixes, indent, newline=coo)
-
-
-def parameter_repr(parameter: Tensor) -> str:
-    """``repr`` of an ``nn.Parameter``."""
-    return "Parameter containing:\n" + tensor_repr(parameter)
-
-
-def tensor_format(tensor: Tensor, spec: str) -> str:
-    """``format(tensor, spec)``: that of the number for a tensor without dimensions.
-
-    Example::
-
-        >>> import flambeau as torch
-        >>> f"{torch.tensor(3.14159):.2f}"
-        '3.14'
-    """
-    if tensor.dim() == 0 and tensor.device.type != "meta" and type(tensor) is flambeau.Tensor:
-        return format(tensor.item(), spec)
-    return object.__format__(tensor, spec)

@@ -290,10 +290,7 @@ def storage_of(tensor: Tensor) -> UntypedStorage:
     """The storage that a tensor looks at: `tensor.untyped_storage()`."""
     array = arrays_of([tensor])[0]
     if tensor.device.type == "meta":
-        span = tensor.storage_offset() + sum(
-            (n - 1) * stride for n, stride in zip(tensor.shape, tensor.stride(), strict=True)
-        ) + 1
-        return UntypedStorage(span * array.itemsize if array.size else 0, device="meta")
+        return UntypedStorage(tensor.numel() * array.itemsize, device="meta")
     root = array_root(array)
     storage = _storages.get(id(root))
     if storage is None:

@@ -5,9 +5,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import flambeau
 from flambeau import printing
 
-RECORDS = json.loads(Path(__file__).with_name("data").joinpath("printing.json").read_text())
+DATA = Path(__file__).with_name("data")
+RECORDS = json.loads(DATA.joinpath("printing.json").read_text())
+TENSORS = json.loads(DATA.joinpath("printing_tensors.json").read_text())
 
 
 def _numpy_dtype(name):
@@ -59,3 +62,53 @@ def test_numbers_are_laid_out_as_pytorch_does(record):
     with printing.printoptions(**record["options"]):
         text = printing.format_array(array, len("tensor("))
     assert text == numbers_of(record["repr"])
+
+
+@pytest.mark.parametrize("record", TENSORS, ids=lambda r: f"{r['expression']}-{r['default']}")
+def test_tensors_are_shown_as_pytorch_shows_them(record):
+    try:
+        flambeau.set_default_dtype(getattr(flambeau, record["default"]))
+        assert repr(eval(record["expression"], {"torch": flambeau})) == record["repr"]
+    finally:
+        flambeau.set_default_dtype(flambeau.float32)
+
+
+def test_repr_follows_the_options():
+    x = flambeau.arange(4.0) / 3
+    with printing.printoptions(precision=2, threshold=3, edgeitems=1):
+        assert repr(x + 0.5) == "tensor([0.50,  ..., 1.50])"
+        assert printing.get_printoptions()["precision"] == 2
+    with printing.printoptions(sci_mode=True):
+        assert repr(flambeau.tensor([0.0, 1 / 3])) == "tensor([0.0000e+00, 3.3333e-01])"
+    with printing.printoptions(profile="full"):
+        assert "..." not in repr(flambeau.ones(2000))
+    flambeau.set_printoptions(precision=1)
+    assert repr(flambeau.tensor(1 / 3)) == "tensor(0.3)"
+    assert printing.get_printoptions() == {"precision": 1, "threshold": 1000, "edgeitems": 3,
+                                           "linewidth": 80, "sci_mode": None}
+
+
+def test_contents_can_be_replaced():
+    assert flambeau.ones(2).__repr__(tensor_contents="X") == "tensor(X)"
+
+
+def test_subclasses_show_their_name():
+    class Metres(flambeau.Tensor):
+        pass
+
+    assert repr(flambeau.ones(2).as_subclass(Metres)) == "Metres([1., 1.])"
+
+
+def test_tangent_of_a_dual_tensor():
+    import flambeau.autograd.forward_ad as forward_ad
+
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(flambeau.ones(2), flambeau.zeros(2))
+        assert repr(dual) == "tensor([1., 1.], tangent=tensor([0., 0.]))"
+
+
+def test_format_of_numbers():
+    assert f"{flambeau.tensor(2.5):.3f} {flambeau.tensor(3):>4}" == "2.500    3"
+    assert f"{flambeau.ones(1)}" == "tensor([1.])"
+    with pytest.raises(TypeError, match="unsupported format string passed to Tensor.__format__"):
+        format(flambeau.ones(1), ".3f")

@@ -121,7 +121,6 @@ OPTIONS = [
     {"linewidth": 40},
     {"linewidth": 200, "edgeitems": 2},
     {"profile": "short"},
-    {"profile": "full", "linewidth": 120},
     {"sci_mode": True},
     {"sci_mode": False},
     {"sci_mode": True, "precision": 1},
@@ -163,6 +162,49 @@ def build(kind, dtype, *rest):
         return torch.tensor(values, dtype=torch.float64).to(dtype)
     return torch.tensor(values, dtype=dtype)
 
+# Expressions: what a tensor shows besides its numbers.
+EXPRESSIONS = [
+    "torch.tensor([1.0, 2.0], requires_grad=True)",
+    "torch.tensor([1.0, 2.0], requires_grad=True) * 2",
+    "torch.tensor(1.0, requires_grad=True).exp()",
+    "torch.ones(30, requires_grad=True)",
+    "torch.ones(31, requires_grad=True) * 2",
+    "torch.arange(13.0).requires_grad_()",
+    "torch.arange(100.0).view(10, 10).requires_grad_().sum(0)",
+    "torch.ones(2, 3, dtype=torch.float64, requires_grad=True) + 1",
+    "torch.zeros(0)",
+    "torch.zeros(0, dtype=torch.int64)",
+    "torch.zeros(0, 3)",
+    "torch.zeros(2, 0, 3, dtype=torch.bool)",
+    "torch.zeros(0, requires_grad=True)",
+    "torch.zeros(2, device='meta')",
+    "torch.zeros(2, dtype=torch.int64, device='meta')",
+    "torch.zeros(2, 3, device='meta', requires_grad=True)",
+    "torch.tensor(3)",
+    "torch.tensor(True)",
+    "torch.tensor([True])",
+    "torch.tensor(2.5, dtype=torch.float64)",
+    "torch.tensor([1 + 2j])",
+    "torch.tensor([1 + 2j], dtype=torch.complex128)",
+    "torch.tensor([1.5], dtype=torch.bfloat16)",
+    "torch.tensor(1.5, dtype=torch.float16)",
+    "torch.nn.Parameter(torch.ones(2))",
+    "torch.nn.Parameter(torch.ones(2), requires_grad=False)",
+    "torch.nn.Parameter(torch.ones(1)) * 2",
+    "[torch.ones(1), {'a': torch.zeros(1)}]",
+    "torch.arange(2000).view(1000, 2)",
+    "torch.arange(2000.0, dtype=torch.float64).view(20, 10, 10) / 7",
+    "torch.ones(2, 3).t()",
+    "torch.ones(1).expand(2, 3)",
+    "torch.tensor([1.0, float('nan'), float('inf')], requires_grad=True)",
+    "torch.tensor([1 + 2j, 3]).conj()",
+    "torch.tensor([1 + 2j, 3]).conj().imag",
+    "torch.eye(2).to_sparse()",
+    "torch.eye(2).double().to_sparse().requires_grad_()",
+    "torch.eye(2).to_sparse_csr()",
+    "torch.zeros(2, 2).to_sparse()",
+]
+
 
 def main():
     cases = [(("values", *case), {}) for case in VALUES]
@@ -174,9 +216,19 @@ def main():
         torch.set_printoptions(**options)
         text = repr(build(*case))
         records.append({"make": case, "options": options, "repr": text})
-    path = Path(__file__).with_name("printing.json")
+    write("printing.json", records)
+    torch.set_printoptions(profile="default")
+    records = [{"expression": text, "repr": repr(eval(text)), "default": "float32"}
+               for text in EXPRESSIONS]
+    torch.set_default_dtype(torch.float64)
+    records += [{"expression": text, "repr": repr(eval(text)), "default": "float64"}
+                for text in EXPRESSIONS]
+    write("printing_tensors.json", records)
+
+
+def write(name, records):
     lines = ",\n".join(json.dumps(record) for record in records)
-    path.write_text(f"[\n{lines}\n]\n", encoding="utf-8")
+    Path(__file__).with_name(name).write_text(f"[\n{lines}\n]\n", encoding="utf-8")
 
 
 if __name__ == "__main__":
