@@ -21,15 +21,20 @@ def embedding(weight, indices):
 
 
 @updater
-def embedding_add_(result, g, indices, padding_idx):
-    """Add the rows of `g` to the rows of `result` that `indices` name, but for `padding_idx`."""
-    _check(indices, len(result), IndexError, "index out of range in self")
-    indices, g = indices.reshape(-1), g.reshape(-1, result.shape[1])
-    if padding_idx >= 0:
-        keep = indices != padding_idx
-        indices, g = indices[keep], g[keep]
-    _add_rows(result, indices, g)
-    return result
+def add_rows_(x, axis, rows, values, skipped=-1):
+    """x[rows] += values along `axis`, where equal rows add up; rows equal to `skipped` count for nothing."""
+    x_rows, values = np.moveaxis(x, axis, 0), np.moveaxis(values, axis, 0)
+    if skipped >= 0:
+        rows, values = rows[rows != skipped], values[rows != skipped]
+    if x.ndim == 1 or not x.size:
+        np.add.at(x_rows, rows, values)
+        return x
+    order = np.argsort(rows, kind="stable")
+    ordered = rows[order]
+    if len(ordered):
+        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
+        x_rows[ordered[starts]] += np.add.reduceat(values[order], starts, axis=0)
+    return x
 
 
 def embedding_backward(g, indices, num_embeddings, padding_idx=-1, scale_grad_by_freq=False):
@@ -38,7 +43,9 @@ def embedding_backward(g, indices, num_embeddings, padding_idx=-1, scale_grad_by
     if scale_grad_by_freq:
         counts = np.bincount(indices.reshape(-1), minlength=num_embeddings)
         g = (g / counts[indices][..., None].astype(np.float32)).astype(g.dtype)
-    return embedding_add_(np.zeros((num_embeddings, width), g.dtype), g, indices, padding_idx)
+    indices, g = indices.reshape(-1), g.reshape(-1, width)
+    _check(indices, num_embeddings, IndexError, "index out of range in self")
+    return add_rows_(np.zeros((num_embeddings, width), g.dtype), 0, indices, g, padding_idx)
 
 
 @mover
@@ -101,7 +108,6 @@ def index_select(x, axis, indices):
     return np.take(x, at, axis=axis)
 
 
-@updater
 def index_add_(x, axis, indices, src, alpha=1):
     """Add alpha * slices of `src` to the slices of x along `axis` that `indices` name."""
     if x.ndim <= 1:
@@ -112,7 +118,7 @@ def index_add_(x, axis, indices, src, alpha=1):
     if x.ndim == 0:
         x += values.sum()
     else:
-        _add_rows(np.moveaxis(x, axis, 0), indices.reshape(-1), np.moveaxis(values, axis, 0) if src.ndim else values[None])
+        add_rows_(x, axis % x.ndim, indices.reshape(-1), values if src.ndim else values[None])
     return x
 
 
@@ -139,23 +145,38 @@ def index_copy(x, axis, indices, src):
     return index_copy_(x.copy(), axis, indices, src)
 
 
-@updater
 def index_put_(x, indices, values, accumulate):
     """x[indices] = values, or += where equal indices add up; `indices` is what NumPy indexes with."""
     try:
         if not accumulate:
             x[indices] = values
-        elif type(indices) is tuple and len(indices) == 1 and _is_integers(indices[0]):
-            where = indices[0]
-            shape = (*where.shape, *x.shape[1:])
-            rows = where.reshape(-1)
-            _check_wrapped(rows, len(x))
-            rows = np.where(rows < 0, rows + len(x), rows)
-            _add_rows(x, rows, np.broadcast_to(values, shape).reshape(len(rows), *x.shape[1:]))
+        elif type(indices) is tuple and all(map(_is_integers, indices)):
+            _accumulate(x, indices, values)
         else:
-            np.add.at(x, indices, values)
+            _add_at(x, indices, values)
     except IndexError as error:
         raise _explain(error, indices, x.shape) from None
+    return x
+
+
+def _accumulate(x, indices, values):
+    """x[indices] += values for integer arrays that index the first axes: those are taken as one."""
+    depth = len(indices)
+    for axis, (index, size) in enumerate(zip(indices, x.shape)):
+        _check_wrapped(index, size, axis)
+    rows = 0
+    for index, size in zip(indices, x.shape):
+        rows = rows * size + np.where(index < 0, index + size, index)
+    values = np.broadcast_to(values, (*rows.shape, *x.shape[depth:]))
+    flat = x.reshape(math.prod(x.shape[:depth]), *x.shape[depth:])
+    add_rows_(flat, 0, rows.reshape(-1), values.reshape(rows.size, *x.shape[depth:]))
+    if not np.shares_memory(flat, x):
+        x[...] = flat.reshape(x.shape)
+
+
+@updater
+def _add_at(x, indices, values):
+    np.add.at(x, indices, values)
     return x
 
 
@@ -225,18 +246,6 @@ def _explain(error, indices, shape):
                                   f"with size {shape[axis]}")
         axis += index.ndim if isinstance(index, np.ndarray) and index.dtype == bool else index is not None
     return error
-
-
-def _add_rows(x, rows, values):
-    """x[rows] += values where equal rows add up."""
-    if x.ndim == 1 or not x.size:
-        np.add.at(x, rows, values)
-        return
-    order = np.argsort(rows, kind="stable")
-    ordered = rows[order]
-    if len(ordered):
-        starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
-        x[ordered[starts]] += np.add.reduceat(values[order], starts, axis=0)
 
 
 def _reduce_at(x, where, src, reduce, include_self, shape):

@@ -1,0 +1,408 @@
+// Reading and writing by index: flambeau/kernels/indexing.py.
+//
+// What only moves elements is written for sizes of elements, not for types. Threads split the work so that no two of
+// them write to the same place.
+#include "network_module.h"
+
+#include <array>
+#include <atomic>
+
+namespace network {
+
+namespace {
+
+// ---- dispatch on types ----------------------------------------------------------------------------
+
+struct Pair128 {
+    uint64_t a, b;
+};
+
+// Calls body(T()) for an unsigned type of that size; false where there is none.
+template <class Body>
+bool with_size(npy_intp size, Body body) {
+    switch (size) {
+        case 1: body(uint8_t()); return true;
+        case 2: body(uint16_t()); return true;
+        case 4: body(uint32_t()); return true;
+        case 8: body(uint64_t()); return true;
+        case 16: body(Pair128()); return true;
+    }
+    return false;
+}
+
+// Calls body(T()) for a type that can be added up.
+template <class Body>
+bool with_number(int type, Body body) {
+    switch (dtype_of(type)) {
+        case F4: body(float()); return true;
+        case F8: body(double()); return true;
+        case I8: body(int64_t()); return true;
+        case I4: body(int32_t()); return true;
+        default: return false;
+    }
+}
+
+bool has_references(const Array &x) { return PyDataType_REFCHK(PyArray_DESCR(x.array())); }
+
+bool writable(PyObject *x, Array &to) {
+    PyArrayObject *array = (PyArrayObject *)x;
+    if (!is_plain_array(x) || !PyArray_IS_C_CONTIGUOUS(array) || !PyArray_ISWRITEABLE(array)) return false;
+    Py_INCREF(x);
+    to = Array(x);
+    return !has_references(to);
+}
+
+bool overlap(const Array &a, const Array &b) {
+    const char *p = a.data<char>(), *q = b.data<char>();
+    return p < q + PyArray_NBYTES(b.array()) && q < p + PyArray_NBYTES(a.array());
+}
+
+// ---- gather and scatter ---------------------------------------------------------------------------
+
+// An array indexed along one axis by an array of the same number of axes, which may be smaller. Both are seen as
+// (outer, n, inner); offsets are empty where the other axes agree.
+struct Along {
+    npy_intp axis, outer, n, inner, size, outer_step, step;
+    std::vector<npy_intp> outer_offsets, inner_offsets;
+
+    bool read(const Array &x, const npy_intp *shape, npy_intp axis_) {
+        int ndim = x.ndim();
+        axis = axis_ < 0 ? axis_ + ndim : axis_;
+        if (axis < 0 || axis >= ndim) return false;
+        outer = product(shape, shape + axis);
+        n = shape[axis];
+        inner = product(shape + axis + 1, shape + ndim);
+        size = x.dim(int(axis));
+        step = product(x.shape() + axis + 1, x.shape() + ndim);
+        outer_step = size * step;
+        for (int i = 0; i < ndim; i++)
+            if (i != axis && shape[i] > x.dim(i)) return false;
+        offsets(x.shape(), shape, 0, int(axis), size * step, outer_offsets);
+        offsets(x.shape(), shape, int(axis) + 1, ndim, 1, inner_offsets);
+        return true;
+    }
+    npy_intp outer_at(npy_intp o) const { return outer_offsets.empty() ? o * outer_step : outer_offsets[o]; }
+    npy_intp inner_at(npy_intp j) const { return inner_offsets.empty() ? j : inner_offsets[j]; }
+
+   private:
+    static void offsets(const npy_intp *x, const npy_intp *shape, int first, int last, npy_intp unit,
+                        std::vector<npy_intp> &to) {
+        if (std::equal(shape + first + (first < last), shape + last, x + first + (first < last))) return;
+        npy_intp count = product(shape + first, shape + last);
+        to.resize(count);
+        for (npy_intp i = 0; i < count; i++) {
+            npy_intp rest = i, step = unit, offset = 0;
+            for (int d = last - 1; d >= first; d--) {
+                offset += rest % shape[d] * step;
+                rest /= shape[d];
+                step *= x[d];
+            }
+            to[i] = offset;
+        }
+    }
+};
+
+// The first of indices outside [0, size), or -1 for none with `index` untouched.
+bool find_wrong(const int64_t *indices, npy_intp n, npy_intp size, int64_t &index) {
+    std::atomic<bool> wrong{false};
+    parallel_for(n, PARALLEL_FROM, [&](int64_t first, int64_t last) {
+        uint64_t bad = 0;
+        NETWORK_PRAGMA(omp simd reduction(| : bad))
+        for (int64_t i = first; i < last; i++) bad |= uint64_t(indices[i]) >= uint64_t(size);
+        if (bad) wrong = true;
+    });
+    if (!wrong) return false;
+    while (uint64_t(*indices) < uint64_t(size)) indices++;
+    index = *indices;
+    return true;
+}
+
+PyObject *out_of_bounds(int64_t index, npy_intp axis, npy_intp size) {
+    PyErr_Format(PyExc_RuntimeError, "index %lld is out of bounds for dimension %zd with size %zd", (long long)index,
+                 Py_ssize_t(axis), Py_ssize_t(size));
+    return nullptr;
+}
+
+PyObject *gather(PyObject *const *args) {
+    Array x, indices;
+    npy_intp axis;
+    Along a;
+    if (!take_any(args[0], x) || !take_int(args[1], axis) || !take<int64_t>(args[2], indices) ||
+        x.ndim() != indices.ndim() || x.ndim() == 0 || has_references(x) || !a.read(x, indices.shape(), axis))
+        return declined();
+    PyArray_Descr *descr = PyArray_DESCR(x.array());
+    npy_intp item = PyArray_ITEMSIZE(x.array());
+    Py_INCREF(descr);
+    Array result(PyArray_NewFromDescr(&PyArray_Type, descr, indices.ndim(), (npy_intp *)indices.shape(), nullptr,
+                                      nullptr, 0, nullptr));
+    if (!result) return nullptr;
+    int64_t wrong = 0;
+    bool failed, done = false;
+    const int64_t *at = indices.data<int64_t>();
+    {
+        Unlocked unlocked;
+        failed = find_wrong(at, indices.size(), a.size, wrong);
+        if (!failed)
+            done = with_size(item, [&](auto zero) {
+                using E = decltype(zero);
+                const E *from = x.data<E>();
+                E *to = result.data<E>();
+                if (a.inner == 1) {
+                    parallel_for(a.outer, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (a.n + 1)),
+                                 [&](int64_t first, int64_t last) {
+                        for (npy_intp o = first; o < last; o++) {
+                            const E *base = from + a.outer_at(o);
+                            for (npy_intp i = o * a.n; i < (o + 1) * a.n; i++) to[i] = base[at[i] * a.step];
+                        }
+                    }, 1);
+                    return;
+                }
+                parallel_for(a.outer * a.n, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (a.inner + 1)),
+                             [&](int64_t first, int64_t last) {
+                    for (npy_intp row = first; row < last; row++) {
+                        const E *base = from + a.outer_at(row / a.n);
+                        const int64_t *where = at + row * a.inner;
+                        E *place = to + row * a.inner;
+                        if (a.inner_offsets.empty())
+                            for (npy_intp j = 0; j < a.inner; j++) place[j] = base[where[j] * a.step + j];
+                        else
+                            for (npy_intp j = 0; j < a.inner; j++)
+                                place[j] = base[where[j] * a.step + a.inner_offsets[j]];
+                    }
+                });
+            });
+    }
+    if (failed) return out_of_bounds(wrong, axis, a.size);
+    if (!done) return declined();
+    return result.release();
+}
+
+// combine(to, from) at every index. Threads split what lies before the axis, or else what lies behind it.
+template <class E, class Combine>
+void scatter_all(const Along &a, const Along &s, E *x, const int64_t *at, const E *src, Combine combine) {
+    auto run = [&](npy_intp o0, npy_intp o1, npy_intp j0, npy_intp j1) {
+        for (npy_intp o = o0; o < o1; o++) {
+            E *base = x + a.outer_at(o);
+            const E *from = src + s.outer_at(o);
+            if (a.inner == 1) {
+                const int64_t *where = at + o * a.n;
+                for (npy_intp i = 0; i < a.n; i++) combine(base[where[i] * a.step], from[i * s.step]);
+                continue;
+            }
+            for (npy_intp i = 0; i < a.n; i++) {
+                const int64_t *where = at + (o * a.n + i) * a.inner;
+                const E *row = from + i * s.step;
+                if (a.inner_offsets.empty() && s.inner_offsets.empty())
+                    for (npy_intp j = j0; j < j1; j++) combine(base[where[j] * a.step + j], row[j]);
+                else
+                    for (npy_intp j = j0; j < j1; j++)
+                        combine(base[where[j] * a.step + a.inner_at(j)], row[s.inner_at(j)]);
+            }
+        }
+    };
+    npy_intp work = a.n * a.inner;
+    if (a.outer >= max_threads() || a.inner == 1)
+        parallel_for(a.outer, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (work + 1)),
+                     [&](int64_t first, int64_t last) { run(first, last, 0, a.inner); }, 1);
+    else
+        parallel_for(a.inner, std::max<npy_intp>(16, PARALLEL_FROM / 2 / (a.outer * a.n + 1)),
+                     [&](int64_t first, int64_t last) { run(0, a.outer, first, last); });
+}
+
+enum Reduce { WRITE, SUM, PROD, AMAX, AMIN, UNKNOWN };
+
+Reduce reduce_of(PyObject *name) {
+    if (name == Py_None) return WRITE;
+    if (!PyUnicode_Check(name)) return UNKNOWN;
+    static const struct {
+        const char *name;
+        Reduce reduce;
+    } known[] = {{"sum", SUM}, {"add", SUM}, {"prod", PROD}, {"multiply", PROD}, {"amax", AMAX}, {"amin", AMIN}};
+    for (auto &k : known)
+        if (PyUnicode_CompareWithASCIIString(name, k.name) == 0) return k.reduce;
+    return UNKNOWN;
+}
+
+PyObject *scatter_reduce(PyObject *const *args, Reduce reduce) {
+    Array x, indices, src;
+    npy_intp axis;
+    Along a, s;
+    if (!writable(args[0], x) || !take_int(args[1], axis) || !take<int64_t>(args[2], indices) ||
+        !take_any(args[3], src) || x.ndim() != indices.ndim() || src.ndim() != x.ndim() || x.ndim() == 0 ||
+        PyArray_DESCR(x.array())->type_num != PyArray_DESCR(src.array())->type_num || !indices.size() ||
+        overlap(x, src) || !a.read(x, indices.shape(), axis) || !s.read(src, indices.shape(), axis) || s.size < a.n)
+        return declined();
+    const int64_t *at = indices.data<int64_t>();
+    int64_t wrong = 0;
+    bool failed, done = false;
+    {
+        Unlocked unlocked;
+        failed = find_wrong(at, indices.size(), a.size, wrong);
+        if (!failed && reduce == WRITE)
+            done = with_size(PyArray_ITEMSIZE(x.array()), [&](auto zero) {
+                using E = decltype(zero);
+                scatter_all(a, s, x.data<E>(), at, src.data<E>(), [](E &to, E from) { to = from; });
+            });
+        else if (!failed)
+            done = with_number(PyArray_TYPE(x.array()), [&](auto zero) {
+                using E = decltype(zero);
+                E *to = x.data<E>();
+                const E *from = src.data<E>();
+                if (reduce == SUM) {
+                    scatter_all(a, s, to, at, from, [](E &x, E y) { x += y; });
+                } else if (reduce == PROD) {
+                    scatter_all(a, s, to, at, from, [](E &x, E y) { x *= y; });
+                } else if (reduce == AMAX) {
+                    scatter_all(a, s, to, at, from, [](E &x, E y) { x = (y > x) | (y != y) ? y : x; });
+                } else {
+                    scatter_all(a, s, to, at, from, [](E &x, E y) { x = (y < x) | (y != y) ? y : x; });
+                }
+            });
+    }
+    if (failed) return out_of_bounds(wrong, axis, a.size);
+    if (!done) return declined();
+    Py_INCREF(args[0]);
+    return args[0];
+}
+
+PyObject *scatter_(PyObject *const *args) {
+    Reduce reduce = reduce_of(args[4]);
+    int included = PyObject_IsTrue(args[5]);
+    if (reduce == UNKNOWN || (reduce != WRITE && !included)) return declined();
+    return scatter_reduce(args, reduce);
+}
+
+PyObject *scatter_add_(PyObject *const *args) { return scatter_reduce(args, SUM); }
+
+// ---- rows -----------------------------------------------------------------------------------------
+
+template <class T>
+CLONES void add_run(const T *from, npy_intp n, T *to) {
+    INDEPENDENT
+    for (npy_intp j = 0; j < n; j++) to[j] += from[j];
+}
+
+// x[rows] += values along an axis, where equal rows add up and those equal to `skipped` count for nothing.
+PyObject *add_rows_(PyObject *const *args) {
+    Array x, rows, values;
+    npy_intp axis, skipped;
+    if (!writable(args[0], x) || !take_int(args[1], axis) || !take<int64_t>(args[2], rows) ||
+        !take_any(args[3], values) || !take_int(args[4], skipped) || x.ndim() == 0 || values.ndim() != x.ndim() ||
+        rows.ndim() != 1 || PyArray_TYPE(x.array()) != PyArray_TYPE(values.array()) || overlap(x, values))
+        return declined();
+    if (axis < 0) axis += x.ndim();
+    if (axis < 0 || axis >= x.ndim()) return declined();
+    std::vector<npy_intp> expected = x.dims();
+    expected[axis] = rows.size();
+    if (expected != values.dims()) return declined();
+    npy_intp outer = product(x.shape(), x.shape() + axis), size = x.dim(int(axis)), n = rows.size();
+    npy_intp inner = product(x.shape() + axis + 1, x.shape() + x.ndim());
+    const int64_t *at = rows.data<int64_t>();
+    int64_t wrong;
+    bool done = false;
+    {
+        Unlocked unlocked;
+        if (!find_wrong(at, n, size, wrong))
+            done = with_number(PyArray_TYPE(x.array()), [&](auto zero) {
+                using E = decltype(zero);
+                E *to = x.data<E>();
+                const E *from = values.data<E>();
+                auto run = [&](npy_intp o0, npy_intp o1, npy_intp j0, npy_intp j1) {
+                    for (npy_intp o = o0; o < o1; o++)
+                        for (npy_intp i = 0; i < n; i++) {
+                            if (at[i] == skipped) continue;
+                            E *place = to + (o * size + at[i]) * inner;
+                            const E *row = from + (o * n + i) * inner;
+                            if (inner == 1)
+                                *place += *row;
+                            else
+                                add_run(row + j0, j1 - j0, place + j0);
+                        }
+                };
+                if (outer >= max_threads() || inner == 1)
+                    parallel_for(outer, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (n * inner + 1)),
+                                 [&](int64_t first, int64_t last) { run(first, last, 0, inner); }, 1);
+                else
+                    parallel_for(inner, std::max<npy_intp>(16, PARALLEL_FROM / 2 / (outer * n + 1)),
+                                 [&](int64_t first, int64_t last) { run(0, outer, first, last); });
+            });
+    }
+    if (!done) return declined();
+    Py_INCREF(args[0]);
+    return args[0];
+}
+
+PyObject *embedding(PyObject *const *args) {
+    Array weight, indices;
+    if (!take_any(args[0], weight) || !take<int64_t>(args[1], indices) || weight.ndim() != 2 || has_references(weight))
+        return declined();
+    std::vector<npy_intp> shape = indices.dims();
+    shape.push_back(weight.dim(1));
+    if (shape.size() > 32) return declined();
+    PyArray_Descr *descr = PyArray_DESCR(weight.array());
+    Py_INCREF(descr);
+    Array result(PyArray_NewFromDescr(&PyArray_Type, descr, int(shape.size()), shape.data(), nullptr, nullptr, 0,
+                                      nullptr));
+    if (!result) return nullptr;
+    const int64_t *at = indices.data<int64_t>();
+    int64_t wrong;
+    bool failed;
+    {
+        Unlocked unlocked;
+        failed = find_wrong(at, indices.size(), weight.dim(0), wrong);
+        npy_intp bytes = weight.dim(1) * PyArray_ITEMSIZE(weight.array());
+        const char *from = weight.data<char>();
+        char *to = result.data<char>();
+        if (!failed)
+            parallel_for(indices.size(), std::max<npy_intp>(1, 4 * PARALLEL_FROM / (bytes + 1)),
+                         [&](int64_t first, int64_t last) {
+                for (int64_t i = first; i < last; i++) std::memcpy(to + i * bytes, from + at[i] * bytes, bytes);
+            });
+    }
+    if (failed) {
+        PyErr_SetString(PyExc_IndexError, "index out of range in self");
+        return nullptr;
+    }
+    return result.release();
+}
+
+// Coordinates of what is true.
+PyObject *nonzero(PyObject *const *args) {
+    Array x;
+    if (type_of(args[0]) != NPY_BOOL || !take_any(args[0], x) || x.ndim() < 1) return declined();
+    npy_intp n = x.size(), ndim = x.ndim(), count = 0;
+    const uint8_t *p = x.data<uint8_t>();
+    NETWORK_PRAGMA(omp simd reduction(+ : count))
+    for (npy_intp i = 0; i < n; i++) count += p[i] != 0;
+    Array result = Array::empty({count, ndim}, NPY_INT64);
+    if (!result) return nullptr;
+    Unlocked unlocked;
+    int64_t *to = result.data<int64_t>(), *end = to + count * ndim;
+    npy_intp width = x.dim(int(ndim) - 1), rows = width ? n / width : 0;
+    std::vector<npy_intp> place(ndim, 0);
+    for (npy_intp row = 0; row < rows; row++, p += width) {
+        for (npy_intp j = 0; j < width; j++) {
+            if (j + 8 <= width && bits<uint64_t>(*(const std::array<uint8_t, 8> *)(p + j)) == 0) {
+                j += 7;
+                continue;
+            }
+            if (to == end) break;  // written whether it counts or not: no branch to guess
+            for (npy_intp d = 0; d < ndim - 1; d++) to[d] = place[d];
+            to[ndim - 1] = j;
+            to += p[j] ? ndim : 0;
+        }
+        for (npy_intp d = ndim - 2; d >= 0 && ++place[d] == x.dim(int(d)); d--) place[d] = 0;
+    }
+    return result.release();
+}
+
+PyMethodDef methods[] = {NETWORK_METHOD(gather, 3),    NETWORK_METHOD(scatter_, 6),
+                         NETWORK_METHOD(scatter_add_, 4), NETWORK_METHOD(add_rows_, 5),
+                         NETWORK_METHOD(embedding, 2), NETWORK_METHOD(nonzero, 1),
+                         {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace
+
+}  // namespace network
+
+int register_network_indexing(PyObject *module) { return PyModule_AddFunctions(module, network::methods); }
