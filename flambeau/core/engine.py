@@ -261,6 +261,18 @@ class Pass:
             old = waiting[edge.index]
             waiting[edge.index] = grad if old is None else basis.add(old, grad)
 
+    def will_run(self, edge: Any) -> bool:
+        """Will (or did) this pass send a gradient through `edge`?"""
+        if type(edge) in tensor_types:
+            if self.captures is not None and id(edge) not in self.leaf_targets:
+                return False
+            self._count_edges(edge)
+            return id(edge) in self.counts
+        reachable = self.__dict__.get("_orders")
+        if reachable is None:
+            reachable = self._orders = set(self._reachable())
+        return edge.order in reachable and (self.needed is None or edge.order in self.needed)
+
     # ---- leaves -----------------------------------------------------------------------------------
 
     def deliver_leaf(self, leaf: Tensor, grad: Any, node: Any, position: int) -> None:

@@ -1,0 +1,219 @@
+"""Looking at the graph, and hooks on it."""
+from __future__ import annotations
+
+import threading
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Sequence
+from contextlib import contextmanager
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary, WeakValueDictionary
+
+from flambeau.core import engine
+from flambeau.core.graph import (AccumulateGrad, Node, RemovableHandle, accumulator_of, hooks_of)
+from flambeau.core.saved_hooks import disable_saved_tensors_hooks, saved_tensors_hooks
+from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
+from flambeau.core.views import bump
+
+
+class GradientEdge(NamedTuple):
+    """Where a gradient goes: a node, and for which of its outputs."""
+
+    node: Node
+    output_nr: int
+    ownership_token: Any = None
+
+
+def get_gradient_edge(tensor: Tensor) -> GradientEdge:
+    """The edge to which the gradient of `tensor` goes: to its `grad_fn`, or its accumulator.
+
+    >>> import flambeau
+    >>> y = flambeau.ones(2, requires_grad=True) * 2
+    >>> get_gradient_edge(y).node.name()
+    'MulBackward0'
+    """
+    edge = gradient_edge(tensor)
+    if edge is None:
+        raise RuntimeError("It is not possible to get the gradient edge for a Tensor that does not "
+                           "require gradients")
+    if type(edge) in tensor_types:
+        return GradientEdge(accumulator_of(edge), 0)
+    return GradientEdge(edge.node, edge.index)
+
+
+def increment_version(tensor: Any) -> None:
+    """Count a write to a tensor (or several) that autograd did not see."""
+    tensors = (tensor,) if isinstance(tensor, Tensor) else tensor
+    for one in tensors:
+        if one.is_inference():
+            raise RuntimeError("Inference tensors do not track version counter.")
+        bump(one)
+
+
+class save_on_cpu(saved_tensors_hooks):
+    """Inside, saved tensors are moved to the CPU and back in backward; here they are there."""
+
+    def __init__(self, pin_memory: bool = False, device_type: str = "cpu"):
+        super().__init__(lambda tensor: tensor.cpu(), lambda packed: packed)
+
+
+class _MultiHandle(RemovableHandle):
+    """Removes several hooks at once."""
+
+    def __init__(self, handles: Sequence[RemovableHandle]):
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def __getstate__(self) -> Any:
+        return self.handles
+
+    def __setstate__(self, state: Any) -> None:
+        self.handles = state
+
+
+def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], *,
+                             mode: str = "all") -> RemovableHandle:
+    """Call `fn` when the gradients of `tensors` have been computed.
+
+    `mode="all"`: once per backward pass with the list of all gradients (None where there is none);
+    `"any"`: with the first of them.
+    """
+    if mode not in ("all", "any"):
+        raise ValueError(f"Expects mode to be one of ('all', 'any') but got {mode}")
+    lock = threading.Lock()
+    if mode == "any":
+        return _any_hook(tensors, fn, lock)
+    counts: dict[Any, int] = defaultdict(int)
+    buffers: dict[Any, list[Any]] = {}
+    expected: dict[Any, int] = {}
+    edges = [gradient_edge(t) for t in tensors]
+    for i, edge in enumerate(edges):
+        if edge is None:
+            raise RuntimeError(f"cannot register a hook on a tensor that doesn't require gradient: "
+                               f"element {i}")
+
+    def make(i: int) -> Callable[[Tensor], None]:
+        def inner(grad: Tensor) -> None:
+            running = engine.current_pass.get()
+            key = id(running)
+            with lock:
+                buffers.setdefault(key, [None] * len(edges))
+                if key not in expected:
+                    expected[key] = sum(map(running.will_run, edges))
+                counts[key] += 1
+                buffers[key][i] = grad
+                complete = counts[key] == expected[key]
+                if complete:
+                    found = buffers.pop(key)
+                    del counts[key], expected[key]
+            if complete:
+                fn(found)
+        return inner
+    return _MultiHandle([t.register_hook(make(i)) for i, t in enumerate(tensors)])
+
+
+def _any_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], lock: Any) -> RemovableHandle:
+    seen: dict[int, bool] = {}
+
+    def inner(grad: Tensor) -> None:
+        key = id(engine.current_pass.get())
+        with lock:
+            first = not seen.get(key, False)
+            seen[key] = True
+        if first:
+            fn(grad)
+    return _MultiHandle([t.register_hook(inner) for t in tensors if t.requires_grad])
+
+
+def _get_grad_fn_or_grad_acc(tensor: Any) -> Node:
+    if isinstance(tensor, GradientEdge):
+        return tensor.node
+    return tensor.grad_fn if tensor.grad_fn is not None else get_gradient_edge(tensor).node
+
+
+# ---- mutation of saved tensors ----------------------------------------------------------------------
+
+
+class _CloneOnWrite:
+    """Saved tensors, and the copies made of those that were then written to."""
+
+    def __init__(self) -> None:
+        self.cloned: WeakKeyDictionary[Any, Tensor] = WeakKeyDictionary()
+        self.originals: WeakKeyDictionary[Any, Tensor] = WeakKeyDictionary()
+        self.handles: WeakValueDictionary[Any, Any] = WeakValueDictionary()
+        self.by_storage: dict[int, set[Any]] = defaultdict(set)
+
+    def clear(self) -> None:
+        self.cloned.clear()
+        self.originals.clear()
+        self.handles.clear()
+        self.by_storage.clear()
+
+
+class _Handle:
+    """Stands in the graph for a saved tensor."""
+
+
+@contextmanager
+def allow_mutation_on_saved_tensors():
+    """Inside, tensors that were saved for backward may be written to: the old values are copied
+    when that happens, and backward uses the copy."""
+    from flambeau.core import modes, views
+    context = _CloneOnWrite()
+
+    def key_of(tensor: Tensor) -> tuple[Any, ...]:
+        array = tensor._array
+        return (id(tensor._counter) if tensor._counter is not None else id(array),
+                array.__array_interface__["data"][0], tensor._version)
+
+    def pack(tensor: Tensor) -> _Handle:
+        views.counter_of(tensor)
+        key = key_of(tensor)
+        handle = context.handles.get(key)
+        if handle is None:
+            handle = _Handle()
+            context.handles[key] = handle
+            context.originals[handle] = tensor
+            context.by_storage[id(tensor._counter)].add(handle)
+        return handle
+
+    def unpack(handle: _Handle) -> Tensor:
+        found = context.cloned.get(handle)
+        if found is not None:
+            return found
+        if handle not in context.originals:
+            raise RuntimeError("Trying to backward outside of the 'allow_mutation_on_saved_tensors' "
+                               "contextin which the graph was originally recorded.")
+        return context.originals[handle]
+
+    class Watch(modes.Level):
+        """Copies saved tensors before a write to their memory."""
+
+        def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
+            if op.inplace:
+                counter = args[0]._counter
+                for handle in list(context.by_storage.get(id(counter), ())):
+                    original = context.originals.pop(handle, None)
+                    if original is not None:
+                        with modes.no_grad():
+                            context.cloned[handle] = original.clone()
+                context.by_storage.pop(id(counter), None)
+            return op.call(*args)
+
+    with saved_tensors_hooks(pack, unpack), Watch():
+        try:
+            yield context
+        finally:
+            context.clear()
+
+
+def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
+    """Has no effect: there are no streams on the CPU."""
+
+
+__all__ = ["AccumulateGrad", "GradientEdge", "Node", "OrderedDict", "RemovableHandle",
+           "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
+           "hooks_of", "increment_version", "register_multi_grad_hook", "save_on_cpu",
+           "saved_tensors_hooks"]

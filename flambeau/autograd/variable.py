@@ -1,0 +1,31 @@
+"""`Variable`: the name that tensors which require grad once had."""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.core.engine import queue_callback
+from flambeau.core.tensor import Tensor
+
+
+class _VariableMeta(type):
+    def __instancecheck__(cls, other: Any) -> bool:
+        return isinstance(other, Tensor)
+
+
+class Variable(metaclass=_VariableMeta):
+    """`Variable(tensor, requires_grad=False)` gives a tensor on the same memory."""
+
+    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: Any = None) -> Tensor:
+        result = data.detach()
+        if requires_grad:
+            result.requires_grad_()
+        return result
+
+
+class _Engine:
+    """The engine, as far as users of private names know it."""
+
+    queue_callback = staticmethod(queue_callback)
+
+
+Variable._execution_engine = _Engine()
