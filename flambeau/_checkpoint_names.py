@@ -263,7 +263,9 @@ def _reduce_tensor(tensor: Tensor) -> Any:
         return tensor.__reduce_ex__(2)
     state = _state(tensor)
     if is_parameter_type(cls):
-        args = (tensor.detach(), tensor.requires_grad, OrderedDict())
+        meta = tensor.device.type == "meta"
+        data = tensor.detach() if meta else wrap(arrays_of([tensor])[0])
+        args = (data, tensor.requires_grad, OrderedDict())
         if state:
             return rebuild_parameter_with_state, (*args, state)
         return rebuild_parameter, args
