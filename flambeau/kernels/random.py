@@ -16,9 +16,9 @@ from flambeau import kernels
 from flambeau.kernels import random_reference
 
 __all__ = [
-    "Stream", "bernoulli", "bernoulli_each", "binomial", "cauchy", "dirichlet", "exponential",
-    "geometric", "integers", "log_normal", "multinomial", "normal", "permutation", "poisson",
-    "random", "rrelu_slopes", "standard_gamma", "uniform",
+    "Stream", "bernoulli", "bernoulli_each", "binomial", "cauchy", "digits", "dirichlet",
+    "dropout_mask", "exponential", "geometric", "integers", "log_normal", "multinomial",
+    "normal", "permutation", "poisson", "random", "rrelu_slopes", "standard_gamma", "uniform",
 ]  # fmt: skip
 
 STATE_BYTES = 5056
@@ -144,14 +144,8 @@ def _assign(out, values):
 
 def _heart(dtype):
     """The dtype in which numbers for `dtype` are computed."""
-    if dtype.kind in "iub" or dtype == np.float64:
-        return np.float64
-    return np.float32
-
-
-def _real(out):
-    """A complex array as pairs of real numbers."""
-    return out.view(out.real.dtype) if out.ndim else out.reshape(1).view(out.real.dtype)
+    wide = dtype.kind in "iub" or dtype == np.float64
+    return np.dtype(np.float64 if wide else np.float32)
 
 
 def uniform(stream, out, low=0.0, high=1.0):
@@ -198,7 +192,19 @@ def _reduced_normal(stream, out, mean, std):
 def bernoulli(stream, out, p=0.5):
     """Ones with probability `p`, else zeros."""
     dtype = out.dtype if out.dtype in (np.float32, np.float64) else np.dtype(np.uint8)
-    return _fill(out, dtype, _bernoulli, stream, p)
+    return _fill(out, dtype, _bernoulli, stream, p, 1.0)
+
+
+def dropout_mask(stream, out, p):
+    """Zeros with probability `p`, elsewhere 1 / (1 - p)."""
+    keep = 1.0 - p
+    heart = _heart(out.dtype).type
+    scale = heart(1) / heart(keep) if keep else heart(0)
+    if out.dtype in (np.float32, np.float64):
+        return _fill(out, out.dtype, _bernoulli, stream, keep, float(scale))
+    bernoulli(stream, out, keep)
+    out *= out.dtype.type(scale)
+    return out
 
 
 def bernoulli_each(stream, out, p):
@@ -229,7 +235,7 @@ def random(stream, out, low=None):
     elif dtype.kind in "iu":
         top = int(np.iinfo(dtype).max)
     else:
-        top = 1 << _digits(dtype)
+        top = 1 << digits(dtype)
     if low is not None and top - low + 1 == 1 << 64:
         return _fill(out, np.dtype(np.uint64), _raw, stream)
     if low is None and dtype == np.int32:  # the one dtype for which 31 bits come from one draw
@@ -239,10 +245,10 @@ def random(stream, out, low=None):
     return integers(stream, out, low or 0, top + 1)
 
 
-def _digits(dtype):
+def digits(dtype):
     """Bits of a floating dtype's significand, the hidden one included."""
-    digits = {np.dtype(np.float64): 53, np.dtype(np.float32): 24, np.dtype(np.float16): 11}
-    return digits.get(dtype, 8)
+    known = {np.dtype(np.float64): 53, np.dtype(np.float32): 24, np.dtype(np.float16): 11}
+    return known.get(dtype, 8)
 
 
 def permutation(stream, n):

@@ -260,9 +260,9 @@ def _exp(x):
 # Other distributions of one number
 
 
-def bernoulli(words, out, p):
-    """Ones with probability `p`."""
-    out[:] = _units(words, out.size) < p
+def bernoulli(words, out, p, value):
+    """`value` with probability `p`, else 0."""
+    out[:] = np.where(_units(words, out.size) < p, out.dtype.type(value), out.dtype.type(0))
 
 
 def integers(words, out, count, base):

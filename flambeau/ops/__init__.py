@@ -8,13 +8,16 @@ from flambeau.ops import (
     complex,
     copying,
     create,
+    dropout,
     index,
     join,
     matmul,
     pointwise,
+    random,
     reduce,
+    sampling,
     shape,
 )
 
-__all__ = ["complex", "copying", "create", "index", "join", "matmul", "pointwise", "reduce",
-           "shape"]
+__all__ = ["complex", "copying", "create", "dropout", "index", "join", "matmul", "pointwise",
+           "random", "reduce", "sampling", "shape"]

@@ -1,0 +1,142 @@
+"""Dropout: random zeros, and what keeps the moments of the rest.
+
+All are products with a mask that is drawn for the shape of the input, or of its channels.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.op import composite
+from flambeau.core.tensor import Tensor, basis
+from flambeau.kernels import random as kernels
+from flambeau.ops.random_fills import bernoulli_fill, drawn, stream_of
+
+_SATURATION = 1.7580993408473766        # minus the value that SELU tends to at minus infinity
+
+
+def check_probability(p: float, name: str = "dropout") -> None:
+    """Raise unless `p` is a probability."""
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"{name} probability has to be between 0 and 1, but got {p:g}")
+
+
+def channels(input: Tensor) -> tuple[int, ...]:
+    """The shape of a mask that drops whole channels: the first two dimensions, then ones."""
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return (*shape[:2], *(1,) * (len(shape) - 2))
+
+
+def dropout_mask(input: Tensor, p: float, feature: bool = False, generator: Any = None) -> Tensor:
+    """What dropout multiplies `input` by: zeros with probability `p`, elsewhere 1 / (1 - p).
+
+    With `feature`, one number for each channel.
+    """
+    target, stream = input._array.dtype, stream_of(generator, "dropout")
+    bernoulli_fill(target, 1 - p, generator)            # raises for types that cannot be drawn
+    shape, like = _shape_of_mask(input, feature)
+    return drawn(shape, target, lambda array: kernels.dropout_mask(stream, array, float(p)),
+                 input._device, like)
+
+
+def _shape_of_mask(input: Tensor, feature: bool) -> tuple[tuple[int, ...], Any]:
+    return (channels(input), None) if feature else (input._array.shape, input._array)
+
+
+def _is_identity(input: Tensor, p: float, train: bool) -> bool:
+    check_probability(p)
+    return not train or p == 0 or not input._array.size
+
+
+def _dropped(input: Tensor, p: float, train: bool, feature: bool, mul: Any) -> Tensor:
+    if _is_identity(input, p, train):
+        return input
+    return mul(input, 0.0 if p == 1 else dropout_mask(input, p, feature))
+
+
+def _alpha_dropped(input: Tensor, p: float, train: bool, feature: bool, mul: Any,
+                   add: Any) -> Tensor:
+    if _is_identity(input, p, train):
+        return input
+    if p == 1:
+        return mul(input, 0.0)
+    target = input._array.dtype
+    shape, like = _shape_of_mask(input, feature)
+    kept = drawn(shape, target, bernoulli_fill(target, 1 - p, None), input._device, like)
+    scale = 1 / math.sqrt((_SATURATION**2 * p + 1) * (1 - p))
+    shift = _SATURATION * scale
+    offset = basis.add(basis.mul(basis.add(kept, -1), shift), shift * p)
+    return add(mul(input, basis.mul(kept, scale)), offset)
+
+
+@composite
+def dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """In training, zero each element with probability `p` and scale the rest by 1 / (1 - p).
+
+    >>> import flambeau
+    >>> flambeau.dropout(flambeau.ones(3), 0.5, train=False)
+    tensor([1., 1., 1.])
+    """
+    return _dropped(input, p, train, False, basis.mul)
+
+
+@composite
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Dropout of whole channels: of all elements with the same first two indices."""
+    return _dropped(input, p, train, True, basis.mul)
+
+
+@composite
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Dropout for SELU networks: what is dropped saturates, and mean and variance are kept.
+
+    Klambauer et al., Self-normalizing neural networks, NeurIPS 2017.
+    """
+    return _alpha_dropped(input, p, train, False, basis.mul, basis.add)
+
+
+@composite
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """`alpha_dropout` of whole channels."""
+    return _alpha_dropped(input, p, train, True, basis.mul, basis.add)
+
+
+@composite
+def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`dropout` in place."""
+    return _dropped(input, p, train, False, Tensor.mul_)
+
+
+@composite
+def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`feature_dropout` in place."""
+    return _dropped(input, p, train, True, Tensor.mul_)
+
+
+@composite
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`alpha_dropout` in place."""
+    return _alpha_dropped(input, p, train, False, Tensor.mul_, Tensor.add_)
+
+
+@composite
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`feature_alpha_dropout` in place."""
+    return _alpha_dropped(input, p, train, True, Tensor.mul_, Tensor.add_)
+
+
+@composite
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """Dropout and its mask: which elements were kept."""
+    check_probability(p)
+    boolean = np.dtype(np.bool_)
+    if train is False or not input._array.size:
+        kept = drawn(input._array.shape, boolean, lambda array: array.fill(True), input._device)
+        return basis.clone(input), kept
+    kept = drawn(input._array.shape, boolean, bernoulli_fill(boolean, 1 - p, None), input._device)
+    scale = 0.0 if p == 1 else 1 / (1 - p)
+    return basis.mul(basis.mul(input, kept), scale), kept

@@ -1,0 +1,350 @@
+"""Random numbers: tensors filled in place, and new tensors.
+
+The numbers come from a generator's stream (`flambeau.kernels.random`), which is PyTorch's to the
+last bit.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import dtypes, views
+from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
+from flambeau.core.modes import grad_enabled, interceptors
+from flambeau.core.op import composite
+from flambeau.core.promotion import type_name
+from flambeau.core.shapes import size_of
+from flambeau.core.tensor import Tensor, basis
+from flambeau.kernels import random as kernels
+from flambeau.ops.random_fills import (
+    C_NAMES,
+    Fill,
+    bernoulli_fill,
+    check_probabilities,
+    drawn,
+    full_range_fill,
+    integer_fill,
+    is_real,
+    normal_fill,
+    overwrite,
+    stream_of,
+    uniform_fill,
+    unsupported,
+    vmap_level,
+)
+
+# ---- in place -----------------------------------------------------------------------------------
+
+
+def _inplace(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    return composite(function, namespace=None, method=True)
+
+
+@_inplace
+def uniform_(self: Tensor, *bounds: float, generator: Any = None, **named: float) -> Tensor:
+    """Fill with uniform numbers of [from, to), by default [0, 1); returns the tensor.
+
+    >>> import flambeau
+    >>> generator = flambeau.manual_seed(0)
+    >>> flambeau.empty(2).uniform_(-1, 1)
+    tensor([-0.0075,  0.5364])
+    """
+    low, high = _from_to("uniform_", bounds, named, 0.0, 1.0)
+    return overwrite(self, uniform_fill(self._array.dtype, low, high, generator))
+
+
+def _from_to(name: str, given: tuple[Any, ...], named: dict[str, Any], low: Any, high: Any) -> Any:
+    """The arguments `from` and `to`: Python lets no parameter have the first name."""
+    bounds = dict(zip(("from", "to"), given))
+    if len(given) > 2:
+        raise TypeError(f"{name}() takes from 0 to 2 positional arguments but {len(given)} were "
+                        "given")
+    for key, value in named.items():
+        if key not in ("from", "to") or key in bounds:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+        bounds[key] = value
+    return bounds.get("from", low), bounds.get("to", high)
+
+
+@_inplace
+def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
+    """Fill with normal numbers; returns the tensor."""
+    return overwrite(self, normal_fill(self._array.dtype, mean, std, generator))
+
+
+@_inplace
+def random_(self: Tensor, *bounds: int, generator: Any = None, **named: int) -> Tensor:
+    """Fill with integers: `random_(to)` of [0, to), `random_(from, to)` of [from, to), `random_()`
+    of those from 0 to the type's largest (for floating types, the largest before gaps begin)."""
+    if len(bounds) == 1 and not named:
+        low, high = 0, bounds[0]
+        if high is None:
+            raise TypeError("random_(): argument 'to' (position 1) must be int, not NoneType")
+    else:
+        low, high = _from_to("random_", bounds, named, None, None)
+        if low is None and high is not None:
+            low = 0
+    for position, value in enumerate((low, high)):
+        if value is not None:
+            _integer("random_", ("from", "to")[position], position + 1, value)
+    target = self._array.dtype
+    if high is None:
+        return overwrite(self, full_range_fill(target, None if low is None else int(low),
+                                               generator))
+    return overwrite(self, integer_fill(target, int(low), int(high), generator))
+
+
+def _integer(name: str, argument: str, position: int, value: Any) -> int:
+    if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be int, not "
+                        f"{type(value).__name__}")
+    return int(value)
+
+
+@_inplace
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fill with ones with probability `p` (a number, or a tensor that broadcasts), else zeros."""
+    if isinstance(p, Tensor):
+        check_probabilities(p._array)
+        if self._array.dtype.kind == "c":
+            raise unsupported("bernoulli_tensor_cpu_self_", self._array.dtype)
+        if interceptors and vmap_level() is not None:
+            return self.copy_(basis.bernoulli(basis.expand(p, self._array.shape),
+                                              generator=generator))
+        stream, chances = stream_of(generator, "bernoulli_"), basis.expand(p, self._array.shape)
+        return overwrite(self, lambda array: kernels.bernoulli_each(stream, array, chances._array))
+    return overwrite(self, bernoulli_fill(self._array.dtype, p, generator))
+
+
+@_inplace
+def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
+    """Fill with exponential numbers of rate `lambd`."""
+    target, stream = self._array.dtype, stream_of(generator, "exponential_")
+    _check_continuous("Exponential", type_name(from_numpy_dtype(target)), target)
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    return overwrite(self, lambda array: kernels.exponential(stream, array, float(lambd)))
+
+
+def _check_continuous(title: str, name: str, array_type: np.dtype) -> None:
+    if not is_real(array_type):
+        raise RuntimeError(f"{title} distribution is a continuous probability distribution. dtype "
+                           f"must be a floating point but you specified {name}")
+
+
+@_inplace
+def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Fill with how many trials of success probability `p` it took to succeed."""
+    target, stream = self._array.dtype, stream_of(generator, "geometric_")
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    if target.kind in "bc":
+        raise unsupported("geometric_cpu", target)
+    return overwrite(self, lambda array: kernels.geometric(stream, array, float(p)))
+
+
+@_inplace
+def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
+    """Fill with Cauchy numbers."""
+    target, stream = self._array.dtype, stream_of(generator, "cauchy_")
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    _check_continuous("Cauchy", C_NAMES.get(target.name, target.name), target)
+    return overwrite(self, lambda array: kernels.cauchy(stream, array, float(median), float(sigma)))
+
+
+@_inplace
+def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
+    """Fill with numbers whose logarithms are normal, of mean `mean` and deviation `std`."""
+    target, stream = self._array.dtype, stream_of(generator, "log_normal_")
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    if not is_real(target):
+        raise unsupported("log_normal_cpu", target)
+    return overwrite(self, lambda array: kernels.log_normal(stream, array, float(mean), float(std)))
+
+
+# ---- new tensors --------------------------------------------------------------------------------
+
+
+def checked_shape(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
+    if len(size) == 1 and isinstance(size[0], Tensor) and not size[0].ndim:
+        size = (int(size[0]),)
+    try:
+        shape = size_of(size)
+    except TypeError:
+        raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not "
+                        f"{type(size[0]).__name__}") from None
+    if shape and min(shape) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: "
+                           f"{list(shape)}")
+    return shape
+
+
+def made(name: str, shape: tuple[int, ...], fill_for: Callable[[np.dtype], Fill], *, out: Any,
+          dtype: Any, default: np.dtype, device: Any, requires_grad: bool) -> Tensor:
+    """A new tensor, or `out` filled."""
+    if out is None:
+        target = default if dtype is None else as_numpy_dtype(dtype)
+        return drawn(shape, target, fill_for(target), device, requires_grad=requires_grad)
+    if not isinstance(out, Tensor):
+        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    target = out._array.dtype
+    if dtype is not None and as_numpy_dtype(dtype) != target:
+        wanted = from_numpy_dtype(as_numpy_dtype(dtype))
+        raise RuntimeError(f"dtype {type_name(wanted)} does not match dtype of out parameter "
+                           f"({type_name(out.dtype)})")
+    if out.requires_grad and grad_enabled():
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic "
+                           "differentiation, but one of the arguments requires grad.")
+    if out._array.shape != shape:
+        views.resize_output(out, shape)
+    return overwrite(out, fill_for(target))
+
+
+def _of_size(name: str, fill: Any, doc: str) -> Any:
+    def function(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None,
+                 layout: Any = None, device: Any = None, pin_memory: bool = False,
+                 requires_grad: bool = False, **named: Any) -> Tensor:
+        if named:
+            if size or tuple(named) != ("size",):
+                raise TypeError(f"{name}() got an unexpected keyword argument "
+                                f"'{next(k for k in named if k != 'size' or size)}'")
+            size = (named["size"],)
+        if not size:
+            raise TypeError(f"{name}() received an invalid combination of arguments - got (), but "
+                            "expected a size: a tuple of ints, or ints")
+        return made(name, checked_shape(name, size), lambda target: fill(target, 0, 1, generator),
+                     out=out, dtype=dtype, default=default_float(), device=device,
+                     requires_grad=requires_grad)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return composite(function)
+
+
+rand = _of_size("rand", uniform_fill, """Uniform numbers of [0, 1): `rand(2, 3)` or `rand((2, 3))`.
+
+    >>> import flambeau
+    >>> generator = flambeau.manual_seed(0)
+    >>> flambeau.rand(3)
+    tensor([0.4963, 0.7682, 0.0885])
+    """)
+randn = _of_size("randn", normal_fill, """Normal numbers of mean 0 and deviation 1.
+
+    Complex ones have mean 0 and a variance of 1/2 in either part.
+
+    >>> import flambeau
+    >>> generator = flambeau.manual_seed(0)
+    >>> flambeau.randn(3)
+    tensor([ 1.5410, -0.2934, -2.1788])
+    """)
+
+
+@composite
+def randint(*bounds_and_size: Any, generator: Any = None, out: Any = None, dtype: Any = None,
+            layout: Any = None, device: Any = None, pin_memory: bool = False,
+            requires_grad: bool = False, **named: Any) -> Tensor:
+    """Integers of [low, high): `randint(high, size)` (low is 0) or `randint(low, high, size)`.
+
+    >>> import flambeau
+    >>> generator = flambeau.manual_seed(0)
+    >>> flambeau.randint(10, (4,))
+    tensor([4, 9, 3, 0])
+    """
+    low, high, size = _bounds_and_size(bounds_and_size, named)
+    return made("randint", checked_shape("randint", (size,)),
+                 lambda target: integer_fill(target, low, high, generator), out=out, dtype=dtype,
+                 default=np.dtype(np.int64), device=device, requires_grad=requires_grad)
+
+
+def _bounds_and_size(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, int, Any]:
+    rest = list(given)
+    size = named.pop("size", None)
+    if size is None and rest:
+        size = rest.pop()
+    bounds = [named.pop(key) for key in ("low", "high") if key in named]
+    bounds = rest + bounds
+    if named or size is None or not 1 <= len(bounds) <= 2:
+        raise TypeError("randint() received an invalid combination of arguments: expected (high, "
+                        "size) or (low, high, size)")
+    if isinstance(size, int):
+        raise TypeError(f"randint(): argument 'size' (position {len(bounds) + 1}) must be tuple of "
+                        "ints, not int")
+    names = ("high",) if len(bounds) == 1 else ("low", "high")
+    numbers = [_integer("randint", name, i + 1, bounds[i]) for i, name in enumerate(names)]
+    return (0, *numbers, size) if len(numbers) == 1 else (*numbers, size)
+
+
+@composite
+def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None,
+             layout: Any = None, device: Any = None, pin_memory: bool = False,
+             requires_grad: bool = False) -> Tensor:
+    """The integers from 0 to n - 1 in random order.
+
+    >>> import flambeau
+    >>> generator = flambeau.manual_seed(0)
+    >>> flambeau.randperm(4)
+    tensor([2, 0, 1, 3])
+    """
+    n, stream = _integer("randperm", "n", 1, n), stream_of(generator, "randperm")
+
+    def fill_for(target: np.dtype) -> Fill:
+        if target.kind in "bc":
+            raise unsupported("randperm", target)
+        if is_real(target) and n > (1 << kernels.digits(target)) + 1:
+            raise RuntimeError(f"n cannot be greater than {(1 << kernels.digits(target)) + 1} for "
+                               f"{type_name(from_numpy_dtype(target))} type.")
+        if target.kind in "iu" and n - 1 > np.iinfo(target).max:
+            raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
+        return lambda array: _permute(stream, array)
+    return made("randperm", checked_shape("randperm", (n,)), fill_for, out=out, dtype=dtype,
+                 default=np.dtype(np.int64), device=device, requires_grad=requires_grad)
+
+
+def _permute(stream: kernels.Stream, array: np.ndarray) -> None:
+    """A permutation in each row."""
+    for row in array.reshape(-1, array.shape[-1]) if array.ndim > 1 else (array,):
+        row[...] = kernels.permutation(stream, row.shape[-1])
+
+
+def _like(input: Tensor, fill_for: Callable[[np.dtype], Fill], dtype: Any, device: Any,
+          memory_format: Any, requires_grad: bool) -> Tensor:
+    """A new tensor in the shape, and unless said otherwise the type and layout, of `input`."""
+    array = input._array
+    target = array.dtype if dtype is None else as_numpy_dtype(dtype)
+    result = drawn(array.shape, target, fill_for(target),
+                   input._device if device is None else device,
+                   None if memory_format is dtypes.contiguous_format else array)
+    if memory_format not in (None, dtypes.preserve_format, dtypes.contiguous_format):
+        result = basis.contiguous(result, memory_format=memory_format)
+    return result.requires_grad_() if requires_grad else result
+
+
+def _like_op(name: str, fill: Any, doc: str) -> Any:
+    def function(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
+                 device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+                 memory_format: Any = None) -> Tensor:
+        return _like(input, lambda target: fill(target, 0, 1, generator), dtype, device,
+                     memory_format, requires_grad)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return composite(function)
+
+
+rand_like = _like_op("rand_like", uniform_fill,
+                     "Uniform numbers of [0, 1) in the shape and type of `input`.")
+randn_like = _like_op("randn_like", normal_fill,
+                      "Standard normal numbers in the shape and type of `input`.")
+
+
+@composite
+def randint_like(input: Tensor, *bounds: int, generator: Any = None, dtype: Any = None,
+                 layout: Any = None, device: Any = None, pin_memory: bool = False,
+                 requires_grad: bool = False, memory_format: Any = None, **named: int) -> Tensor:
+    """Integers of [low, high) in the shape and type of `input`: `randint_like(input, high)` or
+    `randint_like(input, low, high)`."""
+    low, high, _ = _bounds_and_size((*bounds, ()), named)
+    return _like(input, lambda target: integer_fill(target, low, high, generator), dtype, device,
+                 memory_format, requires_grad)

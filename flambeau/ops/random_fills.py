@@ -1,0 +1,256 @@
+"""Filling tensors with random numbers: what in-place ops, new tensors and samples have in common.
+
+A *fill* is a function that writes random numbers into an array; each distribution has a function
+here that checks its arguments for a type and makes the fill. `drawn` and `overwrite` apply it to
+tensors.
+
+Under `vmap` each level's `randomness` decides: "error" refuses, "same" draws once for all slices,
+"different" draws for each.
+"""
+from __future__ import annotations
+
+import math
+import warnings
+from collections.abc import Callable
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import devices, dtypes, meta, modes, views
+from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.modes import grad_enabled, interceptors
+from flambeau.core.op import passive
+from flambeau.core.promotion import type_name
+from flambeau.core.shapes import Size
+from flambeau.core.tensor import Tensor
+from flambeau.kernels import random as kernels
+from flambeau.ops.create import finish
+from flambeau.random import Generator, default_generator
+
+passive.update((Generator, Size, devices.device))
+Fill = Callable[[np.ndarray], Any]
+
+
+def stream_of(generator: Generator | None, name: str) -> kernels.Stream:
+    """The stream that an op called `name` draws from."""
+    if generator is None:
+        return default_generator._stream
+    if type(generator) is not Generator:
+        raise TypeError(f"{name}(): argument 'generator' must be torch.Generator, not "
+                        f"{type(generator).__name__}")
+    return generator._stream
+
+
+# ---- levels of vmap -----------------------------------------------------------------------------
+
+_REFUSED = ("vmap: called random operation while in randomness error mode. Please either use the "
+            "'same' or 'different' randomness flags on vmap or perform the randomness operation "
+            "out of vmap")
+SAME_BATCHED = ("Vmap does not currently support same randomness with a batched tensor input. "
+                 "Please file an issue with functorch")
+_DIFFERENT_UNBATCHED = (
+    "vmap: Cannot ask for different inplace randomness on an unbatched tensor. This will appear "
+    "like same randomness. If this is necessary for your usage, please file an issue with "
+    "functorch.")
+
+
+def vmap_level() -> Any:
+    """The innermost vmap around the call, if any; raises if it refuses random ops."""
+    from flambeau.core.batching import BatchLevel
+    for level in reversed(modes.levels.get()):
+        if isinstance(level, BatchLevel):
+            if level.randomness == "error":
+                raise RuntimeError(_REFUSED)
+            return level
+    return None
+
+
+@contextmanager
+def outside(level: Any) -> Any:
+    stack = modes.levels.get()
+    token = modes.levels.set(stack[:stack.index(level)])
+    try:
+        yield
+    finally:
+        modes.levels.reset(token)
+
+
+# ---- filling ------------------------------------------------------------------------------------
+
+
+def drawn(shape: tuple[int, ...], array_type: np.dtype, fill: Fill, device: Any = devices.cpu,
+          like: np.ndarray | None = None, requires_grad: bool = False) -> Tensor:
+    """A new tensor that `fill` has filled, laid out as the array `like` is."""
+    where = devices.checked(device)
+    if where is not devices.cpu:
+        return finish(meta.hollow(shape, array_type), where, requires_grad)
+    level = vmap_level() if interceptors else None
+    if level is not None:
+        different = level.randomness == "different"
+        with outside(level):
+            result = drawn((level.size, *shape) if different else shape, array_type, fill)
+        result = level.wrap(result, 0) if different else result
+        return result.requires_grad_() if requires_grad else result
+    array = np.empty(shape, array_type) if like is None else np.empty_like(like, array_type)
+    fill(array)
+    return finish(array, where, requires_grad)
+
+
+def overwrite(tensor: Tensor, fill: Fill) -> Tensor:
+    """Let `fill` write to `tensor`, and cut what it was out of the graph."""
+    level = vmap_level() if interceptors else None
+    if level is not None:
+        if level.unwrap(tensor)[1] is not None:
+            array = tensor._array
+            return tensor.copy_(drawn(array.shape, array.dtype, fill))
+        if level.randomness == "different":
+            raise RuntimeError(_DIFFERENT_UNBATCHED)
+        with outside(level):
+            return overwrite(tensor, fill)
+    if interceptors and tensor._tangents:
+        return tensor.copy_(drawn(tensor._array.shape, tensor._array.dtype, fill))
+    views.check_inplace(tensor, False)
+    if tensor._device is devices.cpu:
+        fill(tensor._array)
+    views.bump(tensor)
+    if tensor._edge is not None and grad_enabled():
+        views.rebase_to_constant(tensor)
+    return tensor
+
+
+def as_pairs(array: np.ndarray) -> np.ndarray:
+    """The real and imaginary parts of a complex array, along a last dimension."""
+    part = array.real.dtype
+    return np.lib.stride_tricks.as_strided(
+        array.view(part) if array.flags.c_contiguous and array.ndim else array.real,
+        (*array.shape, 2), (*array.strides, part.itemsize))
+
+
+# ---- what each distribution checks, and how it fills --------------------------------------------
+
+C_NAMES = {"bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int16": "short int",
+           "int32": "int", "int64": "long int", "uint16": "short unsigned int",
+            "uint32": "unsigned int", "uint64": "long unsigned int", "float16": "c10::Half",
+            "bfloat16": "c10::BFloat16", "float32": "float", "float64": "double",
+            "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
+
+
+def unsupported(kernel: str, array_type: np.dtype) -> NotImplementedError:
+    name = type_name(from_numpy_dtype(array_type))
+    return NotImplementedError(f'"{kernel}" not implemented for \'{name}\'')
+
+
+def is_real(array_type: np.dtype) -> bool:
+    return array_type in dtypes.FLOATING and array_type.kind != "c"
+
+
+def _largest(array_type: np.dtype) -> float:
+    return dtypes.finfo(from_numpy_dtype(array_type)).max
+
+
+def uniform_fill(array_type: np.dtype, low: Any, high: Any, generator: Any) -> Fill:
+    low, high, stream = float(low), float(high), stream_of(generator, "uniform_")
+    if array_type.kind == "c":
+        return lambda array: kernels.uniform(stream, as_pairs(array), low, high)
+    if not is_real(array_type):
+        raise unsupported("check_uniform_bounds", array_type)
+    if (low, high) != (0.0, 1.0):
+        top = _largest(array_type)
+        for value, name in ((low, "from"), (high, "to")):
+            if not -top <= value <= top:
+                raise RuntimeError(f"{name} is out of bounds for {C_NAMES[array_type.name]}")
+        if low > high:
+            raise RuntimeError(f"uniform_ expects to return a [from, to) range, but found from="
+                               f"{low:g} > to={high:g}")
+        if high - low > top:
+            raise RuntimeError(
+                "uniform_ expects to-from <= std::numeric_limits<"
+                f"{type_name(from_numpy_dtype(array_type))}>::max(), but found to={high:g} and "
+                f"from={low:g} which result in to-from to exceed the limit")
+    return lambda array: kernels.uniform(stream, array, low, high)
+
+
+def normal_fill(array_type: np.dtype, mean: Any, std: Any, generator: Any) -> Fill:
+    mean, std, stream = float(mean), float(std), stream_of(generator, "normal_")
+    if not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    if array_type.kind == "c":
+        std /= math.sqrt(2)
+        return lambda array: kernels.normal(stream, as_pairs(array), mean, std)
+    if not is_real(array_type):
+        raise unsupported("normal_kernel_cpu", array_type)
+    return lambda array: kernels.normal(stream, array, mean, std)
+
+
+def integer_fill(array_type: np.dtype, low: int, high: int, generator: Any) -> Fill:
+    stream = stream_of(generator, "random_")
+    if not low < high:
+        raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= "
+                           f"to={high}")
+    if array_type.kind == "c":
+        raise unsupported("random_update_from_to", array_type)
+    if is_real(array_type):
+        low, high = _rounded_bounds(array_type, low, high)
+    else:
+        limits = (0, 1) if array_type.kind == "b" else (np.iinfo(array_type).min,
+                                                        np.iinfo(array_type).max)
+        _check_bounds(array_type, low, high, limits)
+    return lambda array: kernels.integers(stream, array, low, high)
+
+
+def _check_bounds(array_type: np.dtype, low: int, high: int, limits: tuple[Any, Any]) -> None:
+    for value, name in ((low, "from"), (high - 1, "to - 1")):
+        if not limits[0] <= value <= limits[1]:
+            raise RuntimeError(f"{name} is out of bounds for {C_NAMES[array_type.name]}")
+
+
+def _rounded_bounds(array_type: np.dtype, low: int, high: int) -> tuple[int, int]:
+    """Bounds of integers that a floating type can hold: beyond its digits, multiples of powers."""
+    top = _largest(array_type)
+    _check_bounds(array_type, low, high, (-top, top))
+    digits = kernels.digits(array_type)
+    for value, name in ((low, "from"), (high - 1, "to - 1")):
+        if not -(1 << digits) <= value <= 1 << digits:
+            warnings.warn(
+                f"{name} is out of bounds [-(2^{digits}), 2^{digits}]. Due to precision "
+                f"limitations {C_NAMES[array_type.name]} can support discrete uniform "
+                "distribution only within this range. This warning will become an error in "
+                "version 1.7 release, please fix the code in advance", UserWarning, stacklevel=5)
+    above, below = _held(array_type, low + 1), _held(array_type, high - 1)
+    if above < low:
+        low = above + (1 << (abs(low + 1).bit_length() - digits))
+    if below >= high:
+        high = below - (1 << (abs(high - 1).bit_length() - digits))
+    if not low < high:
+        raise RuntimeError("random_ expects 'from' casted to dtype to be less than 'to' casted to "
+                           f"dtype, but got from={low} >= to={high}")
+    return low, high
+
+
+def _held(array_type: np.dtype, value: int) -> int:
+    return int(np.float64(np.asarray(np.float64(value)).astype(array_type)))
+
+
+def full_range_fill(array_type: np.dtype, low: int | None, generator: Any) -> Fill:
+    stream = stream_of(generator, "random_")
+    if array_type.kind == "c" or (array_type.kind == "u" and array_type.itemsize > 1):
+        raise unsupported("random_kernel_cpu", array_type)
+    return lambda array: kernels.random(stream, array, low)
+
+
+def bernoulli_fill(array_type: np.dtype, p: float, generator: Any) -> Fill:
+    p, stream = float(p), stream_of(generator, "bernoulli_")
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
+    if array_type.kind == "c":
+        raise unsupported("bernoulli_scalar_cpu_", array_type)
+    return lambda array: kernels.bernoulli(stream, array, p)
+
+
+def check_probabilities(p: np.ndarray) -> None:
+    if not is_real(p.dtype):
+        raise unsupported("bernoulli_tensor_cpu_p_", p.dtype)
+    if p.size and not ((p >= 0) & (p <= 1)).all():
+        raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: "
+                           "probabilities lie between 0 and 1")

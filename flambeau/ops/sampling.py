@@ -1,0 +1,325 @@
+"""Random samples whose parameters are tensors: Bernoulli, multinomial, Poisson, normal and others.
+
+Gradients are zero, as samples of steps do not move smoothly with their parameters; those of the
+gamma distribution do.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import devices, dtypes, meta, views
+from flambeau.core.dtypes import default_float
+from flambeau.core.modes import interceptors
+from flambeau.core.op import class_name, composite, primitive
+from flambeau.core.promotion import type_name
+from flambeau.core.shapes import broadcast_error
+from flambeau.core.tensor import Tensor, basis
+from flambeau.kernels import random as kernels
+from flambeau.kernels import random_gradients as gradients
+from flambeau.ops.create import finish, full
+from flambeau.ops.random import checked_shape, made
+from flambeau.ops.random_fills import (
+    SAME_BATCHED,
+    as_pairs,
+    bernoulli_fill,
+    check_probabilities,
+    drawn,
+    is_real,
+    normal_fill,
+    outside,
+    stream_of,
+    unsupported,
+    vmap_level,
+)
+
+
+def sampled(op: Any, *canonical: Any) -> Tensor:
+    """Call a sampler, on tensors of one shape, as each level of vmap wants it."""
+    level = vmap_level() if interceptors else None
+    if level is None:
+        return op.call(*canonical)
+    pairs = [level.unwrap(t) for t in op.inputs(canonical)]
+    if level.randomness == "same":
+        if any(bdim is not None for _, bdim in pairs):
+            raise RuntimeError(SAME_BATCHED)
+        with outside(level):
+            return sampled(op, *canonical)
+    with outside(level):
+        whole = [basis.movedim(value, bdim, 0) if bdim is not None
+                 else basis.expand(value, (level.size, *value._array.shape))
+                 for value, bdim in pairs]
+        return level.wrap(sampled(op, *op.with_inputs(canonical, whole)), 0)
+
+
+def _sampler(name: str, kernel: Any, tensors: tuple[str, ...] = ("self",), node_name: str = "",
+             params: tuple[str, ...] = (), **rules: Any) -> Any:
+    """Declare a sampler: `kernel(stream, *arrays, *params)`, called with a generator in front of
+    the params. Gradients that no rule gives are zero."""
+    rules = {f"d_{t}": 0 for t in tensors} | rules
+
+    def run(*args: Any) -> Any:
+        n = len(tensors)
+        return kernel(stream_of(args[n], name), *args[:n], *args[n + 1:])
+    declare = primitive(run, tensors=tensors, params=("generator", *params), name=f"_{name}_sample",
+                        namespace=None, method=False, node_name=node_name or class_name(name),
+                        **rules)
+    return declare(lambda *canonical: canonical).op
+
+
+_bernoulli = _sampler(
+    "bernoulli", lambda stream, p: kernels.bernoulli_each(stream, np.empty(p.shape, p.dtype), p))
+_poisson = _sampler("poisson", kernels.poisson)
+_binomial = _sampler("binomial", kernels.binomial, ("count", "prob"))
+_multinomial = _sampler("multinomial", kernels.multinomial, params=("n", "replacement"))
+
+
+def _normal_numbers(stream: kernels.Stream, mean: np.ndarray, std: np.ndarray,
+                    target: np.dtype) -> np.ndarray:
+    """Standard normal numbers, scaled and then moved: rounded to `target` after either."""
+    out = np.empty(mean.shape, target)
+    if target.kind == "c":
+        kernels.normal(stream, as_pairs(out), 0.0, math.sqrt(0.5))
+    else:
+        kernels.normal(stream, out)
+    out[...] = _wide(out) * _wide(std)
+    out[...] = _wide(out) + _wide(mean)
+    return out
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    """float16 and bfloat16 as the float32 in which they are computed with."""
+    return array.astype(np.float32) if array.dtype.itemsize < 4 else array
+
+
+_normal = _sampler("normal", _normal_numbers, ("mean", "std"), "NormalBackward3", ("target",))
+
+
+def _on_meta(input: Tensor, shape: Any = None, dtype: Any = None) -> Tensor | None:
+    """The result of a sampler on a tensor without values: one without values, and nothing drawn."""
+    if input._device is devices.cpu:
+        return None
+    array = input._array
+    return finish(meta.hollow(array.shape if shape is None else shape, dtype or array.dtype),
+                  input._device)
+
+
+def _given(result: Tensor, out: Any, function: Any) -> Tensor:
+    return result if out is None else views.store(out, function.op, result)
+
+
+@composite(method=True)
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None,
+              out: Any = None) -> Tensor:
+    """Ones and zeros: ones with the probabilities in `input`, or all with probability `p`.
+
+    >>> import flambeau
+    >>> flambeau.bernoulli(flambeau.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
+    array = input._array
+    if p is not None:
+        target = array.dtype
+        return drawn(array.shape, target, bernoulli_fill(target, p, generator), input._device)
+    if array.dtype.kind == "c":
+        raise unsupported("bernoulli_tensor_cpu_self_", array.dtype)
+    check_probabilities(_values(input))
+    if out is not None:
+        if out._array.shape != array.shape:
+            views.resize_output(out, array.shape)
+        return out.bernoulli_(input, generator=generator)
+    result = _on_meta(input)
+    return sampled(_bernoulli, input, generator) if result is None else result
+
+
+def _values(tensor: Tensor) -> np.ndarray:
+    """The array behind a tensor, below all wrappers of vmap."""
+    while hasattr(tensor, "_value"):
+        tensor = tensor._value
+    return tensor._array
+
+
+@composite
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Counts with Poisson distributions of the rates in `input`."""
+    values = _values(input)
+    if not is_real(values.dtype):
+        raise unsupported("poisson_cpu", values.dtype)
+    if not (values >= 0).all():
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    result = _on_meta(input)
+    return sampled(_poisson, input, generator) if result is None else result
+
+
+@composite
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """How many of `count` trials of probability `prob` succeed."""
+    for tensor, name in ((count, "count"), (prob, "prob")):
+        if not is_real(tensor._array.dtype):
+            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: "
+                             f"{type_name(tensor.dtype)}")
+    if count._array.dtype != prob._array.dtype:
+        raise RuntimeError(f"Found dtype {type_name(prob.dtype)} but expected "
+                           f"{type_name(count.dtype)}")
+    if count._array.dtype.itemsize < 4:
+        raise unsupported("binomial_cpu", count._array.dtype)
+    count, prob = _aligned(count, prob)
+    result = _on_meta(count)
+    return sampled(_binomial, count, prob, generator) if result is None else result
+
+
+def _aligned(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Two tensors broadcast to one shape."""
+    if a._array.shape == b._array.shape:
+        return a, b
+    try:
+        shape = np.broadcast_shapes(a._array.shape, b._array.shape)
+    except ValueError:
+        raise broadcast_error(a._array.shape, b._array.shape) from None
+    return basis.expand(a, shape), basis.expand(b, shape)
+
+
+@composite(method=True)
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
+                generator: Any = None, out: Any = None) -> Tensor:
+    """Indices of `num_samples` draws from each row of weights (which need not sum to 1).
+
+    >>> import flambeau
+    >>> flambeau.multinomial(flambeau.tensor([0.0, 3.0]), 2, replacement=True)
+    tensor([1, 1])
+    """
+    if out is not None and out.dtype is not dtypes.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {type_name(out.dtype)}")
+    _check_weights(input, num_samples, replacement)
+    shape = (*input._array.shape[:-1], num_samples)
+    result = _on_meta(input, shape, np.dtype(np.int64))
+    if result is None:
+        result = sampled(_multinomial, input, generator, num_samples, bool(replacement))
+    return _given(result, out, multinomial)
+
+
+def _check_weights(input: Tensor, n: int, replacement: bool) -> None:
+    shape, array_type = input._array.shape, input._array.dtype
+    if len(shape) not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if not is_real(array_type):
+        raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
+                           f"{type_name(input.dtype)}")
+    if n <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and n > shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without "
+                           "replacement")
+    if input._device is not devices.cpu:
+        return
+    weights = _values(input)
+    negative, finite = (weights < 0).any(), np.isfinite(weights).all()
+    if (negative or not finite) and (not replacement or n == 1):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if negative:
+        raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
+    if not finite:
+        raise RuntimeError("invalid multinomial distribution (encountering probability entry = "
+                           "infinity or NaN)")
+    if not (weights.astype(np.float64).sum(-1) > 0).all():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
+@composite
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
+           dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+           requires_grad: bool = False) -> Tensor:
+    """Normal numbers: of the means and deviations in two tensors that broadcast, of one tensor and
+    one number, or of two numbers and a `size`.
+
+    >>> import flambeau
+    >>> flambeau.normal(flambeau.tensor([1.0, 2.0]), 0.0)
+    tensor([1., 2.])
+    """
+    if size is not None:
+        mean, std = (v.item() if isinstance(v, Tensor) else v for v in (mean, std))
+        return made("normal", checked_shape("normal", (size,)),
+                     lambda target: normal_fill(target, mean, std, generator), out=out,
+                     dtype=dtype, default=default_float(), device=device,
+                     requires_grad=requires_grad)
+    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        raise TypeError("normal() received an invalid combination of arguments: of two numbers, it "
+                        "needs a size")
+    target = (mean if isinstance(mean, Tensor) else std)._array.dtype
+    if target not in dtypes.FLOATING:
+        raise unsupported("normal_kernel_cpu", target)
+    mean, std = _aligned(_moment(mean, std), _deviation(std, mean))
+    result = _on_meta(mean, None, target)
+    if result is None:
+        result = sampled(_normal, mean, std, generator, target)
+    return _given(result, out, normal)
+
+
+def _moment(value: Any, other: Any) -> Tensor:
+    """A tensor, or a number as a tensor in the shape of the other."""
+    if isinstance(value, Tensor):
+        return value
+    return full(other._array.shape, float(value), dtype=dtypes.float64, device=other._device)
+
+
+def _deviation(std: Any, mean: Any) -> Tensor:
+    if isinstance(std, Tensor):
+        if std._array.dtype.kind == "c":
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        if std._device is devices.cpu and not (_values(std) >= 0).all():
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+    elif isinstance(std, (tuple, list)):
+        raise TypeError("normal() received an invalid combination of arguments - got (Tensor, "
+                        f"{type(std).__name__})")
+    elif not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+    return _moment(std, mean)
+
+
+# ---- gamma and Dirichlet samples -----------------------------------------------------------------
+
+
+_gamma = _sampler("standard_gamma", kernels.standard_gamma,
+                  d_self=lambda grad, self, result: basis.mul(
+                      grad, _standard_gamma_grad(self, result)))
+_dirichlet = _sampler("sample_dirichlet", kernels.dirichlet)
+
+
+@composite
+def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
+    """Gamma samples of the shapes in `input` and scale 1, which move with the shapes.
+
+    Marsaglia and Tsang, A simple method for generating gamma variables, 2000.
+    """
+    if not is_real(input._array.dtype) or input._array.dtype.itemsize < 4:
+        raise unsupported("gamma_cpu", input._array.dtype)
+    result = _on_meta(input)
+    return sampled(_gamma, input, generator) if result is None else result
+
+
+@composite
+def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
+    """Dirichlet samples of the concentrations along the last dimension of `input`."""
+    if not is_real(input._array.dtype) or input._array.dtype.itemsize < 4:
+        raise unsupported("dirichlet", input._array.dtype)
+    result = _on_meta(input)
+    return sampled(_dirichlet, input, generator) if result is None else result
+
+
+@primitive(gradients.standard_gamma_grad, tensors=("self", "output"), core="(),()->()",
+           params=(), method=False)
+def _standard_gamma_grad(input: Tensor, output: Tensor) -> Any:
+    """How gamma samples `output` move with their shapes `input`."""
+    return input, output
+
+
+@primitive(gradients.dirichlet_grad, tensors=("self", "alpha", "total"), core="(),(),()->()",
+           params=(), method=False)
+def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Any:
+    """How beta samples `x` of parameters (alpha, total - alpha) move with alpha, over 1 - x."""
+    return x, alpha, total
+
+
+basis.bernoulli = bernoulli

@@ -1,0 +1,175 @@
+"""Generators of random numbers, and the one that ops use when none is given.
+
+A seed gives the numbers that PyTorch gives on a CPU, on every machine, with any number of threads.
+
+>>> import flambeau
+>>> generator = flambeau.manual_seed(0)
+>>> flambeau.rand(2)
+tensor([0.4963, 0.7682])
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator as Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import devices
+from flambeau.core.tensor import Tensor, wrap
+from flambeau.kernels.random import STATE_BYTES, Stream
+
+__all__ = [
+    "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed",
+    "seed", "set_rng_state", "thread_safe_generator",
+]  # fmt: skip
+
+
+class Generator:
+    """A source of random numbers with a state of its own, for the `generator=` of random ops.
+
+    Example:
+        >>> import flambeau
+        >>> generator = Generator().manual_seed(0)
+        >>> flambeau.randperm(4, generator=generator)
+        tensor([2, 0, 1, 3])
+    """
+
+    __slots__ = ("__weakref__", "_stream", "device")
+
+    def __init__(self, device: Any = "cpu"):
+        self.device = devices.checked(device)
+        if self.device is not devices.cpu:
+            raise RuntimeError(f"Device type {self.device.type} is not supported for "
+                               "torch.Generator() api.")  # fmt: skip
+        self._stream = Stream()
+
+    def manual_seed(self, seed: int) -> Generator:
+        """Start over from `seed`, any integer of 64 bits; returns the generator."""
+        if type(seed) is bool or not isinstance(seed, (int, np.integer)):
+            raise RuntimeError(f"manual_seed expected a long, but got {type(seed).__name__}")
+        if not -(2**63) <= seed < 2**64:
+            raise ValueError("Overflow when unpacking long long")
+        self._stream.seed(int(seed) % 2**64)
+        return self
+
+    def seed(self) -> int:
+        """Start over from a seed that the operating system draws, and return it."""
+        self._stream.seed(int.from_bytes(os.urandom(8), "little"))
+        return self._stream.initial_seed()
+
+    def initial_seed(self) -> int:
+        """The seed that the generator started from."""
+        return self._stream.initial_seed()
+
+    def get_state(self) -> Tensor:
+        """The state, as a tensor of bytes."""
+        return wrap(self._stream.get_state())
+
+    def set_state(self, new_state: Tensor) -> Generator:
+        """Continue from what `get_state` gave."""
+        if not isinstance(new_state, Tensor):
+            raise TypeError(f"expected a torch.ByteTensor, but got {type(new_state).__name__}")
+        state = new_state._array
+        if state.dtype != np.uint8:
+            raise TypeError("RNG state must be a torch.ByteTensor")
+        if state.size != STATE_BYTES:
+            raise RuntimeError(f"Expected a CPUGeneratorImplState of size {STATE_BYTES} but found "
+                               f"the input RNG state size to be {state.size}")  # fmt: skip
+        self._stream.set_state(state.reshape(-1))
+        return self
+
+    def clone_state(self) -> Generator:
+        """A generator of its own that will give the same numbers."""
+        twin = Generator(self.device)
+        twin._stream = self._stream.copy()
+        return twin
+
+    def get_offset(self) -> int:
+        """Not for this kind of generator: raises."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def set_offset(self, offset: int) -> None:
+        """Not for this kind of generator: raises."""
+        raise RuntimeError("CPU Generator does not use offset")
+
+    def graphsafe_get_state(self) -> Generator:
+        """Not for this kind of generator: raises."""
+        raise NotImplementedError("graphsafe_get_state is not supported in this Generator")
+
+    def graphsafe_set_state(self, state: Generator) -> Generator:
+        """Not for this kind of generator: raises."""
+        raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Generator, (self.device,), (self.initial_seed(), None, self.get_state())
+
+    def __setstate__(self, state: tuple[int, None, Tensor]) -> None:
+        self.set_state(state[2])
+
+
+Generator.__module__ = "torch"
+default_generator = Generator()
+
+
+def manual_seed(seed: Any) -> Generator:
+    """Start the default generator over from `seed`, and return it."""
+    return default_generator.manual_seed(int(seed))
+
+
+def seed() -> int:
+    """Start the default generator over from a random seed, and return the seed."""
+    return default_generator.seed()
+
+
+def initial_seed() -> int:
+    """The seed that the default generator started from."""
+    return default_generator.initial_seed()
+
+
+def get_rng_state() -> Tensor:
+    """The default generator's state, as a tensor of bytes."""
+    return default_generator.get_state()
+
+
+def set_rng_state(new_state: Tensor) -> None:
+    """Put the default generator into a state that `get_rng_state` gave."""
+    default_generator.set_state(new_state)
+
+
+def thread_safe_generator() -> Generator | None:
+    """The generator that this thread should use in place of the default one; None if there is none.
+
+    Generators may be shared between threads here, so there never is.
+    """
+    return None
+
+
+@contextmanager
+def fork_rng(
+    devices: Any = None,
+    enabled: bool = True,
+    _caller: str = "fork_rng",
+    _devices_kw: str = "devices",
+    device_type: str | None = None,
+) -> Iterator[None]:
+    """Leave the default generator after the block as it was before.
+
+    Example:
+        >>> import flambeau
+        >>> generator = flambeau.manual_seed(0)
+        >>> with fork_rng():
+        ...     inside = flambeau.rand(1)
+        >>> flambeau.equal(inside, flambeau.rand(1))
+        True
+    """
+    if not enabled:
+        yield
+        return
+    state = get_rng_state()
+    try:
+        yield
+    finally:
+        set_rng_state(state)
