@@ -4,7 +4,6 @@
 // them write to the same place.
 #include "network_module.h"
 
-#include <array>
 #include <atomic>
 
 namespace network {
@@ -102,14 +101,18 @@ struct Along {
     }
 };
 
-// The first of indices outside [0, size), or -1 for none with `index` untouched.
+CLONES bool any_wrong(const int64_t *indices, npy_intp n, npy_intp size) {
+    uint64_t bad = 0;
+    NETWORK_PRAGMA(omp simd reduction(| : bad))
+    for (npy_intp i = 0; i < n; i++) bad |= uint64_t(uint64_t(indices[i]) >= uint64_t(size));
+    return bad;
+}
+
+// Whether there are indices outside [0, size), and the first of them.
 bool find_wrong(const int64_t *indices, npy_intp n, npy_intp size, int64_t &index) {
     std::atomic<bool> wrong{false};
     parallel_for(n, PARALLEL_FROM, [&](int64_t first, int64_t last) {
-        uint64_t bad = 0;
-        NETWORK_PRAGMA(omp simd reduction(| : bad))
-        for (int64_t i = first; i < last; i++) bad |= uint64_t(indices[i]) >= uint64_t(size);
-        if (bad) wrong = true;
+        if (any_wrong(indices + first, last - first, size)) wrong = true;
     });
     if (!wrong) return false;
     while (uint64_t(*indices) < uint64_t(size)) indices++;
@@ -123,6 +126,27 @@ PyObject *out_of_bounds(int64_t index, npy_intp axis, npy_intp size) {
     return nullptr;
 }
 
+// Rows with an index out of bounds are left out, and `bad` is set.
+template <class E>
+void gather_all(const Along &a, const E *x, const int64_t *at, E *to, std::atomic<bool> &bad) {
+    npy_intp unit = a.inner == 1 ? a.n : a.inner, rows = a.inner == 1 ? a.outer : a.outer * a.n;
+    parallel_for(rows, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (unit + 1)), [&](int64_t first, int64_t last) {
+        for (npy_intp row = first; row < last; row++) {
+            const E *base = x + a.outer_at(a.inner == 1 ? row : row / a.n);
+            const int64_t *where = at + row * unit;
+            E *place = to + row * unit;
+            if (any_wrong(where, unit, a.size))
+                bad = true;
+            else if (a.inner == 1)
+                for (npy_intp i = 0; i < unit; i++) place[i] = base[where[i] * a.step];
+            else if (a.inner_offsets.empty())
+                for (npy_intp j = 0; j < unit; j++) place[j] = base[where[j] * a.step + j];
+            else
+                for (npy_intp j = 0; j < unit; j++) place[j] = base[where[j] * a.step + a.inner_offsets[j]];
+        }
+    }, 1);
+}
+
 PyObject *gather(PyObject *const *args) {
     Array x, indices;
     npy_intp axis;
@@ -131,7 +155,6 @@ PyObject *gather(PyObject *const *args) {
         x.ndim() != indices.ndim() || x.ndim() == 0 || has_references(x) || !a.read(x, indices.shape(), axis))
         return declined();
     PyArray_Descr *descr = PyArray_DESCR(x.array());
-    npy_intp item = PyArray_ITEMSIZE(x.array());
     Py_INCREF(descr);
     Array result(PyArray_NewFromDescr(&PyArray_Type, descr, indices.ndim(), (npy_intp *)indices.shape(), nullptr,
                                       nullptr, 0, nullptr));
@@ -141,36 +164,12 @@ PyObject *gather(PyObject *const *args) {
     const int64_t *at = indices.data<int64_t>();
     {
         Unlocked unlocked;
-        failed = find_wrong(at, indices.size(), a.size, wrong);
-        if (!failed)
-            done = with_size(item, [&](auto zero) {
-                using E = decltype(zero);
-                const E *from = x.data<E>();
-                E *to = result.data<E>();
-                if (a.inner == 1) {
-                    parallel_for(a.outer, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (a.n + 1)),
-                                 [&](int64_t first, int64_t last) {
-                        for (npy_intp o = first; o < last; o++) {
-                            const E *base = from + a.outer_at(o);
-                            for (npy_intp i = o * a.n; i < (o + 1) * a.n; i++) to[i] = base[at[i] * a.step];
-                        }
-                    }, 1);
-                    return;
-                }
-                parallel_for(a.outer * a.n, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (a.inner + 1)),
-                             [&](int64_t first, int64_t last) {
-                    for (npy_intp row = first; row < last; row++) {
-                        const E *base = from + a.outer_at(row / a.n);
-                        const int64_t *where = at + row * a.inner;
-                        E *place = to + row * a.inner;
-                        if (a.inner_offsets.empty())
-                            for (npy_intp j = 0; j < a.inner; j++) place[j] = base[where[j] * a.step + j];
-                        else
-                            for (npy_intp j = 0; j < a.inner; j++)
-                                place[j] = base[where[j] * a.step + a.inner_offsets[j]];
-                    }
-                });
-            });
+        std::atomic<bool> bad{false};
+        done = with_size(PyArray_ITEMSIZE(x.array()), [&](auto zero) {
+            using E = decltype(zero);
+            gather_all(a, x.data<E>(), at, result.data<E>(), bad);
+        });
+        failed = bad && find_wrong(at, indices.size(), a.size, wrong);
     }
     if (failed) return out_of_bounds(wrong, axis, a.size);
     if (!done) return declined();
@@ -179,20 +178,27 @@ PyObject *gather(PyObject *const *args) {
 
 // combine(to, from) at every index. Threads split what lies before the axis, or else what lies behind it.
 template <class E, class Combine>
-void scatter_all(const Along &a, const Along &s, E *x, const int64_t *at, const E *src, Combine combine) {
+void scatter_all(const Along &a, const Along &s, E *x, const int64_t *at, const E *src, std::atomic<bool> &bad,
+                 Combine combine) {
     auto run = [&](npy_intp o0, npy_intp o1, npy_intp j0, npy_intp j1) {
         for (npy_intp o = o0; o < o1; o++) {
             E *base = x + a.outer_at(o);
             const E *from = src + s.outer_at(o);
             if (a.inner == 1) {
                 const int64_t *where = at + o * a.n;
+                if (any_wrong(where, a.n, a.size)) {
+                    bad = true;
+                    continue;
+                }
                 for (npy_intp i = 0; i < a.n; i++) combine(base[where[i] * a.step], from[i * s.step]);
                 continue;
             }
             for (npy_intp i = 0; i < a.n; i++) {
                 const int64_t *where = at + (o * a.n + i) * a.inner;
                 const E *row = from + i * s.step;
-                if (a.inner_offsets.empty() && s.inner_offsets.empty())
+                if (any_wrong(where + j0, j1 - j0, a.size))
+                    bad = true;
+                else if (a.inner_offsets.empty() && s.inner_offsets.empty())
                     for (npy_intp j = j0; j < j1; j++) combine(base[where[j] * a.step + j], row[j]);
                 else
                     for (npy_intp j = j0; j < j1; j++)
@@ -237,27 +243,28 @@ PyObject *scatter_reduce(PyObject *const *args, Reduce reduce) {
     bool failed, done = false;
     {
         Unlocked unlocked;
-        failed = find_wrong(at, indices.size(), a.size, wrong);
-        if (!failed && reduce == WRITE)
+        std::atomic<bool> bad{false};
+        if (reduce == WRITE)
             done = with_size(PyArray_ITEMSIZE(x.array()), [&](auto zero) {
                 using E = decltype(zero);
-                scatter_all(a, s, x.data<E>(), at, src.data<E>(), [](E &to, E from) { to = from; });
+                scatter_all(a, s, x.data<E>(), at, src.data<E>(), bad, [](E &to, E from) { to = from; });
             });
-        else if (!failed)
+        else
             done = with_number(PyArray_TYPE(x.array()), [&](auto zero) {
                 using E = decltype(zero);
                 E *to = x.data<E>();
                 const E *from = src.data<E>();
                 if (reduce == SUM) {
-                    scatter_all(a, s, to, at, from, [](E &x, E y) { x += y; });
+                    scatter_all(a, s, to, at, from, bad, [](E &x, E y) { x += y; });
                 } else if (reduce == PROD) {
-                    scatter_all(a, s, to, at, from, [](E &x, E y) { x *= y; });
+                    scatter_all(a, s, to, at, from, bad, [](E &x, E y) { x *= y; });
                 } else if (reduce == AMAX) {
-                    scatter_all(a, s, to, at, from, [](E &x, E y) { x = (y > x) | (y != y) ? y : x; });
+                    scatter_all(a, s, to, at, from, bad, [](E &x, E y) { x = (y > x) | (y != y) ? y : x; });
                 } else {
-                    scatter_all(a, s, to, at, from, [](E &x, E y) { x = (y < x) | (y != y) ? y : x; });
+                    scatter_all(a, s, to, at, from, bad, [](E &x, E y) { x = (y < x) | (y != y) ? y : x; });
                 }
             });
+        failed = bad && find_wrong(at, indices.size(), a.size, wrong);
     }
     if (failed) return out_of_bounds(wrong, axis, a.size);
     if (!done) return declined();
@@ -366,33 +373,43 @@ PyObject *embedding(PyObject *const *args) {
     return result.release();
 }
 
+CLONES npy_intp count_true(const uint8_t *p, npy_intp n) {
+    npy_intp count = 0;
+    NETWORK_SUM(count)
+    for (npy_intp i = 0; i < n; i++) count += p[i] != 0;
+    return count;
+}
+
 // Coordinates of what is true.
 PyObject *nonzero(PyObject *const *args) {
     Array x;
     if (type_of(args[0]) != NPY_BOOL || !take_any(args[0], x) || x.ndim() < 1) return declined();
-    npy_intp n = x.size(), ndim = x.ndim(), count = 0;
+    npy_intp ndim = x.ndim(), width = x.dim(int(ndim) - 1), rows = width ? x.size() / width : 0;
     const uint8_t *p = x.data<uint8_t>();
-    NETWORK_PRAGMA(omp simd reduction(+ : count))
-    for (npy_intp i = 0; i < n; i++) count += p[i] != 0;
-    Array result = Array::empty({count, ndim}, NPY_INT64);
+    std::vector<npy_intp> starts(rows + 1, 0);
+    for (npy_intp row = 0; row < rows; row++) starts[row + 1] = starts[row] + count_true(p + row * width, width);
+    Array result = Array::empty({starts[rows], ndim}, NPY_INT64);
     if (!result) return nullptr;
     Unlocked unlocked;
-    int64_t *to = result.data<int64_t>(), *end = to + count * ndim;
-    npy_intp width = x.dim(int(ndim) - 1), rows = width ? n / width : 0;
-    std::vector<npy_intp> place(ndim, 0);
-    for (npy_intp row = 0; row < rows; row++, p += width) {
-        for (npy_intp j = 0; j < width; j++) {
-            if (j + 8 <= width && bits<uint64_t>(*(const std::array<uint8_t, 8> *)(p + j)) == 0) {
-                j += 7;
-                continue;
+    parallel_for(rows, std::max<npy_intp>(1, PARALLEL_FROM / (width + 1)), [&](int64_t first, int64_t last) {
+        std::vector<npy_intp> place(ndim, 0);
+        for (npy_intp row = first; row < last; row++) {
+            npy_intp rest = row;
+            for (npy_intp d = ndim - 2; d >= 0; d--) {
+                place[d] = rest % x.dim(int(d));
+                rest /= x.dim(int(d));
             }
-            if (to == end) break;  // written whether it counts or not: no branch to guess
-            for (npy_intp d = 0; d < ndim - 1; d++) to[d] = place[d];
-            to[ndim - 1] = j;
-            to += p[j] ? ndim : 0;
+            const uint8_t *from = p + row * width;
+            int64_t *to = result.data<int64_t>() + starts[row] * ndim;
+            int64_t *end = result.data<int64_t>() + starts[row + 1] * ndim;
+            for (npy_intp j = 0; j < width && to != end; j++) {
+                // Written whether it counts or not: there is no branch to guess.
+                for (npy_intp d = 0; d < ndim - 1; d++) to[d] = place[d];
+                to[ndim - 1] = j;
+                to += from[j] ? ndim : 0;
+            }
         }
-        for (npy_intp d = ndim - 2; d >= 0 && ++place[d] == x.dim(int(d)); d--) place[d] = 0;
-    }
+    }, 1);
     return result.release();
 }
 
