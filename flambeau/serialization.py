@@ -568,12 +568,15 @@ def _load_legacy(file: Any, restore: Any, weights_only: bool, pickle_module: Any
         return storages[key][1]
 
     result = part(persistent_load)
-    for key in part():
-        count = struct.unpack("<q", file.read(8))[0]
-        array = storages[key][0]
-        if count != len(array):
-            raise RuntimeError(f"the storage {key} has {count} elements, and the pickle asks for "
-                               f"{len(array)}")
+    keys = part()
+    if not isinstance(keys, list) or sorted(map(str, keys)) != sorted(storages):
+        raise RuntimeError(f"the file lists the storages {keys}, and its objects refer to "
+                           f"{list(storages)}: it is damaged")
+    for key in keys:
+        array, size = storages[key][0], file.read(8)
+        if size != struct.pack("<q", len(array)):
+            raise RuntimeError(f"the storage {key} does not have the {len(array)} elements that "
+                               "its tensors need: the file is damaged")
         data = memoryview(array.view(np.uint8))
         if _read_into(file, data) != len(data):
             raise RuntimeError(f"unexpected EOF, expected {len(data)} more bytes. The file might "
