@@ -108,10 +108,8 @@ class Op:
 
 def parameters(formula: Any) -> tuple[str, ...]:
     """The names of a formula's parameters; a constant has none."""
-    if not callable(formula):
-        return ()
-    code = formula.__code__
-    return code.co_varnames[:code.co_argcount]
+    code = getattr(formula, "__code__", None)
+    return () if code is None else code.co_varnames[:code.co_argcount]
 
 
 def plan_saving(op: Op) -> None:
@@ -533,8 +531,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
         title = name or arguments.__name__
         names = params
         if names is None:
-            code = kernel.__code__
-            names = code.co_varnames[(1 if variadic else len(tensors)):code.co_argcount]
+            names = parameters(kernel)[1 if variadic else len(tensors):]
         op = Op(title, kind, kernel=kernel, tensors=tensors, params=tuple(names), vjp=vjp,
                 rules={k[2:]: v for k, v in rules.items()}, jvp_rule=jvp, batch_rule=batch,
                 view=view, returns=returns, differentiable=differentiable, variadic=variadic,

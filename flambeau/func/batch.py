@@ -1,0 +1,139 @@
+"""`vmap`: a function of one example becomes one of many."""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from flambeau.core.batching import BatchedTensor, BatchLevel
+from flambeau.core.tensor import Tensor, basis
+from flambeau.utils._pytree import (broadcast_to_and_flatten, tree_flatten, tree_unflatten)
+
+
+def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error",
+         *, chunk_size: int | None = None) -> Callable[..., Any]:
+    """`func` for all slices of its arguments at once.
+
+    in_dims     the dimension along which each argument is sliced (None: the same for all); an int,
+                or a structure like the arguments
+    out_dims    where the slices are put in each result
+    randomness  "error", "same" or "different": what random ops do
+    chunk_size  at most so many slices at a time
+
+    >>> import flambeau
+    >>> dots = vmap(flambeau.dot)
+    >>> dots(flambeau.ones(3, 2), flambeau.ones(3, 2))
+    tensor([2., 2., 2.])
+    """
+    if randomness not in ("error", "different", "same"):
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. "
+                           f"Got {randomness}")
+    if not (chunk_size is None or chunk_size > 0):
+        raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
+
+    @functools.wraps(func)
+    def batched(*args: Any, **kwargs: Any) -> Any:
+        size, dims, leaves, spec = _inputs(in_dims, args, func)
+        if chunk_size is not None and chunk_size < size:
+            return _in_chunks(func, size, dims, leaves, spec, out_dims, randomness, kwargs,
+                              chunk_size)
+        return _run(func, size, dims, leaves, spec, out_dims, randomness, kwargs)
+    return batched
+
+
+def _name(func: Any) -> str:
+    return getattr(func, "__name__", repr(func))
+
+
+def _inputs(in_dims: Any, args: Any, func: Any) -> Any:
+    """Check the arguments; gives the number of slices, a dimension for each leaf, the leaves."""
+    call = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
+    if not isinstance(in_dims, (int, tuple)):
+        raise ValueError(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple "
+                         f"matching the structure of inputs, got: {type(in_dims)}.")
+    if not args:
+        raise ValueError(f"{call}: got no inputs. Maybe you forgot to add inputs, or you are trying "
+                         "to vmap over a function with no inputs. The latter is unsupported.")
+    leaves, spec = tree_flatten(args)
+    dims = broadcast_to_and_flatten(in_dims, spec)
+    if dims is None:
+        raise ValueError(f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims "
+                         f"has structure {tree_flatten(in_dims)[1]} but inputs has structure {spec}.")
+    for i, (leaf, dim) in enumerate(zip(leaves, dims)):
+        if dim is not None and not isinstance(dim, int):
+            raise ValueError(f"{call}: Got in_dim={dim} for an input but in_dim must be either an "
+                             "integer dimension or None.")
+        if isinstance(dim, int) and not isinstance(leaf, Tensor):
+            raise ValueError(f"{call}: Got in_dim={dim} for an input but the input is of type "
+                             f"{type(leaf)}. We cannot vmap over non-Tensor arguments, please use "
+                             "None as the respective in_dim")
+        if dim is not None and not -leaf.dim() <= dim < leaf.dim():
+            raise ValueError(f"{call}: Got in_dim={dim} for some input, but that input is a Tensor "
+                             f"of dimensionality {leaf.dim()} so expected in_dim to satisfy -"
+                             f"{leaf.dim()} <= in_dim < {leaf.dim()}.")
+        if dim is not None and dim < 0:
+            dims[i] = dim + leaf.dim()
+    sizes = [leaf.size(d) for leaf, d in zip(leaves, dims) if d is not None]
+    if not sizes:
+        raise ValueError("vmap: at least one of the in_dims must not be None: no input is sliced")
+    if any(n != sizes[0] for n in sizes):
+        raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, "
+                         f"got sizes {sizes} for the mapped dimension")
+    return sizes[0], dims, leaves, spec
+
+
+def _run(func: Any, size: int, dims: Any, leaves: Any, spec: Any, out_dims: Any, randomness: str,
+         kwargs: Any) -> Any:
+    level = BatchLevel(size, randomness)
+    with level:
+        wrapped = [leaf if d is None else level.wrap(leaf, d) for leaf, d in zip(leaves, dims)]
+        outputs = func(*tree_unflatten(wrapped, spec), **kwargs)
+    return _outputs(level, func, outputs, out_dims)
+
+
+def _outputs(level: BatchLevel, func: Any, outputs: Any, out_dims: Any) -> Any:
+    leaves, spec = tree_flatten(outputs)
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, "
+                             f"got type {type(leaf)}. Did you mean to set out_dims= to None for "
+                             "output?" if leaf is not None else
+                             f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, "
+                             f"got type {type(leaf)} as a return.")
+    dims = [out_dims] * len(leaves) if isinstance(out_dims, int) else \
+        broadcast_to_and_flatten(out_dims, spec)
+    if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1 and len(leaves) == 1:
+        dims = list(out_dims)
+    if dims is None:
+        raise ValueError(f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
+                         "compatible with the structure of `outputs`. out_dims has structure "
+                         f"{tree_flatten(out_dims)[1]} but outputs has structure {spec}.")
+    return tree_unflatten([_unwrap(level, leaf, d, func, out_dims)
+                           for leaf, d in zip(leaves, dims)], spec)
+
+
+def _unwrap(level: BatchLevel, leaf: Tensor, dim: int | None, func: Any, out_dims: Any) -> Tensor:
+    value, bdim = level.unwrap(leaf)
+    if dim is None:
+        if type(leaf) is BatchedTensor and leaf._level is level and bdim is not None:
+            raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a "
+                             "BatchedTensor when out_dim is None")
+        return value
+    if bdim is None:
+        return basis.movedim(basis.expand(value, (level.size, *value.shape)), 0, dim)
+    return value if bdim == dim else basis.movedim(value, bdim, dim)
+
+
+def _in_chunks(func: Any, size: int, dims: Any, leaves: Any, spec: Any, out_dims: Any,
+               randomness: str, kwargs: Any, chunk_size: int) -> Any:
+    parts = []
+    for start in range(0, size, chunk_size):
+        n = min(chunk_size, size - start)
+        cut = [leaf if d is None else leaf.narrow(d, start, n) for leaf, d in zip(leaves, dims)]
+        parts.append(_run(func, n, dims, cut, spec, out_dims, randomness, kwargs))
+    flat = [tree_flatten(p) for p in parts]
+    spec_out = flat[0][1]
+    joined = [out_dims] * len(flat[0][0]) if isinstance(out_dims, int) else \
+        broadcast_to_and_flatten(out_dims, spec_out)
+    return tree_unflatten([basis.cat(list(column), d) if d is not None else column[0]
+                           for column, d in zip(zip(*[f[0] for f in flat]), joined)], spec_out)
