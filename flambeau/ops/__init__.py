@@ -5,19 +5,27 @@ method of `Tensor`; `flambeau.core.op.table` holds them all as data.
 """
 
 from flambeau.ops import (
+    bitwise,
+    comparison,
     complex,
+    conditional,
     copying,
     create,
     dropout,
+    elementary,
+    extremes,
     index,
     join,
     matmul,
     pointwise,
     random,
     reduce,
+    rounding,
     sampling,
+    scan,
     shape,
 )
 
-__all__ = ["complex", "copying", "create", "dropout", "index", "join", "matmul", "pointwise",
-           "random", "reduce", "sampling", "shape"]
+__all__ = ["bitwise", "comparison", "complex", "conditional", "copying", "create", "dropout",
+           "elementary", "extremes", "index", "join", "matmul", "pointwise", "random", "reduce",
+           "rounding", "sampling", "scan", "shape"]

@@ -1,4 +1,4 @@
-"""Ops that work element by element: arithmetic, comparison, elementary functions.
+"""Arithmetic element by element: sums, products, quotients, powers, signs.
 
 A derivative is the formula `d`: what a change of the argument is multiplied by.
 """
@@ -6,30 +6,43 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from flambeau import kernels
-from flambeau.core import overrides
-from flambeau.core.modes import intercept, interceptors
-from flambeau.core.op import pointwise, public, publish
-from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.core import dtypes, overrides
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.modes import interceptors
+from flambeau.core.op import composite, pointwise, primitive, public, publish
+from flambeau.core.promotion import convert, result_type, type_name
+from flambeau.core.tensor import Tensor, basis, plain, wrap
 
-# ---- arithmetic ---------------------------------------------------------------------------------
+# ---- sums, products, quotients ------------------------------------------------------------------
 
-add = pointwise("add", kernels.add, d_self=1, d_other=1, dunder="__add__ __radd__")
+add = pointwise("add", kernels.add, d_self=1, d_other=1, dunder="__add__ __radd__",
+                doc="""The sum of two tensors, or of a tensor and a number; `other` times `alpha`.
+
+    >>> import flambeau
+    >>> flambeau.add(flambeau.tensor([1.0, 2.0]), 10, alpha=2)
+    tensor([21., 22.])
+    """)
 sub = pointwise("sub", kernels.subtract, d_self=1, d_other=-1, dunder="__sub__", reject="b",
-                aliases=("subtract",))
+                aliases=("subtract",), doc="The difference input - alpha · other.")
 mul = pointwise("mul", kernels.multiply, d_self=lambda other: other, d_other=lambda self: self,
-                dunder="__mul__ __rmul__", aliases=("multiply",))
+                dunder="__mul__ __rmul__", aliases=("multiply",), doc="The product.")
 true_divide = pointwise(
     "div", kernels.divide, floating=True, d_self=lambda other: _reciprocal(other),
-    d_other=lambda self, other: neg(self / other / other), dunder="__truediv__ __div__")
-neg = pointwise("neg", kernels.negative, d=-1, dunder="__neg__", aliases=("negative",), reject="b")
+    d_other=lambda self, other: neg(self / other / other), dunder="__truediv__ __div__",
+    aliases=("divide", "true_divide"))
+neg = pointwise("neg", kernels.negative, d=-1, dunder="__neg__", aliases=("negative",), reject="b",
+                doc="-input.")
 reciprocal = pointwise("reciprocal", kernels.reciprocal, floating=True,
-                       d=lambda result: neg(result * result))
+                       d=lambda result: neg(result * result), doc="1 / input.")
 
 
 def _reciprocal(value: Any) -> Any:
-    return reciprocal(value) if isinstance(value, Tensor) else 1 / value if value else value + float(
-        "inf")
+    if isinstance(value, Tensor):
+        return reciprocal(value)
+    return 1 / value if value else float("inf")
 
 
 def scaled_second(function: Any) -> Any:
@@ -63,8 +76,8 @@ def check_alpha(input: Tensor, alpha: Any) -> None:
     if isinstance(alpha, bool) and input.dtype.kind != "b":
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
     if isinstance(alpha, float) and input.dtype.kind in "bui":
-        raise RuntimeError("For integral input tensors, argument alpha must not be a floating point "
-                           "number.")
+        raise RuntimeError("For integral input tensors, argument alpha must not be a floating "
+                           "point number.")
 
 
 for _op, _aliases in ((add, ()), (sub, ("subtract",))):
@@ -79,42 +92,323 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     return sub(other, input if alpha == 1 else mul(input, alpha))
 
 
+def number_first(value: Any, tensor: Tensor) -> Any:
+    """A Python number as the 0-d tensor that promotes with `tensor` as the number would."""
+    if isinstance(value, Tensor):
+        return value
+    wanted = result_type([tensor._array], [as_number(value, "op", "self", 1)]).numpy
+    return wrap(convert(np.asarray(value), wanted))
+
+
 public["torch"]["rsub"] = rsub
 Tensor.__rsub__ = lambda self, other: sub(other, self)
 Tensor.__rtruediv__ = Tensor.__rdiv__ = lambda self, other: mul(reciprocal(self), other)
 Tensor.__iadd__, Tensor.__isub__ = add.op.inplace_op.function, sub.op.inplace_op.function
 Tensor.__imul__ = mul.op.inplace_op.function
 Tensor.__itruediv__ = Tensor.__idiv__ = true_divide.op.inplace_op.function
-__all__ = ["add", "intercept", "mul", "neg", "reciprocal", "rsub", "sub", "true_divide"]
 
-# ---- elementary functions -------------------------------------------------------------------------
 
-exp = pointwise("exp", kernels.exp, floating=True, d=lambda result: result)
-log = pointwise("log", kernels.log, floating=True, d=lambda self: reciprocal(self))
-sqrt = pointwise("sqrt", kernels.sqrt, floating=True, d=lambda result: reciprocal(2 * result))
-sin = pointwise("sin", kernels.sin, floating=True, d=lambda self: cos(self))
-cos = pointwise("cos", kernels.cos, floating=True, d=lambda self: neg(sin(self)))
-tanh = pointwise("tanh", kernels.tanh, floating=True, d=lambda result: 1 - result * result)
-sigmoid = pointwise("sigmoid", kernels.sigmoid, floating=True,
-                    d=lambda result: (1 - result) * result)
-relu = pointwise("relu", kernels.relu,
-                 vjp=lambda grad, result: threshold_backward(grad, result))
+@composite(method=True)
+def positive(input: Tensor) -> Tensor:
+    """The input itself; what `+x` means."""
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
+    return input
+
+
+Tensor.__pos__ = positive
+
+# ---- magnitude and sign -------------------------------------------------------------------------
+
+abs = pointwise("abs", kernels.absolute, d=lambda self: basis.conj(sgn(self)), dunder="__abs__",
+                aliases=("absolute",), doc="""The absolute value; of complex numbers, the modulus.
+
+    >>> import flambeau
+    >>> flambeau.abs(flambeau.tensor([-1.5, 2.0]))
+    tensor([1.5000, 2.0000])
+    """)
+sign = pointwise("sign", kernels.sign, d=0,
+                 doc="-1, 0 or 1, as the input is negative, zero or positive.")
+
+
+def _sgn_vjp(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    """Only what turns the unit number changes it: the part of `grad` across its direction."""
+    if self._array.dtype.kind != "c":
+        return basis.zeros_like(grad)
+    size = abs(self)
+    across = grad - basis.real(grad * basis.conj(result)) * result
+    return basis.where(size == 0, 0, across / basis.where(size == 0, 1, size))
+
+
+sgn = pointwise("sgn", kernels.sgn, vjp=_sgn_vjp,
+                doc="The sign; of complex numbers, input / |input|, and 0 at 0.")
+
+
+def _copysign_slope(self: Tensor, result: Tensor) -> Tensor:
+    return basis.where(self == 0, 0, result / self)
+
+
+copysign = pointwise("copysign", kernels.copysign, floating=True, d_self=_copysign_slope, d_other=0,
+                     doc="The magnitude of `input` with the sign of `other`.")
+nextafter = pointwise("nextafter", kernels.nextafter, tensors=("self", "other"),
+                      doc="The next representable number after `input` towards `other`.")
+
+# ---- powers -------------------------------------------------------------------------------------
+
+_SHORT = {2: kernels.square, 0.5: kernels.sqrt, -0.5: kernels.rsqrt, -1: kernels.reciprocal}
+
+
+def _pow_kernel(self: np.ndarray, exponent: Any) -> np.ndarray:
+    if exponent in _SHORT and (exponent == 2 or self.dtype in FLOATING):
+        return _SHORT[exponent](self)
+    if exponent == 3:
+        return kernels.multiply(kernels.square(self), self)
+    return kernels.power(self, exponent)
+
+
+def _pow_slope(self: Tensor, exponent: Any) -> Tensor:
+    if exponent == 0:
+        return basis.zeros_like(self)
+    return self * exponent if exponent == 2 else pow(self, exponent - 1) * exponent
+
+
+@primitive(_pow_kernel, kind="pointwise", d_self=_pow_slope, node_name="PowBackward0",
+           method=False, namespace=None)
+def pow_number(input: Tensor, exponent: Any) -> Any:
+    """A tensor to the power of a Python number."""
+    if type(exponent) is float and input._array.dtype in FLOATING:
+        return input, exponent
+    if type(exponent) is int and exponent < 0 and input._array.dtype.kind in "bui":
+        raise RuntimeError("Integers to negative integer powers are not allowed.")
+    return _as_type(input, result_type([input._array], [exponent])), exponent
+
+
+def _as_type(input: Tensor, wanted: dtypes.dtype) -> Tensor:
+    if wanted is dtypes.bool_:
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
+    return basis.cast(input, wanted.numpy) if input._array.dtype != wanted.numpy else input
+
+
+def _pow_base(self: Tensor, exponent: Tensor) -> Tensor:
+    """exponent · self^(exponent - 1), but zero, not 0 · inf, where the exponent is zero."""
+    zero = exponent == 0
+    return basis.where(zero, 0, exponent * pow(self, basis.where(zero, 1, exponent) - 1))
+
+
+def _pow_exponent(self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
+    """result · log(self), but zero, not 0 · -inf, where base = 0 and exponent ≥ 0."""
+    flat = self == 0
+    if exponent._array.dtype.kind == "c":
+        flat = flat & (basis.real(exponent) >= 0)
+    else:
+        flat = flat & (exponent >= 0)
+    return basis.where(flat, 0, result * basis.log(self))
+
+
+_POW = {"tensors": ("self", "exponent"), "kind": "pointwise", "method": False, "namespace": None}
+
+
+@primitive(lambda self, exponent: kernels.power(self, exponent), node_name="PowBackward1",
+           d_self=_pow_base, d_exponent=_pow_exponent, **_POW)
+def pow_tensors(input: Tensor, exponent: Tensor) -> Any:
+    """A tensor to the power of a tensor."""
+    wanted = result_type([input._array, exponent._array])
+    return _as_type(input, wanted), _as_type(exponent, wanted)
+
+
+@primitive(lambda self, exponent: kernels.power(self, exponent), node_name="PowBackward2",
+           d_exponent=_pow_exponent, **_POW)
+def pow_of_number(base: Any, exponent: Tensor) -> Any:
+    """A Python number to the power of a tensor."""
+    wanted = result_type([exponent._array], [base])
+    return wrap(convert(np.asarray(base), wanted.numpy)), _as_type(exponent, wanted)
+
+
+@composite(method=True, inplace=True)
+def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+    """`input` to the power of `exponent`; either may be a number.
+
+    >>> import flambeau
+    >>> flambeau.pow(2, flambeau.tensor([1.0, 3.0]))
+    tensor([2., 8.])
+    """
+    if isinstance(input, Tensor):
+        if isinstance(exponent, Tensor):
+            result = pow_tensors(input, exponent)
+        else:
+            result = pow_number(input, as_number(exponent, "pow", "exponent", 2))
+    elif isinstance(exponent, Tensor):
+        result = pow_of_number(as_number(input, "pow", "self", 1), exponent)
+    else:
+        raise TypeError(f"pow() received an invalid combination of arguments - got "
+                        f"({type(input).__name__}, {type(exponent).__name__}), but expected one "
+                        "tensor at least")
+    return result if out is None else basis.into(out, pow.op, result)
+
+
+def as_number(value: Any, function: str, argument: str, position: int) -> Any:
+    """A plain Python number; TypeError if `value` is none."""
+    if type(value) in (int, float, bool, complex):
+        return value
+    if isinstance(value, (np.generic, int, float, complex)):
+        return value.item() if isinstance(value, np.generic) else \
+            next(kind(value) for kind in (int, float, complex) if isinstance(value, kind))
+    raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor or "
+                    f"Number, not {type(value).__name__}")
+
+
+def operator(function: Any) -> Any:
+    """`function` as a method for an operator: says NotImplemented to operands it does not know."""
+    def method(self: Tensor, other: Any) -> Any:
+        try:
+            return function(self, other)
+        except TypeError:
+            if isinstance(other, (Tensor, int, float, complex, np.generic)):
+                raise
+            return NotImplemented
+    return method
+
+
+Tensor.__pow__ = operator(pow)
+Tensor.__rpow__ = operator(lambda self, other: pow(other, self))
+Tensor.__ipow__ = Tensor.pow_
+
+
+@composite(method=True, inplace=True)
+def square(input: Tensor, *, out: Any = None) -> Tensor:
+    """The square of each element."""
+    result = pow_number(input, 2)
+    return result if out is None else basis.into(out, square.op, result)
+
+
+@composite(method=True)
+def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+    """`input` to the power of `exponent`, in float64 (or complex128)."""
+    kinds = [x._array.dtype.kind if isinstance(x, Tensor) else np.asarray(x).dtype.kind
+             for x in (input, exponent)]
+    target = np.dtype("c16" if "c" in kinds else "f8")
+    if out is not None and out._array.dtype != target:
+        raise RuntimeError("the output given to float_power has dtype "
+                           f"{type_name(out.dtype)} but the operation's result requires dtype "
+                           f"{'ComplexDouble' if target.kind == 'c' else 'Double'}")
+    number = complex if target.kind == "c" else float
+    pair = [basis.cast(x, target) if isinstance(x, Tensor) else number(x)
+            for x in (input, exponent)]
+    return pow(*pair, out=out)
+
+
+def _float_power_(self: Tensor, exponent: Any) -> Tensor:
+    """`float_power`, in place: for float64 and complex128 only."""
+    result = float_power(self, exponent)
+    if result.dtype is not self.dtype:
+        raise RuntimeError(f"the base given to float_power_ has dtype {type_name(self.dtype)} but "
+                           f"the operation's result requires dtype {type_name(result.dtype)}")
+    return self.pow_(exponent)
+
+
+Tensor.float_power_ = _float_power_
+
+rsqrt = pointwise("rsqrt", kernels.rsqrt, floating=True, d=lambda result: result * result * result
+                  * -0.5, doc="1 / √input.")
+hypot = pointwise("hypot", kernels.hypot, d_self=lambda self, result: self / result,
+                  d_other=lambda other, result: other / result,
+                  doc="√(input² + other²), without overflow on the way.")
+
+# ---- of three tensors ---------------------------------------------------------------------------
+
+
+def together(*tensors: Any) -> tuple[Tensor, ...]:
+    """Tensors in the type that torch gives an expression over them."""
+    first = tensors[0]._array.dtype
+    if all(t._array.dtype is first for t in tensors):
+        return tensors
+    wanted = result_type([t._array for t in tensors]).numpy
+    return tuple([t if t._array.dtype == wanted else basis.cast(t, wanted) for t in tensors])
+
+
+@primitive(lambda self, tensor1, tensor2, value: kernels.addcmul(self, tensor1, tensor2, value),
+           tensors=("self", "tensor1", "tensor2"), kind="pointwise", inplace=True, d_self=1,
+           d_tensor1=lambda tensor2, value: tensor2 * value,
+           d_tensor2=lambda tensor1, value: tensor1 * value)
+def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Any:
+    """input + value · tensor1 · tensor2.
+
+    >>> import flambeau
+    >>> one = flambeau.ones(2)
+    >>> flambeau.addcmul(one, one * 2, one * 3, value=10)
+    tensor([61., 61.])
+    """
+    tensors = together(input, tensor1, tensor2)
+    return *tensors, int(value) if tensors[0]._array.dtype.kind in "bui" else value
+
+
+@primitive(lambda self, tensor1, tensor2, value: kernels.addcdiv(self, tensor1, tensor2, value),
+           tensors=("self", "tensor1", "tensor2"), kind="pointwise", inplace=True, d_self=1,
+           d_tensor1=lambda tensor2, value: reciprocal(tensor2) * value,
+           d_tensor2=lambda tensor1, tensor2, value: tensor1 * -value / (tensor2 * tensor2))
+def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Any:
+    """input + value · tensor1 / tensor2."""
+    if not {tensor1._array.dtype, tensor2._array.dtype} & FLOATING:
+        raise RuntimeError("Integer division with addcdiv is no longer supported: convert tensor1 "
+                           "and tensor2 to a floating type first")
+    return *together(input, tensor1, tensor2), value
+
+
+@primitive(lambda self, end, weight: kernels.lerp(self, end, weight), tensors=("self", "end"),
+           kind="pointwise", node_name="LerpBackward0", method=False, namespace=None,
+           d_self=lambda weight: 1 - weight, d_end=lambda weight: weight)
+def _lerp_number(input: Tensor, end: Tensor, weight: Any) -> Any:
+    return input, end, weight
+
+
+@primitive(lambda self, end, weight: kernels.lerp(self, end, weight),
+           tensors=("self", "end", "weight"), kind="pointwise", node_name="LerpBackward1",
+           method=False, namespace=None, d_self=lambda weight: 1 - weight,
+           d_end=lambda weight: weight, d_weight=lambda self, end: end - self)
+def _lerp_tensor(input: Tensor, end: Tensor, weight: Tensor) -> Any:
+    return input, end, weight
+
+
+@composite(method=True, inplace=True)
+def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
+    """input + weight · (end - input): `input` at weight 0, `end` at weight 1.
+
+    >>> import flambeau
+    >>> flambeau.lerp(flambeau.zeros(2), flambeau.ones(2), 0.25)
+    tensor([0.2500, 0.2500])
+    """
+    for name, other in (("end", end), ("weight", weight)):
+        if isinstance(other, Tensor) and other.dtype is not input.dtype:
+            raise RuntimeError(f"expected dtype {_c_name(input)} for `{name}` but got dtype "
+                               f"{_c_name(other)}")
+    if input._array.dtype not in FLOATING:
+        raise NotImplementedError(
+            f"\"lerp_kernel_scalar\" not implemented for '{type_name(input.dtype)}'")
+    result = (_lerp_tensor if isinstance(weight, Tensor) else _lerp_number)(input, end, weight)
+    return result if out is None else basis.into(out, lerp.op, result)
+
+
+_C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int",
+            "float16": "c10::Half", "bfloat16": "c10::BFloat16", "int16": "short int",
+            "int8": "signed char", "uint8": "unsigned char", "complex64": "c10::complex<float>",
+            "complex128": "c10::complex<double>"}
+
+
+def _c_name(tensor: Tensor) -> str:
+    return _C_NAMES.get(tensor.dtype.name, tensor.dtype.name)
+
+
+c_name = _c_name
+
+# ---- rectified ----------------------------------------------------------------------------------
+
+relu = pointwise("relu", kernels.relu, vjp=lambda grad, result: threshold_backward(grad, result),
+                 doc="max(0, input).")
 threshold_backward = pointwise(
     "threshold_backward", kernels.relu_backward, vjp=lambda grad, other, needs: (
         threshold_backward(grad, other) if needs[0] else None, None),
     tensors=("self", "other"), method=False, inplace=False)
 
-# ---- comparison -----------------------------------------------------------------------------------
-
-eq = pointwise("eq", kernels.equal, tensors=("self", "other"), dunder="__eq__")
-ne = pointwise("ne", kernels.not_equal, tensors=("self", "other"), dunder="__ne__",
-               aliases=("not_equal",))
-lt = pointwise("lt", kernels.less, tensors=("self", "other"), dunder="__lt__", aliases=("less",))
-le = pointwise("le", kernels.less_equal, tensors=("self", "other"), dunder="__le__",
-               aliases=("less_equal",))
-gt = pointwise("gt", kernels.greater, tensors=("self", "other"), dunder="__gt__",
-               aliases=("greater",))
-ge = pointwise("ge", kernels.greater_equal, tensors=("self", "other"), dunder="__ge__",
-               aliases=("greater_equal",))
-
 basis.add, basis.mul, basis.neg = add, mul, neg
+__all__ = ["abs", "add", "addcdiv", "addcmul", "lerp", "mul", "neg", "pow", "reciprocal", "rsub",
+           "sgn", "sign", "square", "sub", "true_divide"]

@@ -1,0 +1,185 @@
+"""Comparison, logic, and the larger or smaller of two."""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau import kernels
+from flambeau.core.op import composite, pointwise
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import Tensor, basis, tensor_types
+from flambeau.ops.complex import imag
+from flambeau.ops.pointwise import abs
+
+_TWO = ("self", "other")
+
+eq = pointwise("eq", kernels.equal, tensors=_TWO, dunder="__eq__", doc="input = other.")
+ne = pointwise("ne", kernels.not_equal, tensors=_TWO, dunder="__ne__", aliases=("not_equal",),
+               doc="input ≠ other.")
+lt = pointwise("lt", kernels.less, tensors=_TWO, dunder="__lt__", aliases=("less",),
+               doc="input < other.")
+le = pointwise("le", kernels.less_equal, tensors=_TWO, dunder="__le__", aliases=("less_equal",),
+               doc="input ≤ other.")
+gt = pointwise("gt", kernels.greater, tensors=_TWO, dunder="__gt__", aliases=("greater",),
+               doc="input > other.")
+ge = pointwise("ge", kernels.greater_equal, tensors=_TWO, dunder="__ge__",
+               aliases=("greater_equal",), doc="input ≥ other.")
+
+# ---- logic --------------------------------------------------------------------------------------
+
+logical_and = pointwise("logical_and", kernels.logical_and, tensors=_TWO,
+                        doc="Are both elements not zero?")
+logical_or = pointwise("logical_or", kernels.logical_or, tensors=_TWO,
+                       doc="Is either element not zero?")
+logical_xor = pointwise("logical_xor", kernels.logical_xor, tensors=_TWO,
+                        doc="Is exactly one of the elements not zero?")
+logical_not = pointwise("logical_not", kernels.logical_not, doc="Is the element zero?")
+
+# ---- kinds of numbers ---------------------------------------------------------------------------
+
+isnan = pointwise("isnan", kernels.isnan, inplace=False, doc="Is the element NaN?")
+isinf = pointwise("isinf", kernels.isinf, inplace=False, doc="Is the element ±inf?")
+isfinite = pointwise("isfinite", kernels.isfinite, inplace=False,
+                     doc="Is the element neither ±inf nor NaN?")
+
+
+def _one_infinity(name: str, value: float) -> Any:
+    def kernel(x: Any) -> Any:
+        if x.dtype.kind == "c":
+            raise RuntimeError(f"{name} does not support complex inputs.")
+        if x.dtype.kind in "bui":
+            return kernels.isinf(x)
+        return kernels.equal(x, value)
+    return pointwise(name, kernel, inplace=False, doc=f"Is the element {value:+}?")
+
+
+isposinf = _one_infinity("isposinf", float("inf"))
+isneginf = _one_infinity("isneginf", -float("inf"))
+
+
+def _signbit(x: Any) -> Any:
+    if x.dtype.kind == "c":
+        raise NotImplementedError("signbit is not implemented for complex tensors.")
+    return kernels.signbit(x)
+
+
+signbit = pointwise("signbit", _signbit, inplace=False,
+                    doc="Is the sign bit set? True of -0.0 too.")
+
+
+@composite(method=True)
+def isreal(input: Tensor) -> Tensor:
+    """Is the imaginary part zero?"""
+    return eq(imag(input), 0) if input._array.dtype.kind == "c" else eq(
+        basis.ones_like(input), 1)
+
+
+@composite(method=True)
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
+            equal_nan: bool = False) -> Tensor:
+    """Is |input - other| ≤ atol + rtol · |other|, element by element?
+
+    >>> import flambeau
+    >>> flambeau.isclose(flambeau.tensor([1.0, 2.0]), flambeau.tensor([1.0, 2.1]))
+    tensor([ True, False])
+    """
+    if type(other) not in tensor_types:
+        raise TypeError("isclose(): argument 'other' (position 2) must be Tensor, not "
+                        f"{type(other).__name__}")
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{type_name(input.dtype)} did not match {type_name(other.dtype)}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    close = eq(input, other)
+    if equal_nan and input._array.dtype.kind in "fc":
+        close = close | (isnan(input) & isnan(other))
+    if rtol == 0 and atol == 0:
+        return close
+    if input._array.dtype.kind == "b":
+        input, other = (basis.cast(t, _int64()) for t in (input, other))
+    if input._array.dtype.kind in "ui":
+        other = basis.cast(other, _default_float())
+    allowed = abs(other * rtol) + atol
+    distance = abs(input - other)
+    return close | (isfinite(distance) & le(distance, allowed))
+
+
+def _int64() -> Any:
+    from flambeau.core import dtypes
+    return dtypes.int64.numpy
+
+
+def _default_float() -> Any:
+    from flambeau.core import dtypes
+    return dtypes.default_float()
+
+
+@composite(method=True)
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
+             equal_nan: bool = False) -> bool:
+    """Are all elements close, as `isclose` has it?"""
+    return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
+
+
+@composite(method=True)
+def equal(input: Tensor, other: Tensor) -> bool:
+    """Do two tensors have the same shape and equal elements?"""
+    if type(other) not in tensor_types:
+        raise TypeError("equal(): argument 'other' (position 2) must be Tensor, not "
+                        f"{type(other).__name__}")
+    if input._array.shape != other._array.shape:
+        return False
+    return bool(eq(input, other).all().item())
+
+
+# ---- the larger or smaller of two ---------------------------------------------------------------
+
+
+def _choice(name: str, kernel: Any, loses: Any, doc: str) -> Any:
+    """`maximum` or `minimum`: equal elements share the gradient, NaN passes it to both."""
+    def vjp(grad: Tensor, self: Tensor, other: Any, needs: Any) -> Any:
+        half = basis.where(eq(self, other), grad / 2, grad)
+        return (basis.where(loses(self, other), 0, half) if needs[0] else None,
+                basis.where(loses(other, self), 0, half) if needs[1] else None)
+
+    def checked(x: Any, y: Any) -> Any:
+        if x.dtype.kind == "c":
+            raise RuntimeError(f"{name} not implemented for complex tensors.")
+        return kernel(x, y)
+    return pointwise(name, checked, vjp=vjp, tensors=_TWO, inplace=False, doc=doc)
+
+
+def _choice_of_numbers(name: str, kernel: Any, wins: Any, doc: str) -> Any:
+    """`fmax` or `fmin`: NaN loses, and `self` takes the gradient of equal elements."""
+    def vjp(grad: Tensor, self: Tensor, other: Any, needs: Any) -> Any:
+        first = wins(self, other) | isnan(other)
+        return (basis.where(first, grad, 0) if needs[0] else None,
+                basis.where(first, 0, grad) if needs[1] else None)
+
+    def checked(x: Any, y: Any) -> Any:
+        if x.dtype.kind == "c":
+            raise RuntimeError(f"{name} not implemented for complex tensors.")
+        return kernel(x, y)
+    return pointwise(name, checked, vjp=vjp, tensors=_TWO, inplace=False, doc=doc)
+
+
+maximum = _choice("maximum", kernels.maximum, lt, "The larger of each pair; NaN if either is NaN.")
+minimum = _choice("minimum", kernels.minimum, gt, "The smaller of each pair; NaN if either is NaN.")
+fmax = _choice_of_numbers("fmax", kernels.fmax, ge,
+                          "The larger of each pair; NaN only if both are.")
+fmin = _choice_of_numbers("fmin", kernels.fmin, le,
+                          "The smaller of each pair; NaN only if both are.")
+
+
+@composite(method=True)
+def is_nonzero(input: Tensor) -> bool:
+    """Is the one element of this tensor not zero?"""
+    if input._array.size != 1:
+        raise RuntimeError("Boolean value of Tensor with "
+                           + ("more than one value" if input._array.size else "no values")
+                           + " is ambiguous")
+    return bool(input.item())
+
+
+__all__ = ["eq", "equal", "ge", "gt", "isclose", "isfinite", "isnan", "le", "lt", "maximum",
+           "minimum", "ne"]

@@ -1,0 +1,205 @@
+"""Running results along a dimension: sums, products, extremes, log-sum-exps."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau import kernels, return_types
+from flambeau.core.dtypes import FLOATING, as_numpy_dtype, bool_
+from flambeau.core.modes import grad_enabled, interceptors
+from flambeau.core.op import composite, linear, primitive
+from flambeau.core.promotion import type_name
+from flambeau.core.shapes import wrap_dim
+from flambeau.core.tensor import Tensor, basis, plain, wrap
+from flambeau.ops.conditional import where
+from flambeau.ops.create import eye, ones
+from flambeau.ops.elementary import exp, log
+from flambeau.ops.extremes import put_along
+from flambeau.ops.index import gather
+from flambeau.ops.join import triu
+from flambeau.ops.pointwise import abs
+from flambeau.ops.reduce import has_zero
+from flambeau.ops.shape import movedim, unsqueeze
+
+# ---- sums ---------------------------------------------------------------------------------------
+
+
+def _running_sum(self: np.ndarray, dim: int, dtype: Any, backwards: bool) -> np.ndarray:
+    if backwards and self.ndim:
+        flipped = kernels.cumsum(np.flip(self, dim), dim, dtype)
+        return np.ascontiguousarray(np.flip(flipped, dim))
+    return kernels.cumsum(self, dim, dtype)
+
+
+@linear(_running_sum, dims="dim", node_name="CumsumBackward0", method=False, namespace=None,
+        d_self=lambda grad, dim, backwards: running_sum(grad, dim, None, not backwards))
+def running_sum(input: Tensor, dim: int, dtype: Any = None, backwards: bool = False) -> Any:
+    """The sums of the elements so far along `dim`, from the front or from the back."""
+    return input, dim, dtype, backwards
+
+
+@composite(method=True, inplace=True)
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None, axis: Any = None,
+           out: Any = None) -> Tensor:
+    """The sum of each element and all before it along `dim`.
+
+    >>> import flambeau
+    >>> flambeau.tensor([1.0, 2.0, 3.0]).cumsum(0)
+    tensor([1., 3., 6.])
+    """
+    result = running_sum(input, wrap_dim(dim, input._array.ndim), as_numpy_dtype(dtype))
+    return result if out is None else basis.into(out, cumsum.op, result)
+
+
+# ---- products -----------------------------------------------------------------------------------
+
+
+def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """For element i the sum over k ≥ i of grad_k · (the product of the first k but element i)."""
+    if not self._array.ndim:
+        return grad
+    if not has_zero(self):
+        return running_sum(grad * basis.conj(result), dim, None, True) / basis.conj(self)
+    # row i of `others` is the input with a 1 in place i
+    n = self._array.shape[dim]
+    last = movedim(self, dim, -1)
+    diagonal = eye(n, dtype=bool_)
+    others = where(diagonal, 1, unsqueeze(last, -2))
+    so_far = triu(basis.conj(cumprod(others, -1)))
+    weighted = so_far * unsqueeze(movedim(grad, dim, -1), -2)
+    return movedim(weighted.sum(-1), -1, dim)
+
+
+@primitive(lambda self, dim, dtype: kernels.cumprod(self, dim, dtype), dims="dim",
+           node_name="CumprodBackward0", method=False, namespace=None, d_self=_cumprod_back)
+def _running_product(input: Tensor, dim: int, dtype: Any) -> Any:
+    return input, dim, dtype
+
+
+@composite(method=True, inplace=True)
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None, axis: Any = None,
+            out: Any = None) -> Tensor:
+    """The product of each element and all before it along `dim`.
+
+    >>> import flambeau
+    >>> flambeau.tensor([1.0, 2.0, 3.0]).cumprod(0)
+    tensor([1., 2., 6.])
+    """
+    wanted = as_numpy_dtype(dtype)
+    if wanted is not None and input._array.dtype != wanted:
+        input = basis.cast(input, wanted)
+    result = _running_product(input, wrap_dim(dim, input._array.ndim), wanted)
+    return result if out is None else basis.into(out, cumprod.op, result)
+
+
+# ---- log-sum-exps -------------------------------------------------------------------------------
+
+
+def _running_logsumexp(self: np.ndarray, dim: int, backwards: bool = False) -> np.ndarray:
+    if not self.ndim:
+        return self.copy()
+    wide = kernels.cast(self, np.float32) if self.dtype.itemsize < 4 else self
+    wide = np.flip(wide, dim) if backwards else wide
+    if wide.dtype.kind == "c":
+        result = _complex_logsumexp(wide, dim)
+    else:
+        result = kernels.quiet(np.logaddexp.accumulate)(wide, dim)
+    result = np.ascontiguousarray(np.flip(result, dim)) if backwards else result
+    return kernels.cast(result, self.dtype)
+
+
+def _complex_logsumexp(x: np.ndarray, dim: int) -> np.ndarray:
+    result = np.moveaxis(x.copy(), dim, 0)
+    for i in range(1, len(result)):
+        result[i] = kernels.logaddexp(result[i - 1], result[i])
+    return np.moveaxis(result, 0, dim)
+
+
+def _logcumsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """For element i the sum over k ≥ i of grad_k · exp(self_i - result_k)."""
+    if not self._array.ndim:
+        return grad
+    if grad_enabled() or interceptors or type(grad) not in plain or self.is_complex():
+        return _transfer(grad, self, result, dim)
+    positive, negative = (
+        exp(_scan_back(where(part, log(abs(grad)), -float("inf"))
+                             - result, dim) + self) for part in (grad > 0, grad < 0))
+    return positive - negative
+
+
+def _scan_back(input: Tensor, dim: int) -> Tensor:
+    return wrap(_running_logsumexp(input._array, dim, True))
+
+
+def _weights(self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """exp(self_i - result_k) for i ≤ k, in row i and column k."""
+    rows = unsqueeze(movedim(self, dim, -1), -1)
+    columns = unsqueeze(movedim(result, dim, -1), -2)
+    n = self._array.shape[dim]
+    upper = triu(ones(n, n, dtype=bool_))
+    return exp(where(upper, rows - columns, -float("inf")))
+
+
+def _transfer(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    weights = basis.conj(_weights(self, result, dim))
+    spread = weights * unsqueeze(movedim(grad, dim, -1), -2)
+    return movedim(spread.sum(-1), -1, dim)
+
+
+def _logcumsumexp_forward(self_t: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    if not self._array.ndim:
+        return self_t
+    spread = _weights(self, result, dim) * unsqueeze(movedim(self_t, dim, -1), -1)
+    return movedim(spread.sum(-2), -1, dim)
+
+
+@primitive(lambda self, dim: _running_logsumexp(self, dim), dims="dim",
+           d_self=_logcumsumexp_back, jvp=_logcumsumexp_forward)
+def logcumsumexp(input: Tensor, dim: int) -> Any:
+    """log(Σ exp) of each element and all before it along `dim`, computed without overflow."""
+    if input._array.dtype not in FLOATING:
+        raise NotImplementedError(
+            f"\"logcumsumexp_out_cpu\" not implemented for '{type_name(input.dtype)}'")
+    return input, wrap_dim(dim, input._array.ndim)
+
+
+# ---- extremes -----------------------------------------------------------------------------------
+
+
+def _running_extreme(name: str, choose: Any, keeps: Any) -> Any:
+    """`cummax` or `cummin`: of equal elements the last counts, and the first NaN stays."""
+    def running(self: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray]:
+        if not self.ndim:
+            return self.copy(), np.zeros((), np.int64)
+        wide = kernels.cast(self, np.float32) if self.dtype.itemsize < 4 and \
+            self.dtype in FLOATING else self
+        values = choose.accumulate(wide, axis=dim)
+        shape = [1] * self.ndim
+        shape[dim] = -1
+        place = np.arange(self.shape[dim]).reshape(shape)
+        new = keeps(wide, values)
+        if wide.dtype.kind == "f":
+            new = new | np.isnan(wide)
+        indices = np.maximum.accumulate(np.where(new, place, 0), axis=dim)
+        return kernels.cast(values, self.dtype), indices
+
+    @primitive(running, dims="dim", returns=getattr(return_types, name), name=name,
+               differentiable=(True, False),
+               vjp=lambda grad, result1, self_shape, dim: (
+                   put_along(grad[0], result1, self_shape, dim) if self_shape else grad[0],),
+               jvp=lambda self_t, result1, dim: (
+                   gather(self_t, dim, result1) if self_t._array.ndim else self_t, None))
+    def cummax(input: Tensor, dim: int) -> Any:
+        return input, wrap_dim(dim, input._array.ndim)
+    return cummax
+
+
+cummax = _running_extreme("cummax", np.maximum, np.equal)
+cummin = _running_extreme("cummin", np.minimum, np.equal)
+for _function, _which in ((cummax, "largest"), (cummin, "smallest")):
+    _function.__doc__ = _function.op.doc = (
+        f"The {_which} of each element and all before it along `dim`, and its position.")
+
+basis.cumprod = cumprod
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]
