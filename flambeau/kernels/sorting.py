@@ -65,8 +65,7 @@ def mode(x, axis, keepdims=False):
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
     rows = np.moveaxis(x, axis, -1)
-    order = np.argsort(rows, axis=-1, kind="stable")
-    ordered = np.take_along_axis(rows, order, -1)
+    ordered, order = sort(rows, -1, False, True)
     n = ordered.shape[-1]
     starts = np.concatenate([np.ones((*ordered.shape[:-1], 1), bool), ordered[..., 1:] != ordered[..., :-1]], -1)
     position = np.arange(n)
@@ -79,8 +78,14 @@ def mode(x, axis, keepdims=False):
 @kernel
 def unique(x, return_inverse=False, return_counts=False):
     """The distinct elements in ascending order, the position of each element among them, and how often each occurs."""
-    values, inverse, counts = np.unique(x, return_inverse=True, return_counts=True, equal_nan=False)
-    return values, inverse.reshape(x.shape) if return_inverse else None, counts if return_counts else None
+    ordered, order = sort(x.reshape(-1), 0, False, True)
+    values, runs, counts = _runs(ordered[:, None])
+    inverse = None
+    if return_inverse:
+        inverse = np.empty(x.size, np.int64)
+        inverse[order] = runs
+        inverse = inverse.reshape(x.shape)
+    return values[:, 0], inverse, counts if return_counts else None
 
 
 @kernel
@@ -111,9 +116,13 @@ def unique_consecutive(x, axis=None, return_inverse=False, return_counts=False):
 
 def _runs(rows):
     """The first of each run of equal rows, the run each row is in, and the lengths."""
+    if rows.shape[1] == 1:
+        changes = rows[1:, 0] != rows[:-1, 0]
+    else:
+        changes = (rows[1:] != rows[:-1]).any(axis=1)
     if not len(rows):
         return rows, np.zeros(0, np.int64), np.zeros(0, np.int64)
-    starts = np.concatenate(([True], (rows[1:] != rows[:-1]).any(axis=1)))
+    starts = np.concatenate(([True], changes))
     first = np.flatnonzero(starts)
     return rows[first], np.cumsum(starts) - 1, np.diff(np.append(first, len(rows)))
 
