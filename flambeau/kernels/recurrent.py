@@ -52,58 +52,85 @@ def gru_cell_backward(g, saved, h):
     return np.concatenate([gr, gz, gn], -1), np.concatenate([gr, gz, gn * r], -1), g * z
 
 
+@kernel_keeping(2)
+def lstm_steps(gates, h, c, w_hh, reverse=False):
+    """All steps of an LSTM from the input's share of its gates (t, n, 4 k) and the state h, c (n, k).
+
+    Returns the outputs and the cells (t, n, k), and the activated gates.
+    """
+    y, saved = np.empty((*gates.shape[:2], h.shape[-1]), gates.dtype), np.empty_like(gates)
+    cells = np.empty_like(y)
+    for t in _steps(len(gates), reverse):
+        h, c, saved[t] = lstm_cell.reference(gates[t] + h @ w_hh.T, c)
+        y[t], cells[t] = h, c
+    return y, cells, saved
+
+
 @kernel
+def lstm_steps_backward(gy, gh, gc, c, w_hh, cells, saved, reverse=False):
+    """Gradients in all gates' inputs and in the first state, from those of the outputs and the last state."""
+    g_gates = np.empty_like(saved)
+    for t, before in _steps_back(len(saved), reverse):
+        previous = c if before is None else cells[before]
+        g_gates[t], gc = lstm_cell_backward.reference(gy[t] + gh, gc, saved[t], previous, cells[t])
+        gh = g_gates[t] @ w_hh
+    return g_gates, gh, gc
+
+
+@kernel_keeping(3, 4)
 def lstm_layer(x, h, c, w_ih, w_hh, b_ih=None, b_hh=None, reverse=False):
     """An LSTM over the sequence `x` (t, n, i) from the state h, c (n, k).
 
-    Returns the outputs (t, n, k), the last h and c, and, for the gradient, the activated gates and all c.
+    Returns the outputs (t, n, k), the last h and c, and, for the gradient, the activated gates and all cells.
     """
-    gates = _project(x, w_ih, _sum_of(b_ih, b_hh))
-    y, saved = np.empty((*x.shape[:2], h.shape[-1]), gates.dtype), np.empty_like(gates)
-    cells = np.empty_like(y)
-    for t in _steps(len(x), reverse):
-        h, c, saved[t] = lstm_cell.reference(gates[t] + h @ w_hh.T, c)
-        y[t], cells[t] = h, c
-    return y, h.copy(), c.copy(), saved, cells
+    y, cells, saved = lstm_steps(_project(x, w_ih, _sum_of(b_ih, b_hh)), h, c, w_hh, reverse)
+    last = 0 if reverse else -1
+    return (y, y[last].copy(), cells[last].copy(), saved, cells) if len(x) else (y, h.copy(), c.copy(), saved, cells)
 
 
 @kernel
 def lstm_layer_backward(gy, gh, gc, x, h, c, w_ih, w_hh, y, saved, cells, reverse=False):
     """Gradients of `lstm_layer` in x, h, c, w_ih, w_hh and either bias; gy, gh, gc are those of its first results."""
-    g_gates = np.empty_like(saved)
-    for t, before in _steps_back(len(x), reverse):
-        previous = c if before is None else cells[before]
-        g_gates[t], gc = lstm_cell_backward.reference(gy[t] + gh, gc, saved[t], previous, cells[t])
-        gh = g_gates[t] @ w_hh
-    states = _states_before(y, h, reverse)
-    return (*_layer_grads(g_gates, g_gates, x, states, w_ih, gh, gc),)
+    g_gates, gh, gc = lstm_steps_backward(gy, gh, gc, c, w_hh, cells, saved, reverse)
+    return _layer_grads(g_gates, g_gates, x, _states_before(y, h, reverse), w_ih, gh, gc)
 
 
-@kernel
-def gru_layer(x, h, w_ih, w_hh, b_ih=None, b_hh=None, reverse=False):
-    """A GRU over the sequence `x` (t, n, i) from the state h (n, k): outputs, the last h, and what the gradient needs."""
-    shares = _project(x, w_ih, b_ih)
-    y, saved = np.empty((*x.shape[:2], h.shape[-1]), shares.dtype), None
-    saved = np.empty((*x.shape[:2], 4 * h.shape[-1]), shares.dtype)
-    for t in _steps(len(x), reverse):
+@kernel_keeping(1)
+def gru_steps(shares, h, w_hh, b_hh=None, reverse=False):
+    """All steps of a GRU from the input's shares (t, n, 3 k) and the state h (n, k): the outputs, and what is saved."""
+    y = np.empty((*shares.shape[:2], h.shape[-1]), shares.dtype)
+    saved = np.empty((*shares.shape[:2], 4 * h.shape[-1]), shares.dtype)
+    for t in _steps(len(shares), reverse):
         own = h @ w_hh.T
         h, saved[t] = gru_cell.reference(shares[t], own if b_hh is None else own + b_hh, h)
         y[t] = h
-    return y, h.copy(), saved
+    return y, saved
+
+
+@kernel
+def gru_steps_backward(gy, gh, h, w_hh, y, saved, reverse=False):
+    """Gradients in both shares of all steps and in the first state."""
+    gi = np.empty((*y.shape[:2], 3 * y.shape[2]), saved.dtype)
+    gs = np.empty_like(gi)
+    for t, before in _steps_back(len(y), reverse):
+        previous = h if before is None else y[before]
+        gi[t], gs[t], direct = gru_cell_backward.reference(gy[t] + gh, saved[t], previous)
+        gh = direct + gs[t] @ w_hh
+    return gi, gs, gh
+
+
+@kernel_keeping(2)
+def gru_layer(x, h, w_ih, w_hh, b_ih=None, b_hh=None, reverse=False):
+    """A GRU over the sequence `x` (t, n, i) from the state h (n, k): outputs, the last h, and what the gradient needs."""
+    y, saved = gru_steps(_project(x, w_ih, b_ih), h, w_hh, b_hh, reverse)
+    return y, (y[0 if reverse else -1] if len(x) else h).copy(), saved
 
 
 @kernel
 def gru_layer_backward(gy, gh, x, h, w_ih, w_hh, y, saved, reverse=False):
     """Gradients of `gru_layer` in x, h, w_ih, w_hh, b_ih and b_hh."""
-    width = h.shape[-1]
-    gi = np.empty((*x.shape[:2], 3 * width), saved.dtype)
-    gs = np.empty_like(gi)
-    for t, before in _steps_back(len(x), reverse):
-        previous = h if before is None else y[before]
-        gi[t], gs[t], direct = gru_cell_backward.reference(gy[t] + gh, saved[t], previous)
-        gh = direct + gs[t] @ w_hh
-    states = _states_before(y, h, reverse)
-    gx, gh, g_ih, g_hh, g_bi = _layer_grads(gi, gs, x, states, w_ih, gh)
+    gi, gs, gh = gru_steps_backward(gy, gh, h, w_hh, y, saved, reverse)
+    gx, gh, g_ih, g_hh, g_bi = _layer_grads(gi, gs, x, _states_before(y, h, reverse), w_ih, gh)
     return gx, gh, g_ih, g_hh, g_bi, gs.sum(axis=(0, 1))
 
 

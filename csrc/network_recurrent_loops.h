@@ -1,0 +1,162 @@
+// Loops of recurrent layers for one instruction set; see network_isa.h.
+#include "network_gemm.h"
+
+static inline npy_intp whole_panels(npy_intp columns, npy_intp wide) { return (columns + wide - 1) / wide * wide; }
+
+// c (+)= a * b for the rows of a, `a_step` apart; b in panels, c with room for whole panels.
+template <class T>
+static void rows_product(npy_intp m, npy_intp depth, const T *a, npy_intp a_step, const T *b, npy_intp columns, T *c,
+                         npy_intp c_step, bool add) {
+    constexpr npy_intp wide = Lanes<T>::wide;
+    npy_intp high = tile_rows(m), tiles = (m + high - 1) / high, panels = (columns + wide - 1) / wide;
+    npy_intp work = 2 * high * depth * columns;
+    parallel_for(tiles, std::max<npy_intp>(1, 600000 / (work + 1)), [&](int64_t first, int64_t last) {
+        Buffer<T> packed(high * depth);
+        for (npy_intp i = first * high; i < last * high && i < m; i += high) {
+            npy_intp rows = std::min(high, m - i);
+            for (npy_intp r = 0; r < rows; r++)
+                for (npy_intp k = 0; k < depth; k++) packed[k * rows + r] = a[(i + r) * a_step + k];
+            Tile<T> run = tile_of<T, 1>(rows);
+            for (npy_intp p = 0; p < panels; p++)
+                run(depth, packed.get(), rows, b + p * wide * depth, wide, c + i * c_step + p * wide, c_step, add);
+        }
+    }, 1);
+}
+
+// gates (t, n, 4 h) before the recurrent share; y and cells (t, n, h), saved (t, n, 4 h).
+template <class T>
+static void lstm_forward(const Steps &s, const T *gates, const T *h0, const T *c0, const T *w, T *y, T *cells,
+                         T *saved) {
+    constexpr npy_intp wide = Lanes<T>::wide;
+    npy_intp width = 4 * s.h, step = whole_panels(width, wide), block = s.n * s.h;
+    Buffer<T> panels(step * s.h), sums(s.n * step);
+    pack_panels(s.h, width, w, 1, s.h, panels.get());
+    const T *h = h0, *c = c0;
+    for (npy_intp i = 0; i < s.t; i++) {
+        npy_intp t = s.at(i);
+        rows_product(s.n, s.h, h, s.h, panels.get(), width, sums.get(), step, false);
+        parallel_for(s.n, std::max<npy_intp>(1, PARALLEL_FROM / 4 / (width + 1)), [&](int64_t first, int64_t last) {
+            for (npy_intp n = first; n < last; n++) {
+                const T *row = sums.get() + n * step, *x = gates + (t * s.n + n) * width, *before = c + n * s.h;
+                T *to = saved + (t * s.n + n) * width, *cell = cells + t * block + n * s.h, *out = y + t * block + n * s.h;
+                INDEPENDENT
+                for (npy_intp j = 0; j < s.h; j++) {
+                    T in = fast_sigmoid(row[j] + x[j]), keep = fast_sigmoid(row[s.h + j] + x[s.h + j]);
+                    T fresh = fast_tanh(row[2 * s.h + j] + x[2 * s.h + j]);
+                    T show = fast_sigmoid(row[3 * s.h + j] + x[3 * s.h + j]);
+                    T now = keep * before[j] + in * fresh;
+                    to[j] = in;
+                    to[s.h + j] = keep;
+                    to[2 * s.h + j] = fresh;
+                    to[3 * s.h + j] = show;
+                    cell[j] = now;
+                    out[j] = show * fast_tanh(now);
+                }
+            }
+        }, 1);
+        h = y + t * block;
+        c = cells + t * block;
+    }
+}
+
+// Of gradients gy (t, n, h) and those of the last state, gh and gc, which become those of the first.
+template <class T>
+static void lstm_backward(const Steps &s, const T *gy, const T *c0, const T *w, const T *cells, const T *saved, T *gh,
+                          T *gc, T *g_gates) {
+    constexpr npy_intp wide = Lanes<T>::wide;
+    npy_intp width = 4 * s.h, step = whole_panels(s.h, wide), block = s.n * s.h;
+    Buffer<T> panels(step * width), sums(s.n * step);
+    pack_panels(width, s.h, w, s.h, 1, panels.get());
+    for (npy_intp n = 0; n < s.n; n++) std::copy(gh + n * s.h, gh + (n + 1) * s.h, sums.get() + n * step);
+    for (npy_intp i = s.t - 1; i >= 0; i--) {
+        npy_intp t = s.at(i);
+        const T *c = i ? cells + s.at(i - 1) * block : c0;
+        parallel_for(s.n, std::max<npy_intp>(1, PARALLEL_FROM / 4 / (width + 1)), [&](int64_t first, int64_t last) {
+            for (npy_intp n = first; n < last; n++) {
+                const T *row = saved + (t * s.n + n) * width, *before = c + n * s.h, *now = cells + t * block + n * s.h;
+                const T *own = gy + t * block + n * s.h, *later = sums.get() + n * step;
+                T *to = g_gates + (t * s.n + n) * width, *grad = gc + n * s.h;
+                INDEPENDENT
+                for (npy_intp j = 0; j < s.h; j++) {
+                    T in = row[j], keep = row[s.h + j], fresh = row[2 * s.h + j], show = row[3 * s.h + j];
+                    T g = own[j] + later[j], th = fast_tanh(now[j]);
+                    T d = grad[j] + g * show * (1 - th * th);
+                    to[j] = d * fresh * in * (1 - in);
+                    to[s.h + j] = d * before[j] * keep * (1 - keep);
+                    to[2 * s.h + j] = d * in * (1 - fresh * fresh);
+                    to[3 * s.h + j] = g * th * show * (1 - show);
+                    grad[j] = d * keep;
+                }
+            }
+        }, 1);
+        rows_product(s.n, width, g_gates + t * s.n * width, width, panels.get(), s.h, sums.get(), step, false);
+    }
+    for (npy_intp n = 0; n < s.n; n++) std::copy(sums.get() + n * step, sums.get() + n * step + s.h, gh + n * s.h);
+}
+
+// shares (t, n, 3 h) of the input; bias (3 h) of the state's share or null; saved (t, n, 4 h).
+template <class T>
+static void gru_forward(const Steps &s, const T *shares, const T *h0, const T *w, const T *bias, T *y, T *saved) {
+    constexpr npy_intp wide = Lanes<T>::wide;
+    npy_intp width = 3 * s.h, step = whole_panels(width, wide), block = s.n * s.h;
+    Buffer<T> panels(step * s.h), sums(s.n * step), zeros(bias ? 0 : width);
+    pack_panels(s.h, width, w, 1, s.h, panels.get());
+    if (!bias) std::fill(zeros.get(), zeros.get() + width, T(0));
+    const T *h = h0, *b = bias ? bias : zeros.get();
+    for (npy_intp i = 0; i < s.t; i++) {
+        npy_intp t = s.at(i);
+        rows_product(s.n, s.h, h, s.h, panels.get(), width, sums.get(), step, false);
+        parallel_for(s.n, std::max<npy_intp>(1, PARALLEL_FROM / 4 / (width + 1)), [&](int64_t first, int64_t last) {
+            for (npy_intp n = first; n < last; n++) {
+                const T *row = sums.get() + n * step, *x = shares + (t * s.n + n) * width, *before = h + n * s.h;
+                T *to = saved + (t * s.n + n) * 4 * s.h, *out = y + t * block + n * s.h;
+                INDEPENDENT
+                for (npy_intp j = 0; j < s.h; j++) {
+                    T reset = fast_sigmoid(x[j] + row[j] + b[j]);
+                    T update = fast_sigmoid(x[s.h + j] + row[s.h + j] + b[s.h + j]);
+                    T own = row[2 * s.h + j] + b[2 * s.h + j];
+                    T fresh = fast_tanh(x[2 * s.h + j] + reset * own);
+                    to[j] = reset;
+                    to[s.h + j] = update;
+                    to[2 * s.h + j] = fresh;
+                    to[3 * s.h + j] = own;
+                    out[j] = (before[j] - fresh) * update + fresh;
+                }
+            }
+        }, 1);
+        h = y + t * block;
+    }
+}
+
+// gi and gs (t, n, 3 h): the gradients in the two shares; gh as in lstm_backward.
+template <class T>
+static void gru_backward(const Steps &s, const T *gy, const T *h0, const T *w, const T *y, const T *saved, T *gh, T *gi,
+                         T *gs) {
+    constexpr npy_intp wide = Lanes<T>::wide;
+    npy_intp width = 3 * s.h, step = whole_panels(s.h, wide), block = s.n * s.h;
+    Buffer<T> panels(step * width), sums(s.n * step);
+    pack_panels(width, s.h, w, s.h, 1, panels.get());
+    for (npy_intp i = s.t - 1; i >= 0; i--) {
+        npy_intp t = s.at(i);
+        const T *h = i ? y + s.at(i - 1) * block : h0;
+        for (npy_intp n = 0; n < s.n; n++) {
+            const T *row = saved + (t * s.n + n) * 4 * s.h, *before = h + n * s.h, *own = gy + t * block + n * s.h;
+            T *to = gi + (t * s.n + n) * width, *state = gs + (t * s.n + n) * width, *grad = gh + n * s.h;
+            INDEPENDENT
+            for (npy_intp j = 0; j < s.h; j++) {
+                T reset = row[j], update = row[s.h + j], fresh = row[2 * s.h + j], g = own[j] + grad[j];
+                T d = g * (1 - update) * (1 - fresh * fresh);
+                T dz = g * (before[j] - fresh) * update * (1 - update);
+                T dr = d * row[3 * s.h + j] * reset * (1 - reset);
+                to[j] = state[j] = dr;
+                to[s.h + j] = state[s.h + j] = dz;
+                to[2 * s.h + j] = d;
+                state[2 * s.h + j] = d * reset;
+                grad[j] = g * update;
+            }
+        }
+        rows_product(s.n, width, gs + t * s.n * width, width, panels.get(), s.h, sums.get(), step, false);
+        for (npy_intp n = 0; n < s.n; n++)
+            for (npy_intp j = 0; j < s.h; j++) gh[n * s.h + j] += sums[n * step + j];
+    }
+}
