@@ -3,19 +3,24 @@
 from flambeau.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 from . import functional, init, modules, parameter, utils
-from .modules import *  # noqa: F403
+from .modules import *
 from .modules import __all__ as _layers
+from .parallel import DataParallel
 
 __all__ = [
     *_layers,
     "Buffer",
+    "DataParallel",
     "Parameter",
     "UninitializedBuffer",
     "UninitializedParameter",
+    "attention",
     "factory_kwargs",
     "functional",
+    "grad",
     "init",
     "modules",
+    "parallel",
     "parameter",
     "utils",
 ]

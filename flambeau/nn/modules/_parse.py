@@ -21,7 +21,7 @@ def parse_to(*args, **kwargs):
     memory_format = kwargs.pop("memory_format", None)
     rest = list(args)
     names = ["device", "dtype", "non_blocking", "copy"]
-    if rest and isinstance(rest[0], flambeau.Tensor) or "tensor" in kwargs:
+    if (rest and isinstance(rest[0], flambeau.Tensor)) or "tensor" in kwargs:
         other = rest.pop(0) if rest else kwargs.pop("tensor")
         values.update(device=other.device, dtype=other.dtype)
         names = names[2:]

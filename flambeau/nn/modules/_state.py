@@ -112,7 +112,8 @@ class StateMixin:
             warnings.warn(
                 "Positional args are being deprecated, use kwargs instead. Refer to "
                 "https://pytorch.org/docs/main/generated/torch.nn.Module.html"
-                "#torch.nn.Module.state_dict for details.", FutureWarning, stacklevel=2)  # fmt: skip
+                "#torch.nn.Module.state_dict for details.",
+                FutureWarning, stacklevel=2)  # fmt: skip
             given = dict(zip(("destination", "prefix", "keep_vars"), args))
             destination = given["destination"] if destination is None else destination
             prefix = given.get("prefix", "") if prefix == "" else prefix
@@ -150,7 +151,7 @@ class StateMixin:
             hook(state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys,
                  error_msgs)  # fmt: skip
         assign = local_metadata.get("assign_to_params_buffers", False)
-        members = {name: member for name, member in self._persistent_members() if member is not None}
+        members = {name: value for name, value in self._persistent_members() if value is not None}
         for name, member in members.items():
             key = prefix + name
             if key in state_dict:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import namedtuple
+from itertools import pairwise
 
 import flambeau
 from flambeau import Tensor
@@ -97,11 +98,11 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         input = input_ if is_batched else input_.unsqueeze(0)
         target = target_ if is_batched else target_.unsqueeze(0)
         batch_size = target.size(0)
-        output = input.new_empty(batch_size)
+        output = input.new_zeros(batch_size)
         head_index = target.new_empty(batch_size)
         used_rows = 0
         bounds = [0, *self.cutoffs]
-        for i, (low, high) in enumerate(zip(bounds, bounds[1:])):
+        for i, (low, high) in enumerate(pairwise(bounds)):
             mask = (target >= low) & (target < high)
             rows = mask.nonzero().squeeze()
             if rows.numel() == 0:
@@ -147,7 +148,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         out = input.new_empty((head_output.size(0), self.n_classes))
         head_logprob = F.log_softmax(head_output, dim=1)
         out[:, : self.shortlist_size] = head_logprob[:, : self.shortlist_size]
-        for i, (start, stop) in enumerate(zip(self.cutoffs, self.cutoffs[1:])):
+        for i, (start, stop) in enumerate(pairwise(self.cutoffs)):
             within = F.log_softmax(self.tail[i](input), dim=1)
             cluster = head_logprob[:, self.shortlist_size + i].unsqueeze(1)
             out[:, start:stop] = within + cluster

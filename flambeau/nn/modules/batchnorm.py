@@ -77,11 +77,10 @@ class _NormBase(Module):
         raise NotImplementedError
 
     def extra_repr(self) -> str:
-        text = (
-            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, "
-            f"affine={self.affine}, track_running_stats={self.track_running_stats}"
+        return (
+            f"{self.num_features}, eps={self.eps}, momentum={self.momentum}, affine={self.affine}, "
+            f"bias={self.bias is not None}, track_running_stats={self.track_running_stats}"
         )
-        return text if self.bias is not None or not self.affine else text + ", bias=False"
 
     def _load_from_state_dict(
         self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs
@@ -216,7 +215,7 @@ class BatchNorm2d(_Dim2, _BatchNorm):
 
     Example:
         >>> nn.BatchNorm2d(100)
-        BatchNorm2d(100, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)
+        BatchNorm2d(100, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
     """
 
 
@@ -248,7 +247,7 @@ class SyncBatchNorm(_BatchNorm):
     Example:
         >>> net = nn.Sequential(nn.Conv2d(1, 2, 3), nn.BatchNorm2d(2))
         >>> nn.SyncBatchNorm.convert_sync_batchnorm(net)[1]
-        SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, track_running_stats=True)
+        SyncBatchNorm(2, eps=1e-05, momentum=0.1, affine=True, bias=True, track_running_stats=True)
     """
 
     def __init__(

@@ -514,7 +514,7 @@ class ParameterDict(_ParameterHolder):
 
     def get(self, key: str, default=None):
         """The value of `key`, or `default`."""
-        return self[key] if key in self else default
+        return self[key] if key in self._keys else default
 
     def fromkeys(self, keys, default=None) -> ParameterDict:
         """A new dictionary with `keys`, all with the same value."""

@@ -253,7 +253,8 @@ class CrossEntropyLoss(_WeightedLoss):
 
 
 class BCELoss(_WeightedLoss):
-    r""":math:`\ell_n = -w_n (y_n \ln x_n + (1 - y_n) \ln(1 - x_n))`, logarithms being at least -100.
+    r""":math:`\ell_n = -w_n (y_n \ln x_n + (1 - y_n) \ln(1 - x_n))`, with logarithms of at least
+    -100.
 
     Example:
         >>> nn.BCELoss()(flambeau.tensor([0.5]), flambeau.tensor([1.0]))
@@ -267,7 +268,8 @@ class BCELoss(_WeightedLoss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    r"""`BCELoss` of :math:`\sigma(x)`, computed without overflow; `pos_weight` scales the first term.
+    r"""`BCELoss` of :math:`\sigma(x)`, computed without overflow; `pos_weight` scales the first
+    term.
 
     Example:
         >>> nn.BCEWithLogitsLoss()(flambeau.tensor([0.0]), flambeau.tensor([1.0]))
@@ -326,7 +328,7 @@ class SoftMarginLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    r""":math:`\ell_n = x_n` where y is 1, :math:`\max(0, m - x_n)` where it is -1, m being `margin`.
+    r""":math:`\ell_n = x_n` where y is 1, :math:`\max(0, m - x_n)` where it is -1, with margin m.
 
     Example:
         >>> nn.HingeEmbeddingLoss()(flambeau.tensor([0.25]), flambeau.tensor([-1.0]))
@@ -348,8 +350,8 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    r""":math:`\ell_n = \sum_{ij} \max(0, 1 - (x_{y_j} - x_i)) / C`, j over the target classes (up to
-    the first -1) and i over all others.
+    r""":math:`\ell_n = \sum_{ij} \max(0, 1 - (x_{y_j} - x_i)) / C`, with j over the target classes
+    (up to the first -1) and i over all others.
 
     Example:
         >>> scores = flambeau.tensor([[0.1, 0.2, 0.4, 0.8]])
@@ -419,8 +421,8 @@ class MultiMarginLoss(_WeightedLoss):
 # ------------------------------------------------------------------ ranking and embedding
 
 class CosineEmbeddingLoss(_Loss):
-    r""":math:`\ell_n = 1 - \cos(x_1, x_2)` where y is 1, :math:`\max(0, \cos(x_1, x_2) - m)` where it
-    is -1.
+    r""":math:`\ell_n = 1 - \cos(x_1, x_2)` where y is 1, :math:`\max(0, \cos(x_1, x_2) - m)` where
+    it is -1.
 
     Example:
         >>> x = flambeau.ones(1, 2)
@@ -465,8 +467,8 @@ class MarginRankingLoss(_Loss):
 
 
 class TripletMarginLoss(_Loss):
-    r""":math:`\ell_n = \max(0, d(a, p) - d(a, n) + m)` with the p-norm as distance; `swap` takes the
-    smaller of d(a, n) and d(p, n).
+    r""":math:`\ell_n = \max(0, d(a, p) - d(a, n) + m)` with the p-norm as distance; `swap` takes
+    the smaller of d(a, n) and d(p, n).
 
     Balntas et al., Learning local feature descriptors with triplets, BMVC 2016.
 

@@ -10,7 +10,6 @@ from flambeau.nn import functional as F
 from flambeau.nn import init
 from flambeau.nn.parameter import Parameter
 
-from ._functions import CrossMapLRN2d as _cross_map_lrn2d
 from .module import Module
 
 __all__ = ["CrossMapLRN2d", "GroupNorm", "LayerNorm", "LocalResponseNorm", "RMSNorm"]
@@ -47,7 +46,11 @@ class LocalResponseNorm(Module):
 
 
 class CrossMapLRN2d(Module):
-    """`LocalResponseNorm` of images, in an older formulation."""
+    r"""`LocalResponseNorm` of images, in an older formulation.
+
+    The window has :math:`\lfloor (n+1)/2 \rfloor - 1` channels on each side, and the first channel
+    stays in every window, as it does in PyTorch.
+    """
 
     def __init__(
         self, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1
@@ -59,7 +62,16 @@ class CrossMapLRN2d(Module):
         self.k = k
 
     def forward(self, input: Tensor) -> Tensor:
-        return _cross_map_lrn2d.apply(input, self.size, self.alpha, self.beta, self.k)
+        if input.dim() != 4:
+            raise ValueError(
+                f"CrossMapLRN2d: Expected input to be 4D, got {input.dim()}D instead."
+            )
+        reach = (self.size + 1) // 2
+        channels = flambeau.arange(input.size(1), device=input.device)
+        neighbours = (channels - channels.unsqueeze(1)).abs() < reach
+        neighbours |= channels == 0
+        energy = flambeau.einsum("ij,njhw->nihw", neighbours.to(input.dtype), input.pow(2))
+        return input * (self.k + self.alpha / self.size * energy).pow(-self.beta)
 
     def extra_repr(self) -> str:
         return f"{self.size}, alpha={self.alpha}, beta={self.beta}, k={self.k}"
@@ -115,13 +127,10 @@ class LayerNorm(Module):
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        text = (
+        return (
             f"{self.normalized_shape}, eps={self.eps}, "
-            f"elementwise_affine={self.elementwise_affine}"
+            f"elementwise_affine={self.elementwise_affine}, bias={self.bias is not None}"
         )
-        if self.elementwise_affine:
-            text += f", bias={self.bias is not None}"
-        return text
 
 
 class GroupNorm(Module):
@@ -175,8 +184,10 @@ class GroupNorm(Module):
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)
 
     def extra_repr(self) -> str:
-        text = f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}"
-        return text if self.bias is not None or not self.affine else text + ", bias=False"
+        return (
+            f"{self.num_groups}, {self.num_channels}, eps={self.eps}, affine={self.affine}, "
+            f"bias={self.bias is not None}"
+        )
 
 
 class RMSNorm(Module):

@@ -416,7 +416,13 @@ class RNNCellBase(Module):
     bias: bool
 
     def __init__(
-        self, input_size: int, hidden_size: int, bias: bool, num_chunks: int, device=None, dtype=None
+        self,
+        input_size: int,
+        hidden_size: int,
+        bias: bool,
+        num_chunks: int,
+        device=None,
+        dtype=None,
     ) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()

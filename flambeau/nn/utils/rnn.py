@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import flambeau
 from flambeau import Tensor
+from flambeau.nn import functional as F
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
@@ -249,7 +250,7 @@ def pad_sequence(
         missing = length - sequence.size(0)
         border = (missing, 0) if padding_side == "left" else (0, missing)
         other_dims = (0, 0) * (sequence.dim() - 1)
-        padded.append(flambeau.nn.functional.pad(sequence, other_dims + border, value=padding_value))
+        padded.append(F.pad(sequence, other_dims + border, value=padding_value))
     return flambeau.stack(padded, 0 if batch_first else 1)
 
 

@@ -1,0 +1,21 @@
+"""Modules on several devices."""
+
+from .data_parallel import DataParallel, data_parallel, gather, parallel_apply, replicate, scatter
+
+__all__ = [
+    "DataParallel",
+    "data_parallel",
+    "gather",
+    "parallel_apply",
+    "replicate",
+    "scatter",
+]
+
+
+def __getattr__(name):
+    # Only who uses processes pays for their machinery.
+    if name == "DistributedDataParallel":
+        from flambeau.distributed import DistributedDataParallel
+
+        return DistributedDataParallel
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

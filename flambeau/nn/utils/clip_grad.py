@@ -1,0 +1,108 @@
+"""Keeping gradients within bounds."""
+
+from __future__ import annotations
+
+import types
+import warnings
+
+import flambeau
+from flambeau import Tensor
+
+__all__ = ["clip_grad_norm", "clip_grad_norm_", "clip_grad_value_"]
+
+
+def _as_list(parameters):
+    return [parameters] if isinstance(parameters, Tensor) else list(parameters)
+
+
+def _grads(parameters):
+    return [param.grad for param in _as_list(parameters) if param.grad is not None]
+
+
+@flambeau.no_grad()
+def _get_total_norm(
+    tensors, norm_type: float = 2.0, error_if_nonfinite: bool = False, foreach: bool | None = None
+) -> Tensor:
+    """The norm of all `tensors` as if they were one vector.
+
+    Example:
+        >>> nn.utils.get_total_norm([flambeau.tensor([3.0]), flambeau.tensor([4.0])])
+        tensor(5.)
+    """
+    tensors = _as_list(tensors)
+    norm_type = float(norm_type)
+    if not tensors:
+        return flambeau.tensor(0.0)
+    device = tensors[0].device
+    norms = [flambeau.linalg.vector_norm(tensor, norm_type).to(device) for tensor in tensors]
+    total_norm = flambeau.linalg.vector_norm(flambeau.stack(norms), norm_type)
+    if error_if_nonfinite and bool(flambeau.logical_or(total_norm.isnan(), total_norm.isinf())):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from "
+            "`parameters` is non-finite, so it cannot be clipped. To disable "
+            "this error and scale the gradients by the non-finite norm anyway, "
+            "set `error_if_nonfinite=False`"
+        )
+    return total_norm
+
+
+@flambeau.no_grad()
+def _clip_grads_with_norm_(
+    parameters, max_norm: float, total_norm: Tensor, foreach: bool | None = None
+) -> None:
+    """Scale all gradients by max_norm / total_norm where that is less than 1."""
+    scale = flambeau.clamp(float(max_norm) / (total_norm + 1e-6), max=1.0)
+    for grad in _grads(parameters):
+        grad.mul_(scale.to(grad.device))
+
+
+@flambeau.no_grad()
+def clip_grad_norm_(
+    parameters,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """Scale the gradients of `parameters`, in place, so that their total norm is at most
+    `max_norm`; returns the norm before.
+
+    Example:
+        >>> param = nn.Parameter(flambeau.zeros(2))
+        >>> param.grad = flambeau.tensor([3.0, 4.0])
+        >>> nn.utils.clip_grad_norm_(param, max_norm=1.0)
+        tensor(5.)
+        >>> param.grad
+        tensor([0.6000, 0.8000])
+    """
+    is_generator = isinstance(parameters, types.GeneratorType)
+    parameters = _as_list(parameters)
+    if is_generator and not parameters:
+        warnings.warn(
+            "`parameters` is an empty generator, no gradient clipping will occur.", stacklevel=3
+        )
+    total_norm = _get_total_norm(_grads(parameters), norm_type, error_if_nonfinite, foreach)
+    _clip_grads_with_norm_(parameters, max_norm, total_norm, foreach)
+    return total_norm
+
+
+def clip_grad_norm(
+    parameters,
+    max_norm: float,
+    norm_type: float = 2.0,
+    error_if_nonfinite: bool = False,
+    foreach: bool | None = None,
+) -> Tensor:
+    """The old name of `clip_grad_norm_`."""
+    warnings.warn(
+        "`torch.nn.utils.clip_grad_norm` is now deprecated "
+        "in favor of `torch.nn.utils.clip_grad_norm_`.", FutureWarning, stacklevel=2)  # fmt: skip
+    return clip_grad_norm_(parameters, max_norm, norm_type, error_if_nonfinite, foreach)
+
+
+@flambeau.no_grad()
+def clip_grad_value_(parameters, clip_value: float, foreach: bool | None = None) -> None:
+    """Clip every element of the gradients to [-clip_value, clip_value], in place."""
+    clip_value = float(clip_value)
+    for grad in _grads(parameters):
+        grad.clamp_(min=-clip_value, max=clip_value)
