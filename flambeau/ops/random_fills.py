@@ -171,8 +171,9 @@ def uniform_fill(array_type: np.dtype, low: Any, high: Any, generator: Any) -> F
     return lambda array: kernels.uniform(stream, array, low, high)
 
 
-def normal_fill(array_type: np.dtype, mean: Any, std: Any, generator: Any) -> Fill:
-    mean, std, stream = float(mean), float(std), stream_of(generator, "normal_")
+def normal_fill(array_type: np.dtype, mean: Any, std: Any, generator: Any,
+                stream: kernels.Stream | None = None) -> Fill:
+    mean, std, stream = float(mean), float(std), stream or stream_of(generator, "normal_")
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
     if array_type.kind == "c":

@@ -5,7 +5,6 @@ gamma distribution do.
 """
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -19,11 +18,10 @@ from flambeau.core.shapes import broadcast_error
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import random as kernels
 from flambeau.kernels import random_gradients as gradients
-from flambeau.ops.create import finish, full
+from flambeau.ops.create import finish
 from flambeau.ops.random import checked_shape, made
 from flambeau.ops.random_fills import (
     SAME_BATCHED,
-    as_pairs,
     bernoulli_fill,
     check_probabilities,
     drawn,
@@ -76,17 +74,19 @@ _binomial = _sampler("binomial", kernels.binomial, ("count", "prob"))
 _multinomial = _sampler("multinomial", kernels.multinomial, params=("n", "replacement"))
 
 
-def _normal_numbers(stream: kernels.Stream, mean: np.ndarray, std: np.ndarray,
-                    target: np.dtype) -> np.ndarray:
-    """Standard normal numbers, scaled and then moved: rounded to `target` after either."""
-    out = np.empty(mean.shape, target)
-    if target.kind == "c":
-        kernels.normal(stream, as_pairs(out), 0.0, math.sqrt(0.5))
-    else:
-        kernels.normal(stream, out)
-    out[...] = _wide(out) * _wide(std)
-    out[...] = _wide(out) + _wide(mean)
+def _normal(stream: kernels.Stream, shape: tuple[int, ...], target: np.dtype,
+            std: float = 1.0) -> np.ndarray:
+    out = np.empty(shape, target)
+    normal_fill(target, 0.0, std, None, stream)(out)
     return out
+
+
+def _scaled(numbers: np.ndarray, std: np.ndarray) -> np.ndarray:
+    return (_wide(numbers) * _wide(std)).astype(numbers.dtype, copy=False)
+
+
+def _moved(numbers: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    return (_wide(numbers) + _wide(mean)).astype(numbers.dtype, copy=False)
 
 
 def _wide(array: np.ndarray) -> np.ndarray:
@@ -94,7 +94,18 @@ def _wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32) if array.dtype.itemsize < 4 else array
 
 
-_normal = _sampler("normal", _normal_numbers, ("mean", "std"), "NormalBackward3", ("target",))
+_normal_of_means = _sampler(
+    "normal_of_means", lambda stream, mean, std: _moved(
+        _normal(stream, mean.shape, mean.dtype, std), mean),
+    ("mean",), "NormalBackward1", ("std",))
+_normal_of_deviations = _sampler(
+    "normal_of_deviations", lambda stream, std, mean: _moved(
+        _scaled(_normal(stream, std.shape, std.dtype), std), np.asarray(mean, std.dtype)),
+    ("std",), "NormalBackward2", ("mean",))
+_normal_of_both = _sampler(
+    "normal_of_both", lambda stream, mean, std: _moved(
+        _scaled(_normal(stream, mean.shape, mean.dtype), std), mean),
+    ("mean", "std"), "NormalBackward3")
 
 
 def _on_meta(input: Tensor, shape: Any = None, dtype: Any = None) -> Tensor | None:
@@ -250,21 +261,18 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     target = (mean if isinstance(mean, Tensor) else std)._array.dtype
     if target not in dtypes.FLOATING:
         raise unsupported("normal_kernel_cpu", target)
-    mean, std = _aligned(_moment(mean, std), _deviation(std, mean))
-    result = _on_meta(mean, None, target)
-    if result is None:
-        result = sampled(_normal, mean, std, generator, target)
-    return _given(result, out, normal)
+    _check_deviation(std)
+    if not isinstance(std, Tensor):
+        op, canonical = _normal_of_means, (mean, generator, float(std))
+    elif not isinstance(mean, Tensor):
+        op, canonical = _normal_of_deviations, (std, generator, float(mean))
+    else:
+        op, canonical = _normal_of_both, (*_aligned(mean, std), generator)
+    result = _on_meta(canonical[0], None, target)
+    return _given(sampled(op, *canonical) if result is None else result, out, normal)
 
 
-def _moment(value: Any, other: Any) -> Tensor:
-    """A tensor, or a number as a tensor in the shape of the other."""
-    if isinstance(value, Tensor):
-        return value
-    return full(other._array.shape, float(value), dtype=dtypes.float64, device=other._device)
-
-
-def _deviation(std: Any, mean: Any) -> Tensor:
+def _check_deviation(std: Any) -> None:
     if isinstance(std, Tensor):
         if std._array.dtype.kind == "c":
             raise RuntimeError("normal expects standard deviation to be non-complex")
@@ -275,7 +283,6 @@ def _deviation(std: Any, mean: Any) -> Tensor:
                         f"{type(std).__name__})")
     elif not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    return _moment(std, mean)
 
 
 # ---- gamma and Dirichlet samples -----------------------------------------------------------------
