@@ -49,6 +49,12 @@ def erfcx_mapped(u):
     return mp.exp(t * t) * mp.erfc(t) * (1 + t / 2)
 
 
+def mills_mapped(u):
+    """exp(a²/2) erfc(a/√2) (a + 3)/3 as a function of u = (a - 3)/(a + 3)"""
+    a = 3 * (1 + u) / (1 - u)
+    return mp.exp(a * a / 2) * mp.erfc(a / mp.sqrt(2)) * (a + 3) / 3
+
+
 FITS = [
     # name, type, function, range, degree
     ("EXP32", "float", near(exp_rest, 0.5), (-HALF_LN2 - 0.001, HALF_LN2 + 0.001), 4),
@@ -63,6 +69,7 @@ FITS = [
     ("ERF_SMALL32", "float", near(lambda z: odd(mp.erf, z), 2 / mp.sqrt(mp.pi)), (0, 1), 6),
     ("ERFC_LOG32", "float", lambda t: mp.log(mp.erfc(t)), (mp.mpf("0.9"), mp.mpf("4.0")), 8),
     ("ERFCX", "double", erfcx_mapped, (-1, mp.mpf("0.8")), 10),
+    ("MILLS32", "float", mills_mapped, (-1, mp.mpf("0.7")), 9),
     ("ERF_SMALL64", "double", near(lambda z: odd(mp.erf, z), 2 / mp.sqrt(mp.pi)), (0, 1), 12),
     ("ERFCX64", "double", erfcx_mapped, (mp.mpf("-0.4"), mp.mpf("0.5")), 15),
     ("ATAN", "double", near(lambda z: odd(mp.atan, z), 1), (0, 1), 12),

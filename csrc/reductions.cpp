@@ -22,7 +22,8 @@ namespace {
 
 // ---- what is reduced ----------------------------------------------------------------------------
 // Op<T>: `Acc` the accumulator's type; `row` takes contiguous elements into one accumulator, `column`
-// one element into each of several; `combine` joins two accumulators; `finish` gives the result.
+// one element into each of several, of type `Part` (which may be narrower, for a few rows); `combine`
+// joins two accumulators; `finish` gives the result.
 
 template <class T>
 using SumType = std::conditional_t<std::is_floating_point_v<Compute<T>>, double, uint64_t>;
@@ -48,18 +49,21 @@ CLONES void row_sum(const T *x, npy_intp n, SumType<T> &total) {
     }
 }
 template <class T>
-CLONES void column_sum(const T *x, npy_intp n, SumType<T> *total) {
+using PartType = std::conditional_t<std::is_floating_point_v<Compute<T>>, Compute<T>, uint64_t>;
+template <class T>
+CLONES void column_sum(const T *x, npy_intp n, PartType<T> *total) {
     INDEPENDENT
-    for (npy_intp i = 0; i < n; i++) total[i] += SumType<T>(widen(x[i]));
+    for (npy_intp i = 0; i < n; i++) total[i] += PartType<T>(widen(x[i]));
 }
 
 template <class T>
 struct Sum {
     using Element = T;
     using Acc = SumType<T>;
+    using Part = PartType<T>;
     static Acc identity() { return 0; }
     static void row(const T *x, npy_intp n, Acc &a) { row_sum(x, n, a); }
-    static void column(const T *x, npy_intp n, Acc *a) { column_sum(x, n, a); }
+    static void column(const T *x, npy_intp n, Part *a) { column_sum(x, n, a); }
     static void combine(Acc &a, Acc b) { a += b; }
     using Result = std::conditional_t<std::is_floating_point_v<Compute<T>>, T, int64_t>;
     static auto finish(Acc a, npy_intp) {
@@ -86,6 +90,7 @@ CLONES void column_product(const T *x, npy_intp n, SumType<T> *total) {
 template <class T>
 struct Product : Sum<T> {
     using Acc = SumType<T>;
+    using Part = Acc;
     static Acc identity() { return 1; }
     static void row(const T *x, npy_intp n, Acc &a) { row_product(x, n, a); }
     static void column(const T *x, npy_intp n, Acc *a) { column_product(x, n, a); }
@@ -128,6 +133,7 @@ template <bool MAX, class T>
 struct Extreme {
     using Element = T;
     using Acc = Compute<T>;
+    using Part = Acc;
     using Result = T;
     static Acc identity() {
         using L = std::numeric_limits<Acc>;
@@ -164,6 +170,7 @@ template <bool ANY, class T>
 struct Quantifier {
     using Element = T;
     using Acc = uint8_t;
+    using Part = Acc;
     using Result = bool;
     static Acc identity() { return !ANY; }
     static void row(const T *x, npy_intp n, Acc &a) {
@@ -368,15 +375,23 @@ void reduce_columns(const Request &r, typename Op::Result *out) {
     npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / std::max<npy_intp>(1, work));
     parallel_for(items, grain, [&](int64_t begin, int64_t end) {
         Acc acc[WIDTH];
+        typename Op::Part part[WIDTH];
         for (int64_t item = begin; item < end; item++) {
             npy_intp piece = item % pieces, block = item / pieces % blocks, o = item / pieces / blocks;
             npy_intp first = block * WIDTH, width = std::min(WIDTH, columns - first);
             const char *base = PyArray_BYTES(r.x) + kept.offset(o, kept.n - 1) + first * npy_intp(sizeof(T));
-            std::fill(acc, acc + (joined > 1 ? joined * columns : width), Op::identity());
             npy_intp row = piece * rows_each, to = std::min(rows, row + rows_each);
-            for (; joined > 1 && row + joined <= to; row += joined)
-                Op::column((const T *)(base + gone.offset(row, gone.n)), joined * columns, acc);
-            for (; row < to; row++) Op::column((const T *)(base + gone.offset(row, gone.n)), width, acc);
+            npy_intp used = joined > 1 ? joined * columns : width;
+            std::fill(acc, acc + used, Op::identity());
+            while (row < to) {
+                std::fill(part, part + used, typename Op::Part(Op::identity()));
+                for (int few = 0; few < 16 && row < to; few++) {
+                    bool several = joined > 1 && row + joined <= to;
+                    Op::column((const T *)(base + gone.offset(row, gone.n)), several ? used : width, part);
+                    row += several ? joined : 1;
+                }
+                for (npy_intp c = 0; c < used; c++) Op::combine(acc[c], Acc(part[c]));
+            }
             for (npy_intp j = 1; j < joined; j++)
                 for (npy_intp c = 0; c < columns; c++) Op::combine(acc[c], acc[j * columns + c]);
             npy_intp at = o * columns + first;
@@ -484,24 +499,64 @@ PyObject *plain(PyObject *const *a, Py_ssize_t n, PyObject *names) {
     return run(table, r);
 }
 
-// ---- reductions by rows -------------------------------------------------------------------------
-// body(row, length, k) for every kept index; the array is copied where rows are not contiguous.
+// ---- reductions that need more than one pass, or a place ----------------------------------------
 
+// Hands `body` the contiguous rows of each result: body(k, rows), rows(f) calls f(row, length, index
+// of the row's first element) in order. The array is copied where it has no contiguous rows.
 template <class T, class Body>
-bool for_rows(const Request &r, Body body) {
-    PyArrayObject *x = rows_of(r);
-    if (!x) return false;
-    const T *data = (const T *)PyArray_DATA(x);
-    npy_intp length = r.gone.size;
-    PyThreadState *state = PyArray_SIZE(x) >= PIECE ? PyEval_SaveThread() : nullptr;
-    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / std::max<npy_intp>(1, length));
+bool for_rows(Request &r, Body body) {
+    PyArrayObject *copy = nullptr;
+    if (!r.rows_contiguous()) {
+        copy = rows_of(r);
+        if (!copy) return false;
+    }
+    const char *data = PyArray_BYTES(copy ? copy : r.x);
+    npy_intp size = r.gone.size, length = copy || !r.gone.n ? size : r.gone.shape[r.gone.n - 1];
+    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / std::max<npy_intp>(1, size));
+    PyThreadState *state = PyArray_SIZE(r.x) >= PIECE ? PyEval_SaveThread() : nullptr;
     parallel_for(r.kept.size, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t k = begin; k < end; k++) body(data + k * length, length, k);
+        for (int64_t k = begin; k < end; k++) {
+            const char *base = data + (copy ? k * size * npy_intp(sizeof(T)) : r.kept.offset(k, r.kept.n));
+            body(k, [&](auto f) {
+                for (npy_intp i = 0; i < size; i += length)
+                    f((const T *)(base + (copy ? 0 : r.gone.offset(i / length, r.gone.n - 1))), length, i);
+            });
+        }
     }, 1);
     if (state) PyEval_RestoreThread(state);
-    Py_DECREF(x);
+    Py_XDECREF((PyObject *)copy);
     return true;
 }
+
+constexpr npy_intp BAND = 256;
+
+bool by_columns(const Request &r) {
+    return !r.rows_contiguous() && r.kept.n && r.gone.size &&
+           r.kept.strides[r.kept.n - 1] == PyArray_ITEMSIZE(r.x) && r.kept.shape[r.kept.n - 1] >= 16;
+}
+
+// The same where results lie side by side: body(first result, how many, rows), rows(f) calls
+// f(elements, index of the row).
+template <class T, class Body>
+void for_columns(const Request &r, Body body) {
+    npy_intp columns = r.kept.shape[r.kept.n - 1], bands = (columns + BAND - 1) / BAND;
+    npy_intp items = r.kept.size / columns * bands;
+    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / (r.gone.size * std::min(columns, BAND)));
+    PyThreadState *state = PyArray_SIZE(r.x) >= PIECE ? PyEval_SaveThread() : nullptr;
+    parallel_for(items, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t item = begin; item < end; item++) {
+            npy_intp o = item / bands, first = item % bands * BAND, width = std::min(BAND, columns - first);
+            const char *base = PyArray_BYTES(r.x) + r.kept.offset(o, r.kept.n - 1) + first * npy_intp(sizeof(T));
+            body(o * columns + first, width, [&](auto f) {
+                for (npy_intp row = 0; row < r.gone.size; row++)
+                    f((const T *)(base + r.gone.offset(row, r.gone.n)), row);
+            });
+        }
+    }, 1);
+    if (state) PyEval_RestoreThread(state);
+}
+
+// ---- argmax, argmin -----------------------------------------------------------------------------
 
 template <class T>
 CLONES npy_intp first_equal(const T *x, npy_intp n, Compute<T> value) {
@@ -517,21 +572,61 @@ CLONES npy_intp first_equal(const T *x, npy_intp n, Compute<T> value) {
     return 0;
 }
 
+// Is x before `best` in rank: strictly better, or the first NaN?
+template <bool MAX, class C>
+INLINE bool outranks(C x, C best) {
+    bool better = MAX ? x > best : x < best;
+    return better | ((x != x) & (best == best));
+}
+
+template <bool MAX, class T>
+CLONES void column_places(const T *x, npy_intp n, int64_t row, Compute<T> *best, int64_t *places) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        Compute<T> v = widen(x[i]);
+        bool wins = outranks<MAX>(v, best[i]);
+        best[i] = wins ? v : best[i];
+        places[i] = wins ? row : places[i];
+    }
+}
+
 template <bool MAX, class T>
 PyObject *place(Request &r) {
+    using C = Compute<T>;
     PyArrayObject *out = r.result(I8);
-    int64_t *places = out ? (int64_t *)PyArray_DATA(out) : nullptr;
-    bool done = out && for_rows<T>(r, [&](const T *x, npy_intp n, npy_intp k) {
-        auto best = Extreme<MAX, T>::identity();
-        Extreme<MAX, T>::row(x, n, best);
-        places[k] = first_equal(x, n, best);
+    if (!out) return nullptr;
+    int64_t *places = (int64_t *)PyArray_DATA(out);
+    if (by_columns(r)) {
+        for_columns<T>(r, [&](npy_intp first, npy_intp width, auto rows) {
+            C best[BAND];
+            rows([&](const T *x, npy_intp row) {
+                if (row == 0) {
+                    for (npy_intp i = 0; i < width; i++) best[i] = widen(x[i]), places[first + i] = 0;
+                } else {
+                    column_places<MAX>(x, width, row, best, places + first);
+                }
+            });
+        });
+        return (PyObject *)out;
+    }
+    bool done = for_rows<T>(r, [&](npy_intp k, auto rows) {
+        C best = C();
+        rows([&](const T *x, npy_intp n, npy_intp start) {
+            for (npy_intp i = 0; i < n; i += 4096) {  // a block is searched while the cache holds it
+                npy_intp m = std::min<npy_intp>(4096, n - i);
+                C block = Extreme<MAX, T>::identity();
+                row_extreme<MAX>(x + i, m, block);
+                if (start + i && !outranks<MAX>(block, best)) continue;
+                best = block;
+                places[k] = start + i + first_equal(x + i, m, block);
+            }
+        });
     });
     if (!done) Py_CLEAR(out);
     return (PyObject *)out;
 }
-template <class T>
-using Element = T;
-Reducer argmaxima[DTYPES], argminima[DTYPES], logsums[DTYPES], moment_pairs[DTYPES];
+
+// ---- logsumexp ----------------------------------------------------------------------------------
 
 template <class T>
 CLONES void exp_sum(const T *x, npy_intp n, Compute<T> peak, double &total) {
@@ -544,23 +639,44 @@ CLONES void exp_sum(const T *x, npy_intp n, Compute<T> peak, double &total) {
         total += double(s);
     }
 }
+template <class T>
+CLONES void column_exp_sum(const T *x, npy_intp n, const Compute<T> *peak, double *total) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) total[i] += double(vec::exp(widen(x[i]) - peak[i]));
+}
 
 template <class T>
 PyObject *log_sum_exp(Request &r) {
     using C = Compute<T>;
     PyArrayObject *out = r.result(DTypeOf<T>::value);
-    T *data = out ? (T *)PyArray_DATA(out) : nullptr;
-    bool done = out && for_rows<T>(r, [&](const T *x, npy_intp n, npy_intp k) {
+    if (!out) return nullptr;
+    T *data = (T *)PyArray_DATA(out);
+    auto finish = [](double total, C peak) { return Narrow<T, C>::from(C(std::log(total) + double(peak))); };
+    if (by_columns(r)) {
+        for_columns<T>(r, [&](npy_intp first, npy_intp width, auto rows) {
+            C peak[BAND];
+            double total[BAND] = {};
+            std::fill(peak, peak + width, Max<T>::identity());
+            rows([&](const T *x, npy_intp) { column_extreme<true>(x, width, peak); });
+            for (npy_intp i = 0; i < width; i++) peak[i] = std::isinf(peak[i]) ? C(0) : peak[i];
+            rows([&](const T *x, npy_intp) { column_exp_sum(x, width, peak, total); });
+            for (npy_intp i = 0; i < width; i++) data[first + i] = finish(total[i], peak[i]);
+        });
+        return (PyObject *)out;
+    }
+    bool done = for_rows<T>(r, [&](npy_intp k, auto rows) {
         C peak = Max<T>::identity();
-        Max<T>::row(x, n, peak);
-        if (n == 0 || std::isinf(peak)) peak = 0;
+        rows([&](const T *x, npy_intp n, npy_intp) { Max<T>::row(x, n, peak); });
+        if (r.gone.size == 0 || std::isinf(peak)) peak = 0;
         double total = 0;
-        exp_sum(x, n, peak, total);
-        data[k] = Narrow<T, C>::from(C(std::log(total) + double(peak)));
+        rows([&](const T *x, npy_intp n, npy_intp) { exp_sum(x, n, peak, total); });
+        data[k] = finish(total, peak);
     });
     if (!done) Py_CLEAR(out);
     return (PyObject *)out;
 }
+
+// ---- mean and squared distances -----------------------------------------------------------------
 
 template <class T>
 CLONES void squares(const T *x, npy_intp n, Compute<T> middle, double &total) {
@@ -576,30 +692,61 @@ CLONES void squares(const T *x, npy_intp n, Compute<T> middle, double &total) {
         total += double(s);
     }
 }
+template <class T>
+CLONES void column_total(const T *x, npy_intp n, double *total) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) total[i] += double(widen(x[i]));
+}
+template <class T>
+CLONES void column_squares(const T *x, npy_intp n, const Compute<T> *middle, double *total) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) {
+        Compute<T> d = widen(x[i]) - middle[i];
+        total[i] += double(d * d);
+    }
+}
 
 template <class T>
 PyObject *moment_pair(Request &r) {
     using C = Compute<T>;
-    PyArrayObject *first = r.result(DTypeOf<T>::value), *second = r.result(DTypeOf<T>::value);
-    if (!first || !second) {
-        Py_XDECREF((PyObject *)first), Py_XDECREF((PyObject *)second);
+    PyArrayObject *first_out = r.result(DTypeOf<T>::value), *second_out = r.result(DTypeOf<T>::value);
+    if (!first_out || !second_out) {
+        Py_XDECREF((PyObject *)first_out), Py_XDECREF((PyObject *)second_out);
         return nullptr;
     }
-    T *means_ = (T *)PyArray_DATA(first), *squares_ = (T *)PyArray_DATA(second);
-    bool done = for_rows<T>(r, [&](const T *x, npy_intp n, npy_intp k) {
-        double total = 0, spread = 0;
-        row_sum(x, n, total);
-        C middle = C(total / double(n));
-        squares(x, n, middle, spread);
-        means_[k] = Narrow<T, C>::from(middle);
-        squares_[k] = Narrow<T, C>::from(C(spread));
-    });
+    T *middles = (T *)PyArray_DATA(first_out), *spreads = (T *)PyArray_DATA(second_out);
+    double count = double(r.gone.size);
+    bool done = true;
+    if (by_columns(r)) {
+        for_columns<T>(r, [&](npy_intp first, npy_intp width, auto rows) {
+            double total[BAND] = {}, spread[BAND] = {};
+            C middle[BAND];
+            rows([&](const T *x, npy_intp) { column_total(x, width, total); });
+            for (npy_intp i = 0; i < width; i++) middle[i] = C(total[i] / count);
+            rows([&](const T *x, npy_intp) { column_squares(x, width, middle, spread); });
+            for (npy_intp i = 0; i < width; i++) {
+                middles[first + i] = Narrow<T, C>::from(middle[i]);
+                spreads[first + i] = Narrow<T, C>::from(C(spread[i]));
+            }
+        });
+    } else {
+        done = for_rows<T>(r, [&](npy_intp k, auto rows) {
+            double total = 0, spread = 0;
+            rows([&](const T *x, npy_intp n, npy_intp) { row_sum(x, n, total); });
+            C middle = C(total / count);
+            rows([&](const T *x, npy_intp n, npy_intp) { squares(x, n, middle, spread); });
+            middles[k] = Narrow<T, C>::from(middle);
+            spreads[k] = Narrow<T, C>::from(C(spread));
+        });
+    }
     if (!done) {
-        Py_DECREF(first), Py_DECREF(second);
+        Py_DECREF(first_out), Py_DECREF(second_out);
         return nullptr;
     }
-    return Py_BuildValue("(NN)", first, second);
+    return Py_BuildValue("(NN)", first_out, second_out);
 }
+
+Reducer argmaxima[DTYPES], argminima[DTYPES], logsums[DTYPES], moment_pairs[DTYPES];
 
 template <class... T>
 void enter_row_reductions(Types<T...>) {

@@ -326,32 +326,33 @@ INLINE double erf(double x) {
     return x == x ? r : x;
 }
 
-// erfc(t) for t ≥ 0, where half a² = t². The square is formed from the leading bits of `a`, exactly,
-// and a rest, because its rounding would be magnified by its own size.
-INLINE double erfc_tail(float t, float a, float half) {
+// exp(-half a²). The square is formed from the leading bits of `a`, exactly, and a rest, because its
+// rounding would be magnified by its own size.
+INLINE float exp_of_square(float a, float half) {
     float top = bits<float>(bits<uint32_t>(a) & 0xfffff000u);
     float square = half * top * top, rest = half * (a - top) * (a + top);
     int n;
     float c = square < 104.0f ? -square : -104.0f;
     float r = reduce_exp(c, n) - rest;
     float e = scale(1.0f + (r + r * r * poly(r, EXP32)), n);
-    double bottom = double(t) + 2.0, w = 1.0f / (t + 2.0f);
-    w = w * (2.0 - bottom * w);  // a float quotient and a step of Newton's: quicker than a double one
-    double tail = double(e) * poly((double(t) - 2.0) * w, ERFCX) * (2.0 * w);
-    return square < 104.0f ? tail : 0.0;
+    return square < 104.0f ? e : 0.0f;
 }
 
 INLINE float erfc(float x) {
-    float t = std::fabs(x);
-    double e = erfc_tail(t, t, 1.0f);
+    double t = std::fabs(double(x)), w = 1.0 / (t + 2.0);
+    t = t < 20.0 ? t : 20.0;
+    double e = double(exp_of_square(std::fabs(x), 1.0f)) * poly((t - 2.0) * w, ERFCX) * (2.0 * w);
     return x == x ? float(x < 0.0f ? 2.0 - e : e) : x;
 }
 
 // Φ(x), the distribution function of the normal law
-INLINE double normal_cdf(float x) {
-    float a = std::fabs(x);
-    double e = 0.5 * erfc_tail(a * 0.707106781f, a, 0.5f);
-    return x < 0.0f ? e : 1.0 - e;
+INLINE float normal_cdf(float x) {
+    float a = std::fabs(x), c = a < 20.0f ? a : 20.0f;
+    float bottom = c + 3.0f, lost = c - (bottom - 3.0f), w = 1.0f / bottom;
+    float rest = (1.0f - w * bottom) - w * lost;  // what the quotient's roundings left out
+    float tail = exp_of_square(a, 0.5f) * poly((c - 3.0f) * w, MILLS32) * (1.5f * w);
+    tail = tail + tail * rest;
+    return x < 0.0f ? tail : 1.0f - tail;
 }
 
 template <class T>

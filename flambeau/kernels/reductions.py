@@ -38,7 +38,16 @@ def _accumulated(function, x, axis, keepdims, dtype):
 
 
 def _add_reduce(x, axis, keepdims, dtype):
+    # NumPy adds in pairs along contiguous rows only; elsewhere rounding errors would pile up
+    if dtype == np.float32 and x.ndim and not (x.flags.c_contiguous and _has_last(x, axis)):
+        total = np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=np.float64)
+        return np.asarray(total).astype(dtype)
     return np.add.reduce(x, axis=axis, keepdims=keepdims, dtype=dtype)
+
+
+def _has_last(x, axis):
+    axes = axis if isinstance(axis, tuple) else (axis,)
+    return axis is None or -1 in axes or x.ndim - 1 in axes
 
 
 def _multiply_reduce(x, axis, keepdims, dtype):
