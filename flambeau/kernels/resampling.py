@@ -3,10 +3,12 @@
 Interpolation is separable. Along each axis, result[i] = sum over k of weight[i, k] * x[index[i, k]]; `_taps` makes the
 two tables, and the gradient is the same sum with the roles of the images exchanged.
 """
+import functools
+
 import numpy as np
 
 from flambeau.kernels import pooling
-from flambeau.kernels.network import kernel, mover
+from flambeau.kernels.network import kernel
 
 _LINEAR = {"linear", "bilinear", "trilinear"}
 
@@ -16,11 +18,13 @@ def interpolate(x, size, mode, align_corners=False, scales=None, antialias=False
     """`x` (n, c, *in) resized to (n, c, *size); `scales` are the factors asked for, None where the size was."""
     if mode == "area":
         return pooling.adaptive_avg_pool(x, tuple(size))
+    result = x
     for axis in range(x.ndim - 1, 1, -1):
-        indices, weights = _taps(mode, x.shape[axis], size[axis - 2], align_corners, _at(scales, axis - 2), antialias,
-                                 x.dtype)
-        x = _apply(x, axis, indices, weights)
-    return x
+        scale = None if scales is None else scales[axis - 2]
+        taps = _taps(mode, x.shape[axis], size[axis - 2], bool(align_corners), scale, bool(antialias), x.dtype)
+        if taps:
+            result = resample_axis(result, axis, *taps)
+    return result.copy() if result is x else result
 
 
 @kernel
@@ -29,17 +33,16 @@ def interpolate_backward(g, x_shape, mode, align_corners=False, scales=None, ant
     if mode == "area":
         return pooling.adaptive_avg_pool_backward(g, tuple(x_shape), g.ndim - 2)
     for axis in range(2, g.ndim):
-        indices, weights = _taps(mode, x_shape[axis], g.shape[axis], align_corners, _at(scales, axis - 2), antialias,
-                                 g.dtype)
-        g = _apply_transposed(g, axis, x_shape[axis], indices, weights)
+        scale = None if scales is None else scales[axis - 2]
+        taps = _taps(mode, x_shape[axis], g.shape[axis], bool(align_corners), scale, bool(antialias), g.dtype)
+        if taps:
+            g = resample_axis_transposed(g, axis, x_shape[axis], *taps)
     return g
 
 
-def _at(scales, axis):
-    return None if scales is None else scales[axis]
-
-
-def _apply(x, axis, indices, weights):
+@kernel
+def resample_axis(x, axis, indices, weights):
+    """The weighted sum of elements of x along `axis` that row i of the tables names for place i."""
     if weights is None:
         return np.take(x, indices[:, 0], axis=axis)
     column = (-1, *(1,) * (x.ndim - axis - 1))
@@ -49,7 +52,9 @@ def _apply(x, axis, indices, weights):
     return total
 
 
-def _apply_transposed(g, axis, size, indices, weights):
+@kernel
+def resample_axis_transposed(g, axis, size, indices, weights):
+    """The transpose of `resample_axis`, to an axis of `size` elements; along the tables' columns indices ascend."""
     result = np.zeros((size, *g.shape[:axis], *g.shape[axis + 1:]), g.dtype)
     moved = np.moveaxis(g, axis, 0)
     for k in range(indices.shape[1]):
@@ -60,8 +65,12 @@ def _apply_transposed(g, axis, size, indices, weights):
     return np.ascontiguousarray(np.moveaxis(result, 0, axis))
 
 
+@functools.lru_cache(64)
 def _taps(mode, size, out, align_corners, scale, antialias, dtype):
-    """Which elements, at most so many for each place of the result, count how much; no weights: one element as it is."""
+    """Which elements count how much for each place of the result: indices and weights, (out, taps) both.
+
+    Weights are None where one element is taken as it is; there are no tables where nothing changes.
+    """
     if mode.startswith("nearest"):
         return _nearest(mode, size, out, scale)[:, None], None
     kind = dtype.type
@@ -75,7 +84,7 @@ def _taps(mode, size, out, align_corners, scale, antialias, dtype):
     place = i * step if align_corners else (i + kind(0.5)) * step - kind(0.5)
     if mode in _LINEAR:
         if size == out:
-            return np.arange(out)[:, None], np.ones((out, 1), dtype)
+            return None
         place = np.maximum(place, 0)
         low = np.minimum(place.astype(np.int64), size - 1)
         t = np.clip(place - low, 0, 1).astype(dtype)
