@@ -17,15 +17,18 @@ from flambeau.ops import (
     index,
     join,
     matmul,
+    moments,
     pointwise,
     random,
     reduce,
     rounding,
     sampling,
     scan,
+    searching,
     shape,
+    sort,
 )
 
 __all__ = ["bitwise", "comparison", "complex", "conditional", "copying", "create", "dropout",
-           "elementary", "extremes", "index", "join", "matmul", "pointwise", "random", "reduce",
-           "rounding", "sampling", "scan", "shape"]
+           "elementary", "extremes", "index", "join", "matmul", "moments", "pointwise", "random",
+           "reduce", "rounding", "sampling", "scan", "searching", "shape", "sort"]

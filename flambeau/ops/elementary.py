@@ -36,8 +36,8 @@ log1p = pointwise("log1p", kernels.log1p, floating=True, d=lambda self: reciproc
                   doc="log(1 + input), exact also near 0.")
 sqrt = pointwise("sqrt", kernels.sqrt, floating=True, d=lambda result: reciprocal(2 * result),
                  doc="The square root.")
-sigmoid = pointwise("sigmoid", kernels.sigmoid, floating=True, d=lambda result: (1 - result) * result,
-                    doc="1 / (1 + exp(-input)).")
+sigmoid = pointwise("sigmoid", kernels.sigmoid, floating=True,
+                    d=lambda result: (1 - result) * result, doc="1 / (1 + exp(-input)).")
 
 # ---- trigonometry -------------------------------------------------------------------------------
 

@@ -170,7 +170,8 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
 
 
 @composite(method=True)
-def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False, out: Any = None) -> Any:
+def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False,
+            out: Any = None) -> Any:
     """The smallest and the largest element, of all or along `dim`.
 
     >>> import flambeau

@@ -1,0 +1,355 @@
+"""Finding and counting: nonzero, unique, searchsorted, isin, histograms."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau import return_types
+from flambeau.core import dtypes
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.op import composite, primitive
+from flambeau.core.promotion import convert, promote, type_name
+from flambeau.core.shapes import wrap_dim
+from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
+from flambeau.kernels import indexing, sorting
+from flambeau.ops.pointwise import as_number
+
+# ---- nonzero ------------------------------------------------------------------------------------
+
+
+@primitive(lambda self: indexing.nonzero(self), method=False, namespace=None)
+def nonzero_rows(input: Tensor) -> Any:
+    return (input,)
+
+
+@composite(method=True)
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
+    """The positions of the elements that are not zero: one a row, or a tensor a dimension.
+
+    >>> import flambeau
+    >>> flambeau.tensor([0, 3, 5]).nonzero()
+    tensor([[1],
+            [2]])
+    """
+    if as_tuple:
+        rows = nonzero_rows(input if input._array.ndim else basis.reshape(input, (1,)))
+        return basis.unbind(rows, 1)
+    result = nonzero_rows(input)
+    return result if out is None else basis.into(out, nonzero.op, result)
+
+
+@composite(method=True)
+def argwhere(input: Tensor) -> Tensor:
+    """The positions of the elements that are not zero, one a row."""
+    return nonzero_rows(input)
+
+
+basis.nonzero = nonzero
+
+# ---- distinct elements --------------------------------------------------------------------------
+
+
+def _unique(self: np.ndarray, dim: int | None, inverse: bool, counts: bool) -> Any:
+    if dim is None:
+        found = sorting.unique(self, True, True)
+    else:
+        found = sorting.unique_rows(self, dim, True, True)
+    return [np.asarray(f) for f in found]
+
+
+def _consecutive(self: np.ndarray, dim: int | None, inverse: bool, counts: bool) -> Any:
+    return [np.asarray(f) for f in sorting.unique_consecutive(self, dim, True, True)]
+
+
+_LISTED = {"returns": list, "method": False, "namespace": None}
+
+
+@primitive(_unique, name="unique_parts", **_LISTED)
+def _unique_parts(input: Tensor, dim: int | None, inverse: bool, counts: bool) -> Any:
+    return input, dim, inverse, counts
+
+
+@primitive(_consecutive, name="unique_consecutive_parts", **_LISTED)
+def _consecutive_parts(input: Tensor, dim: int | None, inverse: bool, counts: bool) -> Any:
+    return input, dim, inverse, counts
+
+
+def _wanted(parts: Any, inverse: bool, counts: bool) -> Any:
+    found = [parts[0]]
+    if inverse:
+        found.append(parts[1])
+    if counts:
+        found.append(parts[2])
+    return found[0] if len(found) == 1 else tuple(found)
+
+
+def _slices(input: Tensor, dim: int | None) -> int | None:
+    return None if dim is None else wrap_dim(dim, input._array.ndim)
+
+
+@composite(method=True)
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
+           return_counts: bool = False, dim: int | None = None) -> Any:
+    """The distinct elements in ascending order (or distinct slices along `dim`); on request the
+    place of each element among them, and how often each occurs.
+
+    >>> import flambeau
+    >>> flambeau.unique(flambeau.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    parts = _unique_parts(input, _slices(input, dim), True, True)
+    return _wanted(parts, return_inverse, return_counts)
+
+
+@composite(method=True)
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
+                       dim: int | None = None) -> Any:
+    """The elements (or slices along `dim`) without those that equal the one before."""
+    parts = _consecutive_parts(input, _slices(input, dim), True, True)
+    return _wanted(parts, return_inverse, return_counts)
+
+
+# ---- searching in what is sorted ----------------------------------------------------------------
+
+
+def _search(sorted_sequence: np.ndarray, values: np.ndarray, sorter: np.ndarray | None, right: bool,
+            int32: bool) -> np.ndarray:
+    side = "right" if right else "left"
+    target = np.int32 if int32 else np.int64
+    sequence, values = promote(sorted_sequence, values)
+    if sorter is not None:
+        sequence = np.take_along_axis(sequence, sorter, -1)
+    if sequence.ndim == 1:
+        return np.asarray(np.searchsorted(sequence, values, side)).astype(target)
+    result = np.empty(values.shape, target)
+    for row in np.ndindex(*sequence.shape[:-1]):
+        result[row] = np.searchsorted(sequence[row], values[row], side)
+    return result
+
+
+@primitive(_search, tensors=("sorted_sequence", "values", "sorter"), method=False, namespace=None)
+def _search_sorted(sorted_sequence: Tensor, values: Tensor, sorter: Tensor | None, right: bool,
+                   int32: bool) -> Any:
+    return sorted_sequence, values, sorter, right, int32
+
+
+@composite
+def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False,
+                 right: bool = False, side: str | None = None, sorter: Tensor | None = None,
+                 out: Any = None) -> Tensor:
+    """The positions at which the values of `input` would keep the last dimension of
+    `sorted_sequence` sorted: before equal elements, or after them if `right`.
+
+    >>> import flambeau
+    >>> flambeau.searchsorted(flambeau.tensor([1, 3, 5]), flambeau.tensor([3, 6]))
+    tensor([1, 3])
+    """
+    if side is not None:
+        if side not in ("left", "right"):
+            raise RuntimeError("torch.searchsorted(): side can only be 'left' or 'right' but got "
+                               f"{side}")
+        if right and side == "left":
+            raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, "
+                               "got side of left while right was True")
+        right = side == "right"
+    values = _as_values(input, sorted_sequence)
+    shape, wanted = sorted_sequence._array.shape, values._array.shape
+    if not shape:
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension "
+                           "but got 0 dimension")
+    if len(shape) > 1 and shape[:-1] != wanted[:-1]:
+        raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the "
+                           "first N-1 dimensions of boundaries tensor and input value tensor must "
+                           f"match, but we got boundaries tensor {list(shape)} and input value "
+                           f"tensor {list(wanted)}")
+    if sorter is not None and sorter._array.shape != shape:
+        raise RuntimeError("torch.searchsorted(): boundary and sorter must have the same size, but "
+                           f"got boundary tensor {list(shape)}and got sorter tensor "
+                           f"{list(sorter._array.shape)}")
+    result = _search_sorted(sorted_sequence, values, sorter, right, out_int32)
+    return result if out is None else basis.into(out, searchsorted.op, result)
+
+
+def _as_values(input: Any, like: Tensor) -> Tensor:
+    if isinstance(input, Tensor):
+        return input
+    number = as_number(input, "searchsorted", "input", 2)
+    kind = like._array.dtype if isinstance(number, int) or like._array.dtype in FLOATING \
+        else dtypes.default_float()
+    return wrap(np.asarray(number, kind))
+
+
+@composite
+def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False,
+              out: Any = None) -> Tensor:
+    """Which of the buckets between the sorted `boundaries` each value falls into."""
+    if boundaries._array.ndim != 1:
+        raise RuntimeError("bucketize(): boundaries tensor must be 1 dimension, but got dim("
+                           f"{boundaries._array.ndim})")
+    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+
+
+@composite
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False,
+         invert: bool = False) -> Tensor:
+    """Is each of `elements` among `test_elements`?
+
+    >>> import flambeau
+    >>> flambeau.isin(flambeau.tensor([1, 2, 3]), flambeau.tensor([2, 3]))
+    tensor([False,  True,  True])
+    """
+    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
+        raise TypeError("isin() received an invalid combination of arguments: one at least must be "
+                        "a Tensor")
+    elements = elements if isinstance(elements, Tensor) else _as_values(elements, test_elements)
+    if not isinstance(test_elements, Tensor):
+        found = elements == test_elements
+    else:
+        flat = basis.reshape(test_elements, (-1,))
+        found = (basis.reshape(elements, (*elements._array.shape, 1)) == flat).any(-1) \
+            if flat._array.size * elements._array.size < 10_000 \
+            or type(elements) not in tensor_types else _is_member(elements, flat)
+    return ~found if invert else found
+
+
+@primitive(lambda self, test: np.isin(*promote(self, test)), tensors=("self", "test"), method=False,
+           namespace=None, params=())
+def _is_member(elements: Tensor, test: Tensor) -> Any:
+    return elements, test
+
+
+# ---- counting -----------------------------------------------------------------------------------
+
+
+def _bincount(self: np.ndarray, weights: np.ndarray | None, minlength: int) -> np.ndarray:
+    if weights is None:
+        return np.bincount(self, minlength=minlength)
+    counted = np.bincount(self, weights=weights.astype(np.float64), minlength=minlength)
+    return counted.astype(np.float32 if weights.dtype == np.float32 else np.float64)
+
+
+@primitive(_bincount, tensors=("self", "weights"))
+def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Any:
+    """How often each of 0, 1, 2 … occurs; with `weights`, the sum of those of its occurrences.
+
+    >>> import flambeau
+    >>> flambeau.bincount(flambeau.tensor([1, 1, 2]))
+    tensor([0, 2, 1])
+    """
+    x = input._array
+    if x.dtype.kind not in "ui":
+        raise NotImplementedError("\"bincount_cpu\" not implemented for "
+                                  f"'{type_name(input.dtype)}'")
+    if x.ndim != 1 or (x.size and x.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None and weights._array.shape != x.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    return input, weights, minlength
+
+
+def _outer(x: np.ndarray, low: float, high: float, name: str) -> tuple[float, float]:
+    """The range of a histogram: that of the data where it is not given."""
+    if low == high and x.size:
+        low, high = float(x.min()), float(x.max())
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError(f"{name}: max must be larger than min")
+    if low == high:
+        low, high = low - (1 if name == "torch.histc" else 0.5), \
+            high + (1 if name == "torch.histc" else 0.5)
+    return low, high
+
+
+def _histc(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
+    low, high = _outer(self, min, max, "torch.histc")
+    return convert(np.histogram(self, bins, (low, high))[0], self.dtype)
+
+
+@primitive(_histc)
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    """How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all elements)."""
+    if input._array.dtype not in FLOATING or input._array.dtype.kind == "c":
+        raise NotImplementedError("\"histogram_cpu\" not implemented for "
+                                  f"'{type_name(input.dtype)}'")
+    if bins <= 0:
+        raise RuntimeError("torch.histc(): bins must be > 0")
+    return input, bins, min, max
+
+
+def _histogram(self: np.ndarray, weight: np.ndarray | None, bins: Any, limits: Any,
+               density: bool) -> Any:
+    x = self.reshape(-1)
+    if isinstance(bins, int):
+        low, high = limits if limits is not None else (0, 0)
+        low, high = _outer(x, low, high, "torch.histogram()")
+        edges = np.linspace(low, high, bins + 1).astype(self.dtype)
+    else:
+        edges = bins
+    counted = np.histogram(x, edges, weights=None if weight is None else weight.reshape(-1),
+                           density=density)[0]
+    return [convert(np.asarray(counted), self.dtype), edges]
+
+
+@primitive(_histogram, tensors=("self", "weight"), method=False, namespace=None,
+           returns=return_types.histogram, name="histogram_of")
+def _histogram_of(input: Tensor, weight: Tensor | None, bins: Any, limits: Any,
+                  density: bool) -> Any:
+    return input, weight, bins, limits, density
+
+
+@composite(method=True)
+def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
+              density: bool = False, out: Any = None) -> Any:
+    """A histogram with `bins` equal bins in `range`, or with the given edges: (hist, bin_edges)."""
+    if input._array.dtype not in FLOATING or input._array.dtype.kind == "c":
+        raise NotImplementedError("\"histogram_cpu\" not implemented for "
+                                  f"'{type_name(input.dtype)}'")
+    edges = bins._array if isinstance(bins, Tensor) else bins
+    result = _histogram_of(input, weight, edges, range, density)
+    return result if out is None else basis.into(out, histogram.op, result)
+
+
+def _histogramdd(self: np.ndarray, weight: np.ndarray | None, bins: Any, limits: Any,
+                 density: bool) -> Any:
+    points = self.reshape(-1, self.shape[-1])
+    n = points.shape[1]
+    if isinstance(bins, int):
+        bins = [bins] * n
+    edges = []
+    for i, b in enumerate(bins):
+        if isinstance(b, int):
+            low, high = (0, 0) if limits is None else limits[2 * i:2 * i + 2]
+            low, high = _outer(points[:, i], low, high, "torch.histogramdd()")
+            edges.append(np.linspace(low, high, b + 1).astype(self.dtype))
+        else:
+            edges.append(b)
+    counted = np.histogramdd(points, edges, density=density,
+                             weights=None if weight is None else weight.reshape(-1))[0]
+    return [convert(counted, self.dtype), *edges]
+
+
+@primitive(_histogramdd, tensors=("self", "weight"), method=False, namespace=None, returns=list,
+           name="histogramdd_of")
+def _histogramdd_of(input: Tensor, weight: Tensor | None, bins: Any, limits: Any,
+                    density: bool) -> Any:
+    return input, weight, bins, limits, density
+
+
+@composite
+def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
+                density: bool = False) -> Any:
+    """The histogram of points, the rows of the last dimension: (hist, bin_edges of each axis)."""
+    if not isinstance(bins, int):
+        bins = [b._array if isinstance(b, Tensor) else b for b in bins]
+        if len(bins) != input._array.shape[-1]:
+            raise RuntimeError("torch.histogramdd(): expected a sequence of "
+                               f"{input._array.shape[-1]} bin counts or edges, got {len(bins)}")
+    found = _histogramdd_of(input, weight, bins, range, density)
+    return return_types.histogramdd(found[0], tuple(found[1:]))
+
+
+__all__ = ["bincount", "isin", "nonzero", "searchsorted", "unique"]
