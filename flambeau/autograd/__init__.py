@@ -22,6 +22,22 @@ _FROM = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
          "gradcheck": "gradcheck", "gradgradcheck": "gradcheck", "Variable": "variable"}
 
 
+class _force_original_view_tracking:
+    """Has no effect: views are always tracked by their place in the base's memory."""
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: Any) -> None:
+        pass
+
+    def __call__(self, function: Any) -> Any:
+        return function
+
+
 def __getattr__(name: str) -> Any:
     """The rest is imported when it is first used."""
     if name in _FROM:

@@ -34,6 +34,16 @@ from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
 
 accumulate_lock = threading.Lock()
+
+
+class Anomaly:
+    """The state of anomaly mode."""
+
+    enabled = False
+    check_nan = True
+
+
+anomaly = Anomaly()
 current_pass: ContextVar[Pass | None] = ContextVar("backward_pass", default=None)
 
 
@@ -77,6 +87,7 @@ class Pass:
         self.leaf_sums: dict[int, list[Any]] = {}   # id of a hooked or captured leaf: leaf, sum, left
         self.counts: dict[int, int] | None = None
         self.callbacks: list[Callable[[], None]] = []
+        self.running: Node | None = None            # in anomaly mode
         self.needed: set[int] | None = None         # orders of nodes on the way to a capture
         self.captured: dict[Any, Any] = {}          # (order, index) or id of a leaf: gradient
         self.targets: dict[int, list[int]] = {}     # order of a captured node: output numbers
@@ -161,22 +172,17 @@ class Pass:
                 self._capture(node, grad)
             if not self._continues(node):
                 return None, None
-        if node.outputs == 1:
-            if grad is None and not node.accepts_undefined:
-                produced: Any = (None,) * len(node.edges)
-            else:
-                if node.saved is None:
-                    raise freed(node)
-                produced = node.apply(grad)
-        elif not node.accepts_undefined and all(g is None for g in grad):
-            produced = (None,) * len(node.edges)
+        if anomaly.enabled:
+            produced = apply_watched(self, node, grad)
+        elif grad is None or (node.outputs > 1 and all(g is None for g in grad)):
+            produced = node.apply(grad) if node.accepts_undefined else (None,) * len(node.edges)
         else:
             if node.saved is None:
                 raise freed(node)
             produced = node.apply(grad)
         if hooks is not None and hooks.post:
             produced = run_posthooks(node, hooks, produced, grad)
-        if not self.retain:
+        if not self.retain and node.frees and node.saved:
             node.saved = None
         grad = None
         ready, waiting, grads = self.ready, self.waiting, self.grads
@@ -339,6 +345,58 @@ class Pass:
         if node_hooks is not None and node_hooks.post:
             for hook in list(node_hooks.post.values()):
                 hook((), (grad,))
+
+
+def apply_watched(this: Pass, node: Node, grad: Any) -> Any:
+    """Run a node in anomaly mode: say where it was made if it fails or gives NaN."""
+    if node.saved is None:
+        raise freed(node)
+    outer, this.running = this.running, node
+    undefined = grad is None or (node.outputs > 1 and all(g is None for g in grad))
+    try:
+        produced = node.apply(grad) if not undefined or node.accepts_undefined else \
+            (None,) * len(node.edges)
+    except Exception:
+        warn_where_made(node)
+        raise
+    finally:
+        this.running = outer
+    if anomaly.check_nan:
+        for i, g in enumerate(produced):
+            if g is not None and type(g) in plain and g._array.dtype.kind in "fc" \
+                    and np.isnan(g._array).any():
+                warn_where_made(node)
+                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th "
+                                   "output.")
+    return produced
+
+
+def warn_where_made(node: Node) -> None:
+    """The forward traceback of a node, and of the nodes in whose backward it was made."""
+    import warnings
+    stack = node.metadata.get("traceback_")
+    if stack is None:
+        warnings.warn(f"Error detected in {node.name()}. No forward pass information available. "
+                      "Enable detect anomaly during forward pass for more information.",
+                      UserWarning, stacklevel=2)
+        return
+    warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the "
+                  f"error:\n{''.join(stack)}", UserWarning, stacklevel=2)
+    parent = node.metadata.get("parent_")
+    while parent is not None:
+        stack = parent.metadata.get("traceback_")
+        text = ("No forward pass information available." if stack is None else
+                f"Traceback of forward call that induced the previous calculation:\n"
+                f"{''.join(stack)}")
+        warnings.warn(f"\n\nPrevious calculation was induced by {parent.name()}. {text}",
+                      UserWarning, stacklevel=2)
+        parent = parent.metadata.get("parent_")
+
+
+def running_node() -> Node | None:
+    """The node whose derivative is being computed on this thread, in anomaly mode."""
+    this = current_pass.get()
+    return None if this is None else this.running
 
 
 def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> None:

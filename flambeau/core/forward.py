@@ -65,6 +65,10 @@ class ForwardLevel(Level):
             tensor._tangents = {}
         tensor._tangents[self] = tangent
 
+    def hide_tangent(self, view: Tensor) -> None:
+        """Make a view of a dual tensor one without a tangent."""
+        view._tangents = {self: None}
+
     def _inplace(self, op: Op, canonical: tuple[Any, ...], inputs: Any, tangents: list[Any]) -> Any:
         """A write changes the tangent too, in place: views of the tensor see it."""
         target, functional = canonical[0], op.functional
@@ -84,9 +88,6 @@ class ForwardLevel(Level):
         else:
             self.set_tangent(target, tangent)
         return target
-
-    def __exit__(self, *exception: Any) -> None:
-        super().__exit__(*exception)
 
 
 def keep_state(edge: Any, results: Any) -> None:

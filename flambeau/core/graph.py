@@ -39,6 +39,7 @@ class Node:
     saved_names: tuple[str, ...] = ()
     saved_kinds: tuple[str, ...] = ()    # "tensor", "result" or "value" for each
     hooks: NodeHooks | None = None
+    frees = True                         # are there saved tensors to free after a pass?
     accepts_undefined = False            # is `apply` called when no gradient arrived at all?
     result_state: Any = None             # class and attributes of results, where not a plain Tensor
 
@@ -145,7 +146,9 @@ def output_edges(node: Node) -> list[Any]:
 
 def node_class(name: str, **members: Any) -> type[Node]:
     """A class of node named as PyTorch names it (`MulBackward0`)."""
-    return type(name, (Node,), {"__slots__": (), "__module__": "torch.autograd", **members})
+    kinds = members.get("saved_kinds", ())
+    members.setdefault("frees", any(kind != "value" for kind in kinds))
+    return type(name, (Node,), {"__slots__": (), "__module__": "builtins", **members})
 
 
 # ---- what a node saves --------------------------------------------------------------------------

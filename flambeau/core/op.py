@@ -154,9 +154,11 @@ def plan_saving(op: Op) -> None:
 def make_apply(op: Op) -> Callable[[Node, Any], Any]:
     """The method of `op`'s nodes that turns the output's gradient into the inputs'."""
     if op.vjp is not None:
-        takes = _positions(op, op.vjp)
+        takes, several = _positions(op, op.vjp), op.returns is not None
 
         def apply(node: Node, grad: Any) -> Any:
+            if several and type(grad) is not list:
+                grad = [grad]           # of several results that happen to be one
             values = [grad, [e is not None for e in node.edges]]
             values += [unpack(node, i) for i in range(len(op.saved))]
             produced = op.vjp(*[values[i] for i in takes])
@@ -242,7 +244,7 @@ def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: 
         if array.dtype not in FLOATING or (op.differentiable is not True
                                            and not op.differentiable[i]):
             continue
-        if op.returns is None:
+        if node.outputs == 1:
             node.shape, node.dtype = array.shape, array.dtype
             edge: Any = node
         else:

@@ -311,7 +311,7 @@ class Tensor(metaclass=_TensorMeta):
         return tensor_repr(self, tensor_contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
-        if self._array.ndim == 0 and spec and self._device is devices.cpu:
+        if self._array.ndim == 0 and type(self) in plain:
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 
@@ -457,6 +457,10 @@ class Tensor(metaclass=_TensorMeta):
         self._array = value._array
         if value._device is not self._device:
             self._device = value._device
+
+    @data.deleter
+    def data(self) -> None:
+        raise RuntimeError("Deleting tensor data is not allowed. Delete tensor instead!")
 
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf tensor in `grad` during backward."""

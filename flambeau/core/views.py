@@ -234,6 +234,7 @@ class Constant(Node):
     """A tensor whose values were overwritten with constants: nothing flows on."""
 
     __slots__ = ()
+    frees = False
 
     def apply(self, grad: Tensor) -> Any:
         return (basis.zeros_like(grad),)

@@ -1,0 +1,70 @@
+"""Anomaly mode: where was the op made whose backward failed, or gave NaN?"""
+from __future__ import annotations
+
+import traceback
+import warnings
+from typing import Any
+
+from flambeau.core import engine
+from flambeau.core.graph import Node
+from flambeau.core.op import node_watchers
+
+
+def _remember(node: Node) -> None:
+    """Store where a node was made, and during whose backward."""
+    node.metadata["traceback_"] = traceback.format_stack()[:-3]
+    parent = engine.running_node()
+    if parent is not None:
+        node.metadata["parent_"] = parent
+
+
+def is_enabled() -> bool:
+    return engine.anomaly.enabled
+
+
+def _switch(mode: bool, check_nan: bool) -> None:
+    was = engine.anomaly.enabled
+    engine.anomaly.enabled, engine.anomaly.check_nan = mode, check_nan
+    if mode and not was:
+        node_watchers.append(_remember)
+    elif was and not mode:
+        node_watchers.remove(_remember)
+
+
+class detect_anomaly:
+    """Inside, a backward that raises also prints the traceback of the forward call whose node
+    failed, and one that gives NaN raises (unless `check_nan` is False).
+
+    >>> import flambeau
+    >>> with detect_anomaly(check_nan=False):
+    ...     y = flambeau.ones(1, requires_grad=True) * 2
+    >>> "traceback_" in y.grad_fn.metadata
+    True
+    """
+
+    def __init__(self, check_nan: bool = True):
+        self.check_nan = check_nan
+        self.prev = engine.anomaly.enabled, engine.anomaly.check_nan
+        warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and "
+                      "should only be enabled for debugging.", stacklevel=2)
+
+    def __enter__(self) -> None:
+        self.prev = engine.anomaly.enabled, engine.anomaly.check_nan
+        _switch(True, self.check_nan)
+
+    def __exit__(self, *exception: Any) -> None:
+        _switch(*self.prev)
+
+
+class set_detect_anomaly:
+    """Switch anomaly mode on or off; as a context manager, until the block ends."""
+
+    def __init__(self, mode: bool, check_nan: bool = True):
+        self.prev = engine.anomaly.enabled, engine.anomaly.check_nan
+        _switch(mode, check_nan)
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: Any) -> None:
+        _switch(*self.prev)

@@ -1,0 +1,129 @@
+"""Forward mode: tensors that carry a tangent.
+
+>>> import flambeau
+>>> with dual_level():
+...     x = make_dual(flambeau.tensor(2.0), flambeau.tensor(1.0))
+...     unpack_dual(x ** 3).tangent
+tensor(12.)
+"""
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from flambeau.core.forward import ForwardLevel
+from flambeau.core.modes import ContextDecorator, levels
+from flambeau.core.tensor import Tensor, basis
+
+_entered: list[ForwardLevel] = []
+
+
+class UnpackedDualTensor(NamedTuple):
+    """A dual tensor's value and its tangent (None if it has none)."""
+
+    primal: Tensor
+    tangent: Tensor | None
+
+
+def enter_dual_level() -> int:
+    """Enter the level of forward mode; there is one, which does not nest (`func.jvp` does)."""
+    if any(level in levels.get() for level in _entered):
+        raise RuntimeError("Nested forward mode AD is not supported at the moment. If you would like "
+                           "to see this feature added, please upvote https://github.com/pytorch/"
+                           "pytorch/issues/62671. (func.jvp nests.)")
+    level = ForwardLevel()
+    level.__enter__()
+    _entered.append(level)
+    return 0
+
+
+def exit_dual_level(*, level: int | None = None) -> None:
+    """Leave the level: its tangents are gone."""
+    if not _entered:
+        raise RuntimeError("Trying to exit a forward AD level when there is none")
+    if level is not None and level != 0:
+        raise RuntimeError("Trying to exit a forward AD level that was not the last one that was "
+                           "created. This is not supported.")
+    _entered.pop().__exit__(None, None, None)
+
+
+class dual_level(ContextDecorator):
+    """A context in which tensors may carry tangents."""
+
+    def __enter__(self) -> int:
+        return enter_dual_level()
+
+    def __exit__(self, *exception: Any) -> None:
+        exit_dual_level()
+
+
+def current_level() -> ForwardLevel | None:
+    return _entered[-1] if _entered else None
+
+
+def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
+    """`tensor` as a view that carries `tangent`."""
+    at = current_level()
+    if at is None:
+        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make "
+                           "sure to enter_dual_level() first.")
+    if not (tensor.is_floating_point() or tensor.is_complex()):
+        raise ValueError("Expected primal to be floating point or complex, but got: "
+                         f"{tensor.dtype}")
+    if not (tangent.is_floating_point() or tangent.is_complex()):
+        raise ValueError("Expected tangent to be floating point or complex, but got: "
+                         f"{tangent.dtype}")
+    if tuple(tensor.shape) != tuple(tangent.shape):
+        raise RuntimeError("Expected tangent to have the same shape as the value: got "
+                           f"{list(tangent.shape)} for {list(tensor.shape)}")
+    if tensor.dtype is not tangent.dtype:
+        raise RuntimeError("Expected tangent to have the same dtype as the value: got "
+                           f"{tangent.dtype} for {tensor.dtype}")
+    stack = levels.get()
+    token = levels.set(tuple(lv for lv in stack if lv is not at))
+    try:
+        if at.tangent(tensor) is not None:
+            tensor = tensor.detach() if not tensor.requires_grad else basis.alias(tensor)
+            tensor._tangents = None
+        result = basis.alias(tensor)
+    finally:
+        levels.reset(token)
+    at.set_tangent(result, tangent)
+    return result
+
+
+def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTensor:
+    """The value of a dual tensor, as a view, and its tangent."""
+    at = current_level()
+    if at is None:
+        return UnpackedDualTensor(tensor, None)
+    stack = levels.get()
+    token = levels.set(tuple(lv for lv in stack if lv is not at))
+    try:
+        tangent = at.tangent(tensor)
+        primal = basis.alias(tensor)
+    finally:
+        levels.reset(token)
+    at.hide_tangent(primal)
+    return UnpackedDualTensor(primal, tangent)
+
+
+class _set_fwd_grad_enabled(ContextDecorator):
+    """Set the levels of forward mode aside (False), so that tangents are not propagated."""
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        stack = levels.get()
+        self._token = levels.set(stack if self.mode else tuple(
+            lv for lv in stack if not isinstance(lv, ForwardLevel)))
+
+    def __exit__(self, *exception: Any) -> None:
+        levels.reset(self._token)
+
+    def clone(self) -> _set_fwd_grad_enabled:
+        return type(self)(self.mode)
+
+
+__all__ = ["UnpackedDualTensor", "dual_level", "enter_dual_level", "exit_dual_level", "make_dual",
+           "unpack_dual"]
