@@ -2,7 +2,7 @@
 
 from flambeau.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
-from . import functional, init, modules, parameter, utils
+from . import attention, functional, grad, init, modules, parallel, parameter, utils
 from .modules import *
 from .modules import __all__ as _layers
 from .parallel import DataParallel

@@ -31,7 +31,7 @@ class PairwiseDistance(Module):
 
 
 class CosineSimilarity(Module):
-    r"""The cosine of the angle along `dim`, :math:`x_1 \cdot x_2 / \max(\|x_1\| \|x_2\|, \epsilon)`.
+    r"""The cosine of the angle: :math:`x_1 \cdot x_2 / \max(\|x_1\|\|x_2\|, \epsilon)` along `dim`.
 
     Example:
         >>> nn.CosineSimilarity(dim=0)(flambeau.tensor([1.0, 0.0]), flambeau.tensor([0.0, 2.0]))
