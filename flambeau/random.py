@@ -34,7 +34,7 @@ class Generator:
         >>> import flambeau
         >>> generator = Generator().manual_seed(0)
         >>> flambeau.randperm(4, generator=generator)
-        tensor([2, 0, 1, 3])
+        tensor([0, 1, 3, 2])
     """
 
     __slots__ = ("__weakref__", "_stream", "device")
@@ -104,10 +104,10 @@ class Generator:
         raise NotImplementedError("graphsafe_set_state is not supported in this Generator")
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Generator, (str(self.device),), (self.initial_seed(), None, self.get_state())
+        return Generator, (str(self.device),), self._stream.get_state()
 
-    def __setstate__(self, state: tuple[int, None, Tensor]) -> None:
-        self.set_state(state[2])
+    def __setstate__(self, state: np.ndarray) -> None:
+        self._stream.set_state(state)
 
 
 default_generator = Generator()

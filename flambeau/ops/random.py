@@ -286,7 +286,7 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
     >>> import flambeau
     >>> generator = flambeau.manual_seed(0)
     >>> flambeau.randperm(4)
-    tensor([2, 0, 1, 3])
+    tensor([0, 1, 3, 2])
     """
     n, stream = _integer("randperm", "n", 1, n), stream_of(generator, "randperm")
 
