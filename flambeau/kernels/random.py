@@ -357,7 +357,8 @@ def rrelu_slopes(stream, x, lower, upper):
     """A slope in [lower, upper) for each element of `x` that is not positive, 1 for the others."""
     slopes = np.ones(x.shape, x.dtype)
     falling = x <= 0
-    lower, upper = float(x.dtype.type(lower)), float(x.dtype.type(upper))
+    heart = _heart(x.dtype)
+    lower, upper = float(heart.type(lower)), float(heart.type(upper))
     draws = uniform(stream, np.empty(np.count_nonzero(falling)))
-    slopes[falling] = draws * (upper - lower) + lower
+    slopes[falling] = (draws * (upper - lower) + lower).astype(heart)
     return slopes
