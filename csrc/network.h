@@ -1,8 +1,8 @@
 // What the kernels of neural networks share: arguments, results, fast exponentials.
 //
 // Each kernel is a function of Python's fast calling convention, named after its NumPy twin in
-// flambeau/kernels. It takes plain arrays of float or double and answers NotImplemented to everything
-// else, which leaves the call to the twin.
+// flambeau/kernels. It takes plain arrays of float or double and answers NotImplemented to
+// everything else, which leaves the call to the twin.
 #pragma once
 #include "common.h"
 #include "coefficients.h"
@@ -35,7 +35,7 @@ struct TypeNum<int64_t> {
 class Array {
     PyObject *object = nullptr;
 
-   public:
+ public:
     Array() = default;
     explicit Array(PyObject *owned) : object(owned) {}
     Array(Array &&other) noexcept : object(other.object) { other.object = nullptr; }
@@ -52,7 +52,8 @@ class Array {
         return empty(int(shape.size()), shape.data(), type);
     }
     static Array zeros(const std::vector<npy_intp> &shape, int type) {
-        return Array(PyArray_ZEROS(int(shape.size()), const_cast<npy_intp *>(shape.data()), type, 0));
+        return Array(
+            PyArray_ZEROS(int(shape.size()), const_cast<npy_intp *>(shape.data()), type, 0));
     }
 
     explicit operator bool() const { return object != nullptr; }
@@ -108,22 +109,22 @@ bool take_or_none(PyObject *x, Array &to) {
     return x == Py_None || take<T>(x, to);
 }
 
+inline bool take_int(PyObject *x, npy_intp &to) {
+    if (!PyLong_Check(x)) return false;
+    to = PyLong_AsSsize_t(x);
+    if (to != -1 || !PyErr_Occurred()) return true;
+    PyErr_Clear();
+    return false;
+}
+
 // Python ints in a tuple or a list; false for anything else.
 inline bool take_ints(PyObject *x, std::vector<npy_intp> &to) {
     if (!PyTuple_Check(x) && !PyList_Check(x)) return false;
     Py_ssize_t n = PySequence_Fast_GET_SIZE(x);
     PyObject **items = PySequence_Fast_ITEMS(x);
     to.resize(n);
-    for (Py_ssize_t i = 0; i < n; i++) {
-        if (!PyLong_Check(items[i])) return false;
-        to[i] = PyLong_AsSsize_t(items[i]);
-    }
-    return true;
-}
-
-inline bool take_int(PyObject *x, npy_intp &to) {
-    if (!PyLong_Check(x)) return false;
-    to = PyLong_AsSsize_t(x);
+    for (Py_ssize_t i = 0; i < n; i++)
+        if (!take_int(items[i], to[i])) return false;
     return true;
 }
 
@@ -178,7 +179,7 @@ PyObject *results(Arrays &...arrays) {
 class Unlocked {
     PyThreadState *state = PyEval_SaveThread();
 
-   public:
+ public:
     ~Unlocked() { PyEval_RestoreThread(state); }
 };
 
@@ -190,8 +191,9 @@ class Buffer {
     };
     std::unique_ptr<T[], Free> memory;
 
-   public:
-    explicit Buffer(int64_t n) : memory((T *)::operator new[](sizeof(T) * (n + 1), std::align_val_t(64))) {}
+ public:
+    explicit Buffer(int64_t n)
+        : memory((T *)::operator new[](sizeof(T) * (n + 1), std::align_val_t(64))) {}
     T *get() const { return memory.get(); }
     T &operator[](int64_t i) const { return memory[i]; }
 };
@@ -213,19 +215,17 @@ PyObject *entry(PyObject *, PyObject *const *args, Py_ssize_t n) {
 }
 
 // A method for a function `name_<T>(args)`, chosen by the dtype of argument `key`.
-#define NETWORK_FLOATS(name, key)                                        \
-    static PyObject *name(PyObject *const *args) {                       \
-        switch (type_of(args[key])) {                                    \
-            case NPY_FLOAT:                                              \
-                return name##_<float>(args);                             \
-            case NPY_DOUBLE:                                             \
-                return name##_<double>(args);                            \
-        }                                                                \
-        Py_RETURN_NOTIMPLEMENTED;                                        \
+#define NETWORK_FLOATS(name, key)                          \
+    static PyObject *name(PyObject *const *args) {         \
+        switch (type_of(args[key])) {                      \
+            case NPY_FLOAT: return name##_<float>(args);   \
+            case NPY_DOUBLE: return name##_<double>(args); \
+        }                                                  \
+        Py_RETURN_NOTIMPLEMENTED;                          \
     }
 
 #define NETWORK_METHOD(name, count) \
-    { "network_" #name, (PyCFunction)(void (*)(void))entry<name, count>, METH_FASTCALL, nullptr }
+    {"network_" #name, (PyCFunction)(void (*)(void))entry<name, count>, METH_FASTCALL, nullptr}
 
 // Vectorise a loop that sums up or takes maxima, in an order of the compiler's choice.
 #ifdef _OPENMP
@@ -253,7 +253,8 @@ struct Axis {
     }
 };
 
-// ---- exponentials that compilers vectorise --------------------------------------------------------
+// ---- exponentials that compilers vectorise
+// --------------------------------------------------------
 
 // exp(x) within 1 unit in the last place: 2^n * exp(r), |r| <= log(2) / 2, the power in two halves
 // so that subnormal results come out right.
@@ -302,7 +303,7 @@ INLINE T fast_tanh(T x) {
     T large = T(1) - T(2) / (fast_exp(a + a) + T(1));
     T s = x * x;
     T small = x * (T(34459425) + s * (T(4729725) + s * (T(135135) + s * (T(990) + s)))) /
-            (T(34459425) + s * (T(16216200) + s * (T(945945) + s * (T(13860) + s * T(45)))));
+              (T(34459425) + s * (T(16216200) + s * (T(945945) + s * (T(13860) + s * T(45)))));
     T far = x < 0 ? -large : large;
     return a < T(0.625) ? small : far;
 }

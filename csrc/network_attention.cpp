@@ -16,13 +16,15 @@ static Array with_rows(PyObject *x, int type) {
     int ndim = PyArray_NDIM(array);
     npy_intp item = PyArray_ITEMSIZE(array);
     bool fits = PyArray_STRIDE(array, ndim - 1) == item || PyArray_DIM(array, ndim - 1) == 1;
-    if (!fits || PyArray_STRIDE(array, ndim - 2) % item) return Array(PyArray_NewCopy(array, NPY_CORDER));
+    if (!fits || PyArray_STRIDE(array, ndim - 2) % item)
+        return Array(PyArray_NewCopy(array, NPY_CORDER));
     Py_INCREF(x);
     return Array(x);
 }
 
 // Sees an array as matrices broadcast to the leading shape.
-static bool view(const Array &x, const std::vector<npy_intp> &lead, npy_intp rows, npy_intp columns, Heads &to) {
+static bool view(const Array &x, const std::vector<npy_intp> &lead, npy_intp rows, npy_intp columns,
+                 Heads &to) {
     int ndim = x.ndim(), extra = int(lead.size()) - (ndim - 2);
     if (ndim > int(lead.size()) + 2) return false;
     to.data = x.data<char>();
@@ -59,8 +61,8 @@ static bool broadcast(std::vector<npy_intp> &lead, const Array &x) {
 }
 
 template <class T>
-static bool read_attention(Attention &a, Array &q, Array &k, Array &v, Array &mask, PyObject *const *qkv,
-                           PyObject *const *rest) {
+static bool read_attention(Attention &a, Array &q, Array &k, Array &v, Array &mask,
+                           PyObject *const *qkv, PyObject *const *rest) {
     int type = TypeNum<T>::value;
     q = with_rows(qkv[0], type);
     k = with_rows(qkv[1], type);
@@ -114,20 +116,23 @@ template <class T>
 static PyObject *scaled_dot_product_attention_backward_(PyObject *const *args) {
     Attention a;
     Array q, k, v, mask, g, out, logs;
-    if (!read_attention<T>(a, q, k, v, mask, args + 1, args + 6) || !take<T>(args[4], out) || !take<T>(args[5], logs))
+    if (!read_attention<T>(a, q, k, v, mask, args + 1, args + 6) || !take<T>(args[4], out) ||
+        !take<T>(args[5], logs))
         return declined();
     g = with_rows(args[0], TypeNum<T>::value);
     npy_intp rows = a.heads * a.queries;
     if (!g || q.size() != rows * a.width || k.size() != a.heads * a.keys * a.width ||
-        v.size() != a.heads * a.keys * a.depth || out.size() != rows * a.depth || logs.size() != rows ||
-        !view(g, a.lead, a.queries, a.depth, a.g))
+        v.size() != a.heads * a.keys * a.depth || out.size() != rows * a.depth ||
+        logs.size() != rows || !view(g, a.lead, a.queries, a.depth, a.g))
         return declined();
     int type = TypeNum<T>::value;
-    Array gq = Array::empty(q.dims(), type), gk = Array::empty(k.dims(), type), gv = Array::empty(v.dims(), type);
+    Array gq = Array::empty(q.dims(), type), gk = Array::empty(k.dims(), type),
+          gv = Array::empty(v.dims(), type);
     if (!gq || !gk || !gv) return nullptr;
     {
         Unlocked unlocked;
-        NETWORK_BEST(attend_backward<T>)(a, out.data<T>(), logs.data<T>(), gq.data<T>(), gk.data<T>(), gv.data<T>());
+        NETWORK_BEST(attend_backward<T>)(a, out.data<T>(), logs.data<T>(), gq.data<T>(),
+                                         gk.data<T>(), gv.data<T>());
     }
     return results(gq, gk, gv);
 }
@@ -139,7 +144,9 @@ static PyMethodDef methods[] = {NETWORK_METHOD(scaled_dot_product_attention, 6),
 
 }  // namespace network
 
-int register_network_attention(PyObject *module) { return PyModule_AddFunctions(module, network::methods); }
+int register_network_attention(PyObject *module) {
+    return PyModule_AddFunctions(module, network::methods);
+}
 
 #else
 

@@ -7,7 +7,7 @@ namespace network {
 // The matrices of the last two axes of an array; those before it number the heads.
 struct Heads {
     char *data = nullptr;
-    std::vector<npy_intp> strides;  // of the leading axes, 0 where broadcast
+    std::vector<npy_intp> strides;                        // of the leading axes, 0 where broadcast
     npy_intp rows = 0, columns = 0, row = 0, column = 0;  // sizes; strides in bytes
 
     char *head(const std::vector<npy_intp> &lead, npy_intp h) const {

@@ -1,7 +1,7 @@
 // Convolution: correlate, spread and weigh of flambeau/kernels/convolution.py, im2col and col2im.
 //
-// Windows are never written out as one matrix. They are packed a block at a time into panels that fit the
-// cache, straight from the padded image, and multiplied there.
+// Windows are never written out as one matrix. They are packed a block at a time into panels that
+// fit the cache, straight from the padded image, and multiplied there.
 #include "network_convolution.h"
 #include "network_module.h"
 
@@ -16,16 +16,19 @@ static void three(const npy_intp *from, int count, npy_intp fill, npy_intp *to) 
     for (int i = 0; i < 3; i++) to[i] = i < 3 - count ? fill : from[i - (3 - count)];
 }
 
-// Fills in the geometry from shapes of the large image and the weights; `out` is null to compute it.
-static bool geometry(Geometry &g, const std::vector<npy_intp> &large, const std::vector<npy_intp> &w,
-                     const npy_intp *out, PyObject *const *args) {
+// Fills in the geometry from shapes of the large image and the weights; `out` is null to compute
+// it.
+static bool geometry(Geometry &g, const std::vector<npy_intp> &large,
+                     const std::vector<npy_intp> &w, const npy_intp *out, PyObject *const *args) {
     int dims = int(large.size()) - 2;
     std::vector<npy_intp> stride, padding, dilation;
     if (dims < 1 || dims > 3 || int(w.size()) != dims + 2 || !take_ints(args[0], stride) ||
-        !take_ints(args[1], padding) || !take_ints(args[2], dilation) || !take_int(args[3], g.groups) ||
-        int(stride.size()) != dims || int(padding.size()) != dims || int(dilation.size()) != dims)
+        !take_ints(args[1], padding) || !take_ints(args[2], dilation) ||
+        !take_int(args[3], g.groups) || int(stride.size()) != dims || int(padding.size()) != dims ||
+        int(dilation.size()) != dims)
         return false;
-    if (g.groups < 1 || large[1] % g.groups || w[0] % g.groups || large[1] / g.groups != w[1]) return false;
+    if (g.groups < 1 || large[1] % g.groups || w[0] % g.groups || large[1] / g.groups != w[1])
+        return false;
     g.n = large[0];
     g.c = w[1];
     g.o = w[0] / g.groups;
@@ -57,9 +60,12 @@ struct Padded {
         end = data + g.n * g.image + (g.direct ? 0 : 128);
         if (g.direct) return;
         npy_intp planes = g.n * g.groups * g.c, area = g.size[0] * g.size[1] * g.size[2];
-        parallel_for(planes, std::max<npy_intp>(1, PARALLEL_FROM / (g.plane + 1)), [&](int64_t first, int64_t last) {
-            pad_planes(g, x + first * area, last - first, copy.get() + first * g.plane);
-        }, 1);
+        parallel_for(
+            planes, std::max<npy_intp>(1, PARALLEL_FROM / (g.plane + 1)),
+            [&](int64_t first, int64_t last) {
+                pad_planes(g, x + first * area, last - first, copy.get() + first * g.plane);
+            },
+            1);
         std::fill(copy.get() + g.n * g.image, copy.get() + g.n * g.image + 128, T(0));
     }
 };
@@ -75,7 +81,9 @@ static std::vector<npy_intp> small_shape(const Geometry &g, const std::vector<np
 // Samples at a time whose padded copies stay below 64 MB.
 template <class T>
 static npy_intp batch_of(const Geometry &g) {
-    return g.direct ? g.n : std::max<npy_intp>(1, (npy_intp(64) << 20) / npy_intp(sizeof(T) * (g.image + 1)));
+    return g.direct
+               ? g.n
+               : std::max<npy_intp>(1, (npy_intp(64) << 20) / npy_intp(sizeof(T) * (g.image + 1)));
 }
 
 // Where the stride is 1 a spread is a correlation of the small image with reversed weights.
@@ -96,11 +104,13 @@ static bool turn(const Geometry &g, Geometry &turned) {
 
 template <class T>
 static void correlate_batches(Geometry &g, const T *x, const T *w, T *result) {
-    npy_intp n = g.n, step = batch_of<T>(g), area = g.groups * g.c * g.size[0] * g.size[1] * g.size[2];
+    npy_intp n = g.n, step = batch_of<T>(g),
+             area = g.groups * g.c * g.size[0] * g.size[1] * g.size[2];
     for (npy_intp i = 0; i < n; i += step) {
         g.n = std::min(step, n - i);
         Padded<T> images(g, x + i * area);
-        NETWORK_BEST(correlate<T>)(g, images.data, images.end, w, g.n, result + i * g.groups * g.o * g.positions);
+        NETWORK_BEST(correlate<T>)(g, images.data, images.end, w, g.n,
+                                   result + i * g.groups * g.o * g.positions);
     }
 }
 
@@ -118,7 +128,8 @@ template <class T>
 static PyObject *correlate_(PyObject *const *args) {
     Array x, w;
     Geometry g;
-    if (!take<T>(args[0], x) || !take<T>(args[1], w) || !geometry(g, x.dims(), w.dims(), nullptr, args + 2))
+    if (!take<T>(args[0], x) || !take<T>(args[1], w) ||
+        !geometry(g, x.dims(), w.dims(), nullptr, args + 2))
         return declined();
     std::vector<npy_intp> shape = small_shape(g, x.dims());
     Array result = Array::empty(shape, TypeNum<T>::value);
@@ -143,7 +154,8 @@ static PyObject *spread_(PyObject *const *args) {
     std::vector<npy_intp> large;
     if (!take<T>(args[0], small) || !take<T>(args[1], w) || !take_ints(args[2], large) ||
         int(large.size()) != small.ndim() || small.ndim() < 3 || large[0] != small.dim(0) ||
-        !geometry(g, large, w.dims(), small.shape() + 2, args + 3) || small.dim(1) != g.groups * g.o)
+        !geometry(g, large, w.dims(), small.shape() + 2, args + 3) ||
+        small.dim(1) != g.groups * g.o)
         return declined();
     Array result = Array::empty(large, TypeNum<T>::value);
     if (!result) return nullptr;
@@ -155,7 +167,8 @@ static PyObject *spread_(PyObject *const *args) {
         Buffer<T> weights(w.size());
         reverse_weights(g, w.data<T>(), weights.get());
         if (is_depthwise(g))
-            NETWORK_BEST(depthwise_correlate<T>)(turned, small.data<T>(), weights.get(), result.data<T>());
+            NETWORK_BEST(depthwise_correlate<T>)(turned, small.data<T>(), weights.get(),
+                                                 result.data<T>());
         else
             correlate_batches(turned, small.data<T>(), weights.get(), result.data<T>());
     } else if (is_depthwise(g)) {
@@ -174,7 +187,8 @@ static PyObject *weigh_(PyObject *const *args) {
     std::vector<npy_intp> shape;
     if (!take<T>(args[0], large) || !take<T>(args[1], small) || !take_ints(args[2], shape) ||
         small.ndim() != large.ndim() || small.ndim() < 3 || large.dim(0) != small.dim(0) ||
-        !geometry(g, large.dims(), shape, small.shape() + 2, args + 3) || small.dim(1) != g.groups * g.o)
+        !geometry(g, large.dims(), shape, small.shape() + 2, args + 3) ||
+        small.dim(1) != g.groups * g.o)
         return declined();
     Array result = Array::empty(shape, TypeNum<T>::value);
     if (!result) return nullptr;
@@ -192,8 +206,8 @@ static PyObject *weigh_(PyObject *const *args) {
             g.n = std::min(step, n - i);
             Padded<T> images(g, large.data<T>() + i * area);
             T *place = i ? part.get() : to;
-            NETWORK_BEST(weigh<T>)(g, images.data, images.end, small.data<T>() + i * g.groups * g.o * g.positions,
-                                   place);
+            NETWORK_BEST(weigh<T>)(g, images.data, images.end,
+                                   small.data<T>() + i * g.groups * g.o * g.positions, place);
             if (i)
                 for (npy_intp k = 0; k < count; k++) to[k] += part[k];
         }
@@ -202,12 +216,16 @@ static PyObject *weigh_(PyObject *const *args) {
 }
 NETWORK_FLOATS(weigh, 0)
 
-static PyMethodDef methods[] = {NETWORK_METHOD(correlate, 6), NETWORK_METHOD(spread, 7), NETWORK_METHOD(weigh, 7),
+static PyMethodDef methods[] = {NETWORK_METHOD(correlate, 6),
+                                NETWORK_METHOD(spread, 7),
+                                NETWORK_METHOD(weigh, 7),
                                 {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace network
 
-int register_network_convolution(PyObject *module) { return PyModule_AddFunctions(module, network::methods); }
+int register_network_convolution(PyObject *module) {
+    return PyModule_AddFunctions(module, network::methods);
+}
 
 #else
 

@@ -10,7 +10,7 @@ namespace network {
 struct Geometry {
     npy_intp n, groups, c, o;  // c and o: channels of one group
     npy_intp size[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
-    npy_intp windows[3];         // `out`, before axes are merged
+    npy_intp windows[3];       // `out`, before axes are merged
     npy_intp taps, positions;  // kernel elements; windows of one image
     npy_intp padded[3], row, plane, image;
     bool direct;                    // the image can be read where it is
@@ -40,7 +40,8 @@ struct Geometry {
                 for (npy_intp b = 0; b < kernel[1]; b++)
                     for (npy_intp d = 0; d < kernel[2]; d++) {
                         npy_intp column = d * dilation[2];
-                        offsets.push_back(channel * plane + (a * dilation[0] * padded[1] + b * dilation[1]) * row +
+                        offsets.push_back(channel * plane +
+                                          (a * dilation[0] * padded[1] + b * dilation[1]) * row +
                                           column % stride[2] * phase + column / stride[2]);
                     }
     }
@@ -51,12 +52,14 @@ struct Geometry {
     }
 };
 
-// A run of windows side by side: `length` of them from place `at` of a panel on, the first at `from`.
+// A run of windows side by side: `length` of them from place `at` of a panel on, the first at
+// `from`.
 struct Run {
     npy_intp at, from, length;
 };
 
-// The runs of the windows first, first + 1, … (counted through all images, each `image` after the last).
+// The runs of the windows first, first + 1, … (counted through all images, each `image` after the
+// last).
 inline void find_runs(const Geometry &g, npy_intp first, npy_intp count, std::vector<Run> &runs) {
     runs.clear();
     npy_intp width = g.out[2];
@@ -64,7 +67,8 @@ inline void find_runs(const Geometry &g, npy_intp first, npy_intp count, std::ve
         npy_intp p = first + at, sample = p / g.positions, within = p % g.positions;
         npy_intp line = within / width, column = within % width;
         npy_intp length = std::min(width - column, count - at);
-        runs.push_back({at, sample * g.image + g.start(line / g.out[1], line % g.out[1]) + column, length});
+        runs.push_back(
+            {at, sample * g.image + g.start(line / g.out[1], line % g.out[1]) + column, length});
         at += length;
     }
 }
@@ -77,7 +81,8 @@ void pad_planes(const Geometry &g, const T *x, npy_intp planes, T *to) {
     for (npy_intp p = 0; p < planes; p++)
         for (npy_intp i = 0; i < g.size[0]; i++)
             for (npy_intp j = 0; j < g.size[1]; j++, x += width) {
-                T *line = to + p * g.plane + ((i + g.padding[0]) * g.padded[1] + j + g.padding[1]) * g.row;
+                T *line = to + p * g.plane +
+                          ((i + g.padding[0]) * g.padded[1] + j + g.padding[1]) * g.row;
                 if (s == 1) {
                     std::memcpy(line + g.padding[2], x, sizeof(T) * width);
                 } else {
@@ -97,7 +102,8 @@ void crop_planes(const Geometry &g, const T *from, npy_intp planes, T *x) {
     for (npy_intp p = 0; p < planes; p++)
         for (npy_intp i = 0; i < g.size[0]; i++)
             for (npy_intp j = 0; j < g.size[1]; j++, x += width) {
-                const T *line = from + p * g.plane + ((i + g.padding[0]) * g.padded[1] + j + g.padding[1]) * g.row;
+                const T *line = from + p * g.plane +
+                                ((i + g.padding[0]) * g.padded[1] + j + g.padding[1]) * g.row;
                 if (s == 1) {
                     std::memcpy(x, line + g.padding[2], sizeof(T) * width);
                 } else {

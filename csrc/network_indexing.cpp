@@ -1,7 +1,7 @@
 // Reading and writing by index: flambeau/kernels/indexing.py.
 //
-// What only moves elements is written for sizes of elements, not for types. Threads split the work so that no two of
-// them write to the same place.
+// What only moves elements is written for sizes of elements, not for types. Threads split the work
+// so that no two of them write to the same place.
 #include "network_module.h"
 
 #include <atomic>
@@ -10,7 +10,8 @@ namespace network {
 
 namespace {
 
-// ---- dispatch on types ----------------------------------------------------------------------------
+// ---- dispatch on types
+// ----------------------------------------------------------------------------
 
 struct Pair128 {
     uint64_t a, b;
@@ -45,7 +46,8 @@ bool has_references(const Array &x) { return PyDataType_REFCHK(PyArray_DESCR(x.a
 
 bool writable(PyObject *x, Array &to) {
     PyArrayObject *array = (PyArrayObject *)x;
-    if (!is_plain_array(x) || !PyArray_IS_C_CONTIGUOUS(array) || !PyArray_ISWRITEABLE(array)) return false;
+    if (!is_plain_array(x) || !PyArray_IS_C_CONTIGUOUS(array) || !PyArray_ISWRITEABLE(array))
+        return false;
     Py_INCREF(x);
     to = Array(x);
     return !has_references(to);
@@ -56,10 +58,11 @@ bool overlap(const Array &a, const Array &b) {
     return p < q + PyArray_NBYTES(b.array()) && q < p + PyArray_NBYTES(a.array());
 }
 
-// ---- gather and scatter ---------------------------------------------------------------------------
+// ---- gather and scatter
+// ---------------------------------------------------------------------------
 
-// An array indexed along one axis by an array of the same number of axes, which may be smaller. Both are seen as
-// (outer, n, inner); offsets are empty where the other axes agree.
+// An array indexed along one axis by an array of the same number of axes, which may be smaller.
+// Both are seen as (outer, n, inner); offsets are empty where the other axes agree.
 struct Along {
     npy_intp axis, outer, n, inner, size, outer_step, step;
     std::vector<npy_intp> outer_offsets, inner_offsets;
@@ -80,13 +83,16 @@ struct Along {
         offsets(x.shape(), shape, int(axis) + 1, ndim, 1, inner_offsets);
         return true;
     }
-    npy_intp outer_at(npy_intp o) const { return outer_offsets.empty() ? o * outer_step : outer_offsets[o]; }
+    npy_intp outer_at(npy_intp o) const {
+        return outer_offsets.empty() ? o * outer_step : outer_offsets[o];
+    }
     npy_intp inner_at(npy_intp j) const { return inner_offsets.empty() ? j : inner_offsets[j]; }
 
-   private:
-    static void offsets(const npy_intp *x, const npy_intp *shape, int first, int last, npy_intp unit,
-                        std::vector<npy_intp> &to) {
-        if (std::equal(shape + first + (first < last), shape + last, x + first + (first < last))) return;
+ private:
+    static void offsets(const npy_intp *x, const npy_intp *shape, int first, int last,
+                        npy_intp unit, std::vector<npy_intp> &to) {
+        if (std::equal(shape + first + (first < last), shape + last, x + first + (first < last)))
+            return;
         npy_intp count = product(shape + first, shape + last);
         to.resize(count);
         for (npy_intp i = 0; i < count; i++) {
@@ -121,8 +127,8 @@ bool find_wrong(const int64_t *indices, npy_intp n, npy_intp size, int64_t &inde
 }
 
 PyObject *out_of_bounds(int64_t index, npy_intp axis, npy_intp size) {
-    PyErr_Format(PyExc_RuntimeError, "index %lld is out of bounds for dimension %zd with size %zd", (long long)index,
-                 Py_ssize_t(axis), Py_ssize_t(size));
+    PyErr_Format(PyExc_RuntimeError, "index %lld is out of bounds for dimension %zd with size %zd",
+                 (long long)index, Py_ssize_t(axis), Py_ssize_t(size));
     return nullptr;
 }
 
@@ -130,21 +136,25 @@ PyObject *out_of_bounds(int64_t index, npy_intp axis, npy_intp size) {
 template <class E>
 void gather_all(const Along &a, const E *x, const int64_t *at, E *to, std::atomic<bool> &bad) {
     npy_intp unit = a.inner == 1 ? a.n : a.inner, rows = a.inner == 1 ? a.outer : a.outer * a.n;
-    parallel_for(rows, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (unit + 1)), [&](int64_t first, int64_t last) {
-        for (npy_intp row = first; row < last; row++) {
-            const E *base = x + a.outer_at(a.inner == 1 ? row : row / a.n);
-            const int64_t *where = at + row * unit;
-            E *place = to + row * unit;
-            if (any_wrong(where, unit, a.size))
-                bad = true;
-            else if (a.inner == 1)
-                for (npy_intp i = 0; i < unit; i++) place[i] = base[where[i] * a.step];
-            else if (a.inner_offsets.empty())
-                for (npy_intp j = 0; j < unit; j++) place[j] = base[where[j] * a.step + j];
-            else
-                for (npy_intp j = 0; j < unit; j++) place[j] = base[where[j] * a.step + a.inner_offsets[j]];
-        }
-    }, 1);
+    parallel_for(
+        rows, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (unit + 1)),
+        [&](int64_t first, int64_t last) {
+            for (npy_intp row = first; row < last; row++) {
+                const E *base = x + a.outer_at(a.inner == 1 ? row : row / a.n);
+                const int64_t *where = at + row * unit;
+                E *place = to + row * unit;
+                if (any_wrong(where, unit, a.size))
+                    bad = true;
+                else if (a.inner == 1)
+                    for (npy_intp i = 0; i < unit; i++) place[i] = base[where[i] * a.step];
+                else if (a.inner_offsets.empty())
+                    for (npy_intp j = 0; j < unit; j++) place[j] = base[where[j] * a.step + j];
+                else
+                    for (npy_intp j = 0; j < unit; j++)
+                        place[j] = base[where[j] * a.step + a.inner_offsets[j]];
+            }
+        },
+        1);
 }
 
 PyObject *gather(PyObject *const *args) {
@@ -152,12 +162,13 @@ PyObject *gather(PyObject *const *args) {
     npy_intp axis;
     Along a;
     if (!take_any(args[0], x) || !take_int(args[1], axis) || !take<int64_t>(args[2], indices) ||
-        x.ndim() != indices.ndim() || x.ndim() == 0 || has_references(x) || !a.read(x, indices.shape(), axis))
+        x.ndim() != indices.ndim() || x.ndim() == 0 || has_references(x) ||
+        !a.read(x, indices.shape(), axis))
         return declined();
     PyArray_Descr *descr = PyArray_DESCR(x.array());
     Py_INCREF(descr);
-    Array result(PyArray_NewFromDescr(&PyArray_Type, descr, indices.ndim(), (npy_intp *)indices.shape(), nullptr,
-                                      nullptr, 0, nullptr));
+    Array result(PyArray_NewFromDescr(&PyArray_Type, descr, indices.ndim(),
+                                      (npy_intp *)indices.shape(), nullptr, nullptr, 0, nullptr));
     if (!result) return nullptr;
     int64_t wrong = 0;
     bool failed, done = false;
@@ -176,10 +187,11 @@ PyObject *gather(PyObject *const *args) {
     return result.release();
 }
 
-// combine(to, from) at every index. Threads split what lies before the axis, or else what lies behind it.
+// combine(to, from) at every index. Threads split what lies before the axis, or else what lies
+// behind it.
 template <class E, class Combine>
-void scatter_all(const Along &a, const Along &s, E *x, const int64_t *at, const E *src, std::atomic<bool> &bad,
-                 Combine combine) {
+void scatter_all(const Along &a, const Along &s, E *x, const int64_t *at, const E *src,
+                 std::atomic<bool> &bad, Combine combine) {
     auto run = [&](npy_intp o0, npy_intp o1, npy_intp j0, npy_intp j1) {
         for (npy_intp o = o0; o < o1; o++) {
             E *base = x + a.outer_at(o);
@@ -190,7 +202,8 @@ void scatter_all(const Along &a, const Along &s, E *x, const int64_t *at, const 
                     bad = true;
                     continue;
                 }
-                for (npy_intp i = 0; i < a.n; i++) combine(base[where[i] * a.step], from[i * s.step]);
+                for (npy_intp i = 0; i < a.n; i++)
+                    combine(base[where[i] * a.step], from[i * s.step]);
                 continue;
             }
             for (npy_intp i = 0; i < a.n; i++) {
@@ -208,8 +221,9 @@ void scatter_all(const Along &a, const Along &s, E *x, const int64_t *at, const 
     };
     npy_intp work = a.n * a.inner;
     if (a.outer >= max_threads() || a.inner == 1)
-        parallel_for(a.outer, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (work + 1)),
-                     [&](int64_t first, int64_t last) { run(first, last, 0, a.inner); }, 1);
+        parallel_for(
+            a.outer, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (work + 1)),
+            [&](int64_t first, int64_t last) { run(first, last, 0, a.inner); }, 1);
     else
         parallel_for(a.inner, std::max<npy_intp>(16, PARALLEL_FROM / 2 / (a.outer * a.n + 1)),
                      [&](int64_t first, int64_t last) { run(0, a.outer, first, last); });
@@ -223,7 +237,8 @@ Reduce reduce_of(PyObject *name) {
     static const struct {
         const char *name;
         Reduce reduce;
-    } known[] = {{"sum", SUM}, {"add", SUM}, {"prod", PROD}, {"multiply", PROD}, {"amax", AMAX}, {"amin", AMIN}};
+    } known[] = {{"sum", SUM},       {"add", SUM},   {"prod", PROD},
+                 {"multiply", PROD}, {"amax", AMAX}, {"amin", AMIN}};
     for (auto &k : known)
         if (PyUnicode_CompareWithASCIIString(name, k.name) == 0) return k.reduce;
     return UNKNOWN;
@@ -234,9 +249,11 @@ PyObject *scatter_reduce(PyObject *const *args, Reduce reduce) {
     npy_intp axis;
     Along a, s;
     if (!writable(args[0], x) || !take_int(args[1], axis) || !take<int64_t>(args[2], indices) ||
-        !take_any(args[3], src) || x.ndim() != indices.ndim() || src.ndim() != x.ndim() || x.ndim() == 0 ||
-        PyArray_DESCR(x.array())->type_num != PyArray_DESCR(src.array())->type_num || !indices.size() ||
-        overlap(x, src) || !a.read(x, indices.shape(), axis) || !s.read(src, indices.shape(), axis) || s.size < a.n)
+        !take_any(args[3], src) || x.ndim() != indices.ndim() || src.ndim() != x.ndim() ||
+        x.ndim() == 0 ||
+        PyArray_DESCR(x.array())->type_num != PyArray_DESCR(src.array())->type_num ||
+        !indices.size() || overlap(x, src) || !a.read(x, indices.shape(), axis) ||
+        !s.read(src, indices.shape(), axis) || s.size < a.n)
         return declined();
     const int64_t *at = indices.data<int64_t>();
     int64_t wrong = 0;
@@ -247,7 +264,8 @@ PyObject *scatter_reduce(PyObject *const *args, Reduce reduce) {
         if (reduce == WRITE)
             done = with_size(PyArray_ITEMSIZE(x.array()), [&](auto zero) {
                 using E = decltype(zero);
-                scatter_all(a, s, x.data<E>(), at, src.data<E>(), bad, [](E &to, E from) { to = from; });
+                scatter_all(a, s, x.data<E>(), at, src.data<E>(), bad,
+                            [](E &to, E from) { to = from; });
             });
         else
             done = with_number(PyArray_TYPE(x.array()), [&](auto zero) {
@@ -259,9 +277,11 @@ PyObject *scatter_reduce(PyObject *const *args, Reduce reduce) {
                 } else if (reduce == PROD) {
                     scatter_all(a, s, to, at, from, bad, [](E &x, E y) { x *= y; });
                 } else if (reduce == AMAX) {
-                    scatter_all(a, s, to, at, from, bad, [](E &x, E y) { x = (y > x) | (y != y) ? y : x; });
+                    scatter_all(a, s, to, at, from, bad,
+                                [](E &x, E y) { x = (y > x) | (y != y) ? y : x; });
                 } else {
-                    scatter_all(a, s, to, at, from, bad, [](E &x, E y) { x = (y < x) | (y != y) ? y : x; });
+                    scatter_all(a, s, to, at, from, bad,
+                                [](E &x, E y) { x = (y < x) | (y != y) ? y : x; });
                 }
             });
         failed = bad && find_wrong(at, indices.size(), a.size, wrong);
@@ -281,7 +301,8 @@ PyObject *scatter_(PyObject *const *args) {
 
 PyObject *scatter_add_(PyObject *const *args) { return scatter_reduce(args, SUM); }
 
-// ---- rows -----------------------------------------------------------------------------------------
+// ---- rows
+// -----------------------------------------------------------------------------------------
 
 template <class T>
 CLONES void add_run(const T *from, npy_intp n, T *to) {
@@ -289,13 +310,15 @@ CLONES void add_run(const T *from, npy_intp n, T *to) {
     for (npy_intp j = 0; j < n; j++) to[j] += from[j];
 }
 
-// x[rows] += values along an axis, where equal rows add up and those equal to `skipped` count for nothing.
+// x[rows] += values along an axis, where equal rows add up and those equal to `skipped` count for
+// nothing.
 PyObject *add_rows_(PyObject *const *args) {
     Array x, rows, values;
     npy_intp axis, skipped;
     if (!writable(args[0], x) || !take_int(args[1], axis) || !take<int64_t>(args[2], rows) ||
-        !take_any(args[3], values) || !take_int(args[4], skipped) || x.ndim() == 0 || values.ndim() != x.ndim() ||
-        rows.ndim() != 1 || PyArray_TYPE(x.array()) != PyArray_TYPE(values.array()) || overlap(x, values))
+        !take_any(args[3], values) || !take_int(args[4], skipped) || x.ndim() == 0 ||
+        values.ndim() != x.ndim() || rows.ndim() != 1 ||
+        PyArray_TYPE(x.array()) != PyArray_TYPE(values.array()) || overlap(x, values))
         return declined();
     if (axis < 0) axis += x.ndim();
     if (axis < 0 || axis >= x.ndim()) return declined();
@@ -327,8 +350,9 @@ PyObject *add_rows_(PyObject *const *args) {
                         }
                 };
                 if (outer >= max_threads() || inner == 1)
-                    parallel_for(outer, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (n * inner + 1)),
-                                 [&](int64_t first, int64_t last) { run(first, last, 0, inner); }, 1);
+                    parallel_for(
+                        outer, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (n * inner + 1)),
+                        [&](int64_t first, int64_t last) { run(first, last, 0, inner); }, 1);
                 else
                     parallel_for(inner, std::max<npy_intp>(16, PARALLEL_FROM / 2 / (outer * n + 1)),
                                  [&](int64_t first, int64_t last) { run(0, outer, first, last); });
@@ -341,15 +365,16 @@ PyObject *add_rows_(PyObject *const *args) {
 
 PyObject *embedding(PyObject *const *args) {
     Array weight, indices;
-    if (!take_any(args[0], weight) || !take<int64_t>(args[1], indices) || weight.ndim() != 2 || has_references(weight))
+    if (!take_any(args[0], weight) || !take<int64_t>(args[1], indices) || weight.ndim() != 2 ||
+        has_references(weight))
         return declined();
     std::vector<npy_intp> shape = indices.dims();
     shape.push_back(weight.dim(1));
     if (shape.size() > 32) return declined();
     PyArray_Descr *descr = PyArray_DESCR(weight.array());
     Py_INCREF(descr);
-    Array result(PyArray_NewFromDescr(&PyArray_Type, descr, int(shape.size()), shape.data(), nullptr, nullptr, 0,
-                                      nullptr));
+    Array result(PyArray_NewFromDescr(&PyArray_Type, descr, int(shape.size()), shape.data(),
+                                      nullptr, nullptr, 0, nullptr));
     if (!result) return nullptr;
     const int64_t *at = indices.data<int64_t>();
     int64_t wrong;
@@ -363,8 +388,9 @@ PyObject *embedding(PyObject *const *args) {
         if (!failed)
             parallel_for(indices.size(), std::max<npy_intp>(1, 4 * PARALLEL_FROM / (bytes + 1)),
                          [&](int64_t first, int64_t last) {
-                for (int64_t i = first; i < last; i++) std::memcpy(to + i * bytes, from + at[i] * bytes, bytes);
-            });
+                             for (int64_t i = first; i < last; i++)
+                                 std::memcpy(to + i * bytes, from + at[i] * bytes, bytes);
+                         });
     }
     if (failed) {
         PyErr_SetString(PyExc_IndexError, "index out of range in self");
@@ -387,39 +413,45 @@ PyObject *nonzero(PyObject *const *args) {
     npy_intp ndim = x.ndim(), width = x.dim(int(ndim) - 1), rows = width ? x.size() / width : 0;
     const uint8_t *p = x.data<uint8_t>();
     std::vector<npy_intp> starts(rows + 1, 0);
-    for (npy_intp row = 0; row < rows; row++) starts[row + 1] = starts[row] + count_true(p + row * width, width);
+    for (npy_intp row = 0; row < rows; row++)
+        starts[row + 1] = starts[row] + count_true(p + row * width, width);
     Array result = Array::empty({starts[rows], ndim}, NPY_INT64);
     if (!result) return nullptr;
     Unlocked unlocked;
-    parallel_for(rows, std::max<npy_intp>(1, PARALLEL_FROM / (width + 1)), [&](int64_t first, int64_t last) {
-        std::vector<npy_intp> place(ndim, 0);
-        for (npy_intp row = first; row < last; row++) {
-            npy_intp rest = row;
-            for (npy_intp d = ndim - 2; d >= 0; d--) {
-                place[d] = rest % x.dim(int(d));
-                rest /= x.dim(int(d));
+    parallel_for(
+        rows, std::max<npy_intp>(1, PARALLEL_FROM / (width + 1)),
+        [&](int64_t first, int64_t last) {
+            std::vector<npy_intp> place(ndim, 0);
+            for (npy_intp row = first; row < last; row++) {
+                npy_intp rest = row;
+                for (npy_intp d = ndim - 2; d >= 0; d--) {
+                    place[d] = rest % x.dim(int(d));
+                    rest /= x.dim(int(d));
+                }
+                const uint8_t *from = p + row * width;
+                int64_t *to = result.data<int64_t>() + starts[row] * ndim;
+                int64_t *end = result.data<int64_t>() + starts[row + 1] * ndim;
+                for (npy_intp j = 0; j < width && to != end; j++) {
+                    // Written whether it counts or not: there is no branch to guess.
+                    for (npy_intp d = 0; d < ndim - 1; d++) to[d] = place[d];
+                    to[ndim - 1] = j;
+                    to += from[j] ? ndim : 0;
+                }
             }
-            const uint8_t *from = p + row * width;
-            int64_t *to = result.data<int64_t>() + starts[row] * ndim;
-            int64_t *end = result.data<int64_t>() + starts[row + 1] * ndim;
-            for (npy_intp j = 0; j < width && to != end; j++) {
-                // Written whether it counts or not: there is no branch to guess.
-                for (npy_intp d = 0; d < ndim - 1; d++) to[d] = place[d];
-                to[ndim - 1] = j;
-                to += from[j] ? ndim : 0;
-            }
-        }
-    }, 1);
+        },
+        1);
     return result.release();
 }
 
-PyMethodDef methods[] = {NETWORK_METHOD(gather, 3),    NETWORK_METHOD(scatter_, 6),
+PyMethodDef methods[] = {NETWORK_METHOD(gather, 3),       NETWORK_METHOD(scatter_, 6),
                          NETWORK_METHOD(scatter_add_, 4), NETWORK_METHOD(add_rows_, 5),
-                         NETWORK_METHOD(embedding, 2), NETWORK_METHOD(nonzero, 1),
+                         NETWORK_METHOD(embedding, 2),    NETWORK_METHOD(nonzero, 1),
                          {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
 }  // namespace network
 
-int register_network_indexing(PyObject *module) { return PyModule_AddFunctions(module, network::methods); }
+int register_network_indexing(PyObject *module) {
+    return PyModule_AddFunctions(module, network::methods);
+}

@@ -1,15 +1,17 @@
-// Compiles the file named by NETWORK_LOOPS once for each instruction set, in namespaces `baseline`, `avx2`
-// and `avx512`, for loops that are written in vectors of a given width. NETWORK_BEST(f)(args) calls
-// the best one that the processor has.
+// Compiles the file named by NETWORK_LOOPS once for each instruction set, in namespaces `baseline`,
+// `avx2` and `avx512`, for loops that are written in vectors of a given width.
+// NETWORK_BEST(f)(args) calls the best one that the processor has.
 //
 // No include guard: each file that includes it has its own loops.
 #define VECTOR_BYTES 16
 #define MAX_ROWS 4
 #define DOT_ROWS 2
 #define DOT_COLUMNS 4
-namespace network { namespace baseline {
+namespace network {
+namespace baseline {
 #include NETWORK_LOOPS
-}}  // namespace network::baseline
+}
+}  // namespace network
 #undef VECTOR_BYTES
 #undef MAX_ROWS
 #undef DOT_ROWS
@@ -22,9 +24,11 @@ namespace network { namespace baseline {
 #define MAX_ROWS 6
 #define DOT_ROWS 3
 #define DOT_COLUMNS 4
-namespace network { namespace avx2 {
+namespace network {
+namespace avx2 {
 #include NETWORK_LOOPS
-}}  // namespace network::avx2
+}
+}  // namespace network
 #undef VECTOR_BYTES
 #undef MAX_ROWS
 #undef DOT_ROWS
@@ -37,17 +41,18 @@ namespace network { namespace avx2 {
 #define MAX_ROWS 14
 #define DOT_ROWS 4
 #define DOT_COLUMNS 6
-namespace network { namespace avx512 {
+namespace network {
+namespace avx512 {
 #include NETWORK_LOOPS
-}}  // namespace network::avx512
+}
+}  // namespace network
 #undef VECTOR_BYTES
 #undef MAX_ROWS
 #undef DOT_ROWS
 #undef DOT_COLUMNS
 #pragma GCC pop_options
 
-#define NETWORK_BEST(f) \
-    (simd_level() == 2 ? avx512::f : simd_level() == 1 ? avx2::f : baseline::f)
+#define NETWORK_BEST(f) (simd_level() == 2 ? avx512::f : simd_level() == 1 ? avx2::f : baseline::f)
 #else
 #define NETWORK_BEST(f) baseline::f
 #endif

@@ -1,4 +1,5 @@
-// Which families of network kernels there are. Each registers its functions as `network_<name of the twin>`.
+// Which families of network kernels there are. Each registers its functions as `network_<name of
+// the twin>`.
 #pragma once
 #include "network.h"
 

@@ -1,7 +1,7 @@
 // Normalisations: flambeau/kernels/normalization.py.
 //
-// Layer and group norm work on rows, each normalised by itself; batch norm on channels, whose elements lie in
-// runs of `inner`, one run a sample.
+// Layer and group norm work on rows, each normalised by itself; batch norm on channels, whose
+// elements lie in runs of `inner`, one run a sample.
 #include "network_module.h"
 
 namespace network {
@@ -26,7 +26,8 @@ INLINE T square_sum_of(npy_intp n, const T *x, T mean) {
 
 npy_intp grain_of(npy_intp each) { return std::max<npy_intp>(1, PARALLEL_FROM / 4 / (each + 1)); }
 
-// ---- layer norm and rms norm ----------------------------------------------------------------------
+// ---- layer norm and rms norm
+// ----------------------------------------------------------------------
 
 template <class T>
 struct Rows {
@@ -65,13 +66,14 @@ CLONES void norm_rows(const Rows<T> &r, npy_intp first, npy_intp last, T *y, T *
 
 // Writes gx, and adds to gw and gb (null for rms norm).
 template <class T>
-CLONES void norm_backward_rows(const Rows<T> &r, npy_intp first, npy_intp last, const T *g, const T *means,
-                               const T *scales, T *gx, T *gw, T *gb) {
+CLONES void norm_backward_rows(const Rows<T> &r, npy_intp first, npy_intp last, const T *g,
+                               const T *means, const T *scales, T *gx, T *gw, T *gb) {
     npy_intp n = r.n;
     const T *weight = r.weight;
     for (npy_intp row = first; row < last; row++) {
         const T *x = r.x + row * n, *from = g + row * n;
-        T *to = gx + row * n, mean = means ? means[row] : T(0), scale = scales[row], sum = 0, dot = 0;
+        T *to = gx + row * n, mean = means ? means[row] : T(0), scale = scales[row], sum = 0,
+          dot = 0;
         if (weight) {
             NETWORK_SUM(sum, dot)
             for (npy_intp i = 0; i < n; i++) {
@@ -112,7 +114,8 @@ CLONES void norm_backward_rows(const Rows<T> &r, npy_intp first, npy_intp last, 
 }
 
 template <class T>
-bool read_rows(Rows<T> &r, const Array &x, npy_intp n_dims, const Array &weight, const Array &bias) {
+bool read_rows(Rows<T> &r, const Array &x, npy_intp n_dims, const Array &weight,
+               const Array &bias) {
     if (n_dims < 1 || n_dims > x.ndim() || !x.size()) return false;
     r.n = product(x.shape() + x.ndim() - n_dims, x.shape() + x.ndim());
     r.rows = x.size() / r.n;
@@ -135,17 +138,20 @@ PyObject *layer_norm_(PyObject *const *args) {
     double eps;
     Rows<T> r;
     if (!take<T>(args[0], x) || !take_int(args[1], n_dims) || !take_or_none<T>(args[2], weight) ||
-        !take_or_none<T>(args[3], bias) || !take_float(args[4], eps) || !read_rows(r, x, n_dims, weight, bias))
+        !take_or_none<T>(args[3], bias) || !take_float(args[4], eps) ||
+        !read_rows(r, x, n_dims, weight, bias))
         return declined();
     r.eps = T(eps);
     std::vector<npy_intp> shape = kept_shape(x, n_dims);
-    Array y = Array::empty(x.dims(), TypeNum<T>::value), mean = Array::empty(shape, TypeNum<T>::value),
+    Array y = Array::empty(x.dims(), TypeNum<T>::value),
+          mean = Array::empty(shape, TypeNum<T>::value),
           scale = Array::empty(shape, TypeNum<T>::value);
     if (!y || !mean || !scale) return nullptr;
     {
         Unlocked unlocked;
         T *to = y.data<T>(), *m = mean.data<T>(), *s = scale.data<T>();
-        parallel_for(r.rows, grain_of(r.n), [&](int64_t first, int64_t last) { norm_rows(r, first, last, to, m, s); });
+        parallel_for(r.rows, grain_of(r.n),
+                     [&](int64_t first, int64_t last) { norm_rows(r, first, last, to, m, s); });
     }
     return results(y, mean, scale);
 }
@@ -167,41 +173,48 @@ PyObject *rms_norm_(PyObject *const *args) {
     {
         Unlocked unlocked;
         T *to = y.data<T>(), *s = scale.data<T>();
-        parallel_for(r.rows, grain_of(r.n),
-                     [&](int64_t first, int64_t last) { norm_rows(r, first, last, to, (T *)nullptr, s); });
+        parallel_for(r.rows, grain_of(r.n), [&](int64_t first, int64_t last) {
+            norm_rows(r, first, last, to, (T *)nullptr, s);
+        });
     }
     return results(y, scale);
 }
 NETWORK_FLOATS(rms_norm, 0)
 
-// Sums that each of several pieces of the rows adds up by itself, so that the result depends on nothing but the
-// number of threads.
+// Sums that each of several pieces of the rows adds up by itself, so that the result depends on
+// nothing but the number of threads.
 template <class T, class Body>
 void in_pieces(npy_intp rows, npy_intp grain, npy_intp width, T *total, Body body) {
     npy_intp pieces = std::max<npy_intp>(1, std::min<npy_intp>(max_threads(), rows / grain));
     Buffer<T> sums(pieces * width);
     std::fill(sums.get(), sums.get() + pieces * width, T(0));
-    parallel_for(pieces, 1, [&](int64_t first, int64_t last) {
-        for (npy_intp p = first; p < last; p++)
-            body(rows * p / pieces, rows * (p + 1) / pieces, sums.get() + p * width);
-    }, 1);
+    parallel_for(
+        pieces, 1,
+        [&](int64_t first, int64_t last) {
+            for (npy_intp p = first; p < last; p++)
+                body(rows * p / pieces, rows * (p + 1) / pieces, sums.get() + p * width);
+        },
+        1);
     std::fill(total, total + width, T(0));
     for (npy_intp p = 0; p < pieces; p++)
         for (npy_intp i = 0; i < width; i++) total[i] += sums[p * width + i];
 }
 
 template <class T>
-PyObject *rows_backward(PyObject *g_, PyObject *x_, PyObject *dims_, PyObject *mean_, PyObject *scale_,
-                        PyObject *weight_) {
+PyObject *rows_backward(PyObject *g_, PyObject *x_, PyObject *dims_, PyObject *mean_,
+                        PyObject *scale_, PyObject *weight_) {
     Array g, x, mean, scale, weight;
     npy_intp n_dims;
     Rows<T> r;
-    if (!take<T>(g_, g) || !take<T>(x_, x) || !take_int(dims_, n_dims) || (mean_ && !take<T>(mean_, mean)) ||
-        !take<T>(scale_, scale) || !take_or_none<T>(weight_, weight) || !same_shape(g, x) ||
-        !read_rows(r, x, n_dims, weight, Array()) || scale.size() != r.rows || (mean && mean.size() != r.rows))
+    if (!take<T>(g_, g) || !take<T>(x_, x) || !take_int(dims_, n_dims) ||
+        (mean_ && !take<T>(mean_, mean)) || !take<T>(scale_, scale) ||
+        !take_or_none<T>(weight_, weight) || !same_shape(g, x) ||
+        !read_rows(r, x, n_dims, weight, Array()) || scale.size() != r.rows ||
+        (mean && mean.size() != r.rows))
         return declined();
     std::vector<npy_intp> shape(x.shape() + x.ndim() - n_dims, x.shape() + x.ndim());
-    Array gx = Array::empty(x.dims(), TypeNum<T>::value), gw = Array::empty(shape, TypeNum<T>::value), gb;
+    Array gx = Array::empty(x.dims(), TypeNum<T>::value),
+          gw = Array::empty(shape, TypeNum<T>::value), gb;
     if (mean) gb = Array::empty(shape, TypeNum<T>::value);
     if (!gx || !gw || (mean && !gb)) return nullptr;
     {
@@ -210,9 +223,10 @@ PyObject *rows_backward(PyObject *g_, PyObject *x_, PyObject *dims_, PyObject *m
         const T *from = g.data<T>(), *m = mean.data<T>(), *s = scale.data<T>();
         T *to = gx.data<T>();
         Buffer<T> sums(2 * n);
-        in_pieces(r.rows, grain_of(n), 2 * n, sums.get(), [&](npy_intp first, npy_intp last, T *part) {
-            norm_backward_rows(r, first, last, from, m, s, to, part, m ? part + n : nullptr);
-        });
+        in_pieces(
+            r.rows, grain_of(n), 2 * n, sums.get(), [&](npy_intp first, npy_intp last, T *part) {
+                norm_backward_rows(r, first, last, from, m, s, to, part, m ? part + n : nullptr);
+            });
         std::copy(sums.get(), sums.get() + n, gw.data<T>());
         if (mean) std::copy(sums.get() + n, sums.get() + 2 * n, gb.data<T>());
     }
@@ -231,7 +245,8 @@ PyObject *rms_norm_backward_(PyObject *const *args) {
 }
 NETWORK_FLOATS(rms_norm_backward, 1)
 
-// ---- batch norm -----------------------------------------------------------------------------------
+// ---- batch norm
+// -----------------------------------------------------------------------------------
 
 template <class T>
 struct Channels {
@@ -256,7 +271,8 @@ struct Channels {
 
 // Mean and biased variance of channels first to last.
 template <class T>
-CLONES void channel_statistics(const Channels<T> &b, npy_intp first, npy_intp last, T *mean, T *var) {
+CLONES void channel_statistics(const Channels<T> &b, npy_intp first, npy_intp last, T *mean,
+                               T *var) {
     T count = T(b.n) * T(b.inner);
     if (b.inner == 1) {
         npy_intp width = last - first;
@@ -280,14 +296,16 @@ CLONES void channel_statistics(const Channels<T> &b, npy_intp first, npy_intp la
         T sum = 0, squares = 0;
         for (npy_intp i = 0; i < b.n; i++) sum += sum_of(b.inner, b.x + (i * b.c + k) * b.inner);
         T m = sum / count;
-        for (npy_intp i = 0; i < b.n; i++) squares += square_sum_of(b.inner, b.x + (i * b.c + k) * b.inner, m);
+        for (npy_intp i = 0; i < b.n; i++)
+            squares += square_sum_of(b.inner, b.x + (i * b.c + k) * b.inner, m);
         mean[k] = m;
         var[k] = squares / count;
     }
 }
 
 template <class T>
-CLONES void channel_apply(const Channels<T> &b, npy_intp first, npy_intp last, const T *mean, const T *scale, T *y) {
+CLONES void channel_apply(const Channels<T> &b, npy_intp first, npy_intp last, const T *mean,
+                          const T *scale, T *y) {
     for (npy_intp i = 0; i < b.n; i++) {
         if (b.inner == 1) {
             const T *x = b.x + i * b.c;
@@ -302,7 +320,8 @@ CLONES void channel_apply(const Channels<T> &b, npy_intp first, npy_intp last, c
         }
         for (npy_intp k = first; k < last; k++) {
             const T *x = b.x + (i * b.c + k) * b.inner;
-            T *to = y + (i * b.c + k) * b.inner, m = mean[k], s = scale[k], shift = b.bias ? b.bias[k] : T(0);
+            T *to = y + (i * b.c + k) * b.inner, m = mean[k], s = scale[k],
+              shift = b.bias ? b.bias[k] : T(0);
             INDEPENDENT
             for (npy_intp j = 0; j < b.inner; j++) to[j] = (x[j] - m) * s + shift;
         }
@@ -314,28 +333,32 @@ PyObject *batch_norm_(PyObject *const *args) {
     Array x, weight, bias;
     double eps;
     Channels<T> b;
-    if (!take<T>(args[0], x) || !take_or_none<T>(args[1], weight) || !take_or_none<T>(args[2], bias) ||
-        !take_float(args[3], eps) || !b.read(x, weight, bias))
+    if (!take<T>(args[0], x) || !take_or_none<T>(args[1], weight) ||
+        !take_or_none<T>(args[2], bias) || !take_float(args[3], eps) || !b.read(x, weight, bias))
         return declined();
     int type = TypeNum<T>::value;
-    Array y = Array::empty(x.dims(), type), mean = Array::empty({b.c}, type), var = Array::empty({b.c}, type),
-          scale = Array::empty({b.c}, type);
+    Array y = Array::empty(x.dims(), type), mean = Array::empty({b.c}, type),
+          var = Array::empty({b.c}, type), scale = Array::empty({b.c}, type);
     if (!y || !mean || !var || !scale) return nullptr;
     {
         Unlocked unlocked;
         T *m = mean.data<T>(), *v = var.data<T>(), *s = scale.data<T>(), *to = y.data<T>();
         Buffer<T> factor(b.c);
-        parallel_for(b.c, b.grain(), [&](int64_t first, int64_t last) {
-            npy_intp step = b.inner == 1 ? last - first : 1;
-            for (npy_intp k = first; k < last; k += step) {  // a channel at a time: it stays in the cache
-                channel_statistics(b, k, k + step, m, v);
-                for (npy_intp j = k; j < k + step; j++) {
-                    s[j] = 1 / std::sqrt(v[j] + T(eps));
-                    factor[j] = b.weight ? s[j] * b.weight[j] : s[j];
+        parallel_for(
+            b.c, b.grain(),
+            [&](int64_t first, int64_t last) {
+                npy_intp step = b.inner == 1 ? last - first : 1;
+                for (npy_intp k = first; k < last;
+                     k += step) {  // a channel at a time: it stays in the cache
+                    channel_statistics(b, k, k + step, m, v);
+                    for (npy_intp j = k; j < k + step; j++) {
+                        s[j] = 1 / std::sqrt(v[j] + T(eps));
+                        factor[j] = b.weight ? s[j] * b.weight[j] : s[j];
+                    }
+                    channel_apply(b, k, k + step, m, factor.get(), to);
                 }
-                channel_apply(b, k, k + step, m, factor.get(), to);
-            }
-        }, b.unit());
+            },
+            b.unit());
     }
     return results(y, mean, var, scale);
 }
@@ -347,8 +370,9 @@ PyObject *batch_norm_eval_(PyObject *const *args) {
     double eps;
     Channels<T> b;
     if (!take<T>(args[0], x) || !take<T>(args[1], mean) || !take<T>(args[2], var) ||
-        !take_or_none<T>(args[3], weight) || !take_or_none<T>(args[4], bias) || !take_float(args[5], eps) ||
-        !b.read(x, weight, bias) || mean.size() != b.c || var.size() != b.c)
+        !take_or_none<T>(args[3], weight) || !take_or_none<T>(args[4], bias) ||
+        !take_float(args[5], eps) || !b.read(x, weight, bias) || mean.size() != b.c ||
+        var.size() != b.c)
         return declined();
     Array y = Array::empty(x.dims(), TypeNum<T>::value);
     if (!y) return nullptr;
@@ -359,17 +383,20 @@ PyObject *batch_norm_eval_(PyObject *const *args) {
         if (b.weight) factor[k] *= b.weight[k];
     }
     T *to = y.data<T>();
-    parallel_for(b.c, b.grain(), [&](int64_t first, int64_t last) {
-        channel_apply(b, first, last, mean.data<T>(), factor.get(), to);
-    }, b.unit());
+    parallel_for(
+        b.c, b.grain(),
+        [&](int64_t first, int64_t last) {
+            channel_apply(b, first, last, mean.data<T>(), factor.get(), to);
+        },
+        b.unit());
     return y.release();
 }
 NETWORK_FLOATS(batch_norm_eval, 0)
 
 // The sums of g and of g * z for each channel.
 template <class T>
-CLONES void channel_sums(const Channels<T> &b, npy_intp first, npy_intp last, const T *g, const T *mean, const T *scale,
-                         T *gb, T *gw) {
+CLONES void channel_sums(const Channels<T> &b, npy_intp first, npy_intp last, const T *g,
+                         const T *mean, const T *scale, T *gb, T *gw) {
     for (npy_intp k = first; k < last; k++) gb[k] = gw[k] = 0;
     for (npy_intp i = 0; i < b.n; i++) {
         if (b.inner == 1) {
@@ -398,8 +425,9 @@ CLONES void channel_sums(const Channels<T> &b, npy_intp first, npy_intp last, co
 
 // gx = factor * (g - a - z * b) with a and b per channel.
 template <class T>
-CLONES void channel_grad(const Channels<T> &c, npy_intp first, npy_intp last, const T *g, const T *mean, const T *scale,
-                         const T *factor, const T *a, const T *b, T *gx) {
+CLONES void channel_grad(const Channels<T> &c, npy_intp first, npy_intp last, const T *g,
+                         const T *mean, const T *scale, const T *factor, const T *a, const T *b,
+                         T *gx) {
     for (npy_intp i = 0; i < c.n; i++) {
         if (c.inner == 1) {
             const T *x = c.x + i * c.c, *from = g + i * c.c;
@@ -411,7 +439,8 @@ CLONES void channel_grad(const Channels<T> &c, npy_intp first, npy_intp last, co
         }
         for (npy_intp k = first; k < last; k++) {
             const T *x = c.x + (i * c.c + k) * c.inner, *from = g + (i * c.c + k) * c.inner;
-            T *to = gx + (i * c.c + k) * c.inner, f = factor[k], shift = a[k], m = mean[k], s = scale[k] * b[k];
+            T *to = gx + (i * c.c + k) * c.inner, f = factor[k], shift = a[k], m = mean[k],
+              s = scale[k] * b[k];
             INDEPENDENT
             for (npy_intp j = 0; j < c.inner; j++) to[j] = f * (from[j] - shift - (x[j] - m) * s);
         }
@@ -419,28 +448,33 @@ CLONES void channel_grad(const Channels<T> &c, npy_intp first, npy_intp last, co
 }
 
 template <class T>
-PyObject *channels_backward(const Array &g, const Array &x, const Channels<T> &b, const T *mean, const T *scale,
-                            bool training) {
+PyObject *channels_backward(const Array &g, const Array &x, const Channels<T> &b, const T *mean,
+                            const T *scale, bool training) {
     int type = TypeNum<T>::value;
-    Array gx = Array::empty(x.dims(), type), gw = Array::empty({b.c}, type), gb = Array::empty({b.c}, type);
+    Array gx = Array::empty(x.dims(), type), gw = Array::empty({b.c}, type),
+          gb = Array::empty({b.c}, type);
     if (!gx || !gw || !gb) return nullptr;
     {
         Unlocked unlocked;
         Buffer<T> factor(b.c), shift(b.c), slope(b.c);
         const T *from = g.data<T>();
         T *to = gx.data<T>(), *w = gw.data<T>(), *sums = gb.data<T>(), count = T(b.n) * T(b.inner);
-        parallel_for(b.c, b.grain(), [&](int64_t first, int64_t last) {
-            npy_intp step = b.inner == 1 ? last - first : 1;
-            for (npy_intp k = first; k < last; k += step) {
-                channel_sums(b, k, k + step, from, mean, scale, sums, w);
-                for (npy_intp j = k; j < k + step; j++) {
-                    factor[j] = b.weight ? scale[j] * b.weight[j] : scale[j];
-                    shift[j] = training ? sums[j] / count : T(0);
-                    slope[j] = training ? w[j] / count : T(0);
+        parallel_for(
+            b.c, b.grain(),
+            [&](int64_t first, int64_t last) {
+                npy_intp step = b.inner == 1 ? last - first : 1;
+                for (npy_intp k = first; k < last; k += step) {
+                    channel_sums(b, k, k + step, from, mean, scale, sums, w);
+                    for (npy_intp j = k; j < k + step; j++) {
+                        factor[j] = b.weight ? scale[j] * b.weight[j] : scale[j];
+                        shift[j] = training ? sums[j] / count : T(0);
+                        slope[j] = training ? w[j] / count : T(0);
+                    }
+                    channel_grad(b, k, k + step, from, mean, scale, factor.get(), shift.get(),
+                                 slope.get(), to);
                 }
-                channel_grad(b, k, k + step, from, mean, scale, factor.get(), shift.get(), slope.get(), to);
-            }
-        }, b.unit());
+            },
+            b.unit());
     }
     return results(gx, gw, gb);
 }
@@ -449,28 +483,31 @@ template <class T>
 PyObject *batch_norm_backward_(PyObject *const *args) {
     Array g, x, mean, scale, weight;
     Channels<T> b;
-    if (!take<T>(args[0], g) || !take<T>(args[1], x) || !take<T>(args[2], mean) || !take<T>(args[3], scale) ||
-        !take_or_none<T>(args[4], weight) || !same_shape(g, x) || !b.read(x, weight, Array()) || mean.size() != b.c ||
-        scale.size() != b.c)
+    if (!take<T>(args[0], g) || !take<T>(args[1], x) || !take<T>(args[2], mean) ||
+        !take<T>(args[3], scale) || !take_or_none<T>(args[4], weight) || !same_shape(g, x) ||
+        !b.read(x, weight, Array()) || mean.size() != b.c || scale.size() != b.c)
         return declined();
     return channels_backward(g, x, b, mean.data<T>(), scale.data<T>(), true);
 }
 NETWORK_FLOATS(batch_norm_backward, 1)
 
-// ---- group norm -----------------------------------------------------------------------------------
+// ---- group norm
+// -----------------------------------------------------------------------------------
 
 template <class T>
-CLONES void group_rows(const Channels<T> &b, npy_intp channels, npy_intp groups, npy_intp first, npy_intp last, T *y,
-                       T *means, T *scales) {
+CLONES void group_rows(const Channels<T> &b, npy_intp channels, npy_intp groups, npy_intp first,
+                       npy_intp last, T *y, T *means, T *scales) {
     npy_intp count = channels * b.inner;
     for (npy_intp row = first; row < last; row++) {
         const T *x = b.x + row * count;
-        T mean = sum_of(count, x) / T(count), scale = 1 / std::sqrt(square_sum_of(count, x, mean) / T(count) + b.eps);
+        T mean = sum_of(count, x) / T(count),
+          scale = 1 / std::sqrt(square_sum_of(count, x, mean) / T(count) + b.eps);
         means[row] = mean;
         scales[row] = scale;
         for (npy_intp k = 0; k < channels; k++) {
             npy_intp channel = row % groups * channels + k;
-            T s = b.weight ? scale * b.weight[channel] : scale, shift = b.bias ? b.bias[channel] : T(0);
+            T s = b.weight ? scale * b.weight[channel] : scale,
+              shift = b.bias ? b.bias[channel] : T(0);
             T *to = y + row * count + k * b.inner;
             const T *from = x + k * b.inner;
             INDEPENDENT
@@ -480,8 +517,9 @@ CLONES void group_rows(const Channels<T> &b, npy_intp channels, npy_intp groups,
 }
 
 template <class T>
-CLONES void group_backward_rows(const Channels<T> &b, npy_intp channels, npy_intp groups, npy_intp first, npy_intp last,
-                                const T *g, const T *means, const T *scales, T *gx, T *gw, T *gb) {
+CLONES void group_backward_rows(const Channels<T> &b, npy_intp channels, npy_intp groups,
+                                npy_intp first, npy_intp last, const T *g, const T *means,
+                                const T *scales, T *gx, T *gw, T *gb) {
     npy_intp count = channels * b.inner;
     for (npy_intp row = first; row < last; row++) {
         T mean = means[row], scale = scales[row], a = 0, c = 0;
@@ -504,9 +542,11 @@ CLONES void group_backward_rows(const Channels<T> &b, npy_intp channels, npy_int
         c = c / T(count) * scale;
         for (npy_intp k = 0; k < channels; k++) {
             const T *x = b.x + row * count + k * b.inner, *from = g + row * count + k * b.inner;
-            T *to = gx + row * count + k * b.inner, w = b.weight ? b.weight[row % groups * channels + k] : T(1);
+            T *to = gx + row * count + k * b.inner,
+              w = b.weight ? b.weight[row % groups * channels + k] : T(1);
             INDEPENDENT
-            for (npy_intp j = 0; j < b.inner; j++) to[j] = scale * (from[j] * w - a - (x[j] - mean) * c);
+            for (npy_intp j = 0; j < b.inner; j++)
+                to[j] = scale * (from[j] * w - a - (x[j] - mean) * c);
         }
     }
 }
@@ -518,8 +558,8 @@ PyObject *group_norm_(PyObject *const *args) {
     double eps;
     Channels<T> b;
     if (!take<T>(args[0], x) || !take_int(args[1], groups) || !take_or_none<T>(args[2], weight) ||
-        !take_or_none<T>(args[3], bias) || !take_float(args[4], eps) || !b.read(x, weight, bias) || groups < 1 ||
-        b.c % groups)
+        !take_or_none<T>(args[3], bias) || !take_float(args[4], eps) || !b.read(x, weight, bias) ||
+        groups < 1 || b.c % groups)
         return declined();
     b.eps = T(eps);
     int type = TypeNum<T>::value;
@@ -530,9 +570,12 @@ PyObject *group_norm_(PyObject *const *args) {
         Unlocked unlocked;
         T *to = y.data<T>(), *m = mean.data<T>(), *s = scale.data<T>();
         npy_intp channels = b.c / groups;
-        parallel_for(b.n * groups, grain_of(channels * b.inner), [&](int64_t first, int64_t last) {
-            group_rows(b, channels, groups, first, last, to, m, s);
-        }, 1);
+        parallel_for(
+            b.n * groups, grain_of(channels * b.inner),
+            [&](int64_t first, int64_t last) {
+                group_rows(b, channels, groups, first, last, to, m, s);
+            },
+            1);
     }
     return results(y, mean, scale);
 }
@@ -543,13 +586,14 @@ PyObject *group_norm_backward_(PyObject *const *args) {
     Array g, x, mean, scale, weight;
     npy_intp groups;
     Channels<T> b;
-    if (!take<T>(args[0], g) || !take<T>(args[1], x) || !take_int(args[2], groups) || !take<T>(args[3], mean) ||
-        !take<T>(args[4], scale) || !take_or_none<T>(args[5], weight) || !same_shape(g, x) ||
-        !b.read(x, weight, Array()) || groups < 1 || b.c % groups || mean.size() != b.n * groups ||
-        scale.size() != b.n * groups)
+    if (!take<T>(args[0], g) || !take<T>(args[1], x) || !take_int(args[2], groups) ||
+        !take<T>(args[3], mean) || !take<T>(args[4], scale) || !take_or_none<T>(args[5], weight) ||
+        !same_shape(g, x) || !b.read(x, weight, Array()) || groups < 1 || b.c % groups ||
+        mean.size() != b.n * groups || scale.size() != b.n * groups)
         return declined();
     int type = TypeNum<T>::value;
-    Array gx = Array::empty(x.dims(), type), gw = Array::empty({b.c}, type), gb = Array::empty({b.c}, type);
+    Array gx = Array::empty(x.dims(), type), gw = Array::empty({b.c}, type),
+          gb = Array::empty({b.c}, type);
     if (!gx || !gw || !gb) return nullptr;
     {
         Unlocked unlocked;
@@ -559,7 +603,8 @@ PyObject *group_norm_backward_(PyObject *const *args) {
         Buffer<T> sums(2 * b.c);
         in_pieces(b.n * groups, grain_of(channels * b.inner), 2 * b.c, sums.get(),
                   [&](npy_intp first, npy_intp last, T *part) {
-                      group_backward_rows(b, channels, groups, first, last, from, m, s, to, part, part + b.c);
+                      group_backward_rows(b, channels, groups, first, last, from, m, s, to, part,
+                                          part + b.c);
                   });
         std::copy(sums.get(), sums.get() + b.c, gw.data<T>());
         std::copy(sums.get() + b.c, sums.get() + 2 * b.c, gb.data<T>());
@@ -573,9 +618,9 @@ PyObject *batch_norm_eval_backward_(PyObject *const *args) {
     Array g, x, mean, var, weight;
     double eps;
     Channels<T> b;
-    if (!take<T>(args[0], g) || !take<T>(args[1], x) || !take<T>(args[2], mean) || !take<T>(args[3], var) ||
-        !take_or_none<T>(args[4], weight) || !take_float(args[5], eps) || !same_shape(g, x) ||
-        !b.read(x, weight, Array()) || mean.size() != b.c || var.size() != b.c)
+    if (!take<T>(args[0], g) || !take<T>(args[1], x) || !take<T>(args[2], mean) ||
+        !take<T>(args[3], var) || !take_or_none<T>(args[4], weight) || !take_float(args[5], eps) ||
+        !same_shape(g, x) || !b.read(x, weight, Array()) || mean.size() != b.c || var.size() != b.c)
         return declined();
     Buffer<T> scale(b.c);
     for (npy_intp k = 0; k < b.c; k++) scale[k] = 1 / std::sqrt(var.data<T>()[k] + T(eps));
@@ -583,15 +628,18 @@ PyObject *batch_norm_eval_backward_(PyObject *const *args) {
 }
 NETWORK_FLOATS(batch_norm_eval_backward, 1)
 
-PyMethodDef methods[] = {NETWORK_METHOD(layer_norm, 5),      NETWORK_METHOD(layer_norm_backward, 6),
-                         NETWORK_METHOD(rms_norm, 4),        NETWORK_METHOD(rms_norm_backward, 5),
-                         NETWORK_METHOD(batch_norm, 4),      NETWORK_METHOD(batch_norm_backward, 5),
-                         NETWORK_METHOD(batch_norm_eval, 6), NETWORK_METHOD(batch_norm_eval_backward, 6),
-                         NETWORK_METHOD(group_norm, 5),      NETWORK_METHOD(group_norm_backward, 6),
-                         {nullptr, nullptr, 0, nullptr}};
+PyMethodDef methods[] = {
+    NETWORK_METHOD(layer_norm, 5),      NETWORK_METHOD(layer_norm_backward, 6),
+    NETWORK_METHOD(rms_norm, 4),        NETWORK_METHOD(rms_norm_backward, 5),
+    NETWORK_METHOD(batch_norm, 4),      NETWORK_METHOD(batch_norm_backward, 5),
+    NETWORK_METHOD(batch_norm_eval, 6), NETWORK_METHOD(batch_norm_eval_backward, 6),
+    NETWORK_METHOD(group_norm, 5),      NETWORK_METHOD(group_norm_backward, 6),
+    {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
 }  // namespace network
 
-int register_network_normalization(PyObject *module) { return PyModule_AddFunctions(module, network::methods); }
+int register_network_normalization(PyObject *module) {
+    return PyModule_AddFunctions(module, network::methods);
+}

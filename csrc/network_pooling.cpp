@@ -9,20 +9,23 @@ namespace {
 
 struct Windows {
     int dims;
-    npy_intp planes, size[3], out[3], kernel[3], stride[3], padding[3], dilation[3], area, positions;
+    npy_intp planes, size[3], out[3], kernel[3], stride[3], padding[3], dilation[3], area,
+        positions;
     std::vector<npy_intp> shape;  // of the result
 
     // From the shape of the image and the arguments kernel, stride, padding and (or null) dilation.
-    bool read(const npy_intp *x, int ndim, PyObject *kernel_, PyObject *stride_, PyObject *padding_, PyObject *dilation_,
-              bool ceil_mode) {
+    bool read(const npy_intp *x, int ndim, PyObject *kernel_, PyObject *stride_, PyObject *padding_,
+              PyObject *dilation_, bool ceil_mode) {
         std::vector<npy_intp> k, s, p, d;
-        if (!take_ints(kernel_, k) || !take_ints(stride_, s) || !take_ints(padding_, p)) return false;
+        if (!take_ints(kernel_, k) || !take_ints(stride_, s) || !take_ints(padding_, p))
+            return false;
         if (!dilation_)
             d.assign(k.size(), 1);
         else if (!take_ints(dilation_, d))
             return false;
         dims = int(k.size());
-        if (dims < 1 || dims > 3 || dims > ndim || int(s.size()) != dims || int(p.size()) != dims || int(d.size()) != dims)
+        if (dims < 1 || dims > 3 || dims > ndim || int(s.size()) != dims || int(p.size()) != dims ||
+            int(d.size()) != dims)
             return false;
         planes = product(x, x + ndim - dims);
         shape.assign(x, x + ndim);
@@ -34,7 +37,8 @@ struct Windows {
             padding[i] = j < 0 ? 0 : p[j];
             dilation[i] = j < 0 ? 1 : d[j];
             npy_intp span = size[i] + 2 * padding[i] - dilation[i] * (kernel[i] - 1) - 1;
-            if (span < 0 || stride[i] < 1 || kernel[i] < 1 || padding[i] < 0 || dilation[i] < 1) return false;
+            if (span < 0 || stride[i] < 1 || kernel[i] < 1 || padding[i] < 0 || dilation[i] < 1)
+                return false;
             out[i] = (ceil_mode ? (span + stride[i] - 1) / stride[i] : span / stride[i]) + 1;
             if (ceil_mode && (out[i] - 1) * stride[i] >= size[i] + padding[i]) out[i]--;
             if (j >= 0) shape[ndim - dims + j] = out[i];
@@ -49,10 +53,12 @@ struct Windows {
 
 // One row of results: the largest of rows of the image, each read at `width` windows.
 template <class T>
-CLONES void max_rows(const Windows &g, const T *x, npy_intp first, npy_intp last, T *values, int64_t *indices) {
+CLONES void max_rows(const Windows &g, const T *x, npy_intp first, npy_intp last, T *values,
+                     int64_t *indices) {
     npy_intp width = g.out[2], s = g.stride[2];
     for (npy_intp line = first; line < last; line++) {
-        npy_intp plane = line / (g.out[0] * g.out[1]), i = line / g.out[1] % g.out[0], j = line % g.out[1];
+        npy_intp plane = line / (g.out[0] * g.out[1]), i = line / g.out[1] % g.out[0],
+                 j = line % g.out[1];
         const T *image = x + plane * g.area;
         T *v = values + line * width;
         int64_t *at = indices + line * width;
@@ -73,7 +79,9 @@ CLONES void max_rows(const Windows &g, const T *x, npy_intp first, npy_intp last
                 for (npy_intp kc = 0; kc < g.kernel[2]; kc++) {
                     npy_intp shift = kc * g.dilation[2] - g.padding[2];
                     npy_intp begin = shift < 0 ? (-shift + s - 1) / s : 0;
-                    npy_intp end = g.size[2] - shift > 0 ? std::min(width, (g.size[2] - shift - 1) / s + 1) : 0;
+                    npy_intp end = g.size[2] - shift > 0
+                                       ? std::min(width, (g.size[2] - shift - 1) / s + 1)
+                                       : 0;
                     const T *from = image + start + shift;
                     int64_t position = start + shift;
                     if (s == 1) {
@@ -109,16 +117,21 @@ PyObject *max_pool_(PyObject *const *args) {
     Array x;
     Windows g;
     int up = PyObject_IsTrue(args[5]);
-    if (!take<T>(args[0], x) || !g.read(x.shape(), x.ndim(), args[1], args[2], args[3], args[4], up)) return declined();
-    Array values = Array::empty(g.shape, TypeNum<T>::value), indices = Array::empty(g.shape, NPY_INT64);
+    if (!take<T>(args[0], x) ||
+        !g.read(x.shape(), x.ndim(), args[1], args[2], args[3], args[4], up))
+        return declined();
+    Array values = Array::empty(g.shape, TypeNum<T>::value),
+          indices = Array::empty(g.shape, NPY_INT64);
     if (!values || !indices) return nullptr;
     {
         Unlocked unlocked;
         npy_intp lines = g.planes * g.out[0] * g.out[1];
         npy_intp each = g.out[2] * g.kernel[0] * g.kernel[1] * g.kernel[2];
-        parallel_for(lines, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (each + 1)), [&](int64_t first, int64_t last) {
-            max_rows(g, x.data<T>(), first, last, values.data<T>(), indices.data<int64_t>());
-        });
+        parallel_for(lines, std::max<npy_intp>(1, PARALLEL_FROM / 2 / (each + 1)),
+                     [&](int64_t first, int64_t last) {
+                         max_rows(g, x.data<T>(), first, last, values.data<T>(),
+                                  indices.data<int64_t>());
+                     });
     }
     return results(values, indices);
 }
@@ -133,7 +146,8 @@ npy_intp area_of(const std::vector<npy_intp> &shape, npy_intp dims) {
 PyObject *bad_index(int64_t index, const npy_intp *size, int dims) {
     std::string text;
     for (int i = 0; i < dims; i++) text += (i ? "x" : "") + std::to_string(size[i]);
-    PyErr_Format(PyExc_RuntimeError, "Found an invalid max index: %lld (output volumes are of size %s)",
+    PyErr_Format(PyExc_RuntimeError,
+                 "Found an invalid max index: %lld (output volumes are of size %s)",
                  (long long)index, text.c_str());
     return nullptr;
 }
@@ -158,18 +172,21 @@ PyObject *max_pool_backward_(PyObject *const *args) {
         const T *from = g.data<T>();
         const int64_t *at = indices.data<int64_t>();
         T *to = result.data<T>();
-        parallel_for(planes, std::max<npy_intp>(1, PARALLEL_FROM / (area + count + 1)), [&](int64_t first, int64_t last) {
-            for (npy_intp p = first; p < last; p++) {
-                T *image = to + p * area;
-                std::fill(image, image + area, T(0));
-                for (npy_intp i = p * count; i < (p + 1) * count; i++) {
-                    if (uint64_t(at[i]) < uint64_t(area))
-                        image[at[i]] += from[i];
-                    else
-                        wrong = at[i];
+        parallel_for(
+            planes, std::max<npy_intp>(1, PARALLEL_FROM / (area + count + 1)),
+            [&](int64_t first, int64_t last) {
+                for (npy_intp p = first; p < last; p++) {
+                    T *image = to + p * area;
+                    std::fill(image, image + area, T(0));
+                    for (npy_intp i = p * count; i < (p + 1) * count; i++) {
+                        if (uint64_t(at[i]) < uint64_t(area))
+                            image[at[i]] += from[i];
+                        else
+                            wrong = at[i];
+                    }
                 }
-            }
-        }, 1);
+            },
+            1);
     }
     if (wrong != -1) return bad_index(wrong, shape.data() + shape.size() - dims, int(dims));
     return result.release();
@@ -203,7 +220,8 @@ template <class T>
 PyObject *max_unpool_backward_(PyObject *const *args) {
     Array g, indices;
     npy_intp dims;
-    if (!take<T>(args[0], g) || !take<int64_t>(args[1], indices) || !take_int(args[2], dims) || g.ndim() != indices.ndim())
+    if (!take<T>(args[0], g) || !take<int64_t>(args[1], indices) || !take_int(args[2], dims) ||
+        g.ndim() != indices.ndim())
         return declined();
     npy_intp area = area_of(g.dims(), dims), count = area_of(indices.dims(), dims);
     if (area <= 0 || count <= 0 || g.size() / area != indices.size() / count) return declined();
@@ -215,22 +233,26 @@ PyObject *max_unpool_backward_(PyObject *const *args) {
     std::atomic<bool> wrong{false};
     {
         Unlocked unlocked;
-        parallel_for(indices.size() / count, std::max<npy_intp>(1, PARALLEL_FROM / count), [&](int64_t first, int64_t last) {
-            for (npy_intp p = first; p < last; p++)
-                for (npy_intp i = p * count; i < (p + 1) * count; i++) {
-                    if (uint64_t(at[i]) < uint64_t(area))
-                        to[i] = from[p * area + at[i]];
-                    else
-                        wrong = true;
-                }
-        }, 1);
+        parallel_for(
+            indices.size() / count, std::max<npy_intp>(1, PARALLEL_FROM / count),
+            [&](int64_t first, int64_t last) {
+                for (npy_intp p = first; p < last; p++)
+                    for (npy_intp i = p * count; i < (p + 1) * count; i++) {
+                        if (uint64_t(at[i]) < uint64_t(area))
+                            to[i] = from[p * area + at[i]];
+                        else
+                            wrong = true;
+                    }
+            },
+            1);
     }
     if (wrong) return declined();
     return result.release();
 }
 NETWORK_FLOATS(max_unpool_backward, 0)
 
-// ---- averages -------------------------------------------------------------------------------------
+// ---- averages
+// -------------------------------------------------------------------------------------
 
 // How many elements the window at place i of an axis counts.
 npy_intp counted(const Windows &g, int axis, npy_intp i, bool with_padding) {
@@ -267,24 +289,28 @@ CLONES void spread_strided(const T *from, npy_intp s, npy_intp begin, npy_intp e
     }
 }
 
-// Calls body(row of the image, tap's shift, first window, last window) for all that a line of windows reads.
+// Calls body(row of the image, tap's shift, first window, last window) for all that a line of
+// windows reads.
 template <class Body>
 INLINE void each_tap(const Windows &g, npy_intp i, npy_intp j, Body body) {
     npy_intp s = g.stride[2];
     for (npy_intp ka = 0; ka < g.kernel[0]; ka++)
         for (npy_intp kb = 0; kb < g.kernel[1]; kb++) {
-            npy_intp row = i * g.stride[0] - g.padding[0] + ka, column = j * g.stride[1] - g.padding[1] + kb;
+            npy_intp row = i * g.stride[0] - g.padding[0] + ka,
+                     column = j * g.stride[1] - g.padding[1] + kb;
             if (row < 0 || row >= g.size[0] || column < 0 || column >= g.size[1]) continue;
             for (npy_intp kc = 0; kc < g.kernel[2]; kc++) {
                 npy_intp shift = kc - g.padding[2];
                 npy_intp begin = shift < 0 ? (-shift + s - 1) / s : 0;
-                npy_intp end = g.size[2] - shift > 0 ? std::min(g.out[2], (g.size[2] - shift - 1) / s + 1) : 0;
+                npy_intp end =
+                    g.size[2] - shift > 0 ? std::min(g.out[2], (g.size[2] - shift - 1) / s + 1) : 0;
                 body((row * g.size[1] + column) * g.size[2] + shift, begin, end);
             }
         }
 }
 
-bool read_average(Windows &g, const npy_intp *shape, int ndim, PyObject *const *args, bool &with_padding, double &divisor) {
+bool read_average(Windows &g, const npy_intp *shape, int ndim, PyObject *const *args,
+                  bool &with_padding, double &divisor) {
     int up = PyObject_IsTrue(args[3]);
     with_padding = PyObject_IsTrue(args[4]);
     divisor = 0;
@@ -312,27 +338,35 @@ PyObject *avg_pool_(PyObject *const *args) {
     Windows g;
     bool with_padding;
     double divisor;
-    if (!take<T>(args[0], x) || !read_average(g, x.shape(), x.ndim(), args + 1, with_padding, divisor)) return declined();
+    if (!take<T>(args[0], x) ||
+        !read_average(g, x.shape(), x.ndim(), args + 1, with_padding, divisor))
+        return declined();
     Array result = Array::empty(g.shape, TypeNum<T>::value);
     if (!result) return nullptr;
     Unlocked unlocked;
     npy_intp width = g.out[2], lines = g.out[0] * g.out[1];
     Buffer<T> by(g.positions);
     for (npy_intp line = 0; line < lines; line++)
-        divisors(g, line / g.out[1], line % g.out[1], with_padding, divisor, by.get() + line * width);
+        divisors(g, line / g.out[1], line % g.out[1], with_padding, divisor,
+                 by.get() + line * width);
     const T *from = x.data<T>();
     T *to = result.data<T>();
-    parallel_for(g.planes, g.grain(), [&](int64_t first, int64_t last) {
-        for (npy_intp p = first; p < last; p++)
-            for (npy_intp line = 0; line < lines; line++) {
-                T *row = to + p * g.positions + line * width;
-                std::fill(row, row + width, T(0));
-                each_tap(g, line / g.out[1], line % g.out[1], [&](npy_intp start, npy_intp begin, npy_intp end) {
-                    add_strided(from + p * g.area + start, g.stride[2], begin, end, row);
-                });
-                divide_row(width, row, by.get() + line * width, row);
-            }
-    }, 1);
+    parallel_for(
+        g.planes, g.grain(),
+        [&](int64_t first, int64_t last) {
+            for (npy_intp p = first; p < last; p++)
+                for (npy_intp line = 0; line < lines; line++) {
+                    T *row = to + p * g.positions + line * width;
+                    std::fill(row, row + width, T(0));
+                    each_tap(g, line / g.out[1], line % g.out[1],
+                             [&](npy_intp start, npy_intp begin, npy_intp end) {
+                                 add_strided(from + p * g.area + start, g.stride[2], begin, end,
+                                             row);
+                             });
+                    divide_row(width, row, by.get() + line * width, row);
+                }
+        },
+        1);
     return result.release();
 }
 NETWORK_FLOATS(avg_pool, 0)
@@ -345,7 +379,8 @@ PyObject *avg_pool_backward_(PyObject *const *args) {
     double divisor;
     std::vector<npy_intp> shape;
     if (!take<T>(args[0], grad) || !take_ints(args[1], shape) ||
-        !read_average(g, shape.data(), int(shape.size()), args + 2, with_padding, divisor) || grad.dims() != g.shape)
+        !read_average(g, shape.data(), int(shape.size()), args + 2, with_padding, divisor) ||
+        grad.dims() != g.shape)
         return declined();
     Array result = Array::empty(shape, TypeNum<T>::value);
     if (!result) return nullptr;
@@ -353,27 +388,35 @@ PyObject *avg_pool_backward_(PyObject *const *args) {
     npy_intp width = g.out[2], lines = g.out[0] * g.out[1];
     Buffer<T> by(g.positions);
     for (npy_intp line = 0; line < lines; line++)
-        divisors(g, line / g.out[1], line % g.out[1], with_padding, divisor, by.get() + line * width);
+        divisors(g, line / g.out[1], line % g.out[1], with_padding, divisor,
+                 by.get() + line * width);
     const T *from = grad.data<T>();
     T *to = result.data<T>();
-    parallel_for(g.planes, g.grain(), [&](int64_t first, int64_t last) {
-        Buffer<T> share(width);
-        for (npy_intp p = first; p < last; p++) {
-            T *image = to + p * g.area;
-            std::fill(image, image + g.area, T(0));
-            for (npy_intp line = 0; line < lines; line++) {
-                divide_row(width, from + p * g.positions + line * width, by.get() + line * width, share.get());
-                each_tap(g, line / g.out[1], line % g.out[1], [&](npy_intp start, npy_intp begin, npy_intp end) {
-                    spread_strided(share.get(), g.stride[2], begin, end, image + start);
-                });
+    parallel_for(
+        g.planes, g.grain(),
+        [&](int64_t first, int64_t last) {
+            Buffer<T> share(width);
+            for (npy_intp p = first; p < last; p++) {
+                T *image = to + p * g.area;
+                std::fill(image, image + g.area, T(0));
+                for (npy_intp line = 0; line < lines; line++) {
+                    divide_row(width, from + p * g.positions + line * width,
+                               by.get() + line * width, share.get());
+                    each_tap(g, line / g.out[1], line % g.out[1],
+                             [&](npy_intp start, npy_intp begin, npy_intp end) {
+                                 spread_strided(share.get(), g.stride[2], begin, end,
+                                                image + start);
+                             });
+                }
             }
-        }
-    }, 1);
+        },
+        1);
     return result.release();
 }
 NETWORK_FLOATS(avg_pool_backward, 0)
 
-// ---- adaptive -------------------------------------------------------------------------------------
+// ---- adaptive
+// -------------------------------------------------------------------------------------
 
 struct Adaptive {
     npy_intp planes, size[3], out[3], area, positions;
@@ -396,7 +439,9 @@ struct Adaptive {
         return true;
     }
     npy_intp start(int axis, npy_intp i) const { return i * size[axis] / out[axis]; }
-    npy_intp end(int axis, npy_intp i) const { return ((i + 1) * size[axis] + out[axis] - 1) / out[axis]; }
+    npy_intp end(int axis, npy_intp i) const {
+        return ((i + 1) * size[axis] + out[axis] - 1) / out[axis];
+    }
 
     // body(place, a0, a1, b0, b1, c0, c1) for each window of one image
     template <class Body>
@@ -405,7 +450,8 @@ struct Adaptive {
         for (npy_intp i = 0; i < out[0]; i++)
             for (npy_intp j = 0; j < out[1]; j++)
                 for (npy_intp k = 0; k < out[2]; k++)
-                    body(place++, start(0, i), end(0, i), start(1, j), end(1, j), start(2, k), end(2, k));
+                    body(place++, start(0, i), end(0, i), start(1, j), end(1, j), start(2, k),
+                         end(2, k));
     }
     npy_intp grain() const { return std::max<npy_intp>(1, PARALLEL_FROM / (area + positions + 1)); }
 };
@@ -427,30 +473,36 @@ PyObject *adaptive_avg_pool_(PyObject *const *args) {
     Array x;
     std::vector<npy_intp> out;
     Adaptive g;
-    if (!take<T>(args[0], x) || !take_ints(args[1], out) || !g.read(x.dims(), out)) return declined();
+    if (!take<T>(args[0], x) || !take_ints(args[1], out) || !g.read(x.dims(), out))
+        return declined();
     Array result = Array::empty(g.shape, TypeNum<T>::value);
     if (!result) return nullptr;
     Unlocked unlocked;
     const T *from = x.data<T>();
     T *to = result.data<T>();
-    parallel_for(g.planes, g.grain(), [&](int64_t first, int64_t last) {
-        for (npy_intp p = first; p < last; p++) {
-            const T *image = from + p * g.area;
-            g.each([&](npy_intp place, npy_intp a0, npy_intp a1, npy_intp b0, npy_intp b1, npy_intp c0, npy_intp c1) {
-                T sum = 0;
-                if (c1 - c0 == g.size[2] && b1 - b0 == g.size[1]) {
-                    sum = sum_of(image + a0 * g.size[1] * g.size[2], (a1 - a0) * g.size[1] * g.size[2]);
-                } else {
-                    for (npy_intp a = a0; a < a1; a++)
-                        for (npy_intp b = b0; b < b1; b++) {
-                            const T *row = image + (a * g.size[1] + b) * g.size[2];
-                            for (npy_intp c = c0; c < c1; c++) sum += row[c];
-                        }
-                }
-                to[p * g.positions + place] = sum / T((a1 - a0) * (b1 - b0) * (c1 - c0));
-            });
-        }
-    }, 1);
+    parallel_for(
+        g.planes, g.grain(),
+        [&](int64_t first, int64_t last) {
+            for (npy_intp p = first; p < last; p++) {
+                const T *image = from + p * g.area;
+                g.each([&](npy_intp place, npy_intp a0, npy_intp a1, npy_intp b0, npy_intp b1,
+                           npy_intp c0, npy_intp c1) {
+                    T sum = 0;
+                    if (c1 - c0 == g.size[2] && b1 - b0 == g.size[1]) {
+                        sum = sum_of(image + a0 * g.size[1] * g.size[2],
+                                     (a1 - a0) * g.size[1] * g.size[2]);
+                    } else {
+                        for (npy_intp a = a0; a < a1; a++)
+                            for (npy_intp b = b0; b < b1; b++) {
+                                const T *row = image + (a * g.size[1] + b) * g.size[2];
+                                for (npy_intp c = c0; c < c1; c++) sum += row[c];
+                            }
+                    }
+                    to[p * g.positions + place] = sum / T((a1 - a0) * (b1 - b0) * (c1 - c0));
+                });
+            }
+        },
+        1);
     return result.release();
 }
 NETWORK_FLOATS(adaptive_avg_pool, 0)
@@ -461,8 +513,8 @@ PyObject *adaptive_avg_pool_backward_(PyObject *const *args) {
     std::vector<npy_intp> shape;
     npy_intp dims;
     Adaptive g;
-    if (!take<T>(args[0], grad) || !take_ints(args[1], shape) || !take_int(args[2], dims) || dims < 1 ||
-        dims > grad.ndim() || shape.size() != size_t(grad.ndim()))
+    if (!take<T>(args[0], grad) || !take_ints(args[1], shape) || !take_int(args[2], dims) ||
+        dims < 1 || dims > grad.ndim() || shape.size() != size_t(grad.ndim()))
         return declined();
     std::vector<npy_intp> out(grad.shape() + grad.ndim() - dims, grad.shape() + grad.ndim());
     if (!g.read(shape, out) || g.shape != grad.dims()) return declined();
@@ -471,20 +523,24 @@ PyObject *adaptive_avg_pool_backward_(PyObject *const *args) {
     Unlocked unlocked;
     const T *from = grad.data<T>();
     T *to = result.data<T>();
-    parallel_for(g.planes, g.grain(), [&](int64_t first, int64_t last) {
-        for (npy_intp p = first; p < last; p++) {
-            T *image = to + p * g.area;
-            std::fill(image, image + g.area, T(0));
-            g.each([&](npy_intp place, npy_intp a0, npy_intp a1, npy_intp b0, npy_intp b1, npy_intp c0, npy_intp c1) {
-                T share = from[p * g.positions + place] / T((a1 - a0) * (b1 - b0) * (c1 - c0));
-                for (npy_intp a = a0; a < a1; a++)
-                    for (npy_intp b = b0; b < b1; b++) {
-                        T *row = image + (a * g.size[1] + b) * g.size[2];
-                        for (npy_intp c = c0; c < c1; c++) row[c] += share;
-                    }
-            });
-        }
-    }, 1);
+    parallel_for(
+        g.planes, g.grain(),
+        [&](int64_t first, int64_t last) {
+            for (npy_intp p = first; p < last; p++) {
+                T *image = to + p * g.area;
+                std::fill(image, image + g.area, T(0));
+                g.each([&](npy_intp place, npy_intp a0, npy_intp a1, npy_intp b0, npy_intp b1,
+                           npy_intp c0, npy_intp c1) {
+                    T share = from[p * g.positions + place] / T((a1 - a0) * (b1 - b0) * (c1 - c0));
+                    for (npy_intp a = a0; a < a1; a++)
+                        for (npy_intp b = b0; b < b1; b++) {
+                            T *row = image + (a * g.size[1] + b) * g.size[2];
+                            for (npy_intp c = c0; c < c1; c++) row[c] += share;
+                        }
+                });
+            }
+        },
+        1);
     return result.release();
 }
 NETWORK_FLOATS(adaptive_avg_pool_backward, 0)
@@ -494,48 +550,57 @@ PyObject *adaptive_max_pool_(PyObject *const *args) {
     Array x;
     std::vector<npy_intp> out;
     Adaptive g;
-    if (!take<T>(args[0], x) || !take_ints(args[1], out) || !g.read(x.dims(), out)) return declined();
-    Array values = Array::empty(g.shape, TypeNum<T>::value), indices = Array::empty(g.shape, NPY_INT64);
+    if (!take<T>(args[0], x) || !take_ints(args[1], out) || !g.read(x.dims(), out))
+        return declined();
+    Array values = Array::empty(g.shape, TypeNum<T>::value),
+          indices = Array::empty(g.shape, NPY_INT64);
     if (!values || !indices) return nullptr;
     {
         Unlocked unlocked;
         const T *from = x.data<T>();
         T *to = values.data<T>();
         int64_t *where = indices.data<int64_t>();
-        parallel_for(g.planes, g.grain(), [&](int64_t first, int64_t last) {
-            for (npy_intp p = first; p < last; p++) {
-                const T *image = from + p * g.area;
-                g.each([&](npy_intp place, npy_intp a0, npy_intp a1, npy_intp b0, npy_intp b1, npy_intp c0, npy_intp c1) {
-                    int64_t best = (a0 * g.size[1] + b0) * g.size[2] + c0;
-                    T largest = -std::numeric_limits<T>::infinity();
-                    for (npy_intp a = a0; a < a1; a++)
-                        for (npy_intp b = b0; b < b1; b++)
-                            for (npy_intp c = c0; c < c1; c++) {
-                                int64_t at = (a * g.size[1] + b) * g.size[2] + c;
-                                T y = image[at];
-                                if (y > largest || y != y) {
-                                    largest = y;
-                                    best = at;
+        parallel_for(
+            g.planes, g.grain(),
+            [&](int64_t first, int64_t last) {
+                for (npy_intp p = first; p < last; p++) {
+                    const T *image = from + p * g.area;
+                    g.each([&](npy_intp place, npy_intp a0, npy_intp a1, npy_intp b0, npy_intp b1,
+                               npy_intp c0, npy_intp c1) {
+                        int64_t best = (a0 * g.size[1] + b0) * g.size[2] + c0;
+                        T largest = -std::numeric_limits<T>::infinity();
+                        for (npy_intp a = a0; a < a1; a++)
+                            for (npy_intp b = b0; b < b1; b++)
+                                for (npy_intp c = c0; c < c1; c++) {
+                                    int64_t at = (a * g.size[1] + b) * g.size[2] + c;
+                                    T y = image[at];
+                                    if (y > largest || y != y) {
+                                        largest = y;
+                                        best = at;
+                                    }
                                 }
-                            }
-                    to[p * g.positions + place] = largest;
-                    where[p * g.positions + place] = best;
-                });
-            }
-        }, 1);
+                        to[p * g.positions + place] = largest;
+                        where[p * g.positions + place] = best;
+                    });
+                }
+            },
+            1);
     }
     return results(values, indices);
 }
 NETWORK_FLOATS(adaptive_max_pool, 0)
 
-PyMethodDef methods[] = {NETWORK_METHOD(max_pool, 6),          NETWORK_METHOD(max_pool_backward, 4),
-                         NETWORK_METHOD(max_unpool, 3),        NETWORK_METHOD(max_unpool_backward, 3),
-                         NETWORK_METHOD(avg_pool, 7),          NETWORK_METHOD(avg_pool_backward, 8),
-                         NETWORK_METHOD(adaptive_avg_pool, 2), NETWORK_METHOD(adaptive_avg_pool_backward, 3),
-                         NETWORK_METHOD(adaptive_max_pool, 2), {nullptr, nullptr, 0, nullptr}};
+PyMethodDef methods[] = {
+    NETWORK_METHOD(max_pool, 6),          NETWORK_METHOD(max_pool_backward, 4),
+    NETWORK_METHOD(max_unpool, 3),        NETWORK_METHOD(max_unpool_backward, 3),
+    NETWORK_METHOD(avg_pool, 7),          NETWORK_METHOD(avg_pool_backward, 8),
+    NETWORK_METHOD(adaptive_avg_pool, 2), NETWORK_METHOD(adaptive_avg_pool_backward, 3),
+    NETWORK_METHOD(adaptive_max_pool, 2), {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
 }  // namespace network
 
-int register_network_pooling(PyObject *module) { return PyModule_AddFunctions(module, network::methods); }
+int register_network_pooling(PyObject *module) {
+    return PyModule_AddFunctions(module, network::methods);
+}

@@ -1,7 +1,7 @@
 // Softmax and its kin, and cross entropy: flambeau/kernels/softmax.py.
 //
-// Along the last axis a row is worked through while it is in the cache. Along another axis neighbouring columns
-// are taken BLOCK at a time, one vector lane each.
+// Along the last axis a row is worked through while it is in the cache. Along another axis
+// neighbouring columns are taken BLOCK at a time, one vector lane each.
 #include "network_module.h"
 
 namespace network {
@@ -113,26 +113,25 @@ CLONES void log_softmax_backward_rows(npy_intp n, npy_intp rows, const T *g, con
 }
 
 template <class T>
-CLONES void softmax_backward_columns(npy_intp n, npy_intp inner, npy_intp width, const T *g, const T *y, T *to) {
+CLONES void softmax_backward_columns(npy_intp n, npy_intp inner, npy_intp width, const T *g,
+                                     const T *y, T *to) {
     T sum[BLOCK] = {};
-    for (npy_intp i = 0; i < n; i++)
-        INDEPENDENT
-        for (npy_intp j = 0; j < width; j++) sum[j] += g[i * inner + j] * y[i * inner + j];
-    for (npy_intp i = 0; i < n; i++)
-        INDEPENDENT
-        for (npy_intp j = 0; j < width; j++) to[i * inner + j] = y[i * inner + j] * (g[i * inner + j] - sum[j]);
+    for (npy_intp i = 0; i < n; i++) INDEPENDENT
+    for (npy_intp j = 0; j < width; j++) sum[j] += g[i * inner + j] * y[i * inner + j];
+    for (npy_intp i = 0; i < n; i++) INDEPENDENT
+    for (npy_intp j = 0; j < width; j++)
+        to[i * inner + j] = y[i * inner + j] * (g[i * inner + j] - sum[j]);
 }
 
 template <class T>
-CLONES void log_softmax_backward_columns(npy_intp n, npy_intp inner, npy_intp width, const T *g, const T *y, T *to) {
+CLONES void log_softmax_backward_columns(npy_intp n, npy_intp inner, npy_intp width, const T *g,
+                                         const T *y, T *to) {
     T sum[BLOCK] = {};
-    for (npy_intp i = 0; i < n; i++)
-        INDEPENDENT
-        for (npy_intp j = 0; j < width; j++) sum[j] += g[i * inner + j];
-    for (npy_intp i = 0; i < n; i++)
-        INDEPENDENT
-        for (npy_intp j = 0; j < width; j++)
-            to[i * inner + j] = g[i * inner + j] - fast_exp(y[i * inner + j]) * sum[j];
+    for (npy_intp i = 0; i < n; i++) INDEPENDENT
+    for (npy_intp j = 0; j < width; j++) sum[j] += g[i * inner + j];
+    for (npy_intp i = 0; i < n; i++) INDEPENDENT
+    for (npy_intp j = 0; j < width; j++)
+        to[i * inner + j] = g[i * inner + j] - fast_exp(y[i * inner + j]) * sum[j];
 }
 
 // rows(first, count) where the axis is the last, else columns(offset, width) for blocks of columns.
@@ -140,17 +139,21 @@ template <class Rows, class Columns>
 void along(const Axis &a, Rows rows, Columns columns) {
     npy_intp grain = std::max<npy_intp>(1, PARALLEL_FROM / 4 / (a.n + 1));
     if (a.inner == 1) {
-        parallel_for(a.outer, grain, [&](int64_t first, int64_t last) { rows(first, last - first); }, 1);
+        parallel_for(
+            a.outer, grain, [&](int64_t first, int64_t last) { rows(first, last - first); }, 1);
         return;
     }
     npy_intp blocks = (a.inner + BLOCK - 1) / BLOCK, width = std::min(a.inner, BLOCK);
     grain = std::max<npy_intp>(1, PARALLEL_FROM / 4 / (a.n * width + 1));
-    parallel_for(a.outer * blocks, grain, [&](int64_t first, int64_t last) {
-        for (npy_intp b = first; b < last; b++) {
-            npy_intp column = b % blocks * BLOCK;
-            columns(b / blocks * a.n * a.inner + column, std::min(BLOCK, a.inner - column));
-        }
-    }, 1);
+    parallel_for(
+        a.outer * blocks, grain,
+        [&](int64_t first, int64_t last) {
+            for (npy_intp b = first; b < last; b++) {
+                npy_intp column = b % blocks * BLOCK;
+                columns(b / blocks * a.n * a.inner + column, std::min(BLOCK, a.inner - column));
+            }
+        },
+        1);
 }
 
 template <class T>
@@ -170,7 +173,10 @@ PyObject *forward(PyObject *const *args, Forward<T> rows, ForwardColumns<T> colu
     const T *from = x.data<T>();
     T *to = y.data<T>();
     along(
-        a, [&](npy_intp first, npy_intp count) { rows(a.n, count, from + first * a.n, to + first * a.n); },
+        a,
+        [&](npy_intp first, npy_intp count) {
+            rows(a.n, count, from + first * a.n, to + first * a.n);
+        },
         [&](npy_intp at, npy_intp width) { columns(a.n, a.inner, width, from + at, to + at); });
     return y.release();
 }
@@ -184,7 +190,8 @@ template <class T>
 PyObject *backward(PyObject *const *args, Backward<T> rows, BackwardColumns<T> columns) {
     Array g, y;
     Axis a;
-    if (!take<T>(args[0], g) || !take<T>(args[1], y) || !same_shape(g, y) || !a.read(y, args[2])) return declined();
+    if (!take<T>(args[0], g) || !take<T>(args[1], y) || !same_shape(g, y) || !a.read(y, args[2]))
+        return declined();
     Array result = Array::empty(y.dims(), TypeNum<T>::value);
     if (!result) return nullptr;
     if (!y.size()) return result.release();
@@ -196,7 +203,9 @@ PyObject *backward(PyObject *const *args, Backward<T> rows, BackwardColumns<T> c
         [&](npy_intp first, npy_intp count) {
             rows(a.n, count, from + first * a.n, value + first * a.n, to + first * a.n);
         },
-        [&](npy_intp at, npy_intp width) { columns(a.n, a.inner, width, from + at, value + at, to + at); });
+        [&](npy_intp at, npy_intp width) {
+            columns(a.n, a.inner, width, from + at, value + at, to + at);
+        });
     return result.release();
 }
 
@@ -224,7 +233,8 @@ PyObject *log_softmax_backward_(PyObject *const *args) {
 }
 NETWORK_FLOATS(log_softmax_backward, 1)
 
-// ---- logsumexp ------------------------------------------------------------------------------------
+// ---- logsumexp
+// ------------------------------------------------------------------------------------
 
 template <class T>
 CLONES void logsumexp_rows(npy_intp n, npy_intp rows, const T *x, T *y) {
@@ -241,13 +251,11 @@ template <class T>
 CLONES void logsumexp_columns(npy_intp n, npy_intp inner, npy_intp width, const T *x, T *y) {
     T m[BLOCK], sum[BLOCK] = {};
     for (npy_intp j = 0; j < width; j++) m[j] = LOWEST<T>;
-    for (npy_intp i = 0; i < n; i++)
-        INDEPENDENT
-        for (npy_intp j = 0; j < width; j++) m[j] = x[i * inner + j] > m[j] ? x[i * inner + j] : m[j];
+    for (npy_intp i = 0; i < n; i++) INDEPENDENT
+    for (npy_intp j = 0; j < width; j++) m[j] = x[i * inner + j] > m[j] ? x[i * inner + j] : m[j];
     for (npy_intp j = 0; j < width; j++) m[j] = std::isinf(m[j]) ? 0 : m[j];
-    for (npy_intp i = 0; i < n; i++)
-        INDEPENDENT
-        for (npy_intp j = 0; j < width; j++) sum[j] += fast_exp(x[i * inner + j] - m[j]);
+    for (npy_intp i = 0; i < n; i++) INDEPENDENT
+    for (npy_intp j = 0; j < width; j++) sum[j] += fast_exp(x[i * inner + j] - m[j]);
     for (npy_intp j = 0; j < width; j++) y[j] = std::log(sum[j]) + m[j];
 }
 
@@ -272,7 +280,10 @@ PyObject *logsumexp_(PyObject *const *args) {
     const T *from = x.data<T>();
     T *to = y.data<T>();
     along(
-        a, [&](npy_intp first, npy_intp count) { logsumexp_rows(a.n, count, from + first * a.n, to + first); },
+        a,
+        [&](npy_intp first, npy_intp count) {
+            logsumexp_rows(a.n, count, from + first * a.n, to + first);
+        },
         [&](npy_intp at, npy_intp width) {
             npy_intp outer = at / (a.n * a.inner), column = at % (a.n * a.inner);
             logsumexp_columns(a.n, a.inner, width, from + at, to + outer * a.inner + column);
@@ -281,7 +292,8 @@ PyObject *logsumexp_(PyObject *const *args) {
 }
 NETWORK_FLOATS(logsumexp, 0)
 
-// ---- cross entropy --------------------------------------------------------------------------------
+// ---- cross entropy
+// --------------------------------------------------------------------------------
 
 template <class T>
 struct Loss {
@@ -294,7 +306,8 @@ struct Loss {
 
 // Losses and statistics of rows first to last.
 template <class T>
-CLONES void loss_rows(const Loss<T> &l, npy_intp first, npy_intp last, T *losses, T *largest, T *logs) {
+CLONES void loss_rows(const Loss<T> &l, npy_intp first, npy_intp last, T *losses, T *largest,
+                      T *logs) {
     npy_intp n = l.classes;
     for (npy_intp r = first; r < last; r++) {
         const T *x = l.x + r * n;
@@ -324,8 +337,8 @@ CLONES void loss_rows(const Loss<T> &l, npy_intp first, npy_intp last, T *losses
 
 // g: the gradient of each loss, g_step 0 where all share one.
 template <class T>
-CLONES void loss_backward_rows(const Loss<T> &l, npy_intp first, npy_intp last, const T *g, npy_intp g_step,
-                               const T *largest, const T *logs, T weights, T *to) {
+CLONES void loss_backward_rows(const Loss<T> &l, npy_intp first, npy_intp last, const T *g,
+                               npy_intp g_step, const T *largest, const T *logs, T weights, T *to) {
     npy_intp n = l.classes;
     for (npy_intp r = first; r < last; r++) {
         const T *x = l.x + r * n;
@@ -336,14 +349,16 @@ CLONES void loss_backward_rows(const Loss<T> &l, npy_intp first, npy_intp last, 
             continue;
         }
         T grad = g[r * g_step], m = largest[r], log_sum = logs[r];
-        T main = grad * (1 - l.smoothing) * (l.weight ? l.weight[t] : T(1)), smooth = grad * l.smoothing / T(n);
+        T main = grad * (1 - l.smoothing) * (l.weight ? l.weight[t] : T(1)),
+          smooth = grad * l.smoothing / T(n);
         T scale = main + smooth * weights;
         if (l.smoothing == 0) {
             INDEPENDENT
             for (npy_intp i = 0; i < n; i++) row[i] = fast_exp(x[i] - m - log_sum) * scale;
         } else if (l.weight) {
             INDEPENDENT
-            for (npy_intp i = 0; i < n; i++) row[i] = fast_exp(x[i] - m - log_sum) * scale - smooth * l.weight[i];
+            for (npy_intp i = 0; i < n; i++)
+                row[i] = fast_exp(x[i] - m - log_sum) * scale - smooth * l.weight[i];
         } else {
             INDEPENDENT
             for (npy_intp i = 0; i < n; i++) row[i] = fast_exp(x[i] - m - log_sum) * scale - smooth;
@@ -353,13 +368,14 @@ CLONES void loss_backward_rows(const Loss<T> &l, npy_intp first, npy_intp last, 
 }
 
 template <class T>
-bool read_loss(Loss<T> &l, PyObject *x_, PyObject *target_, PyObject *weight_, PyObject *ignored_, PyObject *smoothing_,
-               Array &x, Array &target, Array &weight) {
+bool read_loss(Loss<T> &l, PyObject *x_, PyObject *target_, PyObject *weight_, PyObject *ignored_,
+               PyObject *smoothing_, Array &x, Array &target, Array &weight) {
     npy_intp ignored;
     double smoothing;
     if (!take<T>(x_, x) || !take<int64_t>(target_, target) || !take_or_none<T>(weight_, weight) ||
-        !take_int(ignored_, ignored) || !take_float(smoothing_, smoothing) || x.ndim() != 2 || target.ndim() != 1 ||
-        target.size() != x.dim(0) || x.dim(1) < 1 || (weight && weight.size() != x.dim(1)))
+        !take_int(ignored_, ignored) || !take_float(smoothing_, smoothing) || x.ndim() != 2 ||
+        target.ndim() != 1 || target.size() != x.dim(0) || x.dim(1) < 1 ||
+        (weight && weight.size() != x.dim(1)))
         return false;
     l = {x.dim(1), x.data<T>(), weight.data<T>(), target.data<int64_t>(), ignored, T(smoothing)};
     for (npy_intp r = 0; r < x.dim(0); r++)
@@ -374,16 +390,19 @@ template <class T>
 PyObject *cross_entropy_(PyObject *const *args) {
     Array x, target, weight;
     Loss<T> l;
-    if (!read_loss(l, args[0], args[1], args[2], args[3], args[4], x, target, weight)) return declined();
+    if (!read_loss(l, args[0], args[1], args[2], args[3], args[4], x, target, weight))
+        return declined();
     npy_intp rows = x.dim(0);
-    Array losses = Array::empty({rows}, TypeNum<T>::value), stats = Array::empty({2, rows}, TypeNum<T>::value);
+    Array losses = Array::empty({rows}, TypeNum<T>::value),
+          stats = Array::empty({2, rows}, TypeNum<T>::value);
     if (!losses || !stats) return nullptr;
     {
         Unlocked unlocked;
         T *to = losses.data<T>(), *largest = stats.data<T>();
-        parallel_for(rows, std::max<npy_intp>(1, PARALLEL_FROM / 4 / l.classes), [&](int64_t first, int64_t last) {
-            loss_rows(l, first, last, to, largest, largest + rows);
-        });
+        parallel_for(rows, std::max<npy_intp>(1, PARALLEL_FROM / 4 / l.classes),
+                     [&](int64_t first, int64_t last) {
+                         loss_rows(l, first, last, to, largest, largest + rows);
+                     });
     }
     return results(losses, stats);
 }
@@ -408,9 +427,11 @@ PyObject *cross_entropy_backward_(PyObject *const *args) {
     }
     const T *from = g.data<T>(), *largest = stats.data<T>();
     T *to = result.data<T>();
-    parallel_for(rows, std::max<npy_intp>(1, PARALLEL_FROM / 4 / l.classes), [&](int64_t first, int64_t last) {
-        loss_backward_rows(l, first, last, from, g_step, largest, largest + rows, weights, to);
-    });
+    parallel_for(rows, std::max<npy_intp>(1, PARALLEL_FROM / 4 / l.classes),
+                 [&](int64_t first, int64_t last) {
+                     loss_backward_rows(l, first, last, from, g_step, largest, largest + rows,
+                                        weights, to);
+                 });
     return result.release();
 }
 NETWORK_FLOATS(cross_entropy_backward, 1)
@@ -428,4 +449,6 @@ PyMethodDef methods[] = {NETWORK_METHOD(softmax, 2),
 
 }  // namespace network
 
-int register_network_softmax(PyObject *module) { return PyModule_AddFunctions(module, network::methods); }
+int register_network_softmax(PyObject *module) {
+    return PyModule_AddFunctions(module, network::methods);
+}

@@ -1,8 +1,9 @@
 // Sorting and its kin: flambeau/kernels/sorting.py.
 //
-// Elements become unsigned keys of the same order, in which NaN is the greatest and -0 equals 0. Keys are sorted
-// together with positions by their bytes (least significant first), which keeps ties in order; bytes that all keys share
-// are skipped. To select a few, keys and positions are compared as pairs, so ties go to the first.
+// Elements become unsigned keys of the same order, in which NaN is the greatest and -0 equals 0.
+// Keys are sorted together with positions by their bytes (least significant first), which keeps
+// ties in order; bytes that all keys share are skipped. To select a few, keys and positions are
+// compared as pairs, so ties go to the first.
 #include "network_module.h"
 
 namespace network {
@@ -100,23 +101,30 @@ bool with_keys(int type, Body body) {
         case I4: body(int32_t()); return true;
         case I2: body(int16_t()); return true;
         case I1: body(int8_t()); return true;
-        case U1: case B1: body(uint8_t()); return true;
+        case U1:
+        case B1: body(uint8_t()); return true;
         default: return false;
     }
 }
 
-// Calls each(x, values, indices, step of x, step of the results, items, spare) for every line along the axis.
+// Calls each(x, values, indices, step of x, step of the results, items, spare) for every line along
+// the axis.
 template <class T, class Each>
-void each_line(const Axis &a, npy_intp kept, const T *x, T *values, int64_t *indices, npy_intp work, Each each) {
+void each_line(const Axis &a, npy_intp kept, const T *x, T *values, int64_t *indices, npy_intp work,
+               Each each) {
     using I = Item<KeyOf<T>>;
-    parallel_for(a.outer * a.inner, std::max<npy_intp>(1, PARALLEL_FROM / 4 / (work + 1)), [&](int64_t first, int64_t last) {
-        Buffer<I> items(a.n), spare(a.n);
-        for (npy_intp line = first; line < last; line++) {
-            npy_intp o = line / a.inner, j = line % a.inner;
-            npy_intp to = o * kept * a.inner + j;
-            each(x + o * a.n * a.inner + j, values + to, indices + to, items.get(), spare.get());
-        }
-    }, 1);
+    parallel_for(
+        a.outer * a.inner, std::max<npy_intp>(1, PARALLEL_FROM / 4 / (work + 1)),
+        [&](int64_t first, int64_t last) {
+            Buffer<I> items(a.n), spare(a.n);
+            for (npy_intp line = first; line < last; line++) {
+                npy_intp o = line / a.inner, j = line % a.inner;
+                npy_intp to = o * kept * a.inner + j;
+                each(x + o * a.n * a.inner + j, values + to, indices + to, items.get(),
+                     spare.get());
+            }
+        },
+        1);
 }
 
 PyObject *sort(PyObject *const *args) {
@@ -124,7 +132,8 @@ PyObject *sort(PyObject *const *args) {
     Axis a;
     int reverse = PyObject_IsTrue(args[2]);
     if (!take_any(args[0], x) || !a.read(x, args[1]) || a.n >= npy_intp(1) << 32) return declined();
-    Array values = Array::empty(x.dims(), PyArray_TYPE(x.array())), indices = Array::empty(x.dims(), NPY_INT64);
+    Array values = Array::empty(x.dims(), PyArray_TYPE(x.array())),
+          indices = Array::empty(x.dims(), NPY_INT64);
     if (!values || !indices) return nullptr;
     bool done;
     {
@@ -132,23 +141,26 @@ PyObject *sort(PyObject *const *args) {
         done = with_keys(PyArray_TYPE(x.array()), [&](auto zero) {
             using T = decltype(zero);
             each_line(a, a.n, x.data<T>(), values.data<T>(), indices.data<int64_t>(), 16 * a.n,
-                      [&](const T *from, T *v, int64_t *at, Item<KeyOf<T>> *items, Item<KeyOf<T>> *spare) {
-                load_items(from, a.inner, a.n, reverse, items);
-                items = radix_sort(items, spare, a.n);
-                for (npy_intp i = 0; i < a.n; i++) {
-                    int64_t p = items[i].at();
-                    at[i * a.inner] = p;
-                    v[i * a.inner] = from[p * a.inner];
-                }
-            });
+                      [&](const T *from, T *v, int64_t *at, Item<KeyOf<T>> *items,
+                          Item<KeyOf<T>> *spare) {
+                          load_items(from, a.inner, a.n, reverse, items);
+                          items = radix_sort(items, spare, a.n);
+                          for (npy_intp i = 0; i < a.n; i++) {
+                              int64_t p = items[i].at();
+                              at[i * a.inner] = p;
+                              v[i * a.inner] = from[p * a.inner];
+                          }
+                      });
         });
     }
     return done ? results(values, indices) : declined();
 }
 
-// The k first items in order, in `best`, which has room for one more. Few of the others get past the comparison.
+// The k first items in order, in `best`, which has room for one more. Few of the others get past
+// the comparison.
 template <class T>
-void keep_best(const T *x, npy_intp step, npy_intp n, npy_intp k, bool reverse, Item<KeyOf<T>> *best) {
+void keep_best(const T *x, npy_intp step, npy_intp n, npy_intp k, bool reverse,
+               Item<KeyOf<T>> *best) {
     using Key = KeyOf<T>;
     Key flip = reverse ? ~Key(0) : Key(0);
     npy_intp count = 0;
@@ -173,28 +185,30 @@ PyObject *topk(PyObject *const *args) {
     std::vector<npy_intp> shape = x.dims();
     npy_intp axis = PyLong_AsSsize_t(args[2]);
     shape[axis < 0 ? axis + x.ndim() : axis] = k;
-    Array values = Array::empty(shape, PyArray_TYPE(x.array())), indices = Array::empty(shape, NPY_INT64);
+    Array values = Array::empty(shape, PyArray_TYPE(x.array())),
+          indices = Array::empty(shape, NPY_INT64);
     if (!values || !indices) return nullptr;
     bool done;
     {
         Unlocked unlocked;
         done = with_keys(PyArray_TYPE(x.array()), [&](auto zero) {
             using T = decltype(zero);
-            each_line(a, k, x.data<T>(), values.data<T>(), indices.data<int64_t>(), 2 * a.n,
-                      [&](const T *from, T *v, int64_t *at, Item<KeyOf<T>> *items, Item<KeyOf<T>> *) {
-                if (k <= 64) {
-                    keep_best(from, a.inner, a.n, k, reverse, items);
-                } else {
-                    load_items(from, a.inner, a.n, reverse, items);
-                    if (k < a.n) std::nth_element(items, items + k, items + a.n);
-                    std::sort(items, items + k);
-                }
-                for (npy_intp i = 0; i < k; i++) {
-                    int64_t p = items[i].at();
-                    at[i * a.inner] = p;
-                    v[i * a.inner] = from[p * a.inner];
-                }
-            });
+            each_line(
+                a, k, x.data<T>(), values.data<T>(), indices.data<int64_t>(), 2 * a.n,
+                [&](const T *from, T *v, int64_t *at, Item<KeyOf<T>> *items, Item<KeyOf<T>> *) {
+                    if (k <= 64) {
+                        keep_best(from, a.inner, a.n, k, reverse, items);
+                    } else {
+                        load_items(from, a.inner, a.n, reverse, items);
+                        if (k < a.n) std::nth_element(items, items + k, items + a.n);
+                        std::sort(items, items + k);
+                    }
+                    for (npy_intp i = 0; i < k; i++) {
+                        int64_t p = items[i].at();
+                        at[i * a.inner] = p;
+                        v[i * a.inner] = from[p * a.inner];
+                    }
+                });
         });
     }
     return done ? results(values, indices) : declined();
@@ -207,7 +221,8 @@ PyObject *select(PyObject *x_, PyObject *axis_, PyObject *keep_, npy_intp rank, 
     Array x;
     Axis a;
     int keep = PyObject_IsTrue(keep_);
-    if (!take_any(x_, x) || !a.read(x, axis_) || a.n < 1 || rank >= a.n || a.n >= npy_intp(1) << 32) return declined();
+    if (!take_any(x_, x) || !a.read(x, axis_) || a.n < 1 || rank >= a.n || a.n >= npy_intp(1) << 32)
+        return declined();
     std::vector<npy_intp> shape = x.dims();
     npy_intp axis = PyLong_AsSsize_t(axis_);
     if (axis < 0) axis += x.ndim();
@@ -215,31 +230,36 @@ PyObject *select(PyObject *x_, PyObject *axis_, PyObject *keep_, npy_intp rank, 
         shape[axis] = 1;
     else
         shape.erase(shape.begin() + axis);
-    Array values = Array::empty(shape, PyArray_TYPE(x.array())), indices = Array::empty(shape, NPY_INT64);
+    Array values = Array::empty(shape, PyArray_TYPE(x.array())),
+          indices = Array::empty(shape, NPY_INT64);
     if (!values || !indices) return nullptr;
     bool done;
     {
         Unlocked unlocked;
         done = with_keys(PyArray_TYPE(x.array()), [&](auto zero) {
             using T = decltype(zero);
-            each_line(a, 1, x.data<T>(), values.data<T>(), indices.data<int64_t>(), 4 * a.n,
-                      [&](const T *from, T *v, int64_t *at, Item<KeyOf<T>> *items, Item<KeyOf<T>> *) {
-                load_items(from, a.inner, a.n, false, items);
-                npy_intp nans = 0, place = rank, first = -1;
-                if (which != KTH && std::numeric_limits<T>::has_quiet_NaN)
-                    for (npy_intp i = 0; i < a.n; i++)
-                        if (from[i * a.inner] != from[i * a.inner]) {
-                            if (nans++ == 0) first = i;
-                        }
-                if (which == MEDIAN && nans) {
-                    *at = first;
-                } else {
-                    if (which != KTH) place = (std::max<npy_intp>(a.n - (which == NANMEDIAN ? nans : 0), 1) - 1) / 2;
-                    std::nth_element(items, items + place, items + a.n);
-                    *at = items[place].at();
-                }
-                *v = from[*at * a.inner];
-            });
+            each_line(
+                a, 1, x.data<T>(), values.data<T>(), indices.data<int64_t>(), 4 * a.n,
+                [&](const T *from, T *v, int64_t *at, Item<KeyOf<T>> *items, Item<KeyOf<T>> *) {
+                    load_items(from, a.inner, a.n, false, items);
+                    npy_intp nans = 0, place = rank, first = -1;
+                    if (which != KTH && std::numeric_limits<T>::has_quiet_NaN)
+                        for (npy_intp i = 0; i < a.n; i++)
+                            if (from[i * a.inner] != from[i * a.inner]) {
+                                if (nans++ == 0) first = i;
+                            }
+                    if (which == MEDIAN && nans) {
+                        *at = first;
+                    } else {
+                        if (which != KTH)
+                            place =
+                                (std::max<npy_intp>(a.n - (which == NANMEDIAN ? nans : 0), 1) - 1) /
+                                2;
+                        std::nth_element(items, items + place, items + a.n);
+                        *at = items[place].at();
+                    }
+                    *v = from[*at * a.inner];
+                });
         });
     }
     return done ? results(values, indices) : declined();
@@ -253,13 +273,18 @@ PyObject *kthvalue(PyObject *const *args) {
 
 PyObject *median(PyObject *const *args) { return select(args[0], args[1], args[2], 0, MEDIAN); }
 
-PyObject *nanmedian(PyObject *const *args) { return select(args[0], args[1], args[2], 0, NANMEDIAN); }
+PyObject *nanmedian(PyObject *const *args) {
+    return select(args[0], args[1], args[2], 0, NANMEDIAN);
+}
 
-PyMethodDef methods[] = {NETWORK_METHOD(sort, 4),   NETWORK_METHOD(topk, 5),      NETWORK_METHOD(kthvalue, 4),
-                         NETWORK_METHOD(median, 3), NETWORK_METHOD(nanmedian, 3), {nullptr, nullptr, 0, nullptr}};
+PyMethodDef methods[] = {NETWORK_METHOD(sort, 4),      NETWORK_METHOD(topk, 5),
+                         NETWORK_METHOD(kthvalue, 4),  NETWORK_METHOD(median, 3),
+                         NETWORK_METHOD(nanmedian, 3), {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 
 }  // namespace network
 
-int register_network_sorting(PyObject *module) { return PyModule_AddFunctions(module, network::methods); }
+int register_network_sorting(PyObject *module) {
+    return PyModule_AddFunctions(module, network::methods);
+}
