@@ -34,7 +34,7 @@ struct GeluTanh {  // ½ (1 + tanh u) = sigmoid(2 u)
 };
 struct Silu {
     template <class T>
-    static INLINE T call(T x) { return x / (T(1) + vec::exp(-x)); }
+    static INLINE T call(T x) { return x * vec::sigmoid(x); }
 };
 struct Softplus {
     template <class T>

@@ -98,7 +98,7 @@ constexpr double COS64[] = {
 
 // error 1.2e-9
 constexpr float ERF_SMALL32[] = {
-    1.128379166f,
+    0.1283791658f,
     -0.3761262667f,
     0.1128359472f,
     -0.02685421201f,

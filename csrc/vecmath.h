@@ -268,9 +268,10 @@ INLINE float acos(float x) {
 // ---- hyperbolic functions -----------------------------------------------------------------------
 
 INLINE float tanh(float x) {
-    float a = std::fabs(x);
-    float e = expm1(2.0f * (a < 10.0f ? a : 10.0f));
-    float r = with_sign(e / (e + 2.0f), x);
+    double a = std::fabs(double(x)), z = a * a;
+    double outer = 1.0 - 2.0 / (exp_short(2.0 * (a < 10.0 ? a : 10.0)) + 1.0);
+    double inner = a - a * z * (1.0 / 3.0 - z * (2.0 / 15.0));
+    float r = with_sign(float(a < 0.02 ? inner : outer), x);
     return x == x ? r : x;
 }
 INLINE double tanh(double x) {
@@ -310,7 +311,7 @@ INLINE float atanh(float x) {
 
 INLINE float erf(float x) {
     float a = std::fabs(x);
-    float inner = x * poly(a < 1.0f ? x * x : 1.0f, ERF_SMALL32);
+    float inner = x + x * poly(a < 1.0f ? x * x : 1.0f, ERF_SMALL32);
     float c = a > 0.9f ? (a < 4.0f ? a : 4.0f) : 0.9f;
     float outer = with_sign(1.0f - exp(poly(c, ERFC_LOG32)), x);
     float r = a < 0.95f ? inner : outer;
@@ -356,7 +357,12 @@ INLINE float normal_cdf(float x) {
 }
 
 template <class T>
-INLINE T sigmoid(T x) { return T(1) / (T(1) + exp(-x)); }
+INLINE T sigmoid(T x) {
+    T e = exp(-x), s = T(1) + e, w = T(1) / s;
+    // the roundings of sum and quotient, mended where there is a fused multiply-add
+    T rest = (T(1) - w * s) - w * (e > T(1) ? T(1) - (s - e) : e - (s - T(1)));
+    return e < T(1e30) ? w + w * rest : w;
+}
 
 // ---- powers -------------------------------------------------------------------------------------
 
