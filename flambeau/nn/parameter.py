@@ -6,6 +6,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau.core.overrides import DisableTorchFunctionSubclass
 from flambeau.core.tensor import disabled_torch_function
 
 __all__ = [
@@ -157,8 +158,9 @@ class UninitializedTensorMixin:
     @classmethod
     def __torch_function__(cls, func, types, args=(), kwargs=None):
         name = getattr(func, "__name__", "")
-        if name in _ALLOWED:
-            return super().__torch_function__(func, types, args, kwargs or {})
+        if name in _ALLOWED or name.strip("_") in _ALLOWED:
+            with DisableTorchFunctionSubclass():
+                return func(*args, **(kwargs or {}))
         raise ValueError(
             f"Attempted to use an uninitialized parameter in {func}. This error happens when you "
             "are using a `LazyModule` or explicitly manipulating `torch.nn.parameter."

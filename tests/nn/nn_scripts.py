@@ -49,7 +49,10 @@ def normalized(text):
     text = re.sub(r"0x[0-9a-f]+", "0x", text)
     text = re.sub(r"OrderedDict\(\[\(\d+, <", "OrderedDict([(0, <", text)
     text = re.sub(r" \(Triggered internally at .*", "", text)
-    return text.replace("flambeau.", "torch.").replace("<built-in function linear>", "linear")
+    # Functions and nodes print as what they are made of.
+    text = re.sub(r"<(?:built-in |)(?:function|method) '?(\w+)[^>]*>+", r"<\1>", text)
+    text = text.replace("<torch.autograd.function.", "<").replace("<flambeau.", "<torch.")
+    return text.replace("flambeau.", "torch.")
 
 
 NUMBER = re.compile(r"(?<![\w.])-?\d+\.\d*(?:e[+-]?\d+)?")
