@@ -1,8 +1,9 @@
-"""Scaled dot-product attention a block of queries at a time: the matrix of all scores is never kept.
+"""Scaled dot-product attention by blocks of queries: the matrix of all scores is never kept.
 
-What the gradient needs of the scores is their logsumexp, one number a query; the scores themselves are computed again
-(T. Dao et al., FlashAttention, 2022).
+What the gradient needs of the scores is their logsumexp, one number a query; the scores themselves
+are computed again (T. Dao et al., FlashAttention, 2022).
 """
+
 import math
 
 import numpy as np
@@ -16,8 +17,8 @@ _BLOCK = 128
 def scaled_dot_product_attention(q, k, v, mask=None, is_causal=False, scale=None):
     """softmax(scale * q @ k.T + mask) @ v, and the logsumexp of each query's scores.
 
-    q (..., l, e), k (..., s, e), v (..., s, d); `mask` broadcasts to (..., l, s): a boolean one says what takes part,
-    another is added. A query with nothing to attend to has result 0.
+    q (..., l, e), k (..., s, e), v (..., s, d); `mask` broadcasts to (..., l, s): a boolean one
+    says what takes part, another is added. A query with nothing to attend to has result 0.
     """
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
     lead = np.broadcast_shapes(q.shape[:-2], k.shape[:-2], v.shape[:-2])
@@ -34,13 +35,17 @@ def scaled_dot_product_attention(q, k, v, mask=None, is_causal=False, scale=None
 
 
 @kernel
-def scaled_dot_product_attention_backward(g, q, k, v, out, total, mask=None, is_causal=False, scale=None):
+def scaled_dot_product_attention_backward(
+    g, q, k, v, out, total, mask=None, is_causal=False, scale=None
+):
     """Gradients of attention in q, k and v, from its two results; all of one leading shape."""
     scale = 1 / math.sqrt(q.shape[-1]) if scale is None else scale
-    gq, gk, gv = np.empty_like(q, order="C"), np.zeros_like(k, order="C"), np.zeros_like(v, order="C")
+    gq, gk, gv = np.empty(q.shape, q.dtype), np.zeros(k.shape, k.dtype), np.zeros(v.shape, v.dtype)
     for rows in _blocks(q.shape[-2]):
         norm = total[..., rows, None]
-        weights = np.exp(_scores(q, k, mask, is_causal, scale, rows) - np.where(np.isneginf(norm), 0, norm))
+        weights = np.exp(
+            _scores(q, k, mask, is_causal, scale, rows) - np.where(np.isneginf(norm), 0, norm)
+        )
         g_rows = g[..., rows, :]
         gv += np.matmul(weights.swapaxes(-1, -2), g_rows)
         g_weights = np.matmul(g_rows, v.swapaxes(-1, -2))
@@ -62,5 +67,9 @@ def _scores(q, k, mask, is_causal, scale, rows):
         scores[..., later] = -np.inf
     if mask is not None:
         part = mask[..., rows, :] if mask.ndim > 1 and mask.shape[-2] > 1 else mask
-        scores = np.where(part, scores, scores.dtype.type(-np.inf)) if mask.dtype == bool else scores + part
+        scores = (
+            np.where(part, scores, scores.dtype.type(-np.inf))
+            if mask.dtype == bool
+            else scores + part
+        )
     return scores.astype(q.dtype, copy=False)

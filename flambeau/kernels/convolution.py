@@ -1,22 +1,26 @@
 """Convolutions in any number of dimensions, their two gradients, and im2col with its transpose.
 
-Three bilinear maps do all the work. With a large image `(n, c, *size)`, a small one `(n, o, *out)` and weights
-`(o, c / groups, *kernel)`:
+Three bilinear maps do all the work. With a large image `(n, c, *size)`, a small one `(n, o, *out)`
+and weights `(o, c / groups, *kernel)`:
 
-    correlate:  large, weights -> small      small[o, p] = sum over c, k of large[c, p * stride + k * dilation - padding] * w[o, c, k]
-    spread:     small, weights -> large      its transpose in the image
-    weigh:      large, small -> weights      its transpose in the weights
+    correlate: large, weights -> small
+        small[o, p] = sum over c, k of large[c, p * stride + k * dilation - padding] * w[o, c, k]
+    spread: small, weights -> large; its transpose in the image
+    weigh: large, small -> weights; its transpose in the weights
 
-A convolution correlates; its input gradient spreads. A transposed convolution is the same with the two images' roles
-exchanged. Nothing here conjugates: for complex numbers the caller conjugates what the chain rule asks for.
+A convolution correlates; its input gradient spreads. A transposed convolution is the same with the
+two images' roles exchanged. Nothing here conjugates: for complex numbers the caller conjugates what
+the chain rule asks for.
 """
+
 import math
 
 import numpy as np
 
 from flambeau.kernels.network import kernel
 
-# A block of columns is kept near this many elements, so that it stays in the cache and memory stays small.
+# A block of columns is kept near this many elements, so that it stays in the cache and memory stays
+# small.
 _BLOCK = 1 << 20
 
 
@@ -29,29 +33,38 @@ def output_shape(x_shape, w_shape, stride, padding, dilation, transposed, output
     """Shape of the result of `convolution`."""
     sizes, kernels = x_shape[2:], w_shape[2:]
     if transposed:
-        out = [(s - 1) * st - 2 * p + d * (k - 1) + op + 1 for s, k, st, p, d, op
-               in zip(sizes, kernels, stride, padding, dilation, output_padding)]
+        out = [
+            (s - 1) * st - 2 * p + d * (k - 1) + op + 1
+            for s, k, st, p, d, op in zip(sizes, kernels, stride, padding, dilation, output_padding)
+        ]
         return (x_shape[0], w_shape[1] * groups, *out)
-    return (x_shape[0], w_shape[0],
-            *(output_size(*a) for a in zip(sizes, kernels, stride, padding, dilation)))
+    return (
+        x_shape[0],
+        w_shape[0],
+        *(output_size(*a) for a in zip(sizes, kernels, stride, padding, dilation)),
+    )
 
 
 def convolution(x, w, stride, padding, dilation, transposed, output_padding, groups):
-    """`x` (n, c, *size) with weights (o, c / groups, *kernel), or (c, o / groups, *kernel) if transposed."""
+    """`x` (n, c, *size) with weights (o, c / groups, *kernel); (c, o / groups, …) if transposed."""
     if not transposed:
         return correlate(x, w, stride, padding, dilation, groups)
     shape = output_shape(x.shape, w.shape, stride, padding, dilation, True, output_padding, groups)
     return spread(x, w, shape, stride, padding, dilation, groups)
 
 
-def convolution_input_grad(g, w, x_shape, stride, padding, dilation, transposed, output_padding, groups):
+def convolution_input_grad(
+    g, w, x_shape, stride, padding, dilation, transposed, output_padding, groups
+):
     """Gradient of `convolution` in `x`, for the gradient `g` of its result."""
     if transposed:
         return correlate(g, w, stride, padding, dilation, groups)
     return spread(g, w, tuple(x_shape), stride, padding, dilation, groups)
 
 
-def convolution_weight_grad(g, x, w_shape, stride, padding, dilation, transposed, output_padding, groups):
+def convolution_weight_grad(
+    g, x, w_shape, stride, padding, dilation, transposed, output_padding, groups
+):
     """Gradient of `convolution` in `w`, for the gradient `g` of its result."""
     large, small = (g, x) if transposed else (x, g)
     return weigh(large, small, tuple(w_shape), stride, padding, dilation, groups)
@@ -65,7 +78,7 @@ def correlate(large, w, stride, padding, dilation, groups):
     n, o, kernel_size = len(large), w.shape[0], w.shape[2:]
     padded = _pad(large, padding)
     windows = _windows(padded, kernel_size, stride, dilation)
-    out = windows.shape[2 + len(kernel_size):]
+    out = windows.shape[2 + len(kernel_size) :]
     result = np.empty((n, o, *out), np.result_type(large, w))
     weights = w.reshape(groups, o // groups, -1)
     flat = result.reshape(n, groups, o // groups, math.prod(out))
@@ -76,12 +89,14 @@ def correlate(large, w, stride, padding, dilation, groups):
 
 @kernel
 def spread(small, w, large_shape, stride, padding, dilation, groups):
-    """The transpose of `correlate` in the image: each element of `small` adds its weights to a window."""
+    """The transpose of `correlate` in the image: each element adds its weights to a window."""
     if small.dtype.kind == "c" and w.dtype.kind == "c" and _has_native():
         return _complex_product(spread, small, w, large_shape, stride, padding, dilation, groups)
     n, o, kernel_size, out = len(small), w.shape[0], w.shape[2:], small.shape[2:]
-    padded = np.zeros((n, large_shape[1], *(s + 2 * p for s, p in zip(large_shape[2:], padding))),
-                      np.result_type(small, w))
+    padded = np.zeros(
+        (n, large_shape[1], *(s + 2 * p for s, p in zip(large_shape[2:], padding))),
+        np.result_type(small, w),
+    )
     windows = _windows(padded, kernel_size, stride, dilation, writeable=True, out=out)
     weights = np.ascontiguousarray(w.reshape(groups, o // groups, -1).swapaxes(1, 2))
     flat = small.reshape(n, groups, o // groups, -1) if small.size else None
@@ -112,7 +127,9 @@ def im2col(x, kernel_size, dilation, padding, stride):
     """All windows of `x` (n, c, *size) as columns: (n, c * prod(kernel), number of windows)."""
     windows = _windows(_pad(x, padding), kernel_size, stride, dilation)
     n, c = x.shape[:2]
-    return windows.reshape(n, c * math.prod(kernel_size), math.prod(windows.shape[2 + len(kernel_size):]))
+    return windows.reshape(
+        n, c * math.prod(kernel_size), math.prod(windows.shape[2 + len(kernel_size) :])
+    )
 
 
 @kernel
@@ -155,12 +172,20 @@ def _windows(padded, kernel_size, stride, dilation, writeable=False, out=None):
     """A view (n, c, *kernel, *out) of the padded image: windows without a copy."""
     strides = padded.strides
     if out is None:
-        out = tuple(output_size(s, k, st, 0, d) for s, k, st, d
-                    in zip(padded.shape[2:], kernel_size, stride, dilation))
+        out = tuple(
+            output_size(s, k, st, 0, d)
+            for s, k, st, d in zip(padded.shape[2:], kernel_size, stride, dilation)
+        )
     return np.lib.stride_tricks.as_strided(
-        padded, (*padded.shape[:2], *kernel_size, *out),
-        (*strides[:2], *(s * d for s, d in zip(strides[2:], dilation)),
-         *(s * st for s, st in zip(strides[2:], stride))), writeable=writeable)
+        padded,
+        (*padded.shape[:2], *kernel_size, *out),
+        (
+            *strides[:2],
+            *(s * d for s, d in zip(strides[2:], dilation)),
+            *(s * st for s, st in zip(strides[2:], stride)),
+        ),
+        writeable=writeable,
+    )
 
 
 def _blocks(windows):
@@ -174,11 +199,14 @@ def _columns(windows, groups):
     """Windows (n, c, *kernel, *out) as (n, groups, c / groups * kernel, out)."""
     n, c, spatial = len(windows), windows.shape[1], windows.shape[2:]
     half = len(spatial) // 2
-    return windows.reshape(n, groups, c // groups * math.prod(spatial[:half]), math.prod(spatial[half:]))
+    return windows.reshape(
+        n, groups, c // groups * math.prod(spatial[:half]), math.prod(spatial[half:])
+    )
 
 
 def _add_windows(windows, values):
-    """Add `values` to overlapping windows: one kernel position at a time, within which nothing overlaps."""
+    """Add to overlapping windows one kernel position at a time, within which nothing overlaps."""
     half = (windows.ndim - 2) // 2
-    for position in np.ndindex(*windows.shape[2:2 + half]):
-        windows[(slice(None), slice(None), *position)] += values[(slice(None), slice(None), *position)]
+    for position in np.ndindex(*windows.shape[2 : 2 + half]):
+        place = (slice(None), slice(None), *position)
+        windows[place] += values[place]

@@ -1,16 +1,25 @@
-"""Reading and writing by index: gather, scatter and their kin, embedding, and the gradient of indexing.
+"""Reading and writing by index: gather, scatter, rows, and the gradient of indexing.
 
-Names that end in an underscore change their first argument and return it; the same name without one works on a copy.
-Indices are int64 (or int32) and, where torch allows no negative ones, are checked as torch checks them.
+Names that end in an underscore change their first argument and return it; the same name without one
+works on a copy. Indices are int64 (or int32) and, where torch allows no negative ones, are checked
+as torch checks them.
 """
+
 import math
 
 import numpy as np
 
 from flambeau.kernels.network import mover, updater
 
-_ALIASES = {"add": "sum", "multiply": "prod", "sum": "sum", "prod": "prod", "mean": "mean",
-            "amax": "amax", "amin": "amin"}
+_ALIASES = {
+    "add": "sum",
+    "multiply": "prod",
+    "sum": "sum",
+    "prod": "prod",
+    "mean": "mean",
+    "amax": "amax",
+    "amin": "amin",
+}
 
 
 @mover
@@ -22,7 +31,7 @@ def embedding(weight, indices):
 
 @updater
 def add_rows_(x, axis, rows, values, skipped=-1):
-    """x[rows] += values along `axis`, where equal rows add up; rows equal to `skipped` count for nothing."""
+    """x[rows] += values along `axis`; equal rows add up, rows equal to `skipped` do not count."""
     x_rows, values = np.moveaxis(x, axis, 0), np.moveaxis(values, axis, 0)
     if skipped >= 0:
         rows, values = rows[rows != skipped], values[rows != skipped]
@@ -38,7 +47,7 @@ def add_rows_(x, axis, rows, values, skipped=-1):
 
 
 def embedding_backward(g, indices, num_embeddings, padding_idx=-1, scale_grad_by_freq=False):
-    """Gradient of `embedding` in the weight; with `scale_grad_by_freq` a row's is divided by its number of uses."""
+    """Gradient of `embedding` in the weight; on demand a row's is divided by its uses."""
     width = g.shape[-1]
     if scale_grad_by_freq:
         counts = np.bincount(indices.reshape(-1), minlength=num_embeddings)
@@ -60,7 +69,7 @@ def gather(x, axis, indices):
 
 @updater
 def scatter_(x, axis, indices, src, reduce=None, include_self=True):
-    """Write `src` (an array or a scalar) where `indices` say along `axis`; `reduce` combines what meets there."""
+    """Write `src`, array or scalar, where `indices` say; `reduce` combines what meets there."""
     if x.ndim == 0 or indices.ndim == 0:
         flat = src.reshape(-1) if isinstance(src, np.ndarray) else src
         scatter_.reference(x.reshape(-1), 0, indices.reshape(-1), flat, reduce, include_self)
@@ -70,7 +79,9 @@ def scatter_(x, axis, indices, src, reduce=None, include_self=True):
         return x
     if isinstance(src, np.ndarray):
         src = src[tuple(slice(s) for s in indices.shape)]
-    where = tuple(indices if a == axis % x.ndim else i for a, i in enumerate(np.ogrid[_ranges(indices.shape)]))
+    where = tuple(
+        indices if a == axis % x.ndim else i for a, i in enumerate(np.ogrid[_ranges(indices.shape)])
+    )
     if reduce is None:
         x[where] = src
     else:
@@ -114,7 +125,9 @@ def index_add_(x, axis, indices, src, alpha=1):
         _check(indices, x.size, IndexError, "index out of range in self")
     else:
         _check_axis(indices, x.shape[axis], axis)
-    values = src if isinstance(alpha, (int, float)) and alpha == 1 else (src * alpha).astype(src.dtype)
+    values = (
+        src if isinstance(alpha, (int, float)) and alpha == 1 else (src * alpha).astype(src.dtype)
+    )
     if x.ndim == 0:
         x += values.sum()
     else:
@@ -131,12 +144,19 @@ def index_add(x, axis, indices, src, alpha=1):
 def index_copy_(x, axis, indices, src):
     """Write slices of `src` to the slices of x along `axis` that `indices` name."""
     size = x.shape[axis] if x.ndim else 1
-    _check(indices, size, IndexError, "index_copy_(): index {index} is out of bounds for dimension "
-           f"{axis % max(x.ndim, 1)} with size {size}")
+    _check(
+        indices,
+        size,
+        IndexError,
+        "index_copy_(): index {index} is out of bounds for dimension "
+        f"{axis % max(x.ndim, 1)} with size {size}",
+    )
     if x.ndim == 0:
         x[...] = src.reshape(-1)[-1]
     else:
-        np.moveaxis(x, axis, 0)[indices.reshape(-1)] = np.moveaxis(src, axis, 0) if src.ndim else src
+        np.moveaxis(x, axis, 0)[indices.reshape(-1)] = (
+            np.moveaxis(src, axis, 0) if src.ndim else src
+        )
     return x
 
 
@@ -146,7 +166,7 @@ def index_copy(x, axis, indices, src):
 
 
 def index_put_(x, indices, values, accumulate):
-    """x[indices] = values, or += where equal indices add up; `indices` is what NumPy indexes with."""
+    """x[indices] = values, or += where equal indices add up; `indices` as NumPy takes them."""
     try:
         if not accumulate:
             x[indices] = values
@@ -186,7 +206,7 @@ def index_put(x, indices, values, accumulate=False):
 
 
 def take_along(x, indices, axis):
-    """Elements of x at `indices` along `axis`, the other axes broadcast; negative indices count from the end."""
+    """Elements of x at `indices` along `axis`; the other axes broadcast, -1 is the last."""
     if axis is None:
         x, indices, axis = x.reshape(-1), indices.reshape(-1), 0
     size = x.shape[axis]
@@ -198,7 +218,10 @@ def take(x, indices):
     """Elements of the flattened x; negative indices count from the end."""
     wrong = (indices < -x.size) | (indices >= x.size)
     if wrong.any():
-        raise IndexError(f"out of range: tried to access index {indices[wrong][0]} on a tensor of {x.size} elements.")
+        raise IndexError(
+            f"out of range: tried to access index {indices[wrong][0]} "
+            f"on a tensor of {x.size} elements."
+        )
     return x.reshape(-1)[indices]
 
 
@@ -226,13 +249,21 @@ def _check(indices, size, kind, message):
 
 
 def _check_axis(indices, size, axis):
-    _check(indices, size, RuntimeError, f"index {{index}} is out of bounds for dimension {axis} with size {size}")
+    _check(
+        indices,
+        size,
+        RuntimeError,
+        f"index {{index}} is out of bounds for dimension {axis} with size {size}",
+    )
 
 
 def _check_wrapped(indices, size, axis=0, kind=IndexError):
     wrong = (indices < -size) | (indices >= size)
     if wrong.any():
-        raise kind(f"index {indices[wrong].reshape(-1)[0]} is out of bounds for dimension {axis} with size {size}")
+        raise kind(
+            f"index {indices[wrong].reshape(-1)[0]} is out of bounds "
+            f"for dimension {axis} with size {size}"
+        )
 
 
 def _explain(error, indices, shape):
@@ -242,9 +273,15 @@ def _explain(error, indices, shape):
         if _is_integers(index) and axis < len(shape):
             wrong = (index < -shape[axis]) | (index >= shape[axis])
             if wrong.any():
-                return IndexError(f"index {index[wrong].reshape(-1)[0]} is out of bounds for dimension {axis} "
-                                  f"with size {shape[axis]}")
-        axis += index.ndim if isinstance(index, np.ndarray) and index.dtype == bool else index is not None
+                return IndexError(
+                    f"index {index[wrong].reshape(-1)[0]} is out of bounds for dimension {axis} "
+                    f"with size {shape[axis]}"
+                )
+        axis += (
+            index.ndim
+            if isinstance(index, np.ndarray) and index.dtype.kind == "b"
+            else index is not None
+        )
     return error
 
 
@@ -254,8 +291,14 @@ def _reduce_at(x, where, src, reduce, include_self, shape):
         np.add.at(counts, where, 1)
     if not include_self:
         x[where] = _neutral(reduce, x.dtype)
-    ufunc = {"sum": np.add, "mean": np.add, "prod": np.multiply, "amax": np.maximum, "amin": np.minimum}[reduce]
-    if x.dtype == bool:
+    ufunc = {
+        "sum": np.add,
+        "mean": np.add,
+        "prod": np.multiply,
+        "amax": np.maximum,
+        "amin": np.minimum,
+    }[reduce]
+    if x.dtype.kind == "b":
         ufunc = {np.add: np.logical_or, np.multiply: np.logical_and}.get(ufunc, ufunc)
     ufunc.at(x, where, src)
     if reduce == "mean":
@@ -272,6 +315,6 @@ def _neutral(reduce, dtype):
         return reduce == "prod"
     if dtype.kind == "f":
         return -math.inf if reduce == "amax" else math.inf
-    if dtype == bool:
+    if dtype.kind == "b":
         return reduce == "amin"
     return np.iinfo(dtype).min if reduce == "amax" else np.iinfo(dtype).max

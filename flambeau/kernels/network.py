@@ -1,11 +1,13 @@
 """What the kernels of neural networks share: choice of implementation, and narrow floats.
 
-A kernel is written once in NumPy, readable, and declared with `@kernel`. Where the C++ extension holds
-a function of the same name, that one is tried first; it answers `NotImplemented` to arguments that it has
-no loop for. Then the NumPy function, the twin, does the work. `f.reference` is always the twin.
+A kernel is written once in NumPy, readable, and declared with `@kernel`. Where the C++ extension
+holds a function of the same name, that one is tried first; it answers `NotImplemented` to arguments
+that it has no loop for. Then the NumPy function, the twin, does the work. `f.reference` is always
+the twin.
 
 Half floats (float16, bfloat16, float8) are computed in float32 and rounded once, at the end.
 """
+
 import functools
 import inspect
 import os
@@ -34,12 +36,12 @@ def is_narrow(dtype):
 
 
 def kernel(twin):
-    """Declare the NumPy function `twin` as a kernel: narrow floats, silence, and the native version."""
+    """Declare the NumPy function `twin` as a kernel."""
     return _declare(twin)
 
 
 def kernel_keeping(*kept):
-    """As `kernel`, where the results at these positions stay float32 for narrow inputs (statistics)."""
+    """As `kernel`; results at these positions stay float32 for narrow inputs (statistics)."""
     return lambda twin: _declare(twin, kept=kept)
 
 
@@ -58,12 +60,19 @@ def _declare(twin, kept=(), widens=True, updates=False):
     complete = _completer(twin)
 
     def wide(run, args):
-        narrow = next((a.dtype for a in args if type(a) is np.ndarray and is_narrow(a.dtype)), None) \
-            if widens else None
+        narrow = (
+            next((a.dtype for a in args if type(a) is np.ndarray and is_narrow(a.dtype)), None)
+            if widens
+            else None
+        )
         if narrow is None:
             return run(*args)
-        result = run(*(a.astype(np.float32) if type(a) is np.ndarray and is_narrow(a.dtype) else a
-                       for a in args))
+        result = run(
+            *(
+                a.astype(np.float32) if type(a) is np.ndarray and is_narrow(a.dtype) else a
+                for a in args
+            )
+        )
         if updates:
             args[0][...] = result
             return args[0]
@@ -106,6 +115,7 @@ def _completer(twin):
         if len(args) > count or len(given) != count:
             return inspect.signature(twin).bind(*args, **keywords).args
         return tuple(given[name] for name in names)
+
     return complete
 
 

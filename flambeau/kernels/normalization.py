@@ -1,12 +1,14 @@
 """Normalisations by mean and variance, or by the root of the mean square, with their gradients.
 
-Every one subtracts a mean over some axes, divides by sqrt(variance + eps), and scales: `y = (x - mean) * rstd * weight
-+ bias`. With `z = (x - mean) * rstd`, `h = g * weight` and means over the same axes,
+Every one subtracts a mean over some axes, divides by sqrt(variance + eps), and scales:
+`y = (x - mean) * rstd * weight + bias`. With `z = (x - mean) * rstd`, `h = g * weight` and means
+over the same axes,
 
     gx = rstd * (h - mean(h) - z * mean(h * z)),      gweight = sum(g * z),      gbias = sum(g).
 
 Variances are computed in two passes. Statistics stay float32 for half floats.
 """
+
 import math
 
 import numpy as np
@@ -16,7 +18,10 @@ from flambeau.kernels.network import kernel, kernel_keeping
 
 @kernel_keeping(1, 2)
 def layer_norm(x, n_dims, weight, bias, eps):
-    """Normalise over the last `n_dims` axes; returns y, mean and 1 / std, the latter two with those axes of size 1."""
+    """Normalise over the last `n_dims` axes; returns y, mean and 1 / std.
+
+    In the statistics those axes have size 1.
+    """
     axes = tuple(range(x.ndim - n_dims, x.ndim))
     y, mean, _, rstd = _normalize(x, axes, eps)
     return _scale(y, weight, bias), mean, rstd
@@ -35,7 +40,7 @@ def layer_norm_backward(g, x, n_dims, mean, rstd, weight):
 
 @kernel_keeping(1)
 def rms_norm(x, n_dims, weight, eps):
-    """Divide by the root of the mean square over the last `n_dims` axes; returns y and the factor applied."""
+    """Divide by the root mean square over the last `n_dims` axes; returns y and the factor."""
     axes = tuple(range(x.ndim - n_dims, x.ndim))
     eps = np.finfo(x.dtype).eps if eps is None else eps
     rrms = (1 / np.sqrt(np.square(x).mean(axis=axes, keepdims=True) + eps)).astype(x.dtype)
@@ -55,7 +60,10 @@ def rms_norm_backward(g, x, n_dims, rrms, weight):
 
 @kernel_keeping(1, 2, 3)
 def batch_norm(x, weight, bias, eps):
-    """Normalise each channel (axis 1) over all else; returns y and, per channel, mean, biased variance, 1 / std."""
+    """Normalise each channel (axis 1) over all else.
+
+    Returns y and, per channel, the mean, the biased variance and 1 / std.
+    """
     axes = _all_but_channels(x)
     y, mean, var, rstd = _normalize(x, axes, eps)
     column = _column(x)
@@ -94,7 +102,7 @@ def batch_norm_eval_backward(g, x, mean, var, weight, eps):
 
 @kernel_keeping(1, 2)
 def group_norm(x, groups, weight, bias, eps):
-    """Normalise each sample's channels (axis 1) in `groups` groups; returns y, and mean and 1 / std as (n, groups)."""
+    """Normalise each sample's channels (axis 1) in groups; mean and 1 / std are (n, groups)."""
     n = x.shape[0]
     grouped = x.reshape(n, groups, _count(x, groups))
     y, mean, _, rstd = _normalize(grouped, (2,), eps)
@@ -136,7 +144,9 @@ def _scale(y, weight, bias):
 def _input_grad(h, z, rstd, axes):
     if h.size == 0:
         return h.copy()
-    return rstd * (h - h.mean(axis=axes, keepdims=True) - z * (h * z).mean(axis=axes, keepdims=True))
+    return rstd * (
+        h - h.mean(axis=axes, keepdims=True) - z * (h * z).mean(axis=axes, keepdims=True)
+    )
 
 
 def _all_but_channels(x):

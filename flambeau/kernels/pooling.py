@@ -1,8 +1,10 @@
 """Pooling: the largest or the average element of each window, with gradients.
 
-Windows slide over the last axes, as many as the kernel has; all axes before them are batch. The indices of maxima
-are positions in the flattened image of those axes. NaN counts as the largest number.
+Windows slide over the last axes, as many as the kernel has; all axes before them are batch. The
+indices of maxima are positions in the flattened image of those axes. NaN counts as the largest
+number.
 """
+
 import math
 
 import numpy as np
@@ -11,7 +13,7 @@ from flambeau.kernels.network import kernel
 
 
 def pooled_size(size, kernel_size, stride, padding, dilation, ceil_mode):
-    """Number of windows along one axis; in ceil mode a last one may overhang, if it starts inside."""
+    """Number of windows along an axis; in ceil mode the last may overhang, if it starts inside."""
     span = size + 2 * padding - dilation * (kernel_size - 1) - 1
     if not ceil_mode:
         return span // stride + 1
@@ -23,19 +25,25 @@ def pooled_size(size, kernel_size, stride, padding, dilation, ceil_mode):
 def max_pool(x, kernel_size, stride, padding, dilation, ceil_mode):
     """The largest element of each window, and where it lies."""
     dims = len(kernel_size)
-    size = x.shape[x.ndim - dims:]
-    out = tuple(pooled_size(*a, ceil_mode) for a in zip(size, kernel_size, stride, padding, dilation))
+    size = x.shape[x.ndim - dims :]
+    out = tuple(
+        pooled_size(*a, ceil_mode) for a in zip(size, kernel_size, stride, padding, dilation)
+    )
     lowest = _lowest(x.dtype)
-    reach = [(o - 1) * st + d * (k - 1) + 1 for o, st, d, k in zip(out, stride, dilation, kernel_size)]
+    reach = [
+        (o - 1) * st + d * (k - 1) + 1 for o, st, d, k in zip(out, stride, dilation, kernel_size)
+    ]
     widths = [(p, max(0, r - s - p)) for p, r, s in zip(padding, reach, size)]
     padded = np.pad(x, [(0, 0)] * (x.ndim - dims) + widths, constant_values=lowest)
     starts = [np.arange(o) * st - p for o, st, p in zip(out, stride, padding)]
     first = [np.where(s < 0, s + -(s // d) * d, s) for s, d in zip(starts, dilation)]
-    values = np.full((*x.shape[:x.ndim - dims], *out), lowest, x.dtype)
+    values = np.full((*x.shape[: x.ndim - dims], *out), lowest, x.dtype)
     indices = np.broadcast_to(_flatten(first, size), values.shape).copy()
     for offset in np.ndindex(*kernel_size):
-        window = tuple(slice(k * d, k * d + (o - 1) * st + 1, st)
-                       for k, d, o, st in zip(offset, dilation, out, stride))
+        window = tuple(
+            slice(k * d, k * d + (o - 1) * st + 1, st)
+            for k, d, o, st in zip(offset, dilation, out, stride)
+        )
         candidate = padded[(..., *window)]
         better = (candidate > values) | (candidate != candidate)
         positions = _flatten([s + k * d for s, k, d in zip(starts, offset, dilation)], size)
@@ -46,8 +54,8 @@ def max_pool(x, kernel_size, stride, padding, dilation, ceil_mode):
 
 @kernel
 def max_pool_backward(g, indices, x_shape, dims=2):
-    """Each gradient goes to the element that was the maximum. Also for adaptive and fractional pooling."""
-    plane = math.prod(x_shape[len(x_shape) - dims:])
+    """Each gradient goes to the element that was the maximum; serves every kind of max pooling."""
+    plane = math.prod(x_shape[len(x_shape) - dims :])
     result = np.zeros(math.prod(x_shape), g.dtype)
     if result.size:
         np.add.at(result, _absolute(indices, plane, dims).reshape(-1), g.reshape(-1))
@@ -62,9 +70,10 @@ def max_unpool(x, indices, output_size):
     wrong = (indices < 0) | (indices >= plane)
     if wrong.any():
         sizes = "x".join(map(str, output_size))
-        raise RuntimeError(f"Found an invalid max index: {indices[wrong][0]} "
-                           f"(output volumes are of size {sizes})")
-    shape = (*x.shape[:x.ndim - dims], *output_size)
+        raise RuntimeError(
+            f"Found an invalid max index: {indices[wrong][0]} (output volumes are of size {sizes})"
+        )
+    shape = (*x.shape[: x.ndim - dims], *output_size)
     result = np.zeros(math.prod(shape), x.dtype)
     result[_absolute(indices, plane, dims)] = x
     return result.reshape(shape)
@@ -73,38 +82,52 @@ def max_unpool(x, indices, output_size):
 @kernel
 def max_unpool_backward(g, indices, dims=2):
     """The gradient's elements at `indices`. Also the forward derivative of max pooling."""
-    plane = math.prod(g.shape[g.ndim - dims:])
+    plane = math.prod(g.shape[g.ndim - dims :])
     return g.reshape(-1)[_absolute(indices, plane, dims)]
 
 
 @kernel
-def avg_pool(x, kernel_size, stride, padding, ceil_mode=False, count_include_pad=True, divisor_override=None):
+def avg_pool(
+    x, kernel_size, stride, padding, ceil_mode=False, count_include_pad=True, divisor_override=None
+):
     """The mean of each window: its sum over the number of its elements, padding counted or not."""
     dims = len(kernel_size)
-    size = x.shape[x.ndim - dims:]
-    out, widths, divisor = _avg_geometry(size, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                                         divisor_override)
+    size = x.shape[x.ndim - dims :]
+    out, widths, divisor = _avg_geometry(
+        size, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
     padded = np.pad(x, [(0, 0)] * (x.ndim - dims) + widths)
-    total = np.zeros((*x.shape[:x.ndim - dims], *out), x.dtype)
+    total = np.zeros((*x.shape[: x.ndim - dims], *out), x.dtype)
     for offset in np.ndindex(*kernel_size):
         total += padded[(..., *_strided(offset, out, stride))]
     return _divide(total, divisor)
 
 
 @kernel
-def avg_pool_backward(g, x_shape, kernel_size, stride, padding, ceil_mode=False, count_include_pad=True,
-                      divisor_override=None):
+def avg_pool_backward(
+    g,
+    x_shape,
+    kernel_size,
+    stride,
+    padding,
+    ceil_mode=False,
+    count_include_pad=True,
+    divisor_override=None,
+):
     """Each window's gradient, divided as its sum was, is added to all its elements."""
     dims = len(kernel_size)
-    size = tuple(x_shape)[len(x_shape) - dims:]
-    out, widths, divisor = _avg_geometry(size, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                                         divisor_override)
-    lead = tuple(x_shape)[:len(x_shape) - dims]
+    size = tuple(x_shape)[len(x_shape) - dims :]
+    out, widths, divisor = _avg_geometry(
+        size, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+    )
+    lead = tuple(x_shape)[: len(x_shape) - dims]
     padded = np.zeros((*lead, *(s + a + b for s, (a, b) in zip(size, widths))), g.dtype)
     share = _divide(g, divisor)
     for offset in np.ndindex(*kernel_size):
         padded[(..., *_strided(offset, out, stride))] += share
-    return np.ascontiguousarray(padded[(..., *(slice(a, a + s) for s, (a, _) in zip(size, widths)))])
+    return np.ascontiguousarray(
+        padded[(..., *(slice(a, a + s) for s, (a, _) in zip(size, widths)))]
+    )
 
 
 @kernel
@@ -127,7 +150,7 @@ def adaptive_avg_pool_backward(g, x_shape, dims=2):
         starts, ends = adaptive_windows(x_shape[axis], g.shape[axis])
         share = _divide(g, (ends - starts).reshape(-1, *(1,) * (g.ndim - axis - 1)))
         lead = (slice(None),) * axis
-        spread = np.zeros((*g.shape[:axis], x_shape[axis], *g.shape[axis + 1:]), g.dtype)
+        spread = np.zeros((*g.shape[:axis], x_shape[axis], *g.shape[axis + 1 :]), g.dtype)
         for i, (start, end) in enumerate(zip(starts, ends)):
             spread[(*lead, slice(start, end))] += share[(*lead, slice(i, i + 1))]
         g = spread
@@ -138,31 +161,41 @@ def adaptive_avg_pool_backward(g, x_shape, dims=2):
 def adaptive_max_pool(x, output_size):
     """Maxima, and where they lie, over windows that divide each axis into nearly equal parts."""
     dims = len(output_size)
-    size = x.shape[x.ndim - dims:]
+    size = x.shape[x.ndim - dims :]
     windows = [list(zip(*adaptive_windows(s, o))) for s, o in zip(size, output_size)]
-    return _pool_windows(x, size, output_size,
-                         lambda at: [slice(*windows[a][i]) for a, i in enumerate(at)])
+    return _pool_windows(
+        x, size, output_size, lambda at: [slice(*windows[a][i]) for a, i in enumerate(at)]
+    )
 
 
 @kernel
 def fractional_max_pool(x, kernel_size, output_size, samples):
-    """Maxima, and where they lie, over windows at pseudo-random steps; `samples` (n, c, dims) are uniform on [0, 1).
+    """Maxima, and where they lie, over windows at pseudo-random steps.
 
-    B. Graham, Fractional max-pooling, 2014.
+    The steps come from `samples` (n, c, dims), uniform on [0, 1). B. Graham, Fractional
+    max-pooling, 2014.
     """
     dims = len(output_size)
-    size = x.shape[x.ndim - dims:]
-    lead = x.shape[:x.ndim - dims]
+    size = x.shape[x.ndim - dims :]
+    lead = x.shape[: x.ndim - dims]
     values = np.empty((*lead, *output_size), x.dtype)
     indices = np.empty(values.shape, np.int64)
     samples = samples.reshape(*lead, dims).astype(x.dtype, copy=False)
     order = range(dims) if dims == 3 else range(dims - 1, -1, -1)
     for place in np.ndindex(*lead):
-        starts = [_fractional_starts(samples[place][j], s, o, k)
-                  for j, s, o, k in zip(order, size, output_size, kernel_size)]
+        starts = [
+            _fractional_starts(samples[place][j], s, o, k)
+            for j, s, o, k in zip(order, size, output_size, kernel_size)
+        ]
         values[place], indices[place] = _pool_windows(
-            x[place], size, output_size,
-            lambda at: [slice(starts[a][i], starts[a][i] + k) for a, (i, k) in enumerate(zip(at, kernel_size))])
+            x[place],
+            size,
+            output_size,
+            lambda at, starts=starts: [
+                slice(starts[a][i], starts[a][i] + k)
+                for a, (i, k) in enumerate(zip(at, kernel_size))
+            ],
+        )
     return values, indices
 
 
@@ -184,7 +217,7 @@ def _fractional_starts(sample, size, out, kernel_size):
 
 def _pool_windows(x, size, output_size, window):
     """Maxima over one window an output; the last NaN wins, else the first maximum."""
-    lead = x.shape[:x.ndim - len(size)]
+    lead = x.shape[: x.ndim - len(size)]
     values = np.empty((*lead, *output_size), x.dtype)
     indices = np.empty(values.shape, np.int64)
     for at in np.ndindex(*output_size):
@@ -214,7 +247,7 @@ def _flatten(coordinates, size):
 
 
 def _absolute(indices, plane, dims):
-    lead = indices.shape[:indices.ndim - dims]
+    lead = indices.shape[: indices.ndim - dims]
     return indices + (np.arange(math.prod(lead)) * plane).reshape(*lead, *(1,) * dims)
 
 
@@ -222,7 +255,9 @@ def _strided(offset, out, stride):
     return tuple(slice(k, k + (o - 1) * st + 1, st) for k, o, st in zip(offset, out, stride))
 
 
-def _avg_geometry(size, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+def _avg_geometry(
+    size, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override
+):
     out = tuple(pooled_size(*a, 1, ceil_mode) for a in zip(size, kernel_size, stride, padding))
     widths, divisor = [], 1
     for axis, (s, k, st, p, o) in enumerate(zip(size, kernel_size, stride, padding, out)):
@@ -243,7 +278,9 @@ def _divide(total, divisor):
 
 def _window_sums(x, starts, ends, axis):
     if not x.size or not len(starts):
-        return np.zeros((*x.shape[:axis], len(starts), *x.shape[axis + 1:]), x.dtype)
+        return np.zeros((*x.shape[:axis], len(starts), *x.shape[axis + 1 :]), x.dtype)
     padded = np.concatenate([x, np.zeros_like(x[(slice(None),) * axis + (slice(1),)])], axis=axis)
     bounds = np.stack([starts, ends], axis=1).reshape(-1)
-    return np.add.reduceat(padded, bounds, axis=axis)[(slice(None),) * axis + (slice(None, None, 2),)]
+    return np.add.reduceat(padded, bounds, axis=axis)[
+        (slice(None),) * axis + (slice(None, None, 2),)
+    ]

@@ -1,7 +1,9 @@
-"""LSTM and GRU: one step from its gates' inputs, and one layer over a whole sequence, with gradients.
+"""LSTM and GRU: one step from its gates' inputs, one layer over a sequence; with gradients.
 
-Gates stand side by side along the last axis: input, forget, cell, output for the LSTM; reset, update, new for the GRU.
+Gates stand side by side along the last axis: input, forget, cell, output for the LSTM; reset,
+update, new for the GRU.
 """
+
 import numpy as np
 
 from flambeau.kernels.network import kernel, kernel_keeping
@@ -9,7 +11,7 @@ from flambeau.kernels.network import kernel, kernel_keeping
 
 @kernel_keeping(2)
 def lstm_cell(gates, c):
-    """One step: h' = o * tanh(c'), c' = f * c + i * n, from `gates` (n, 4 h) before their activations.
+    """One step: h' = o * tanh(c'), c' = f * c + i * n, from `gates` (n, 4 h).
 
     Returns h', c' and the activated gates, which the gradient needs.
     """
@@ -25,16 +27,19 @@ def lstm_cell_backward(gh, gc, activated, c, new):
     i, f, n, o = np.split(activated, 4, axis=-1)
     t = np.tanh(new)
     gc = gc + gh * o * (1 - t * t)
-    g_gates = np.concatenate([gc * n * i * (1 - i), gc * c * f * (1 - f), gc * i * (1 - n * n),
-                              gh * t * o * (1 - o)], axis=-1)
+    g_gates = np.concatenate(
+        [gc * n * i * (1 - i), gc * c * f * (1 - f), gc * i * (1 - n * n), gh * t * o * (1 - o)],
+        axis=-1,
+    )
     return g_gates, gc * f
 
 
 @kernel_keeping(1)
 def gru_cell(gi, gh, h):
-    """One step: h' = (1 - z) * n + z * h with n = tanh(gi_n + r * gh_n), from the input's and the state's share (n, 3 h).
+    """One step: h' = (1 - z) * n + z * h with n = tanh(gi_n + r * gh_n).
 
-    Returns h' and r, z, n and gh_n side by side, which the gradient needs.
+    `gi` and `gh` (n, 3 h) are the input's and the state's share of the gates. Returns h' and
+    r, z, n and gh_n side by side, which the gradient needs.
     """
     (ir, iz, i_n), (hr, hz, hn) = np.split(gi, 3, axis=-1), np.split(gh, 3, axis=-1)
     r, z = _sigmoid(ir + hr), _sigmoid(iz + hz)
@@ -54,7 +59,7 @@ def gru_cell_backward(g, saved, h):
 
 @kernel_keeping(2)
 def lstm_steps(gates, h, c, w_hh, reverse=False):
-    """All steps of an LSTM from the input's share of its gates (t, n, 4 k) and the state h, c (n, k).
+    """All steps of an LSTM from the input's share of its gates (t, n, 4 k) and its state (n, k).
 
     Returns the outputs and the cells (t, n, k), and the activated gates.
     """
@@ -68,7 +73,7 @@ def lstm_steps(gates, h, c, w_hh, reverse=False):
 
 @kernel
 def lstm_steps_backward(gy, gh, gc, c, w_hh, cells, saved, reverse=False):
-    """Gradients in all gates' inputs and in the first state, from those of the outputs and the last state."""
+    """Gradients in all gates' inputs and first state, from the outputs' and the last state's."""
     g_gates = np.empty_like(saved)
     for t, before in _steps_back(len(saved), reverse):
         previous = c if before is None else cells[before]
@@ -81,23 +86,31 @@ def lstm_steps_backward(gy, gh, gc, c, w_hh, cells, saved, reverse=False):
 def lstm_layer(x, h, c, w_ih, w_hh, b_ih=None, b_hh=None, reverse=False):
     """An LSTM over the sequence `x` (t, n, i) from the state h, c (n, k).
 
-    Returns the outputs (t, n, k), the last h and c, and, for the gradient, the activated gates and all cells.
+    Returns the outputs (t, n, k), the last h and c, and, for the gradient, the activated gates and
+    all cells.
     """
     y, cells, saved = lstm_steps(_project(x, w_ih, _sum_of(b_ih, b_hh)), h, c, w_hh, reverse)
     last = 0 if reverse else -1
-    return (y, y[last].copy(), cells[last].copy(), saved, cells) if len(x) else (y, h.copy(), c.copy(), saved, cells)
+    return (
+        (y, y[last].copy(), cells[last].copy(), saved, cells)
+        if len(x)
+        else (y, h.copy(), c.copy(), saved, cells)
+    )
 
 
 @kernel
 def lstm_layer_backward(gy, gh, gc, x, h, c, w_ih, w_hh, y, saved, cells, reverse=False):
-    """Gradients of `lstm_layer` in x, h, c, w_ih, w_hh and either bias; gy, gh, gc are those of its first results."""
+    """Gradients of `lstm_layer` in x, h, c, w_ih, w_hh and either bias."""
     g_gates, gh, gc = lstm_steps_backward(gy, gh, gc, c, w_hh, cells, saved, reverse)
     return _layer_grads(g_gates, g_gates, x, _states_before(y, h, reverse), w_ih, gh, gc)
 
 
 @kernel_keeping(1)
 def gru_steps(shares, h, w_hh, b_hh=None, reverse=False):
-    """All steps of a GRU from the input's shares (t, n, 3 k) and the state h (n, k): the outputs, and what is saved."""
+    """All steps of a GRU from the input's shares (t, n, 3 k) and the state h (n, k).
+
+    Returns the outputs, and what the gradient needs.
+    """
     y = np.empty((*shares.shape[:2], h.shape[-1]), shares.dtype)
     saved = np.empty((*shares.shape[:2], 4 * h.shape[-1]), shares.dtype)
     for t in _steps(len(shares), reverse):
@@ -121,7 +134,10 @@ def gru_steps_backward(gy, gh, h, w_hh, y, saved, reverse=False):
 
 @kernel_keeping(2)
 def gru_layer(x, h, w_ih, w_hh, b_ih=None, b_hh=None, reverse=False):
-    """A GRU over the sequence `x` (t, n, i) from the state h (n, k): outputs, the last h, and what the gradient needs."""
+    """A GRU over the sequence `x` (t, n, i) from the state h (n, k).
+
+    Returns the outputs, the last h, and what the gradient needs.
+    """
     y, saved = gru_steps(_project(x, w_ih, b_ih), h, w_hh, b_hh, reverse)
     return y, (y[0 if reverse else -1] if len(x) else h).copy(), saved
 

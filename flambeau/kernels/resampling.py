@@ -1,8 +1,10 @@
 """Resampling images: interpolation to another size, and sampling at given points, with gradients.
 
-Interpolation is separable. Along each axis, result[i] = sum over k of weight[i, k] * x[index[i, k]]; `_taps` makes the
-two tables, and the gradient is the same sum with the roles of the images exchanged.
+Interpolation is separable. Along each axis, result[i] = sum over k of weight[i, k] * x[index[i,
+k]]; `_taps` makes the two tables, and the gradient is the same sum with the roles of the images
+exchanged.
 """
+
 import functools
 
 import numpy as np
@@ -15,13 +17,21 @@ _LINEAR = {"linear", "bilinear", "trilinear"}
 
 @kernel
 def interpolate(x, size, mode, align_corners=False, scales=None, antialias=False):
-    """`x` (n, c, *in) resized to (n, c, *size); `scales` are the factors asked for, None where the size was."""
+    """`x` (n, c, *in) resized to (n, c, *size); `scales` are the factors asked for, or None."""
     if mode == "area":
         return pooling.adaptive_avg_pool(x, tuple(size))
     result = x
     for axis in range(x.ndim - 1, 1, -1):
         scale = None if scales is None else scales[axis - 2]
-        taps = _taps(mode, x.shape[axis], size[axis - 2], bool(align_corners), scale, bool(antialias), x.dtype)
+        taps = _taps(
+            mode,
+            x.shape[axis],
+            size[axis - 2],
+            bool(align_corners),
+            scale,
+            bool(antialias),
+            x.dtype,
+        )
         if taps:
             result = resample_axis(result, axis, *taps)
     return result.copy() if result is x else result
@@ -34,7 +44,9 @@ def interpolate_backward(g, x_shape, mode, align_corners=False, scales=None, ant
         return pooling.adaptive_avg_pool_backward(g, tuple(x_shape), g.ndim - 2)
     for axis in range(2, g.ndim):
         scale = None if scales is None else scales[axis - 2]
-        taps = _taps(mode, x_shape[axis], g.shape[axis], bool(align_corners), scale, bool(antialias), g.dtype)
+        taps = _taps(
+            mode, x_shape[axis], g.shape[axis], bool(align_corners), scale, bool(antialias), g.dtype
+        )
         if taps:
             g = resample_axis_transposed(g, axis, x_shape[axis], *taps)
     return g
@@ -54,11 +66,13 @@ def resample_axis(x, axis, indices, weights):
 
 @kernel
 def resample_axis_transposed(g, axis, size, indices, weights):
-    """The transpose of `resample_axis`, to an axis of `size` elements; along the tables' columns indices ascend."""
-    result = np.zeros((size, *g.shape[:axis], *g.shape[axis + 1:]), g.dtype)
+    """The transpose of `resample_axis`; along the tables' columns indices ascend."""
+    result = np.zeros((size, *g.shape[:axis], *g.shape[axis + 1 :]), g.dtype)
     moved = np.moveaxis(g, axis, 0)
     for k in range(indices.shape[1]):
-        values = moved if weights is None else moved * weights[:, k].reshape(-1, *(1,) * (g.ndim - 1))
+        values = (
+            moved if weights is None else moved * weights[:, k].reshape(-1, *(1,) * (g.ndim - 1))
+        )
         at = indices[:, k]
         starts = np.flatnonzero(np.concatenate(([True], at[1:] != at[:-1])))
         result[at[starts]] += np.add.reduceat(values, starts, axis=0)
@@ -67,9 +81,10 @@ def resample_axis_transposed(g, axis, size, indices, weights):
 
 @functools.lru_cache(64)
 def _taps(mode, size, out, align_corners, scale, antialias, dtype):
-    """Which elements count how much for each place of the result: indices and weights, (out, taps) both.
+    """Which elements count how much for each place of the result.
 
-    Weights are None where one element is taken as it is; there are no tables where nothing changes.
+    Indices and weights, (out, taps) both. Weights are None where one element is taken as it is;
+    there are no tables where nothing changes.
     """
     if mode.startswith("nearest"):
         return _nearest(mode, size, out, scale)[:, None], None
@@ -99,11 +114,13 @@ def _taps(mode, size, out, align_corners, scale, antialias, dtype):
 
 def cubic_weights(t, a=-0.75):
     """Weights of the four neighbours of a point a fraction `t` past the second (R. Keys, 1981)."""
+
     def near(d):
         return ((a + 2) * d - (a + 3)) * d * d + 1
 
     def far(d):
         return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+
     return np.stack([far(t + 1), near(t), near(1 - t), far(2 - t)], axis=-1).astype(t.dtype)
 
 
@@ -143,7 +160,7 @@ def _antialiased(mode, size, step, i, dtype):
 
 @kernel
 def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False):
-    """`x` (n, c, *in) at the points of `grid` (n, *out, dims), coordinates from -1 to 1, the last axis of x first."""
+    """`x` (n, c, *in) at points of `grid` (n, *out, dims) from -1 to 1, x's last axis first."""
     corners, _ = _corners(x.shape[2:], grid, mode, padding_mode, align_corners)
     n, c = x.shape[:2]
     flat = x.reshape(n, c, -1)
@@ -165,7 +182,11 @@ def grid_sample_backward(g, x, grid, mode="bilinear", padding_mode="zeros", alig
     g_grid = np.zeros(grid.shape, grid.dtype)
     for position, weight, inside, derivatives in corners:
         share = np.where(inside[:, None], g * weight[:, None], 0)
-        np.add.at(gx, (np.broadcast_to(planes, g.shape), np.broadcast_to(position[:, None], g.shape)), share)
+        np.add.at(
+            gx,
+            (np.broadcast_to(planes, g.shape), np.broadcast_to(position[:, None], g.shape)),
+            share,
+        )
         values = np.take_along_axis(flat, position.reshape(n, 1, -1), 2).reshape(g.shape)
         inner = np.where(inside, (g * values).sum(axis=1), 0)
         for axis, derivative in enumerate(derivatives):
@@ -176,9 +197,10 @@ def grid_sample_backward(g, x, grid, mode="bilinear", padding_mode="zeros", alig
 
 
 def _corners(size, grid, mode, padding_mode, align_corners):
-    """The elements that each point mixes: flat position, weight, whether it counts, and the weight's derivatives.
+    """The elements that each point mixes.
 
-    Also the derivative of each axis's pixel coordinate in its grid coordinate. Axes are in the image's order.
+    For each: flat position, weight, whether it counts, and the weight's derivatives. Also the
+    derivative of each axis's pixel coordinate in its grid coordinate. Axes are in image order.
     """
     dims = len(size)
     tables, slopes = [], []
@@ -221,10 +243,12 @@ def _axis_taps(place, size, mode, padding_mode, align_corners):
         return [(low, 1 - t, -one), (low + 1, t, one)]
     taps, a = [], -0.75
     weights = cubic_weights(t)
-    slopes = [3 * a * (t + 1) ** 2 - 10 * a * (t + 1) + 8 * a,
-              3 * (a + 2) * t ** 2 - 2 * (a + 3) * t,
-              -(3 * (a + 2) * (1 - t) ** 2 - 2 * (a + 3) * (1 - t)),
-              -(3 * a * (2 - t) ** 2 - 10 * a * (2 - t) + 8 * a)]
+    slopes = [
+        3 * a * (t + 1) ** 2 - 10 * a * (t + 1) + 8 * a,
+        3 * (a + 2) * t**2 - 2 * (a + 3) * t,
+        -(3 * (a + 2) * (1 - t) ** 2 - 2 * (a + 3) * (1 - t)),
+        -(3 * a * (2 - t) ** 2 - 10 * a * (2 - t) + 8 * a),
+    ]
     for k in range(4):
         index = (low + (k - 1)).astype(place.dtype)
         index, _ = _pad_coordinate(index, size, padding_mode, align_corners)

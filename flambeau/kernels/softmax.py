@@ -1,4 +1,5 @@
 """Softmax, its logarithm, logsumexp and cross entropy, with their gradients."""
+
 import numpy as np
 
 from flambeau.kernels.network import kernel, kernel_keeping
@@ -42,7 +43,7 @@ def log_softmax_backward(g, y, axis):
 
 @kernel
 def logsumexp(x, axis, keepdims=False):
-    """log(sum(exp(x))) over `axis`, an int or a tuple of ints; -inf where there is nothing to sum."""
+    """log(sum(exp(x))) over `axis`, an int or several; -inf where there is nothing to sum."""
     if x.ndim == 0:
         return np.asarray(np.log(np.exp(x - x)) + x)
     if x.size == 0:
@@ -56,11 +57,11 @@ def logsumexp(x, axis, keepdims=False):
 
 @kernel_keeping(1)
 def cross_entropy(logits, target, weight, ignore_index, label_smoothing):
-    """Losses of the rows of `logits` (n, c) for the classes `target` (n,), and what the gradient needs.
+    """Losses of the rows of `logits` (n, c) for classes `target` (n,), and row statistics.
 
-    A row's loss is -weight[t] * log_softmax(row)[t]; with label smoothing s it is 1 - s of that plus s / c of the
-    same summed over all classes. A row whose target is `ignore_index` has loss 0. The second result holds, for
-    each row, its maximum and the logarithm of the sum of exp(row - maximum).
+    A row's loss is -weight[t] * log_softmax(row)[t]; with label smoothing s it is 1 - s of that
+    plus s / c of the same summed over all classes. A row whose target is `ignore_index` has loss 0.
+    The statistics, (2, n), are for the gradient: each row's maximum m, and log(sum(exp(row - m))).
     """
     n, c = logits.shape
     rows, classes, used = _picked(target, n, c, ignore_index)
@@ -79,7 +80,7 @@ def cross_entropy(logits, target, weight, ignore_index, label_smoothing):
 
 @kernel
 def cross_entropy_backward(g, logits, target, stats, weight, ignore_index, label_smoothing):
-    """Gradient of `cross_entropy` in the logits; `g` is the gradient of the losses, (n,) or a 0-d array for all."""
+    """Gradient of `cross_entropy` in the logits; `g`, of the losses, is (n,) or 0-d for all."""
     n, c = logits.shape
     rows, classes, used = _picked(target, n, c, ignore_index)
     probability = np.exp(logits - stats[0][:, None] - stats[1][:, None])
@@ -100,13 +101,16 @@ def cross_entropy_backward(g, logits, target, stats, weight, ignore_index, label
 
 @kernel
 def nll_loss(log_probabilities, target, weight, ignore_index):
-    """-weight[t] * log_probabilities[:, t] for `log_probabilities` (n, c, ...) and `target` (n, ...)."""
+    """-weight[t] * log_probabilities[:, t]; those are (n, c, …), the classes `target` (n, …)."""
     c = log_probabilities.shape[1]
     used = target != ignore_index
     _check_targets(target, used, c)
     classes = np.where(used, target, 0)
-    picked = np.take_along_axis(log_probabilities, np.expand_dims(classes, 1), 1).squeeze(1) \
-        if c else np.zeros(target.shape, log_probabilities.dtype)
+    picked = (
+        np.take_along_axis(log_probabilities, np.expand_dims(classes, 1), 1).squeeze(1)
+        if c
+        else np.zeros(target.shape, log_probabilities.dtype)
+    )
     losses = -picked if weight is None else -picked * weight[classes]
     return np.where(used, losses, 0).astype(log_probabilities.dtype)
 

@@ -1,4 +1,8 @@
-"""Sorting and its kin. NaN counts as greater than every number; ties keep their order; indices are int64."""
+"""Sorting and its kin.
+
+NaN counts as greater than every number, ties keep their order, indices are int64.
+"""
+
 import numpy as np
 
 from flambeau.kernels.network import kernel
@@ -19,9 +23,11 @@ def sort(x, axis, descending=False, stable=True):
 
 @kernel
 def topk(x, k, axis, largest=True, sorted=True):
-    """The `k` largest or smallest elements, in order, and their positions; the first of equal ones."""
+    """The `k` largest or smallest in order, the first of equal ones, and where they are."""
     if x.ndim == 0:
-        return (x.copy(), np.zeros((), np.int64)) if k else (x.reshape(1)[:0], np.zeros(0, np.int64))
+        return (
+            (x.copy(), np.zeros((), np.int64)) if k else (x.reshape(1)[:0], np.zeros(0, np.int64))
+        )
     values, order = sort.reference(x, axis, largest, True)
     first = (slice(None),) * (axis % x.ndim) + (slice(k),)
     return np.ascontiguousarray(values[first]), np.ascontiguousarray(order[first])
@@ -44,7 +50,9 @@ def median(x, axis, keepdims=False):
     order = np.take(np.argsort(x, axis=axis, kind="stable"), [(x.shape[axis] - 1) // 2], axis=axis)
     if x.dtype.kind == "f":
         nan = np.isnan(x)
-        order = np.where(nan.any(axis=axis, keepdims=True), nan.argmax(axis=axis, keepdims=True), order)
+        order = np.where(
+            nan.any(axis=axis, keepdims=True), nan.argmax(axis=axis, keepdims=True), order
+        )
     return _drop(np.take_along_axis(x, order, axis), order, axis, keepdims)
 
 
@@ -67,7 +75,9 @@ def mode(x, axis, keepdims=False):
     rows = np.moveaxis(x, axis, -1)
     ordered, order = sort(rows, -1, False, True)
     n = ordered.shape[-1]
-    starts = np.concatenate([np.ones((*ordered.shape[:-1], 1), bool), ordered[..., 1:] != ordered[..., :-1]], -1)
+    starts = np.concatenate(
+        [np.ones((*ordered.shape[:-1], 1), bool), ordered[..., 1:] != ordered[..., :-1]], -1
+    )
     position = np.arange(n)
     length = position - np.maximum.accumulate(np.where(starts, position, 0), axis=-1)
     last = np.argmax(length, axis=-1)[..., None]
@@ -77,7 +87,7 @@ def mode(x, axis, keepdims=False):
 
 @kernel
 def unique(x, return_inverse=False, return_counts=False):
-    """The distinct elements in ascending order, the position of each element among them, and how often each occurs."""
+    """The distinct elements in order, where each element is among them, and how often."""
     ordered, order = sort(x.reshape(-1), 0, False, True)
     values, runs, counts = _runs(ordered[:, None])
     inverse = None
@@ -98,12 +108,16 @@ def unique_rows(x, axis, return_inverse=False, return_counts=False):
     where = np.empty(len(order), np.int64)
     where[order] = inverse
     values = np.moveaxis(values.reshape(-1, *rows.shape[1:]), 0, axis)
-    return np.ascontiguousarray(values), where if return_inverse else None, counts if return_counts else None
+    return (
+        np.ascontiguousarray(values),
+        where if return_inverse else None,
+        counts if return_counts else None,
+    )
 
 
 @kernel
 def unique_consecutive(x, axis=None, return_inverse=False, return_counts=False):
-    """As `unique`, but only neighbours are merged; over the flattened x, or for slices along `axis`."""
+    """As `unique`, but only neighbours merge; over the flattened x, or slices along `axis`."""
     if axis is None:
         values, inverse, counts = _runs(x.reshape(-1, 1))
         values, inverse = values[:, 0], inverse.reshape(x.shape)
