@@ -32,10 +32,10 @@ from flambeau.core import dtypes, overrides
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import (Node, Output, next_order, node_class, pack_saved, packers,
-                                 save_input, save_result, unpack)
+                                 save_input, save_result, unpack, unpack_result)
 from flambeau.core.modes import (grad_enabled, intercept, intercept_canonical, interceptors)
 from flambeau.core.promotion import convert, promote, scalar_cache, scalar_operand
-from flambeau.core.shapes import broadcast_error
+from flambeau.core.shapes import Size, broadcast_error
 from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, View, basis, counter_of, gradient_edge,
                                   new_tensor, plain, tensor_types, wrap)
 
@@ -192,13 +192,34 @@ def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
                 produced.append(scaled(grad, rule))
             else:
                 factor = rule(*[unpack(node, i - 2) for i in takes])
-                if type(factor) in tensor_types and factor._array.dtype.kind == "c":
-                    factor = basis.conj(factor)
-                elif type(factor) is complex:
-                    factor = factor.conjugate()
-                produced.append(basis.mul(grad, factor))
+                produced.append(basis.mul(grad, factor if node.dtype.kind != "c"
+                                          else conjugate(factor)))
         return produced
-    return apply
+
+    if len(rules) != 1 or op.saved not in (("self",), ("result",)):
+        return apply
+    rule, general, of_input = rules[0][0], apply, op.saved == ("self",)
+
+    def apply_to_one(node: Node, grad: Any) -> Any:
+        """The same for the most frequent form: one argument, one saved tensor."""
+        entry = node.saved[0]
+        if type(entry) is not tuple or node.dtype.kind == "c":
+            return general(node, grad)
+        if of_input:
+            tensor, expected = entry
+            counter = tensor._counter
+            if (0 if counter is None else counter[0]) != expected:
+                return general(node, grad)
+        else:
+            tensor = unpack_result(node, entry)
+        return (basis.mul(grad, rule(tensor)),)
+    return apply_to_one
+
+
+def conjugate(factor: Any) -> Any:
+    if type(factor) in tensor_types:
+        return basis.conj(factor) if factor._array.dtype.kind == "c" else factor
+    return factor.conjugate() if type(factor) is complex else factor
 
 
 def _positions(op: Op, formula: Any) -> tuple[int, ...]:
@@ -238,6 +259,7 @@ def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: 
         results = (results,)
     else:
         node.outputs = len(results)
+        node.simple = node.outputs == 1
         node.results = [(r._array.shape, r._array.dtype) for r in results]
     for i, result in enumerate(results):
         array = result._array
@@ -673,13 +695,10 @@ def composite(function: Any = None, *, namespace: Any = "torch", method: Any = F
     def call(*args: Any, **kwargs: Any) -> Any:
         if interceptors:
             return intercept(op, args, kwargs)
-        for arg in args:
-            if type(arg) not in passive:
-                return composite_override(op, args, kwargs)
-        if kwargs:
-            for arg in kwargs.values():
-                if type(arg) not in passive:
-                    return composite_override(op, args, kwargs)
+        if not is_passive(map(type, args)) or (kwargs and not is_passive(
+                map(type, kwargs.values()))):
+            if overrides.wanted(args, kwargs):
+                return overrides.call(op, args, kwargs)
         return function(*args, **kwargs)
 
     update_wrapper(call, function)
@@ -692,14 +711,10 @@ def composite(function: Any = None, *, namespace: Any = "torch", method: Any = F
     return call
 
 
-passive: set[type] = {int, float, bool, complex, str, type(None), dtypes.dtype, np.ndarray,
-                      Tensor}
-
-
-def composite_override(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if overrides.wanted(args, kwargs):
-        return overrides.call(op, args, kwargs)
-    return op.direct(*args, **kwargs)
+# types whose values never override a function, seen at the top of an argument list
+passive: set[type] = {int, float, bool, complex, str, type(None), dtypes.dtype, np.ndarray, Tensor,
+                      Size, slice}
+is_passive = passive.issuperset
 
 
 def fused(kernel: Any, *, backward: Any, extras: tuple[str, ...] = (), when: Any = None,
@@ -849,8 +864,8 @@ def publish(op: Op, function: Any, method: Any, aliases: tuple[str, ...]) -> Non
     function.__name__ = function.__qualname__ = op.name
     if op.doc:
         function.__doc__ = op.doc
-    table[op.name if op.namespace in ("torch", None) else f"{op.namespace}.{op.name}"] = op
     spaces = (op.namespace,) if isinstance(op.namespace, str) else op.namespace or ()
+    table[f"{spaces[0]}.{op.name}" if spaces and spaces[0] != "torch" else op.name] = op
     for space in spaces:
         function.__module__ = "torch" if spaces[0] == "torch" else f"torch.{spaces[0]}"
         for name in (op.name, *aliases):
@@ -865,5 +880,6 @@ def publish_inplace(op: Op, aliases: tuple[str, ...]) -> None:
     function = make_inplace(op)
     for name in (op.name, *aliases):
         setattr(Tensor, f"{name}_", function)
-    if op.namespace == "torch":
-        public["torch"].setdefault(f"{op.name}_", function)
+    if "torch" in ((op.namespace,) if isinstance(op.namespace, str) else op.namespace or ()):
+        for name in (op.name, *aliases):
+            public["torch"].setdefault(f"{name}_", function)

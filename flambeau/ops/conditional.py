@@ -52,6 +52,9 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
     tensor([1., 0.])
     """
     if input is None and other is None:
+        if out is not None:
+            raise TypeError("where() received an invalid combination of arguments: out= needs two "
+                            "operands")
         return basis.nonzero(condition, as_tuple=True)
     kind = condition._array.dtype
     if kind.kind != "b":

@@ -41,7 +41,8 @@ reciprocal = pointwise("reciprocal", kernels.reciprocal, floating=True,
 
 def _reciprocal(value: Any) -> Any:
     if isinstance(value, Tensor):
-        return reciprocal(value)
+        return reciprocal(value if value._array.dtype in FLOATING
+                          else basis.cast(value, np.dtype(np.float64)))
     return 1 / value if value else float("inf")
 
 

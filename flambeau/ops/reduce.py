@@ -14,7 +14,7 @@ from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.ops.comparison import isnan, logical_not
-from flambeau.ops.conditional import masked_fill, where
+from flambeau.ops.conditional import masked_fill
 from flambeau.ops.elementary import exp
 from flambeau.ops.join import cat, flip, narrow
 from flambeau.ops.shape import unsqueeze
@@ -274,9 +274,8 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
 
 def _logsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
     shape = self._array.shape
-    top = restore(result, shape, dim, keepdim)
-    top = where(top == -float("inf"), 0, top)
-    return restore(grad, shape, dim, keepdim) * basis.conj(exp(self - top))
+    weight = exp(self - restore(result, shape, dim, keepdim))
+    return restore(grad, shape, dim, keepdim) * basis.conj(weight)
 
 
 @primitive(lambda self, dim, keepdim: kernels.logsumexp(self, dim if self.ndim else None, keepdim),
@@ -286,7 +285,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
 
     >>> import flambeau
     >>> flambeau.tensor([1000.0, 1000.0]).logsumexp(0)
-    tensor(1000.6931)
+    tensor(1000.6932)
     """
     if input._array.dtype not in FLOATING:
         input = basis.cast(input, dtypes.default_float())

@@ -52,7 +52,7 @@ def _round_to(input: Tensor, decimals: int) -> Any:
     return input, decimals
 
 
-@composite(method=True, inplace=True)
+@composite(method=True, inplace=True, namespace=("torch", "special"))
 def round(input: Tensor, *, decimals: int = 0, out: Any = None) -> Tensor:
     """The nearest whole number, or the nearest with so many decimals; halves go to the even one.
 

@@ -33,6 +33,8 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
             [2]])
     """
     if as_tuple:
+        if out is not None:
+            raise TypeError("nonzero() got an unexpected keyword argument 'out': as_tuple=True")
         rows = nonzero_rows(input if input._array.ndim else basis.reshape(input, (1,)))
         return basis.unbind(rows, 1)
     result = nonzero_rows(input)
