@@ -48,8 +48,10 @@ def run_script(code, torch):
 def normalized(text):
     text = re.sub(r"0x[0-9a-f]+", "0x", text)
     text = re.sub(r"OrderedDict\(\[\(\d+, <", "OrderedDict([(0, <", text)
+    text = re.sub(r"grad_fn=<\w+>", "grad_fn=<node>", text)
     text = re.sub(r" \(Triggered internally at .*", "", text)
     # Functions and nodes print as what they are made of.
+    text = re.sub(r"parameter in <[^>]*>+", "parameter in <function>", text)
     text = re.sub(r"<(?:built-in |)(?:function|method) '?(\w+)[^>]*>+", r"<\1>", text)
     text = text.replace("<torch.autograd.function.", "<").replace("<flambeau.", "<torch.")
     return text.replace("flambeau.", "torch.")

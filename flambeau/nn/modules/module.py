@@ -303,7 +303,8 @@ class Module(Registry, StateMixin, HookMixin):
     def to_empty(self, *, device, recurse: bool = True):
         """Move to a device without copying values: what is there afterwards is undefined."""
         return self._apply(
-            lambda tensor: flambeau.empty_like(tensor, device=device), recurse=recurse
+            lambda tensor: flambeau.empty(tensor.shape, dtype=tensor.dtype, device=device),
+            recurse=recurse,
         )
 
     # -------------------------------------------------------------- printing
