@@ -24,19 +24,18 @@ def sgd_step(params, grads, buffers, lr, momentum, dampening, weight_decay, nest
     """
     with np.errstate(all="ignore"):
         for batch in _batches(params):
-            p, g = _join(params, batch), _join(grads, batch)
+            g = _join(grads, batch)
             if maximize:
                 g = -g
             if weight_decay:
-                g = g + weight_decay * p
+                g = g + weight_decay * _join(params, batch)
             if momentum:
                 buf = _join(buffers, batch)
                 buf *= momentum
                 buf += (1 - dampening) * g if dampening else g
                 _split(buf, buffers, batch)
                 g = g + momentum * buf if nesterov else buf
-            p -= lr * g
-            _split(p, params, batch)
+            _subtract(params, lr * g, batch)
 
 
 def adam_step(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, beta1, beta2, eps,
@@ -51,14 +50,12 @@ def adam_step(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, 
     with np.errstate(all="ignore"):
         for batch in _batches(params, times):
             t = times[batch[0]]
-            p, g = _join(params, batch), _join(grads, batch)
+            g = _join(grads, batch)
             m, v = _join(exp_avgs, batch), _join(exp_avg_sqs, batch)
             if maximize:
                 g = -g
-            if weight_decay and decoupled:
-                p *= 1 - lr * weight_decay
-            elif weight_decay:
-                g = g + weight_decay * p
+            if weight_decay and not decoupled:
+                g = g + weight_decay * _join(params, batch)
             m += (1 - beta1) * (g - m)
             v *= beta2
             v += (1 - beta2) * (g * g)
@@ -73,8 +70,10 @@ def adam_step(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, 
             update += eps
             np.divide(m, update, out=update)
             update *= lr / (1 - beta1**t)
-            p -= update
-            _split(p, params, batch)
+            if weight_decay and decoupled:
+                for i in batch:
+                    params[i] *= 1 - lr * weight_decay
+            _subtract(params, update, batch)
             _split(m, exp_avgs, batch)
             _split(v, exp_avg_sqs, batch)
 
@@ -112,4 +111,15 @@ def _split(joined, arrays, batch):
         array = arrays[i]
         end = start + array.size
         array[...] = joined[start:end].reshape(array.shape)
+        start = end
+
+
+def _subtract(params, joined, batch):
+    """Subtract from the parameters of a batch what is laid out as `_join` does."""
+    start = 0
+    for i in batch:
+        p = params[i]
+        end = start + p.size
+        np.subtract(p, joined[start:end].reshape(p.shape) if len(batch) > 1 else joined.reshape(
+            p.shape), out=p)
         start = end

@@ -1,8 +1,9 @@
 """Adam and AdamW."""
 
 import flambeau
-from flambeau import Tensor, kernels
+from flambeau import Tensor
 from flambeau.core.tensor import arrays_of, mark_written
+from flambeau.kernels import optimizers as kernels
 from flambeau.optim.rule import (
     RuleOptimizer, advance, check, check_betas, check_lr, new_step, zeros,
 )

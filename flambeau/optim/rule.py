@@ -79,9 +79,9 @@ class RuleOptimizer(Optimizer):
                 with flambeau.enable_grad():
                     loss = closure()
             for group in self.param_groups:
-                params = [p for p in group["params"] if p.grad is not None]
+                params, grads = _with_grads(group["params"])
                 if self.kernel_dtypes and not differentiable and _has_plain_numbers(group):
-                    params = self._update_by_kernel(params, group)
+                    params = self._update_by_kernel(params, grads, group)
                 if params:
                     options = group if differentiable else _with_plain_numbers(group)
                     for p in params:
@@ -129,21 +129,22 @@ class RuleOptimizer(Optimizer):
                 grad = grad + weight_decay * p
         return grad
 
-    def _update_by_kernel(self, params, group):
+    def _update_by_kernel(self, params, grads, group):
         """Update what a kernel can take; returns the parameters that are left."""
-        if group.get("capturable"):
+        if group.get("capturable") or not params:
             return params
-        left = params
-        for dtype in self.kernel_dtypes:
-            chosen = [p for p in left if p.dtype is dtype and _fits(p.grad, dtype)]
-            states = [self._state_of(p, group) for p in chosen]
-            if chosen and self._kernel_call(chosen, group, states):
-                left = [p for p in left if p.dtype is not dtype or not _fits(p.grad, dtype)]
+        left = []
+        for dtype in {p.dtype for p in params}:
+            pairs = [(p, g) for p, g in zip(params, grads, strict=True) if p.dtype is dtype]
+            if (dtype not in self.kernel_dtypes or any(g.dtype is not dtype for _, g in pairs)
+                    or any(g.is_sparse for _, g in pairs)
+                    or not self._kernel_call(*zip(*pairs, strict=True), group)):
+                left += [p for p, _ in pairs]
         return left
 
-    def _kernel_call(self, params, group, states):
-        arrays = arrays_of(params)
-        if not self.step_by_kernel(arrays, arrays_of([p.grad for p in params]), group, states):
+    def _kernel_call(self, params, grads, group):
+        states = [self._state_of(p, group) for p in params]
+        if not self.step_by_kernel(arrays_of(params), arrays_of(grads), group, states):
             return False
         mark_written(params)
         return True
@@ -152,8 +153,13 @@ class RuleOptimizer(Optimizer):
         return type(self).__name__
 
 
-def _fits(grad, dtype):
-    return grad.dtype is dtype and grad.layout is flambeau.strided
+def _with_grads(params):
+    """The parameters that have a gradient, and their gradients."""
+    grads = [p.grad for p in params]
+    if any(g is None for g in grads):
+        params = [p for p, g in zip(params, grads, strict=True) if g is not None]
+        grads = [g for g in grads if g is not None]
+    return params, grads
 
 
 def _is_complex(value):

@@ -1,7 +1,7 @@
 """Stochastic gradient descent."""
 
 import flambeau
-from flambeau import kernels
+from flambeau.kernels import optimizers as kernels
 from flambeau.core.tensor import arrays_of, mark_written
 from flambeau.optim.rule import RuleOptimizer, check, check_lr
 
