@@ -5,20 +5,27 @@ method of `Tensor`; `flambeau.core.op.table` holds them all as data.
 """
 
 from flambeau.ops import (
+    activation,
     bitwise,
     comparison,
     complex,
     conditional,
+    convolve,
     copying,
     create,
+    cross_entropy,
     dropout,
     elementary,
+    embedding,
     extremes,
     index,
     join,
+    loss,
     matmul,
     moments,
+    normalize,
     pointwise,
+    pool,
     random,
     reduce,
     rounding,
@@ -26,9 +33,11 @@ from flambeau.ops import (
     scan,
     searching,
     shape,
+    softmax,
     sort,
 )
 
-__all__ = ["bitwise", "comparison", "complex", "conditional", "copying", "create", "dropout",
-           "elementary", "extremes", "index", "join", "matmul", "moments", "pointwise", "random",
-           "reduce", "rounding", "sampling", "scan", "searching", "shape", "sort"]
+__all__ = ["activation", "bitwise", "comparison", "complex", "conditional", "convolve", "copying",
+           "create", "cross_entropy", "dropout", "elementary", "embedding", "extremes", "index",
+           "join", "loss", "matmul", "moments", "normalize", "pointwise", "pool", "random",
+           "reduce", "rounding", "sampling", "scan", "searching", "shape", "softmax", "sort"]

@@ -1,0 +1,143 @@
+"""Functions of neural networks: activations, convolutions, pooling, normalisation, losses, attention.
+
+They are declared in `flambeau.ops`, a file a family; here stands what belongs to no family.
+"""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import flambeau
+from flambeau.core.op import composite, public
+from flambeau.core.tensor import Tensor
+
+NETWORK = "nn.functional"
+
+
+# ---- dropout ----------------------------------------------------------------------------------------
+
+
+def _check_probability(p: float) -> None:
+    if p < 0.0 or p > 1.0:
+        raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+
+
+def _applied(name: str, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
+    _check_probability(p)
+    if not training and not inplace:
+        return input
+    return getattr(flambeau, f"{name}_" if inplace else name)(input, p, training)
+
+
+@composite(namespace=NETWORK)
+def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """In training, zero each element with probability `p` and scale the rest by 1 / (1 - p).
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.dropout(flambeau.ones(2), training=False)
+    tensor([1., 1.])
+    """
+    return _applied("dropout", input, p, training, inplace)
+
+
+@composite(namespace=NETWORK)
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
+                  inplace: bool = False) -> Tensor:
+    """Dropout for SELU networks, which keeps mean and variance. Klambauer et al., 2017."""
+    return _applied("alpha_dropout", input, p, training, inplace)
+
+
+@composite(namespace=NETWORK)
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
+                          inplace: bool = False) -> Tensor:
+    """`alpha_dropout` of whole channels."""
+    return _applied("feature_alpha_dropout", input, p, training, inplace)
+
+
+@composite(namespace=NETWORK)
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Dropout of whole channels of (n, c, l) or (c, l)."""
+    _check_probability(p)
+    rank = input.dim()
+    if rank not in (2, 3):
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. Note "
+                           "that dropout1d exists to provide channel-wise dropout on inputs with 1 "
+                           "spatial dimension, a channel dimension, and an optional batch dimension "
+                           "(i.e. 2D or 3D inputs).")
+    return _channels(input, p, training, inplace, rank == 2)
+
+
+@composite(namespace=NETWORK)
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Dropout of whole channels of (n, c, h, w)."""
+    _check_probability(p)
+    rank = input.dim()
+    if rank not in (3, 4):
+        warnings.warn(f"dropout2d: Received a {rank}-D input to dropout2d, which is deprecated and "
+                      "will result in an error in a future release. To retain the behavior and "
+                      "silence this warning, please use dropout instead. Note that dropout2d exists "
+                      "to provide channel-wise dropout on inputs with 2 spatial dimensions, a "
+                      "channel dimension, and an optional batch dimension (i.e. 3D or 4D inputs).",
+                      stacklevel=3)
+    if rank == 3:
+        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D "
+                      "dropout behavior is desired - input is interpreted as shape (N, C, L), where "
+                      "C is the channel dim. This behavior will change in a future release to "
+                      "interpret the input as one without a batch dimension, i.e. shape (C, H, W). "
+                      "To maintain the 1D channel-wise dropout behavior, please switch to using "
+                      "dropout1d instead.", stacklevel=3)
+    return _channels(input, p, training, inplace, False)
+
+
+@composite(namespace=NETWORK)
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Dropout of whole channels of (n, c, d, h, w) or (c, d, h, w)."""
+    _check_probability(p)
+    rank = input.dim()
+    if rank not in (4, 5):
+        warnings.warn(f"dropout3d: Received a {rank}-D input to dropout3d, which is deprecated and "
+                      "will result in an error in a future release. To retain the behavior and "
+                      "silence this warning, please use dropout instead. Note that dropout3d exists "
+                      "to provide channel-wise dropout on inputs with 3 spatial dimensions, a "
+                      "channel dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
+                      stacklevel=3)
+    return _channels(input, p, training, inplace, rank == 4)
+
+
+def _channels(input: Tensor, p: float, training: bool, inplace: bool, unbatched: bool) -> Tensor:
+    whole = input.unsqueeze(0) if unbatched else input
+    drop = flambeau.feature_dropout_ if inplace else flambeau.feature_dropout
+    result = drop(whole, p, training)
+    return result.squeeze(0) if unbatched else result
+
+
+# ---- masks, as attention layers take them -------------------------------------------------------------
+
+
+def _none_or_dtype(input: Tensor | None) -> Any:
+    if input is None:
+        return None
+    if isinstance(input, Tensor):
+        return input.dtype
+    raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+
+
+def _canonical_mask(mask: Tensor | None, mask_name: str, other_type: Any, other_name: str,
+                    target_type: Any, check_other: bool = True) -> Tensor | None:
+    """A mask as numbers to be added to scores: -inf where a boolean one is True."""
+    if mask is None:
+        return None
+    floating = mask.is_floating_point()
+    if mask.dtype != flambeau.bool and not floating:
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and mask.dtype != other_type:
+        warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same "
+                      "type for both instead.", stacklevel=3)
+    if floating:
+        return mask
+    return flambeau.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))
+
+
+globals().update({name: function for name, function in public[NETWORK].items()
+                  if not name.startswith("_")})
+__all__ = sorted(public[NETWORK])

@@ -1,0 +1,395 @@
+"""Activation functions. Those that torch lets write into their input take `inplace=True`."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import inf
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau import kernels
+from flambeau.core.dtypes import FLOATING, from_numpy_dtype
+from flambeau.core.op import composite, fused, public
+from flambeau.core.promotion import type_name
+from flambeau.core.shapes import wrap_dim
+from flambeau.core.tensor import Tensor
+from flambeau.core.views import make_inplace
+from flambeau.kernels import activations
+from flambeau.kernels.random import rrelu_slopes
+from flambeau.ops import pointwise
+from flambeau.ops.elementary import sigmoid, tanh
+from flambeau.ops.random import drawn, stream_of
+
+BOTH = ("nn.functional", "torch")
+
+
+def floating(x: np.ndarray, name: str) -> np.ndarray:
+    """`x` if it holds real floating numbers; torch's refusal, which names a kernel, if not."""
+    if x.dtype not in FLOATING or x.dtype.kind == "c":
+        raise NotImplementedError(f'"{name}" not implemented for '
+                                  f"'{type_name(from_numpy_dtype(x.dtype))}'")
+    return x
+
+
+def activation(kernel: Any, backward: Any, *, namespace: Any = "nn.functional",
+               write: bool = False, **options: Any) -> Any:
+    """A `fused` op whose last parameter is `inplace`; `write` also publishes `name_`."""
+    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+        function = fused(lambda input, *rest: kernel(input, *rest[:-1]), backward=backward,
+                         when=lambda *args: args[-1] is False, namespace=namespace,
+                         **options)(body)
+        writer = make_inplace(function.op)
+        if write:
+            for space in (namespace,) if isinstance(namespace, str) else namespace:
+                public[space][f"{function.op.name}_"] = writer
+        return function
+    return declare
+
+
+def written(function: Any, input: Tensor, *args: Any) -> Tensor:
+    """The result of an op, written into its input."""
+    return function.op.inplace_op.function(input, *args)
+
+
+# ---- rectifiers -----------------------------------------------------------------------------------
+
+
+@composite(namespace="nn.functional")
+def relu(input: Tensor, inplace: bool = False) -> Tensor:
+    """max(0, x).
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.relu(flambeau.tensor([-1.0, 2.0]))
+    tensor([0., 2.])
+    """
+    return input.relu_() if inplace else pointwise.relu(input)
+
+
+def _hardtanh_kernel(x: np.ndarray, low: float, high: float) -> np.ndarray:
+    _check_hardtanh(x, low, high)
+    return kernels.hardtanh(x, low, high)
+
+
+def _check_hardtanh(x: np.ndarray, low: float, high: float) -> None:
+    kind = x.dtype.kind
+    if kind == "b":
+        raise RuntimeError("Bool inputs not supported for hardtanh")
+    if kind == "c":
+        raise NotImplementedError("clamp is not supported for complex types")
+    if low > high:
+        raise ValueError("min_val cannot be greater than max_val")
+
+
+@activation(_hardtanh_kernel, lambda grad, input, min_val, max_val: kernels.hardtanh_backward(
+    grad, input, min_val, max_val), write=True)
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0,
+             inplace: bool = False) -> Tensor:
+    """x cut off at `min_val` and `max_val`, where the slope is 0.
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.hardtanh(flambeau.tensor([-2.0, 0.5]))
+    tensor([-1.0000,  0.5000])
+    """
+    if inplace:
+        return written(hardtanh, input, min_val, max_val)
+    _check_hardtanh(input._array, min_val, max_val)
+    inside = (input > min_val) & (input < max_val)
+    return flambeau.where(inside, input, input.detach().clamp(min_val, max_val))
+
+
+@composite(namespace="nn.functional")
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """min(max(0, x), 6)."""
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("Boolean inputs not supported for relu6")
+    return hardtanh(input, 0.0, 6.0, inplace)
+
+
+@activation(lambda input, slope: kernels.leaky_relu(floating(input, "leaky_relu_cpu"), slope),
+            lambda grad, input, negative_slope: kernels.leaky_relu_backward(
+                grad, input, negative_slope), write=True)
+def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x above 0, negative_slope · x below."""
+    if inplace:
+        return written(leaky_relu, input, negative_slope)
+    return flambeau.where(input > 0, input, input * negative_slope)
+
+
+@activation(lambda input, threshold, value: kernels.threshold(input, threshold, value),
+            lambda grad, input, threshold: kernels.threshold_backward(grad, input, threshold),
+            namespace=BOTH, write=True)
+def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """x where it exceeds `threshold`, else `value`."""
+    if inplace:
+        return written(_threshold, input, threshold, value)
+    return flambeau.where(input > threshold, input, value)
+
+
+_threshold = threshold
+
+
+def _elu_kernel(x: np.ndarray, alpha: float, scale: float = 1.0, rate: float = 1.0) -> np.ndarray:
+    return kernels.elu(floating(x, "elu_cpu"), alpha, scale, rate)
+
+
+def _elu(input: Tensor, alpha: float, scale: float, rate: float) -> Tensor:
+    """scale · x above 0, scale · alpha · (exp(rate · x) - 1) below."""
+    positive = input > 0
+    below = flambeau.where(positive, 0, input)
+    return flambeau.where(positive, input * scale,
+                          flambeau.expm1(below * rate) * (alpha * scale))
+
+
+@activation(_elu_kernel, lambda grad, input, alpha: kernels.elu_backward(
+    grad, input, alpha, 1.0, 1.0), write=True)
+def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x above 0, alpha · (exp(x) - 1) below. Clevert et al., ICLR 2016."""
+    if inplace:
+        return written(elu, input, alpha)
+    return _elu(input, alpha, 1.0, 1.0)
+
+
+_SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+
+
+@activation(lambda input: _elu_kernel(input, *_SELU),
+            lambda grad, input: kernels.elu_backward(grad, input, *_SELU, 1.0), namespace=BOTH,
+            write=True, node_name="EluBackward0")
+def selu(input: Tensor, inplace: bool = False) -> Tensor:
+    """`elu` scaled so that signals keep mean 0 and variance 1. Klambauer et al., NeurIPS 2017."""
+    if inplace:
+        return written(selu, input)
+    return _elu(input, *_SELU, 1.0)
+
+
+def _celu_kernel(x: np.ndarray, alpha: float) -> np.ndarray:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _elu_kernel(x, alpha, 1.0, 1 / alpha)
+
+
+@activation(_celu_kernel, lambda grad, input, alpha: kernels.elu_backward(
+    grad, input, alpha, 1.0, 1 / alpha), namespace=BOTH, write=True)
+def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """max(0, x) + min(0, alpha · (exp(x / alpha) - 1)). Barron, 2017."""
+    if inplace:
+        return written(celu, input, alpha)
+    return _elu(input, alpha, 1.0, 1 / alpha)
+
+
+@fused(lambda input, weight: activations.prelu(input, weight), tensors=("input", "weight"),
+       backward=lambda grad, input, weight: activations.prelu_backward(grad, input, weight),
+       namespace=None, node_name="PreluKernelBackward0")
+def _prelu(input: Tensor, weight: Tensor) -> Tensor:
+    return flambeau.where(input > 0, input, weight * input)
+
+
+@composite(namespace=BOTH, method=True)
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x above 0, weight · x below; `weight` has one element, or one a channel (dimension 1)."""
+    shape, n = input._array.shape, weight._array.size
+    if input._array.dtype != weight._array.dtype:
+        raise RuntimeError("prelu: Type promoting not supported. Got "
+                           f"{type_name(input.dtype)} and {type_name(weight.dtype)}")
+    if n != 1:
+        if not shape:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = shape[1] if len(shape) > 1 else 1
+        if n != channels:
+            raise RuntimeError("Mismatch of parameter numbers and input channel size. Found "
+                               f"parameter numbers = {n} and channel size = {channels}.")
+    if weight._array.ndim > 1:
+        raise RuntimeError("prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+                           f"{weight._array.ndim}")
+    if len(shape) == 1:
+        return _prelu(input, weight)
+    return _prelu(input, weight.view((1, n, *(1,) * (len(shape) - 2)) if len(shape) > 1 else ()))
+
+
+@composite(namespace=BOTH)
+def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
+          inplace: bool = False, generator: Any = None) -> Tensor:
+    """`leaky_relu` with a random slope from U(lower, upper) for each element; their mean
+    when not training."""
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    if not training:
+        return leaky_relu(input, (lower + upper) / 2, inplace)
+    x, stream = floating(input._array, "leaky_relu_cpu"), stream_of(generator, "rrelu")
+    slopes = drawn(x.shape, x.dtype, lambda array: np.copyto(
+        array, rrelu_slopes(stream, x, lower, upper)), input._device)
+    return input.mul_(slopes) if inplace else input * slopes
+
+
+public["nn.functional"]["rrelu_"] = public["torch"]["rrelu_"] = lambda input, *args, **kwargs: \
+    rrelu(input, *args, **kwargs, inplace=True)
+public["nn.functional"]["relu_"] = Tensor.relu_
+
+# ---- smooth ---------------------------------------------------------------------------------------
+
+
+def _gelu_kernel(x: np.ndarray, approximate: str) -> np.ndarray:
+    floating(x, "GeluKernelImpl")
+    if approximate == "none":
+        return kernels.gelu(x)
+    if approximate != "tanh":
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return kernels.gelu_tanh(x)
+
+
+@fused(_gelu_kernel, backward=lambda grad, input, approximate: (
+    kernels.gelu_backward if approximate == "none" else kernels.gelu_tanh_backward)(grad, input))
+def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+    """x Φ(x), Φ being the standard normal distribution function. Hendrycks and Gimpel, 2016.
+
+    `approximate="tanh"`: ½ x (1 + tanh(√(2/π) (x + 0.044715 x³))).
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.gelu(flambeau.tensor([1.0]))
+    tensor([0.8413])
+    """
+    if approximate == "tanh":
+        inner = (input + 0.044715 * input * input * input) * (2 / np.pi) ** 0.5
+        return 0.5 * input * (1 + tanh(inner))
+    if approximate != "none":
+        raise RuntimeError("approximate argument must be either none or tanh.")
+    return 0.5 * input * (1 + flambeau.erf(input * 0.5 ** 0.5))
+
+
+def _silu_kernel(x: np.ndarray) -> np.ndarray:
+    if x.dtype.kind == "c":
+        return kernels.multiply(x, kernels.sigmoid(x))
+    return kernels.silu(floating(x, "silu_cpu"))
+
+
+def _silu_backward(grad: np.ndarray, input: np.ndarray) -> np.ndarray:
+    if input.dtype.kind == "c":
+        s = kernels.sigmoid(input)
+        return grad * np.conj(s * (1 + input * (1 - s)))
+    return kernels.silu_backward(grad, input)
+
+
+@activation(_silu_kernel, _silu_backward)
+def silu(input: Tensor, inplace: bool = False) -> Tensor:
+    """x · sigmoid(x).
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.silu(flambeau.tensor([0.0, 1.0]))
+    tensor([0.0000, 0.7311])
+    """
+    if inplace:
+        return written(silu, input)
+    return input * sigmoid(input)
+
+
+@activation(lambda input: activations.mish(floating(input, "mish_cpu")),
+            lambda grad, input: activations.mish_backward(grad, input))
+def mish(input: Tensor, inplace: bool = False) -> Tensor:
+    """x · tanh(log(1 + exp(x))). Misra, BMVC 2020."""
+    if inplace:
+        return written(mish, input)
+    return input * tanh(_softplus(input))
+
+
+def _softplus(input: Tensor) -> Tensor:
+    return flambeau.logaddexp(input, flambeau.zeros_like(input))
+
+
+@fused(lambda input, beta, threshold: kernels.softplus(floating(input, "softplus_cpu"), beta,
+                                                       threshold),
+       backward=lambda grad, input, beta, threshold: kernels.softplus_backward(
+           grad, input, beta, threshold))
+def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
+    """log(1 + exp(beta · x)) / beta; x itself where beta · x exceeds `threshold`."""
+    scaled = input * beta
+    return flambeau.where(scaled > threshold, input, _softplus(scaled) / beta)
+
+
+@fused(lambda input: activations.logsigmoid(floating(input, "log_sigmoid_cpu")),
+       backward=lambda grad, input: activations.logsigmoid_backward(grad, input),
+       node_name="LogSigmoidBackward0")
+def logsigmoid(input: Tensor) -> Tensor:
+    """log(1 / (1 + exp(-x)))."""
+    return -_softplus(-input)
+
+
+@composite(namespace="nn.functional")
+def softsign(input: Tensor) -> Tensor:
+    """x / (1 + |x|)."""
+    return input / (input.abs() + 1)
+
+
+@composite(namespace="nn.functional")
+def tanhshrink(input: Tensor) -> Tensor:
+    """x - tanh(x)."""
+    return input - input.tanh()
+
+
+public["nn.functional"]["sigmoid"], public["nn.functional"]["tanh"] = sigmoid, tanh
+
+# ---- piecewise linear -------------------------------------------------------------------------------
+
+
+@activation(lambda input: activations.hardsigmoid(floating(input, "hardsigmoid_cpu")),
+            lambda grad, input: activations.hardsigmoid_backward(grad, input))
+def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
+    """min(max(x + 3, 0), 6) / 6."""
+    if inplace:
+        return written(hardsigmoid, input)
+    return hardtanh(input + 3, 0, 6) / 6
+
+
+@activation(lambda input: activations.hardswish(floating(input, "hardswish_cpu")),
+            lambda grad, input: activations.hardswish_backward(grad, input))
+def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
+    """x · min(max(x + 3, 0), 6) / 6. Howard et al., MobileNetV3, 2019."""
+    if inplace:
+        return written(hardswish, input)
+    inner = flambeau.where(input < 3, input * (input + 3) / 6, input)
+    return flambeau.where(input <= -3, 0, inner)
+
+
+@fused(lambda input, lambd: activations.hardshrink(floating(input, "hardshrink_cpu"), lambd),
+       backward=lambda grad, input, lambd: activations.shrink_backward(grad, input, lambd),
+       namespace=BOTH, method=True)
+def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x where \\|x\\| exceeds `lambd`, else 0."""
+    return flambeau.where((input >= -lambd) & (input <= lambd), 0, input)
+
+
+def _softshrink_kernel(x: np.ndarray, limit: float) -> np.ndarray:
+    floating(x, "softshrink_check")
+    if not 0 <= limit < inf:
+        raise RuntimeError("lambda must be in range [0, 3.40282e+38] for input dtype "
+                           f"{type_name(from_numpy_dtype(x.dtype))}, but found {limit:g}")
+    return activations.softshrink(x, limit)
+
+
+@fused(_softshrink_kernel, backward=lambda grad, input, lambd: activations.shrink_backward(
+    grad, input, lambd))
+def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
+    """x moved towards 0 by `lambd`, but not past it."""
+    moved = flambeau.where(input < 0, input + lambd, input - lambd)
+    return flambeau.where((input >= -lambd) & (input <= lambd), input * 0, moved)
+
+
+@fused(lambda input, dim: activations.glu(floating(input, "glu_cpu"), dim),
+       backward=lambda grad, input, dim: activations.glu_backward(grad, input, dim),
+       namespace=None, node_name="GluBackward0", name="_glu")
+def _glu(input: Tensor, dim: int) -> Tensor:
+    a, b = input.chunk(2, dim)
+    return a * sigmoid(b)
+
+
+@composite(namespace="nn.functional")
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """a · sigmoid(b), where a and b are the halves of `input` along `dim`. Dauphin et al., 2017."""
+    shape = input._array.shape
+    if not shape:
+        raise RuntimeError("glu does not support scalars because halving size must be even")
+    dim = wrap_dim(dim, len(shape))
+    if shape[dim] % 2:
+        raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size "
+                           f"{shape[dim]}")
+    return _glu(input, dim)

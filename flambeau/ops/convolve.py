@@ -1,0 +1,355 @@
+"""Convolutions in one, two and three dimensions, transposed ones, and unfolding into columns.
+
+One bilinear op does all: `convolution`. Its gradients in the image and in the weight are bilinear ops
+again, whose own gradients are convolutions: so derivatives of all orders exist. Under vmap a batched
+image joins the batch; batched weights become groups.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.op import composite, multilinear, primitive, public
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import Tensor, basis
+from flambeau.kernels import convolution as kernels
+from flambeau.kernels.network import is_narrow
+
+# ---- the three bilinear ops -----------------------------------------------------------------------
+
+
+def conj(tensor: Tensor) -> Tensor:
+    return basis.conj(tensor) if tensor._array.dtype.kind == "c" else tensor
+
+
+def _convolve(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
+              padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+              groups: int) -> np.ndarray:
+    if bias is not None and is_narrow(input.dtype):         # rounded once, after the bias
+        wide = [a.astype(np.float32) for a in (input, weight, bias)]
+        return _convolve(*wide, stride, padding, dilation, transposed, output_padding,
+                         groups).astype(input.dtype)
+    result = kernels.convolution(input, weight, stride, padding, dilation, transposed,
+                                 output_padding, groups)
+    if bias is not None:
+        result += bias.reshape(-1, *(1,) * (input.ndim - 2))
+    return result
+
+
+def _grouped(size: int, dims: Any, *tensors: Tensor) -> list[Tensor]:
+    """Batched tensors with the batch joined to the channels (dimension 1), for groups."""
+    joined = []
+    for tensor, dim in zip(tensors, dims):
+        t = basis.expand(tensor, (size, *tensor._array.shape)) if dim is None \
+            else basis.movedim(tensor, dim, 0)
+        t = basis.movedim(t, 0, 1)
+        shape = t._array.shape
+        joined.append(basis.reshape(t, (shape[0], size * shape[2], *shape[3:])))
+    return joined
+
+
+def _joined(size: int, tensor: Tensor, dim: Any) -> Tensor:
+    """The batch joined to dimension 0."""
+    t = basis.expand(tensor, (size, *tensor._array.shape)) if dim is None \
+        else basis.movedim(tensor, dim, 0)
+    shape = t._array.shape
+    return basis.reshape(t, (size * shape[1], *shape[2:]))
+
+
+def _parted(size: int, tensor: Tensor, at: int) -> Tensor:
+    """Dimension `at` taken apart into the batch and the rest."""
+    shape = tensor._array.shape
+    return basis.reshape(tensor, (*shape[:at], size, shape[at] // size, *shape[at + 1:]))
+
+
+def _convolution_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bias: Any,
+                         *geometry: Any) -> Any:
+    if dims[1] is None and (bias is None or dims[2] is None):
+        flat = _joined(size, input, dims[0])
+        return _parted(size, convolution(flat, weight, bias, *geometry), 0), 0
+    (x,) = _grouped(size, dims, input)
+    w = _joined(size, weight, dims[1])
+    b = None if bias is None else basis.reshape(
+        basis.expand(bias, (size, *bias._array.shape)) if dims[2] is None
+        else basis.movedim(bias, dims[2], 0), (-1,))
+    result = convolution(x, w, b, *geometry[:-1], geometry[-1] * size)
+    return _parted(size, result, 1), 1
+
+
+@primitive(_convolve, tensors=("input", "weight", "bias"), method=False,
+           d_input=lambda grad, input_shape, weight, stride, padding, dilation, transposed,
+           output_padding, groups: convolution_input_grad(
+               grad, conj(weight), input_shape, stride, padding, dilation, transposed,
+               output_padding, groups),
+           d_weight=lambda grad, input, weight_shape, stride, padding, dilation, transposed,
+           output_padding, groups: convolution_weight_grad(
+               grad, conj(input), weight_shape, stride, padding, dilation, transposed,
+               output_padding, groups),
+           d_bias=lambda grad: grad.sum((0, *range(2, grad._array.ndim))),
+           jvp=lambda input, weight, bias, input_t, weight_t, bias_t, stride, padding, dilation,
+           transposed, output_padding, groups: (
+               convolution(input_t, weight, bias_t, stride, padding, dilation, transposed,
+                           output_padding, groups)
+               + convolution(input, weight_t, None, stride, padding, dilation, transposed,
+                             output_padding, groups)),
+           batch=_convolution_batched)
+def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
+                dilation: Any, transposed: bool, output_padding: Any, groups: int) -> Any:
+    """The general convolution: `input` (n, c, ...) with `weight` (o, c / groups, ...), or with
+    (c, o / groups, ...) if `transposed`, and `bias` (o)."""
+    n = input._array.ndim - 2
+    stride = numbers(stride, n, "stride")
+    return (input, weight, bias, *_checked(
+        input, weight, bias, stride, numbers(padding, n, "padding"),
+        numbers(dilation, n, "dilation"), bool(transposed),
+        numbers(output_padding, n, "output_padding"), groups))
+
+
+def _input_grad_batched(size: int, dims: Any, grad: Tensor, weight: Tensor, shape: Any,
+                        *geometry: Any) -> Any:
+    if dims[1] is None:
+        flat = convolution_input_grad(_joined(size, grad, dims[0]), weight,
+                                      (size * shape[0], *shape[1:]), *geometry)
+        return _parted(size, flat, 0), 0
+    (g,) = _grouped(size, dims, grad)
+    result = convolution_input_grad(g, _joined(size, weight, dims[1]),
+                                    (shape[0], size * shape[1], *shape[2:]), *geometry[:-1],
+                                    geometry[-1] * size)
+    return _parted(size, result, 1), 1
+
+
+@multilinear(kernels.convolution_input_grad, tensors=("self", "weight"), method=False,
+             namespace=None, params=("shape", "stride", "padding", "dilation", "transposed",
+                                     "output_padding", "groups"),
+             d_self=lambda grad, weight, stride, padding, dilation, transposed, output_padding,
+             groups: convolution(grad, conj(weight), None, stride, padding, dilation, transposed,
+                                 output_padding, groups),
+             d_weight=lambda grad, self, weight_shape, stride, padding, dilation, transposed,
+             output_padding, groups: convolution_weight_grad(
+                 conj(self), grad, weight_shape, stride, padding, dilation, transposed,
+                 output_padding, groups),
+             batch=_input_grad_batched)
+def convolution_input_grad(input: Tensor, weight: Tensor, shape: Any, *geometry: Any) -> Any:
+    """The gradient of `convolution` in its input, for `input`, the gradient of its result."""
+    return input, weight, shape, *geometry
+
+
+def _weight_grad_batched(size: int, dims: Any, grad: Tensor, input: Tensor, shape: Any,
+                         *geometry: Any) -> Any:
+    g, x = _grouped(size, dims, grad, input)
+    result = convolution_weight_grad(g, x, (size * shape[0], *shape[1:]), *geometry[:-1],
+                                     geometry[-1] * size)
+    return _parted(size, result, 0), 0
+
+
+@multilinear(kernels.convolution_weight_grad, tensors=("self", "image"), method=False,
+             namespace=None, params=("shape", "stride", "padding", "dilation", "transposed",
+                                     "output_padding", "groups"),
+             d_self=lambda grad, image, stride, padding, dilation, transposed, output_padding,
+             groups: convolution(conj(image), grad, None, stride, padding, dilation, transposed,
+                                 output_padding, groups),
+             d_image=lambda grad, self, image_shape, stride, padding, dilation, transposed,
+             output_padding, groups: convolution_input_grad(
+                 conj(self), grad, image_shape, stride, padding, dilation, transposed,
+                 output_padding, groups),
+             batch=_weight_grad_batched)
+def convolution_weight_grad(input: Tensor, image: Tensor, shape: Any, *geometry: Any) -> Any:
+    """The gradient of `convolution` in its weight, for `input`, the gradient of its result."""
+    return input, image, shape, *geometry
+
+
+# ---- what is checked --------------------------------------------------------------------------------
+
+
+def numbers(value: Any, n: int, name: str) -> tuple[int, ...]:
+    """A number for each of `n` dimensions, where one stands for all."""
+    if isinstance(value, int):
+        return (value,) * n
+    given = tuple([int(v) for v in value])
+    if len(given) == 1:
+        return given * n
+    if len(given) != n:
+        raise RuntimeError(f"expected {name} to be a single integer value or a list of {n} values "
+                           f"to match the convolution dimensions, but got {name}={list(given)}")
+    return given
+
+
+def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any,
+             transposed: bool, output_padding: Any, groups: int) -> tuple[Any, ...]:
+    x, w = input._array, weight._array
+    if min(padding) < 0:
+        raise RuntimeError("negative padding is not supported")
+    if min(stride) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
+    if min(dilation) <= 0:
+        raise RuntimeError("non-positive dilation is not supported")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if w.ndim != x.ndim:
+        raise RuntimeError(f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight "
+                           f"{list(w.shape)}, but got {x.ndim}-dimensional input of size "
+                           f"{list(x.shape)} instead")
+    _check_channels(x.shape, w.shape, bias, transposed, groups)
+    if not transposed:
+        padded = [s + 2 * p for s, p in zip(x.shape[2:], padding)]
+        reach = [d * (k - 1) + 1 for k, d in zip(w.shape[2:], dilation)]
+        if any(p < r for p, r in zip(padded, reach)):
+            raise RuntimeError(
+                f"Calculated padded input size per channel: ({_by(padded)}). Kernel size: "
+                f"({_by(reach)}). Kernel size can't be greater than actual input size")
+    elif any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation)):
+        raise _output_padding_error(output_padding, stride, dilation)
+    if x.dtype is not w.dtype and x.dtype != w.dtype:
+        raise RuntimeError(f"Input type ({_c_name(input)}) and weight type ({_c_name(weight)}) "
+                           "should be the same")
+    if bias is not None and bias._array.dtype != x.dtype:
+        raise RuntimeError(f"Input type ({_c_name(input)}) and bias type ({_c_name(bias)}) "
+                           "should be the same")
+    return stride, padding, dilation, transposed, output_padding, groups
+
+
+def _check_channels(x: Any, w: Any, bias: Any, transposed: bool, groups: int) -> None:
+    if w[0] < groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at "
+                           f"dimension 0, but got weight of size {list(w)} instead")
+    if w[0] % groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at "
+                           f"dimension 0, but got weight of size [{list(w)}] instead")
+    expected = w[0] if transposed else w[1] * groups
+    if x[1] != expected:
+        how = "transposed=1" if transposed else f"groups={groups}"
+        raise RuntimeError(f"Given {how}, weight of size {list(w)}, expected input{list(x)} to "
+                           f"have {expected} channels, but got {x[1]} channels instead")
+    outputs = w[1] * groups if transposed else w[0]
+    if bias is not None and bias._array.shape != (outputs,):
+        how = "transposed=1, " if transposed else ""
+        raise RuntimeError(f"Given {how}weight of size {list(w)}, expected bias to be 1-dimensional "
+                           f"with {outputs} elements, but got bias of size "
+                           f"{list(bias._array.shape)} instead")
+
+
+def _output_padding_error(output_padding: Any, stride: Any, dilation: Any) -> RuntimeError:
+    axes = ("depth", "height", "width")[-len(stride):]
+    parts = [f"{name}_{axis}: {v}" for name, values in
+             (("output_padding", output_padding), ("stride", stride), ("dilation", dilation))
+             for axis, v in zip(axes, values)]
+    return RuntimeError("output padding must be smaller than either stride or dilation, but got "
+                        + " ".join(parts))
+
+
+_C_NAMES = {"Half": "c10::Half", "BFloat16": "c10::BFloat16", "ComplexFloat": "c10::complex<float>",
+            "ComplexDouble": "c10::complex<double>", "Long": "long int", "Byte": "unsigned char",
+            "Char": "signed char"}
+
+
+def _c_name(tensor: Tensor) -> str:
+    name = type_name(tensor.dtype)
+    return _C_NAMES.get(name, name.lower())
+
+
+def _by(sizes: Any) -> str:
+    return " x ".join(map(str, sizes))
+
+
+# ---- what users call --------------------------------------------------------------------------------
+
+
+def _same_padding(input: Tensor, kernel: Any, stride: Any, dilation: Any) -> Any:
+    """Padding that keeps the size; what two equal sides can't do is added to `input` in front."""
+    if any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    total = [d * (k - 1) for k, d in zip(kernel, dilation)]
+    if any(t % 2 for t in total):
+        extra = []
+        for t in reversed(total):
+            extra += [0, t % 2]
+        from flambeau.ops.padding import constant_pad_nd
+        input = constant_pad_nd(input, extra)
+    return input, tuple([t // 2 for t in total])
+
+
+def _convolver(n: int, doc: str) -> Any:
+    name = f"conv{n}d"
+
+    def conv(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
+             padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:
+        rank = input._array.ndim
+        if rank != n + 2:
+            if rank != n + 1:
+                raise _rank_error(name, n, input)
+            input = input.unsqueeze(0)
+        stride = (stride,) * n if type(stride) is int else numbers(stride, n, "stride")
+        dilation = (dilation,) * n if type(dilation) is int else numbers(dilation, n, "dilation")
+        if type(padding) is str:
+            if padding == "valid":
+                padding = (0,) * n
+            elif padding == "same":
+                input, padding = _same_padding(input, weight._array.shape[2:], stride, dilation)
+            else:
+                raise RuntimeError(f"Invalid padding string: '{padding}'")
+        result = convolution(input, weight, bias, stride, padding, dilation, False, 0, groups)
+        return result if rank == n + 2 else result.squeeze(0)
+
+    return _published(conv, name, doc)
+
+
+def _transposed_convolver(n: int, doc: str) -> Any:
+    name = f"conv_transpose{n}d"
+
+    def conv(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
+             padding: Any = 0, output_padding: Any = 0, groups: int = 1,
+             dilation: Any = 1) -> Tensor:
+        rank = input._array.ndim
+        if rank != n + 2:
+            if rank != n + 1:
+                raise _rank_error(name, n, input)
+            input = input.unsqueeze(0)
+        result = convolution(input, weight, bias, stride, padding, dilation, True, output_padding,
+                             groups)
+        return result if rank == n + 2 else result.squeeze(0)
+
+    return _published(conv, name, doc)
+
+
+def _published(function: Any, name: str, doc: str) -> Any:
+    function.__name__, function.__doc__ = name, doc
+    return composite(function, namespace=("torch", "nn.functional"))
+
+
+def _rank_error(name: str, n: int, input: Tensor) -> RuntimeError:
+    return RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but "
+                        f"got input of size: {list(input._array.shape)}")
+
+
+conv1d = _convolver(1, """Cross-correlation over one dimension: y_o[t] = b_o + Σ w_oi[k] x_i[s t + d k - p].
+
+    `input` (n, c, l) or (c, l), `weight` (o, c / groups, k); `padding` may be "same" or "valid".
+
+    >>> import flambeau
+    >>> flambeau.conv1d(flambeau.ones(1, 1, 4), flambeau.ones(1, 1, 2))
+    tensor([[[2., 2., 2.]]])
+    """)
+conv2d = _convolver(2, """Cross-correlation over two dimensions; see `conv1d`.
+
+    >>> import flambeau
+    >>> flambeau.conv2d(flambeau.ones(1, 1, 5, 5), flambeau.ones(2, 1, 3, 3), padding=1).shape
+    torch.Size([1, 2, 5, 5])
+    """)
+conv3d = _convolver(3, "Cross-correlation over three dimensions; see `conv1d`.")
+conv_transpose1d = _transposed_convolver(
+    1, """The transpose of `conv1d` as a linear map: `weight` is (c, o / groups, k), and the length is
+    (l - 1) · stride - 2 · padding + dilation · (k - 1) + output_padding + 1.""")
+conv_transpose2d = _transposed_convolver(2, "The transpose of `conv2d`; see `conv_transpose1d`.")
+conv_transpose3d = _transposed_convolver(3, "The transpose of `conv3d`; see `conv_transpose1d`.")
+
+
+@composite(namespace=("torch", "nn.functional"))
+def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+    """`conv1d` of (time, batch, channels) with weights (k, c, o)."""
+    result = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
+    return result.permute(2, 0, 1)
+
+
+__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+           "convolution", "public"]

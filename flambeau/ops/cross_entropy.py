@@ -1,0 +1,354 @@
+"""Losses of classification by log-probabilities: cross entropy, negative log-likelihood, CTC."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau import kernels as arrays
+from flambeau.core.op import composite, fused
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import Tensor
+from flambeau.kernels import ctc
+from flambeau.kernels import softmax as kernels
+from flambeau.ops.softmax import log_softmax
+
+NETWORK = "nn.functional"
+REDUCTIONS = frozenset({"none", "mean", "sum"})
+_INT64 = np.dtype(np.int64)
+
+
+def check_reduction(reduction: str) -> str:
+    """Raise unless `reduction` is one; the old name of "mean" is still taken."""
+    if reduction in REDUCTIONS:
+        return reduction
+    if reduction == "elementwise_mean":
+        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' "
+                      "instead.", stacklevel=4)
+        return "mean"
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def chosen(reduction: str, size_average: Any, reduce: Any) -> str:
+    """The reduction, where two old flags may still say it."""
+    if size_average is None and reduce is None:
+        return reduction if reduction in REDUCTIONS else check_reduction(reduction)
+    average = True if size_average is None else size_average
+    reduction = "none" if reduce is False else "mean" if average else "sum"
+    warnings.warn("size_average and reduce args will be deprecated, please use "
+                  f"reduction='{reduction}' instead.", stacklevel=4)
+    return reduction
+
+
+# ---- negative log-likelihood ------------------------------------------------------------------------
+
+
+def _total(losses: np.ndarray, target: np.ndarray, weight: Any, reduction: str,
+           ignore_index: int) -> tuple[Any, Any]:
+    """The reduced losses, and what a mean divides by."""
+    if reduction == "none":
+        return losses, None
+    total = arrays.sum(losses)
+    if reduction == "sum":
+        return total, None
+    if weight is None:
+        count = np.count_nonzero(target != ignore_index)
+        divisor = losses.dtype.type(count)
+    else:
+        used = target != ignore_index
+        divisor = arrays.sum(weight[np.where(used, target, 0)] * used)
+    return arrays.divide(total, np.asarray(divisor, losses.dtype)), divisor
+
+
+def _share(grad: np.ndarray, divisor: Any) -> np.ndarray:
+    return grad if divisor is None else arrays.divide(grad, np.asarray(divisor, grad.dtype))
+
+
+def _nll_kernel(input: np.ndarray, target: np.ndarray, weight: Any, reduction: str,
+                ignore_index: int) -> Any:
+    return _total(kernels.nll_loss(input, target, weight, ignore_index), target, weight, reduction,
+                  ignore_index)
+
+
+def _nll_backward(grad: np.ndarray, input: np.ndarray, target: np.ndarray, weight: Any,
+                  divisor: Any, ignore_index: int) -> Any:
+    return kernels.nll_loss_backward(_share(grad, divisor), target, weight, input.shape,
+                                     ignore_index), None, None
+
+
+def _nll_body(input: Tensor, target: Tensor, weight: Any, reduction: str,
+              ignore_index: int) -> Tensor:
+    used = target != ignore_index
+    classes = flambeau.where(used, target, 0)
+    losses = -input.gather(1, classes.unsqueeze(1)).squeeze(1)
+    weights = used.to(input.dtype) if weight is None else flambeau.where(
+        used, weight[classes], 0)
+    losses = flambeau.where(used, losses * weights, 0)
+    if reduction == "none":
+        return losses
+    return losses.sum() if reduction == "sum" else losses.sum() / weights.sum()
+
+
+def _nll(name: str, node_name: str) -> Any:
+    def body(input: Tensor, target: Tensor, weight: Any, reduction: str,
+             ignore_index: int) -> Tensor:
+        return _nll_body(input, target, weight, reduction, ignore_index)
+
+    return fused(_nll_kernel, backward=_nll_backward, extras=("divisor",), namespace=None,
+                 tensors=("input", "target", "weight"), name=name, node_name=node_name)(body)
+
+
+_nll1d = _nll("_nll_loss", "NllLossBackward0")
+_nll2d = _nll("_nll_loss2d", "NllLoss2DBackward0")
+
+
+def _check_target(input: Tensor, target: Tensor, weight: Any) -> None:
+    x, t = input._array.shape, target._array.shape
+    if t and x[0] != t[0] and len(x) > 1:
+        raise ValueError(f"Expected input batch_size ({x[0]}) to match target batch_size ({t[0]}).")
+    if len(x) == 2 and len(t) != 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if len(x) == 4 and len(t) != 3:
+        raise RuntimeError("only batches of spatial targets supported (3D tensors) but got targets "
+                           f"of dimension: {len(t)}")
+    if x[2:] != t[1:]:
+        if len(x) == 4:
+            raise RuntimeError(f"size mismatch (got input: {list(x)} , target: {list(t)}")
+        raise RuntimeError(f"Expected target size {[x[0], *x[2:]]}, got {list(t)}")
+    if target._array.dtype not in (_INT64, np.uint8):
+        raise RuntimeError("expected target dtype to be Long or Byte, but got "
+                           f"{type_name(target.dtype)}")
+    if weight is not None and weight._array.shape != (x[1],):
+        raise RuntimeError(f"weight tensor should be defined either for all {x[1]} classes or no "
+                           f"classes but got weight tensor of shape: {list(weight._array.shape)}")
+    if weight is not None and weight._array.dtype != input._array.dtype:
+        raise RuntimeError(f"expected scalar type {type_name(input.dtype)} but found "
+                           f"{type_name(weight.dtype)}")
+
+
+@composite(namespace=NETWORK)
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
+             ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:
+    """-weight[t] · input[t], for log-probabilities `input` (n, c, ...) and classes t (n, ...).
+
+    Targets equal to `ignore_index` do not count; the mean is over the weights of those that do.
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    rank = input._array.ndim
+    if rank < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {rank})")
+    if rank == 1:
+        loss = nll_loss(input.unsqueeze(0), target.unsqueeze(0), weight, None, ignore_index, None,
+                        reduction)
+        return loss.squeeze(0) if reduction == "none" else loss
+    _check_target(input, target, weight)
+    if target._array.dtype != _INT64:
+        target = target.long()
+    return (_nll1d if rank == 2 else _nll2d)(input, target, weight, reduction, ignore_index)
+
+
+# ---- cross entropy --------------------------------------------------------------------------------------
+
+
+def _cross_entropy_kernel(input: np.ndarray, target: np.ndarray, weight: Any, reduction: str,
+                          ignore_index: int, smoothing: float) -> Any:
+    losses, stats = kernels.cross_entropy(input, target, weight, ignore_index, smoothing)
+    return *_total(losses, target, weight, reduction, ignore_index), stats
+
+
+@fused(_cross_entropy_kernel, extras=("divisor", "stats"), tensors=("input", "target", "weight"),
+       backward=lambda grad, input, target, stats, weight, divisor, ignore_index, smoothing: (
+           kernels.cross_entropy_backward(_share(grad, divisor), input, target, stats, weight,
+                                          ignore_index, smoothing), None, None),
+       namespace=None, node_name="NllLossBackward0")
+def _cross_entropy(input: Tensor, target: Tensor, weight: Any, reduction: str, ignore_index: int,
+                   smoothing: float) -> Tensor:
+    return _smoothed(log_softmax(input, 1), target, weight, reduction, ignore_index, smoothing)
+
+
+def _smoothed(logs: Tensor, target: Tensor, weight: Any, reduction: str, ignore_index: int,
+              smoothing: float) -> Tensor:
+    """The loss for classes, given log-probabilities."""
+    loss = nll_loss(logs, target, weight, None, ignore_index, None, reduction)
+    if not smoothing:
+        return loss
+    column = (1, -1, *(1,) * (logs._array.ndim - 2))
+    classes = logs._array.shape[1]
+    smooth = -(logs if weight is None else logs * weight.view(column)).sum(1)
+    used = target != ignore_index
+    smooth = flambeau.where(used, smooth, 0)
+    if reduction != "none":
+        smooth = smooth.sum()
+    if reduction == "mean":
+        smooth = smooth / (used.sum() if weight is None else (
+            weight[flambeau.where(used, target, 0)] * used).sum())
+    return loss * (1 - smoothing) + smooth * (smoothing / classes)
+
+
+def _with_probabilities(input: Tensor, target: Tensor, weight: Any, reduction: str,
+                        smoothing: float) -> Tensor:
+    """The loss for targets that are distributions over the classes (dimension 1)."""
+    shape = input._array.shape
+    axis = 0 if len(shape) == 1 else 1
+    classes = shape[axis]
+    if weight is not None and weight._array.size != classes:
+        raise RuntimeError(f"cross_entropy: weight tensor should be defined either for all {classes} "
+                           "classes or no classes but got weight tensor of shape: "
+                           f"{list(weight._array.shape)}")
+    if smoothing:
+        target = target * (1 - smoothing) + smoothing / classes
+    product = log_softmax(input, axis) * target
+    if weight is not None:
+        product = product * weight.view((-1, *(1,) * (len(shape) - axis - 1)))
+    if reduction == "none":
+        return -product.sum(axis)
+    total = -product.sum()
+    return total if reduction == "sum" else total / (input._array.size / classes or float("nan"))
+
+
+@composite(namespace=NETWORK)
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
+                  size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+                  reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
+    """-weight[t] · log_softmax(input)[t], for `input` (n, c, ...), (c) and classes t (n, ...), ().
+
+    A floating `target` of the shape of `input` holds a distribution over the classes instead.
+    Classes equal to `ignore_index` do not count; the mean is over the weights of those that do.
+    `label_smoothing` mixes the target with the uniform distribution (Szegedy et al., 2016).
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.cross_entropy(flambeau.zeros(1, 2), flambeau.tensor([1]))
+    tensor(0.6931)
+    """
+    if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
+        reduction = chosen(reduction, size_average, reduce)
+    x, t = input._array, target._array
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError("label_smoothing must be between 0.0 and 1.0. Got: "
+                           f"{label_smoothing:g}")
+    if t.shape == x.shape:
+        if t.dtype.kind != "f" and t.dtype.kind != "V":
+            raise RuntimeError("Expected floating point type for target with class probabilities, "
+                               f"got {type_name(target.dtype)}")
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
+        return _with_probabilities(input, target, weight, reduction, label_smoothing)
+    if x.ndim == 1:
+        loss = cross_entropy(input.unsqueeze(0), target.unsqueeze(0), weight, None, ignore_index,
+                             None, reduction, label_smoothing)
+        return loss.squeeze(0) if reduction == "none" else loss
+    if x.ndim == 2 and t.ndim == 1 and t.dtype is _INT64 and x.shape[0] == t.shape[0] \
+            and weight is None and x.dtype.kind == "f":
+        return _cross_entropy(input, target, None, reduction, ignore_index, label_smoothing)
+    _check_target(input, target, weight)
+    if t.dtype != _INT64:
+        target = target.long()
+    if x.ndim == 2 and x.dtype.kind in "fV":
+        return _cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing)
+    return _smoothed(log_softmax(input, 1), target, weight, reduction, ignore_index,
+                     label_smoothing)
+
+
+# ---- connectionist temporal classification ----------------------------------------------------------------
+
+
+@fused(ctc.ctc_loss, extras=("alphas",),
+       backward=lambda grad, input, result, alphas, targets, inputs, lengths, blank:
+       ctc.ctc_loss_backward(grad, input, result, alphas, targets, inputs, lengths, blank),
+       namespace=None, node_name="CtcLossBackward0", name="_ctc_loss")
+def _ctc_losses(input: Tensor, targets: np.ndarray, inputs: Any, lengths: Any,
+                blank: int) -> Tensor:
+    """-log of the probability of all alignments; `targets` (n, s) is an array, padded."""
+    states, skips = ctc.extended(targets, blank)
+    steps, n, _ = input._array.shape
+    index, skips = flambeau.from_numpy(states), flambeau.from_numpy(skips)
+    nothing = flambeau.full((n, 1), -np.inf, dtype=input.dtype)
+    start = flambeau.arange(states.shape[1]) < 2
+    rows = [flambeau.where(start, input[0].gather(1, index), -np.inf)] if steps else []
+    for t in range(1, steps):
+        one = flambeau.cat([nothing, rows[-1][:, :-1]], 1)
+        two = flambeau.where(skips, flambeau.cat([nothing, nothing, rows[-1][:, :-2]], 1), -np.inf)
+        reach = flambeau.logsumexp(flambeau.stack([rows[-1], one, two]), 0)
+        rows.append(reach + input[t].gather(1, index))
+    ends = flambeau.from_numpy(ctc.end_mask(states.shape, lengths))
+    last = flambeau.stack(rows)[flambeau.from_numpy(np.asarray(inputs) - 1), flambeau.arange(n)]
+    losses = -flambeau.logsumexp(flambeau.where(ends, last, -np.inf), 1)
+    # The loss is meant for normalised `input`; torch's gradient is the one in that plane.
+    valid = flambeau.from_numpy(np.arange(steps)[:, None] < np.asarray(inputs))
+    mass = (input.exp().sum(2) * valid).sum(0)
+    return losses + (mass - mass.detach())
+
+
+def _lengths(given: Any, n: int, most: int, name: str) -> list[int]:
+    values = [int(v) for v in (given.reshape(-1).tolist() if isinstance(given, Tensor) else given)]
+    if len(values) != n:
+        raise RuntimeError(f"{name} must be of size batch_size")
+    return values
+
+
+def _padded_targets(targets: Tensor, lengths: list[int]) -> np.ndarray:
+    """Targets as (n, longest), whether they were so or one after the other."""
+    t, longest = targets._array, max(lengths, default=0)
+    if t.ndim == 1:
+        if t.size != sum(lengths):
+            raise RuntimeError(f"Expected tensor to have size {sum(lengths)} at dimension 0, but got "
+                               f"size {t.size} for argument #2 'targets' (while checking arguments "
+                               "for ctc_loss_allocate_outputs)")
+        padded = np.zeros((len(lengths), longest), np.int64)
+        at = 0
+        for row, length in zip(padded, lengths):
+            row[:length] = t[at:at + length]
+            at += length
+        return padded
+    if t.shape[1] < longest:
+        raise RuntimeError(f"Expected tensor to have size at least {longest} at dimension 1, but got "
+                           f"size {t.shape[1]} for argument #2 'targets' (while checking arguments "
+                           "for ctc_loss_allocate_outputs)")
+    return np.ascontiguousarray(t[:, :longest], np.int64)
+
+
+@composite(namespace=NETWORK)
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any,
+             blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> Tensor:
+    """-log p(targets), summed over all alignments of them with the input's steps.
+
+    `log_probs` (t, n, c) or (t, c); `targets` (n, s), or all of them one after the other. The mean
+    is over losses divided by the targets' lengths. `zero_infinity`: an impossible target costs 0.
+    Graves et al., Connectionist temporal classification, ICML 2006.
+    """
+    check_reduction(reduction)
+    x = log_probs._array
+    if x.ndim == 2:
+        loss = ctc_loss(log_probs.unsqueeze(1), targets.reshape(1, -1), input_lengths,
+                        target_lengths, blank, reduction, zero_infinity)
+        return loss.squeeze(0) if reduction == "none" else loss
+    if x.dtype.kind != "f" or x.dtype.itemsize < 4:
+        raise NotImplementedError("\"ctc_loss_cpu\" not implemented for "
+                                  f"'{type_name(log_probs.dtype)}'")
+    if not 0 <= blank < x.shape[2]:
+        raise RuntimeError("blank must be in label range")
+    inputs = _lengths(input_lengths, x.shape[1], x.shape[0], "input_lengths")
+    lengths = _lengths(target_lengths, x.shape[1], 0, "target_lengths")
+    if max(inputs, default=0) > x.shape[0]:
+        raise RuntimeError(f"Expected input_lengths to have value at most {x.shape[0]}, but got "
+                           f"value {max(inputs)} (while checking arguments for "
+                           "ctc_loss_allocate_outputs)")
+    losses = _ctc_losses(log_probs, _padded_targets(targets, lengths), tuple(inputs),
+                         tuple(lengths), blank)
+    if zero_infinity:
+        losses = flambeau.where(losses == np.inf, 0, losses)
+    if reduction == "none":
+        return losses
+    if reduction == "sum":
+        return losses.sum()
+    return (losses / flambeau.tensor(lengths, dtype=log_probs.dtype).clamp_min(1)).mean()
+
+
+@composite(name="ctc_loss")
+def ctc_loss_op(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any,
+                blank: int = 0, reduction: int = 1, zero_infinity: bool = False) -> Tensor:
+    """`nn.functional.ctc_loss` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank,
+                    ("none", "mean", "sum")[reduction], zero_infinity)
