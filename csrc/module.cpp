@@ -12,6 +12,7 @@ int register_activations(PyObject *module);
 int register_conversion(PyObject *module);
 int register_reductions(PyObject *module);
 int register_random(PyObject *module);
+int register_views(PyObject *module);
 #ifdef FLAMBEAU_NETWORK
 int register_network(PyObject *module);
 #endif
@@ -64,7 +65,7 @@ PyMODINIT_FUNC PyInit__native() {
         PyModule_AddStringConstant(module, "compiler", compiler) || register_kernel_types(module) ||
         register_arithmetic(module) || register_comparison(module) || register_functions(module) ||
         register_special(module) || register_activations(module) || register_conversion(module) ||
-        register_reductions(module) || register_random(module)
+        register_reductions(module) || register_random(module) || register_views(module)
 #ifdef FLAMBEAU_NETWORK
         || register_network(module)
 #endif

@@ -5,9 +5,12 @@ import traceback
 import warnings
 from typing import Any
 
+import numpy as np
+
 from flambeau.core import engine
 from flambeau.core.graph import Node
 from flambeau.core.op import node_watchers
+from flambeau.core.tensor import plain
 
 
 def _remember(node: Node) -> None:
@@ -29,6 +32,49 @@ def _switch(mode: bool, check_nan: bool) -> None:
         node_watchers.append(_remember)
     elif was and not mode:
         node_watchers.remove(_remember)
+
+
+def run_watched(this: Any, node: Node, grad: Any) -> Any:
+    """Run a node: say where it was made if it fails or gives NaN."""
+    outer, this.running = this.running, node
+    try:
+        produced = engine.apply_node(node, grad)
+    except Exception:
+        warn_where_made(node)
+        raise
+    finally:
+        this.running = outer
+    if engine.anomaly.check_nan:
+        for i, g in enumerate(produced):
+            if type(g) in plain and g._array.dtype.kind in "fc" and np.isnan(g._array).any():
+                warn_where_made(node)
+                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th "
+                                   "output.")
+    return produced
+
+
+def warn_where_made(node: Node) -> None:
+    """The forward traceback of a node, and of the nodes in whose backward it was made."""
+    stack = node.metadata.get("traceback_")
+    if stack is None:
+        warnings.warn(f"Error detected in {node.name()}. No forward pass information available. "
+                      "Enable detect anomaly during forward pass for more information.",
+                      UserWarning, stacklevel=2)
+        return
+    warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the "
+                  f"error:\n{''.join(stack)}", UserWarning, stacklevel=2)
+    parent = node.metadata.get("parent_")
+    while parent is not None:
+        stack = parent.metadata.get("traceback_")
+        text = ("No forward pass information available." if stack is None else
+                f"Traceback of forward call that induced the previous calculation:\n"
+                f"{''.join(stack)}")
+        warnings.warn(f"\n\nPrevious calculation was induced by {parent.name()}. {text}",
+                      UserWarning, stacklevel=2)
+        parent = parent.metadata.get("parent_")
+
+
+engine.anomaly.run = run_watched
 
 
 class detect_anomaly:

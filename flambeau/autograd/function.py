@@ -14,7 +14,7 @@ from flambeau.core.graph import (Node, Output, freed, next_order, pack_saved, pa
                                  unpack)
 from flambeau.core.modes import grad_enabled, interceptors, levels, set_grad_mode
 from flambeau.core.op import node_watchers, watch
-from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, View, basis, counter_of, gradient_edge,
+from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, basis, counter_of, gradient_edge,
                                   tensor_types)
 
 # ---- the context ------------------------------------------------------------------------------------
@@ -300,6 +300,7 @@ def finish(node: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded:
                                "be outputs of the Function.")
     node.order = next_order()
     node.outputs = len(outputs)
+    node.simple = node.outputs == 1
     node.metas = [(o._array.shape, o._array.dtype, None if type(o) is Tensor else _light(o))
                   if type(o) in tensor_types else None for o in outputs]
     node.results = [(m[0], m[1]) if m else None for m in node.metas]
@@ -365,7 +366,8 @@ def _with_history(node: Any, output: Tensor, edge: Any, inputs: dict[int, Any], 
         return output
     if output._base is not None and output._edge is LOOKUP:
         if recorded:
-            output._view = View(edge, counter_of(output)[0], "custom", output._view.replay)
+            view = output._view
+            view.node, view.version, view.made = edge, counter_of(output)[0], "custom"
         return output
     output._edge = edge
     return output
@@ -392,6 +394,7 @@ def _save(node: Any, outputs: tuple[Any, ...], finished: list[Any]) -> None:
         else:
             kinds.append("tensor"), entries.append(save_input(tensor))
     node.saved, node.saved_kinds = tuple(entries), tuple(kinds)
+    node.frees = bool(entries)
     node.to_save = node.dirty_tensors = node.non_differentiable = ()
 
 

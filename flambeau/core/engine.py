@@ -27,7 +27,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core import dtypes
-from flambeau.core.graph import Node, freed
+from flambeau.core.graph import Node, Output, freed
 from flambeau.core.modes import grad_enabled, set_grad_mode
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import is_expandable_to
@@ -37,10 +37,11 @@ accumulate_lock = threading.Lock()
 
 
 class Anomaly:
-    """The state of anomaly mode."""
+    """The state of anomaly mode; `run` is how nodes run in it (see `autograd.anomaly_mode`)."""
 
     enabled = False
     check_nan = True
+    run: Any = None
 
 
 anomaly = Anomaly()
@@ -54,13 +55,17 @@ def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
     With `captures`, a list of edges, only what they depend on runs, and their gradients are
     returned (None where none arrived). `accumulate` says whether leaves collect theirs in `grad`.
     """
-    this = Pass(retain, create_graph, roots, captures, accumulate)
+    this = Pass(roots, retain, create_graph, accumulate)
     outer = current_pass.get()
     token = current_pass.set(this)
     previous = grad_enabled()
     set_grad_mode(create_graph)
     try:
-        this.start()
+        if captures is not None:
+            this.find_needed(captures)
+        for edge, grad in roots:
+            this.deliver(edge, grad)
+        grad = None
         this.propagate()
         captured = this.finish()
     finally:
@@ -77,37 +82,33 @@ def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
 class Pass:
     """One backward pass: what waits, and what is to be kept."""
 
-    def __init__(self, retain: bool, create_graph: bool, roots: Any, captures: Any,
-                 accumulate: bool):
-        self.retain, self.create_graph, self.accumulate = retain, create_graph, accumulate
-        self.roots, self.captures = roots, captures
+    captures: Any = None                    # edges whose gradients are asked for
+    needed: set[int] | None = None          # orders of nodes on the way to a capture
+    targets: dict[int, list[int]] = {}      # order of a captured node: output numbers
+    leaf_targets: Any = frozenset()         # ids of captured leaves
+    counts: dict[int, int] | None = None    # edges into each leaf, once somebody watches one
+    running: Node | None = None             # in anomaly mode
+
+    def __init__(self, roots: Any, retain: bool, create_graph: bool, accumulate: bool):
+        self.roots, self.retain, self.create_graph = roots, retain, create_graph
+        self.accumulate = accumulate
         self.ready: list[int] = []                  # a heap of the orders of waiting nodes
         self.waiting: dict[int, Node] = {}
         self.grads: dict[int, Any] = {}             # by order: a gradient, or a list of them
-        self.leaf_sums: dict[int, list[Any]] = {}   # id of a hooked or captured leaf: leaf, sum, left
-        self.counts: dict[int, int] | None = None
-        self.callbacks: list[Callable[[], None]] = []
-        self.running: Node | None = None            # in anomaly mode
-        self.needed: set[int] | None = None         # orders of nodes on the way to a capture
+        self.leaf_sums: dict[int, list[Any]] = {}   # watched leaves by id: leaf, sum, edges left
         self.captured: dict[Any, Any] = {}          # (order, index) or id of a leaf: gradient
-        self.targets: dict[int, list[int]] = {}     # order of a captured node: output numbers
-        self.leaf_targets: set[int] = set()
+        self.callbacks: list[Callable[[], None]] = []
 
     # ---- beginning and end --------------------------------------------------------------------
 
-    def start(self) -> None:
-        if self.captures is not None:
-            for edge in self.captures:
-                if type(edge) in tensor_types:
-                    self.leaf_targets.add(id(edge))
-                else:
-                    self.targets.setdefault(edge.order, []).append(edge.index)
-            self.needed = self._find_needed()
-        for edge, grad in self.roots:
-            self.deliver(edge, grad)
-
-    def _find_needed(self) -> set[int]:
-        """The nodes from which a captured edge can be reached."""
+    def find_needed(self, captures: list[Any]) -> None:
+        """Find the nodes from which a captured edge can be reached: only these will run."""
+        self.captures, self.targets, self.leaf_targets = captures, {}, set()
+        for edge in captures:
+            if type(edge) in tensor_types:
+                self.leaf_targets.add(id(edge))
+            else:
+                self.targets.setdefault(edge.order, []).append(edge.index)
         nodes = self._reachable()
         needed: set[int] = set()
         for order in sorted(nodes, reverse=True):           # oldest first
@@ -120,7 +121,7 @@ class Pass:
                                          else edge.order in needed):
                     needed.add(order)
                     break
-        return needed
+        self.needed = needed
 
     def _reachable(self) -> dict[int, Node]:
         """All nodes that the roots depend on; with captures of nodes only, none older than these."""
@@ -154,16 +155,72 @@ class Pass:
     # ---- the loop -------------------------------------------------------------------------------
 
     def propagate(self) -> None:
-        ready, waiting, grads = self.ready, self.waiting, self.grads
+        """Run the newest waiting node until none is left."""
+        ready, waiting, grads, retain = self.ready, self.waiting, self.grads, self.retain
+        watched = self.needed is not None or anomaly.enabled
+        add = basis.add
         while ready:
             order = heappop(ready)
             node, grad = waiting.pop(order), grads.pop(order)
-            while node is not None:
+            while True:
+                if watched or grad is None or not node.simple:
+                    produced = self._run_carefully(node, grad)
+                    if produced is None:
+                        break
+                else:
+                    if node.saved is None:
+                        raise freed(node)
+                    produced = node.apply(grad)
+                if not retain and node.frees:
+                    node.saved = None
+                grad = newest = None
+                i = -1
+                for edge in node.edges:
+                    i += 1
+                    if edge is None:
+                        continue
+                    g = produced[i]
+                    if type(edge) in tensor_types:
+                        # only `produced` and the call hold the gradient: the leaf may keep it
+                        g = None
+                        self.deliver_leaf(edge, produced[i], node, i)
+                        continue
+                    if g is not None:
+                        array = g._array
+                        if array.shape != edge.shape or array.dtype is not edge.dtype:
+                            g = fit(g, edge.shape, edge.dtype, node, i)
+                    if type(edge) is Output:
+                        if edge.node.outputs > 1:
+                            self._deliver_output(edge, g)
+                            continue
+                        edge = edge.node
+                    order = edge.order
+                    if edge is newest:
+                        if g is not None:
+                            grad = g if grad is None else add(grad, g)
+                    elif order in waiting:
+                        if g is not None:
+                            old = grads[order]
+                            grads[order] = g if old is None else add(old, g)
+                    elif newest is None:
+                        newest, grad = edge, g
+                    else:
+                        waiting[order], grads[order] = edge, g
+                        heappush(ready, order)
+                produced = g = edge = None
                 # the newest successor is often the next node: it goes on without the heap
-                node, grad = self.step(node, grad)
+                if newest is None:
+                    break
+                order = newest.order
+                if ready and order > ready[0]:
+                    waiting[order], grads[order] = newest, grad
+                    heappush(ready, order)
+                    break
+                node = newest
 
-    def step(self, node: Node, grad: Any) -> tuple[Any, Any]:
-        """Run one node and pass its gradients on; gives the node to run next, if that is clear."""
+    def _run_carefully(self, node: Node, grad: Any) -> Any:
+        """Run a node that has hooks, several outputs or no gradient, or whose pass has captures;
+        gives its gradients, or None if the pass does not go on there."""
         hooks = node.hooks
         if hooks is not None:
             grad = run_prehooks(node, hooks, grad)
@@ -171,61 +228,14 @@ class Pass:
             if node.order in self.targets:
                 self._capture(node, grad)
             if not self._continues(node):
-                return None, None
+                return None
         if anomaly.enabled:
-            produced = apply_watched(self, node, grad)
-        elif grad is None or (node.outputs > 1 and all(g is None for g in grad)):
-            produced = node.apply(grad) if node.accepts_undefined else (None,) * len(node.edges)
+            produced = anomaly.run(self, node, grad)
         else:
-            if node.saved is None:
-                raise freed(node)
-            produced = node.apply(grad)
+            produced = apply_node(node, grad)
         if hooks is not None and hooks.post:
             produced = run_posthooks(node, hooks, produced, grad)
-        if not self.retain and node.frees and node.saved:
-            node.saved = None
-        grad = None
-        ready, waiting, grads = self.ready, self.waiting, self.grads
-        newest = newest_grad = None
-        i = 0
-        for edge in node.edges:
-            if edge is not None:
-                g = produced[i]
-                if type(edge) in tensor_types:
-                    if g is not None:
-                        # only `produced` and the call hold the gradient: a leaf may keep it
-                        g = None
-                        self.deliver_leaf(edge, produced[i], node, i)
-                    else:
-                        self.deliver_leaf(edge, None, node, i)
-                else:
-                    target = edge.node
-                    if g is not None:
-                        array = g._array
-                        if array.shape != edge.shape or array.dtype is not edge.dtype:
-                            g = fit(g, edge.shape, edge.dtype, node, i)
-                    order = target.order
-                    if target.outputs > 1:
-                        self._deliver_output(edge, g)
-                    elif target is newest:
-                        if g is not None:
-                            newest_grad = g if newest_grad is None else basis.add(newest_grad, g)
-                    elif order in waiting:
-                        if g is not None:
-                            old = grads[order]
-                            grads[order] = g if old is None else basis.add(old, g)
-                    elif newest is None:
-                        newest, newest_grad = target, g
-                    else:
-                        waiting[order], grads[order] = target, g
-                        heappush(ready, order)
-                    g = None
-            i += 1
-        if newest is None or not ready or newest.order < ready[0]:
-            return newest, newest_grad
-        waiting[newest.order], grads[newest.order] = newest, newest_grad
-        heappush(ready, newest.order)
-        return None, None
+        return produced
 
     def _continues(self, node: Node) -> bool:
         """Does a captured edge lie beyond this node?"""
@@ -347,50 +357,14 @@ class Pass:
                 hook((), (grad,))
 
 
-def apply_watched(this: Pass, node: Node, grad: Any) -> Any:
-    """Run a node in anomaly mode: say where it was made if it fails or gives NaN."""
-    if node.saved is None:
+def apply_node(node: Node, grad: Any) -> Any:
+    """The gradients that a node gives; none if none arrived, unless it wants to know."""
+    if grad is None or (node.outputs > 1 and all(g is None for g in grad)):
+        if not node.accepts_undefined:
+            return (None,) * len(node.edges)
+    elif node.saved is None:
         raise freed(node)
-    outer, this.running = this.running, node
-    undefined = grad is None or (node.outputs > 1 and all(g is None for g in grad))
-    try:
-        produced = node.apply(grad) if not undefined or node.accepts_undefined else \
-            (None,) * len(node.edges)
-    except Exception:
-        warn_where_made(node)
-        raise
-    finally:
-        this.running = outer
-    if anomaly.check_nan:
-        for i, g in enumerate(produced):
-            if g is not None and type(g) in plain and g._array.dtype.kind in "fc" \
-                    and np.isnan(g._array).any():
-                warn_where_made(node)
-                raise RuntimeError(f"Function '{node.name()}' returned nan values in its {i}th "
-                                   "output.")
-    return produced
-
-
-def warn_where_made(node: Node) -> None:
-    """The forward traceback of a node, and of the nodes in whose backward it was made."""
-    import warnings
-    stack = node.metadata.get("traceback_")
-    if stack is None:
-        warnings.warn(f"Error detected in {node.name()}. No forward pass information available. "
-                      "Enable detect anomaly during forward pass for more information.",
-                      UserWarning, stacklevel=2)
-        return
-    warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the "
-                  f"error:\n{''.join(stack)}", UserWarning, stacklevel=2)
-    parent = node.metadata.get("parent_")
-    while parent is not None:
-        stack = parent.metadata.get("traceback_")
-        text = ("No forward pass information available." if stack is None else
-                f"Traceback of forward call that induced the previous calculation:\n"
-                f"{''.join(stack)}")
-        warnings.warn(f"\n\nPrevious calculation was induced by {parent.name()}. {text}",
-                      UserWarning, stacklevel=2)
-        parent = parent.metadata.get("parent_")
+    return node.apply(grad)
 
 
 def running_node() -> Node | None:
@@ -622,6 +596,14 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     `retain_graph` (default: `create_graph`) keeps what the graph saved for another pass;
     `create_graph` records the pass itself; `inputs` limits which tensors get a gradient.
     """
+    if inputs is None and grad_tensors is None and type(tensors) in plain \
+            and tensors._array.size == 1 and tensors._array.dtype.kind == "f":
+        edge = None if tensors._edge is None else gradient_edge(tensors)
+        if edge is not None:
+            array = tensors._array
+            run([(edge, wrap(np.ones(array.shape, array.dtype)))],
+                create_graph if retain_graph is None else retain_graph, create_graph)
+            return
     if grad_variables is not None:
         import warnings
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.",
@@ -752,3 +734,6 @@ def calibrate() -> None:
     finally:
         accumulate_into = real
     STOLEN_REFERENCES = seen[0]
+
+
+basis.backward = backward

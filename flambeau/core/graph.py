@@ -40,6 +40,7 @@ class Node:
     saved_kinds: tuple[str, ...] = ()    # "tensor", "result" or "value" for each
     hooks: NodeHooks | None = None
     frees = True                         # are there saved tensors to free after a pass?
+    simple = True                        # one output, no hooks: nothing to look after
     accepts_undefined = False            # is `apply` called when no gradient arrived at all?
     result_state: Any = None             # class and attributes of results, where not a plain Tensor
 
@@ -364,6 +365,7 @@ def hooks_of(node: Node) -> NodeHooks:
     """The hooks of `node`, made on first demand."""
     if node.hooks is None:
         node.hooks = NodeHooks()
+        node.simple = False
         if isinstance(node, AccumulateGrad):
             node.keep()
     return node.hooks

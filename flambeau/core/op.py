@@ -36,8 +36,8 @@ from flambeau.core.graph import (Node, Output, next_order, node_class, pack_save
 from flambeau.core.modes import (grad_enabled, intercept, intercept_canonical, interceptors)
 from flambeau.core.promotion import convert, promote, scalar_cache, scalar_operand
 from flambeau.core.shapes import Size, broadcast_error
-from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, View, basis, counter_of, gradient_edge,
-                                  new_tensor, plain, tensor_types, wrap)
+from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, basis, counter_of, gradient_edge,
+                                  new_tensor, new_view, plain, tensor_types, wrap)
 
 table: dict[str, Op] = {}               # every op, by name
 public: dict[str, dict[str, Any]] = {}  # the public functions of each namespace
@@ -327,7 +327,8 @@ def make_view(parent: Tensor, array: ndarray, replay: Any, made: str) -> Tensor:
     base = parent._base
     result._base = parent if base is None else base
     result._edge = LOOKUP
-    result._view = View(None, counter[0], made, replay)
+    result._view = view = new_view()
+    view.node, view.version, view.made, view.replay = None, counter[0], made, replay
     return result
 
 
@@ -622,8 +623,9 @@ def make_general(op: Op, interceptors: Any, plain: Any, arguments: Any) -> Calla
             if type(r) is not ndarray:
                 r = asarray(r)
             if view and (r.base is not None or r is first._array):
-                result = make_view(first, r, replay_of(op, first, canonical),
-                                   "" if grad_enabled() else "no_grad")
+                replay = replay_of(op, first, canonical) if first._edge is LOOKUP \
+                    or view == "replay" else None
+                result = make_view(first, r, replay, "" if grad_enabled() else "no_grad")
             else:
                 result = new_tensor()
                 result._array = r

@@ -56,7 +56,17 @@ def _insert(found: list[Any], arg: Any) -> None:
 
 def wanted(args: Any, kwargs: dict[str, Any] | None = None) -> bool:
     """Does any argument override functions?"""
-    return bool(overriding(args, kwargs))
+    for arg in (*args, *kwargs.values()) if kwargs else args:
+        cls = type(arg)
+        if cls in plain or cls in _PLAIN_TYPES:
+            continue
+        if cls is tuple or cls is list:
+            for inner in arg:
+                if type(inner) not in plain and type(inner) not in _PLAIN_TYPES:
+                    return bool(overriding(args, kwargs))
+        elif hasattr(cls, "__torch_function__"):
+            return bool(overriding(args, kwargs))
+    return False
 
 
 def has_torch_function(relevant: Any) -> bool:

@@ -429,8 +429,7 @@ class Tensor(metaclass=_TensorMeta):
             return handle_torch_function(
                 Tensor.backward, (self,), self, gradient=gradient, retain_graph=retain_graph,
                 create_graph=create_graph, inputs=inputs)
-        from flambeau.core.engine import backward
-        backward(self, gradient, retain_graph, create_graph, inputs=inputs)
+        basis.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
         return None
 
     def detach(self) -> Tensor:
@@ -578,8 +577,8 @@ class View:
 
     __slots__ = ("made", "node", "replay", "version")
 
-    def __init__(self, node: Any, version: int, made: str, replay: Any):
-        self.node, self.version, self.made, self.replay = node, version, made, replay
+
+new_view: Callable[[], View] = partial(object.__new__, View)
 
 
 def gradient_edge(tensor: Tensor) -> Any:

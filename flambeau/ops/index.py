@@ -16,7 +16,7 @@ from flambeau.core.op import composite, linear, primitive, publish_inplace
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types
-from flambeau.kernels import indexing
+from flambeau.kernels import indexing, views
 from flambeau.ops.create import arange, array_of, full
 from flambeau.ops.shape import movedim, reshape, unsqueeze
 
@@ -47,9 +47,20 @@ def _declare_view(kind: str) -> Any:
                 basic_view(movedim(self, dims[0], 0), (slice(None), *index)), 0))
     def take(input: Tensor, index: Any) -> Any:
         return input, index
-    return take
+    return take.op.call
 
 
+@linear(lambda self, index: views.select(self, 0, index), view=True, method=False, namespace=None,
+        name="select_first", node_name="SelectBackward0",
+        d_self=lambda grad, self_shape, index: slice_backward(grad, self_shape, (index, ...)),
+        batch=lambda size, dims, self, index: (
+            basic_view(movedim(self, dims[0], 0), (slice(None), index, ...)), 0))
+def select_first(input: Tensor, index: int) -> Any:
+    """The slice at `index` of the first dimension."""
+    return input, index
+
+
+take_first = select_first.op.call
 _select, _slice, _unsqueeze, _alias = (_declare_view(k) for k in (
     "Select", "Slice", "Unsqueeze", "Alias"))
 
@@ -71,7 +82,7 @@ def getitem(self: Tensor, index: Any) -> Tensor:
     kind = type(index)
     try:
         if kind is int:
-            return _select(self, (index, Ellipsis))
+            return take_first(self, index)
         if kind is slice:
             if index.step is None and type(index.start) in _INT and type(index.stop) in _INT:
                 return _slice(self, (index, Ellipsis))

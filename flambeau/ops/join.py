@@ -11,7 +11,8 @@ from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.op import composite, linear, primitive
 from flambeau.core.promotion import convert, join as join_types
 from flambeau.core.shapes import broadcast_shapes, size_of, wrap_dim, wrap_dims
-from flambeau.core.tensor import Tensor, array_offset, array_root, basis, wrap
+from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.kernels import views
 from flambeau.ops.index import basic_view, index_select, slice_backward
 from flambeau.ops.shape import (expand, movedim, permute_to, reshape, select, squeeze, transpose,
                                 unsqueeze, view)
@@ -505,8 +506,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
 
 def _diagonal(self: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
     r = np.diagonal(self, offset, dim1, dim2)
-    return np.ndarray(r.shape, r.dtype, array_root(self), array_offset(self) + _skip(
-        self, offset, dim1, dim2), r.strides) if r.size else r
+    return views.strided(self, r.shape, r.strides, _skip(self, offset, dim1, dim2)) if r.size else r
 
 
 def _skip(self: np.ndarray, offset: int, dim1: int, dim2: int) -> int:
@@ -621,8 +621,7 @@ def _windows(self: np.ndarray, dim: int, size: int, step: int) -> np.ndarray:
     shape = (*self.shape[:dim], n, *self.shape[dim + 1:], size)
     strides = (*self.strides[:dim], self.strides[dim] * step, *self.strides[dim + 1:],
                self.strides[dim])
-    return np.ndarray(shape, self.dtype, array_root(self), array_offset(self), strides) \
-        if self.size else np.empty(shape, self.dtype)
+    return views.strided(self, shape, strides, 0)
 
 
 def _windows_back(self: np.ndarray, shape: Any, dim: int, size: int, step: int) -> np.ndarray:

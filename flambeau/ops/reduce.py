@@ -34,7 +34,7 @@ def restore(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...] | None,
     if keepdim or not shape:
         return grad
     dims = range(len(shape)) if dim is None else dim
-    return basis.reshape(grad, tuple([1 if i in dims else n for i, n in enumerate(shape)]))
+    return basis.reshape_to(grad, tuple([1 if i in dims else n for i, n in enumerate(shape)]))
 
 
 def _sum(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> np.ndarray:

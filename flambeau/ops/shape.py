@@ -12,29 +12,27 @@ import numpy as np
 from flambeau.core.op import composite, linear
 from flambeau.core.shapes import (contiguous_strides, infer_size, is_expandable_to, size_of,
                                   wrap_dim, wrap_dims)
-from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis
+from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis, plain
+from flambeau.kernels import views
 
 # ---- view and reshape -------------------------------------------------------------------------------
 
 
 def _view(self: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    r = self.reshape(shape)
-    base = r.base
-    if r is not self and base is not self and (base is None or base is not self.base) \
-            and not np.may_share_memory(r, self):
+    r = views.reshape(self, shape)
+    if r is None:
         raise RuntimeError("view size is not compatible with input tensor's size and stride (at "
                            "least one dimension spans across two contiguous subspaces). Use "
                            ".reshape(...) instead.")
     return r
 
 
-@linear(_view, view=True, d_self=lambda grad, self_shape: reshape(grad, self_shape),
+@linear(_view, view=True, d_self=lambda grad, self_shape: reshape_to(grad, self_shape),
         shapes="shape", method=False, namespace=None, node_name="ViewBackward0")
 def view_as_shape(input: Tensor, shape: tuple[int, ...]) -> Any:
     return input, shape
 
 
-@composite(namespace=None, method=True)
 def view(input: Tensor, *shape: Any) -> Tensor:
     """The same memory seen with another shape (one extent may be -1), or another dtype.
 
@@ -47,32 +45,32 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     """
     if len(shape) == 1 and not isinstance(shape[0], (int, tuple, list)):
         return basis.view_as_dtype(input, shape[0])
-    return view_as_shape(input, infer_size(size_of(shape), input._array.size))
+    return view_to(input, infer_size(size_of(shape), input._array.size))
 
 
-@linear(lambda self, shape: np.ascontiguousarray(self).reshape(shape), shapes="shape",
-        d_self=lambda grad, self_shape: reshape(grad, self_shape), method=False, namespace=None,
-        node_name="UnsafeViewBackward0")
-def _reshape_copy(input: Tensor, shape: tuple[int, ...]) -> Any:
-    return input, shape
+def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """`reshape` to a shape that is known to fit."""
+    if input._array.flags.c_contiguous and type(input) in plain or viewable(input, shape):
+        return view_to(input, shape)
+    return view_to(contiguous_clone(input), shape)
 
 
-@composite(method=True)
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The elements in the same order with another shape: a view if possible, else a copy."""
-    shape = infer_size(size_of(shape), input._array.size)
-    if viewable(input, shape):
-        return view_as_shape(input, shape)
-    return view_as_shape(contiguous_clone(input), shape)
+    return reshape_to(input, infer_size(size_of(shape), input._array.size))
+
+
+view_to = view_as_shape.op.call
+view = composite(view, namespace=None, method=True)
+reshape = composite(reshape, method=True)
 
 
 def viewable(input: Tensor, shape: tuple[int, ...]) -> bool:
-    if not input.is_contiguous():
-        array = input._array
-        if array.flags.c_contiguous:          # a wrapper: its own strides say nothing
-            return False
-        return bool(np.may_share_memory(array.reshape(shape), array)) or not array.size
-    return True
+    if input.is_contiguous():
+        return True
+    if type(input) not in plain:              # a wrapper: its own strides say nothing
+        return False
+    return views.reshape(input._array, shape) is not None
 
 
 def contiguous_clone(input: Tensor) -> Tensor:
@@ -203,7 +201,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 # ---- expanding --------------------------------------------------------------------------------------
 
 
-@linear(lambda self, shape: np.broadcast_to(self, shape), view=True, method=False, namespace=None,
+@linear(lambda self, shape: views.expand(self, shape), view=True, method=False, namespace=None,
         d_self=lambda grad, self_shape: sum_to_size(grad, self_shape), shapes="shape",
         node_name="ExpandBackward0",
         batch=lambda size, dims, self, shape: (_expand_batched(self, dims[0], shape), 0))
@@ -272,11 +270,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 # ---- selecting --------------------------------------------------------------------------------------
 
 
-def _select(self: np.ndarray, dim: int, index: int) -> np.ndarray:
-    return self[(slice(None),) * dim + (index, ...)]
-
-
-@linear(_select, view=True, dims="dim",
+@linear(lambda self, dim, index: views.select(self, dim, index), view=True, dims="dim",
         d_self=lambda grad, self_shape, dim, index: select_backward(grad, self_shape, dim, index))
 def select(input: Tensor, dim: int, index: int) -> Any:
     """The slice at `index` of dimension `dim`, without that dimension, as a view."""
@@ -315,11 +309,8 @@ def _as_strided(self: np.ndarray, size: tuple[int, ...], stride: tuple[int, ...]
                            f"{offset}, and itemsize {item} requiring a storage size of "
                            f"{(last + 1) * item} are out of bounds for storage of size "
                            f"{root.nbytes}")
-    if 0 in size:
-        return root.reshape(-1).view(self.dtype)[:0].reshape(size) if root.flags.c_contiguous \
-            else np.empty(size, self.dtype)
-    return np.ndarray(size, self.dtype, root if root.flags.c_contiguous or root.flags.f_contiguous
-                      else root, offset * item, tuple([s * item for s in stride]))
+    at = array_offset(self)
+    return views.strided(self, size, tuple([s * item for s in stride]), offset * item - at)
 
 
 def _geometry(input: Tensor) -> tuple[Any, ...]:
@@ -418,7 +409,8 @@ def _part(input: Tensor, shape: Any, stride: Any, offset: int) -> Tensor:
     return as_strided(input, shape, stride, offset + input.storage_offset())
 
 
-basis.reshape, basis.permute, basis.movedim, basis.expand = reshape, permute, movedim, expand
+basis.reshape, basis.permute, basis.movedim = reshape, permute, movedim
+basis.expand, basis.reshape_to = expand_to.op.call, reshape_to
 basis.sum_to_size, basis.select, basis.as_strided = sum_to_size, select, as_strided
 basis.as_strided_scatter = _scatter_functional
 basis.part = _part

@@ -1,0 +1,45 @@
+"""Views of arrays: the same memory with another shape, strides and offset."""
+
+import numpy as np
+
+from flambeau import kernels
+
+
+def strided(x, shape, strides, offset):
+    """A view with these extents and strides (in bytes), `offset` bytes from x's first element."""
+    root = x
+    while isinstance(root.base, np.ndarray):
+        root = root.base
+    at = x.__array_interface__["data"][0] - root.__array_interface__["data"][0]
+    return np.ndarray(shape, x.dtype, root, at + offset, strides)
+
+
+def expand(x, shape):
+    """x with dimensions of extent 1, or missing in front, repeated to `shape` with stride 0."""
+    extra = len(shape) - x.ndim
+    if extra < 0 or any(m not in (1, n) for m, n in zip(x.shape, shape[extra:])):
+        raise ValueError("the shape cannot be expanded to this one")
+    strides = (0,) * extra + tuple(
+        0 if m != n else s for m, n, s in zip(x.shape, shape[extra:], x.strides))
+    return strided(x, shape, strides, 0) if x.size else np.broadcast_to(x, shape)
+
+
+def select(x, dim, index):
+    """The slice of x at `index` along `dim`."""
+    if not -x.shape[dim] <= index < x.shape[dim]:
+        raise IndexError(f"index {index} is out of bounds for dimension {dim} with size "
+                         f"{x.shape[dim]}")
+    return x[(slice(None),) * dim + (index, ...)]
+
+
+def reshape(x, shape):
+    """The same elements in another shape on the same memory; None where that needs a copy."""
+    r = x.reshape(shape)
+    if r is x:
+        return x[...]
+    return r if not x.size or np.may_share_memory(r, x) else None
+
+
+if kernels.native_available:
+    from flambeau.kernels._native import (view_expand as expand, view_reshape as reshape,  # noqa: F811
+                                          view_select as select, view_strided as strided)
