@@ -54,7 +54,7 @@ def start(torch, name, dtype):
             n *= size
         values = torch.linspace(-1.0, 1.5, n, dtype=torch.float64).reshape(shape) + 0.1 * i
         if dtype.is_complex:
-            values = torch.complex(values, values.flip(0) if shape else values)
+            values = values + 1j * (values.flip(0) if shape else values)
         params.append(torch.nn.Parameter(values.to(dtype)))
     return params
 
