@@ -59,8 +59,8 @@ def assert_close(actual: Any, expected: Any, *, allow_subclasses: bool = True,
     """Raise AssertionError unless `actual` and `expected` are close.
 
     They may be tensors, numbers, arrays, None, or sequences and mappings of these. Without `rtol`
-    and `atol` the tolerances follow from the dtype (1.3e-6 and 1e-5 for float32). `msg` replaces the
-    message; a function gets the message and returns another.
+    and `atol` the tolerances follow from the dtype (1.3e-6 and 1e-5 for float32). `msg` replaces
+    the message; a function gets the message and returns another.
 
     >>> import flambeau
     >>> assert_close(flambeau.tensor([1.0, 2.0]), flambeau.tensor([1.0, 2.0 + 1e-7]))
@@ -106,7 +106,7 @@ def default_tolerances(*values: Any) -> tuple[float, float]:
     return max(p[0] for p in pairs), max(p[1] for p in pairs)
 
 
-# ---- which comparison ---------------------------------------------------------------------------
+# ---- which comparison ------------------------------------
 
 
 def compare(actual: Any, expected: Any, options: Options, path: tuple[Any, ...]) -> None:
@@ -159,7 +159,7 @@ def _as_tensors(actual: Any, expected: Any, options: Options, path: Any) -> tupl
                          f"{type(actual)} and {type(expected)}.", path, TypeError) from None
 
 
-# ---- numbers --------------------------------------------------------------------------------------
+# ---- numbers ------------------------------------
 
 
 def _compare_numbers(actual: Any, expected: Any, options: Options, path: Any) -> None:
@@ -191,7 +191,7 @@ def _scalar_text(actual: Any, expected: Any, rtol: float, atol: float) -> str:
             f"Relative difference: {relative}{allowed[1]}")
 
 
-# ---- tensors --------------------------------------------------------------------------------------
+# ---- tensors ------------------------------------
 
 
 def _compare_tensors(actual: Tensor, expected: Tensor, options: Options, path: Any) -> None:

@@ -81,8 +81,8 @@ def _interval(low: Any, high: Any, dtype: Any) -> tuple[Any, Any]:
     elif low >= high:
         raise ValueError(f"`low` must be less than `high`, but got {low} >= {high}")
     elif high < least or low >= beyond:
-        raise ValueError(f"The value interval specified by `low` and `high` is [{low}, {high}), but "
-                         f"{dtype} only supports [{least}, {beyond})")
+        raise ValueError("The value interval specified by `low` and `high` is "
+                         f"[{low}, {high}), but {dtype} only supports [{least}, {beyond})")
     low, high = max(low, least), min(high, beyond)
     if not (dtype.is_floating_point or dtype.is_complex):
         low, high = math.ceil(low), math.ceil(high)
