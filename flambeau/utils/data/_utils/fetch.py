@@ -25,7 +25,7 @@ class MapFetcher:
         if self.by_slices and all(type(i) is int for i in index):
             # Stacking rows that were taken one by one gives the same, many times slower.
             rows = flambeau.tensor(index)
-            return [tensor[rows] for tensor in self.dataset.tensors]
+            return [tensor.index_select(0, rows) for tensor in self.dataset.tensors]
         getitems = getattr(self.dataset, "__getitems__", None)
         if getitems:
             return self.collate_fn(getitems(index))

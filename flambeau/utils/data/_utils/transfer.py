@@ -35,8 +35,8 @@ class _Pickler(pickle.Pickler):
         data, bits = value.detach(), _WITHOUT_NUMPY.get(value.dtype)
         if bits is not None:
             data = data.contiguous().view(bits)
-        dtype = None if bits is None else value.dtype
-        return _rebuild, (data.numpy(), type(value), value.requires_grad, dtype)
+        is_parameter = type(value) is not Tensor
+        return _rebuild, (data.numpy(), is_parameter, value.requires_grad, bits is not None)
 
 
 def _is_dense(tensor):
@@ -50,12 +50,12 @@ _EXOTIC = {getattr(flambeau, name) for name in (
     "float4_e2m1fn_x2", "complex32") if hasattr(flambeau, name)}
 
 
-def _rebuild(array, kind, requires_grad, dtype):
+def _rebuild(array, is_parameter, requires_grad, is_bfloat16):
     tensor = flambeau.from_numpy(array)
-    if dtype is not None:
-        tensor = tensor.view(dtype)
-    if kind is not Tensor:
-        return kind(tensor, requires_grad)
+    if is_bfloat16:
+        tensor = tensor.view(flambeau.bfloat16)
+    if is_parameter:
+        return flambeau.nn.Parameter(tensor, requires_grad)
     return tensor.requires_grad_() if requires_grad else tensor
 
 

@@ -1,0 +1,264 @@
+"""The data loader, in this process and with workers."""
+
+import os
+import time
+
+import pytest
+
+import flambeau as torch
+from flambeau.utils.data import (
+    DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info,
+)
+
+
+class Numbers(Dataset):
+    def __init__(self, item=lambda i: i):
+        self.item = item
+
+    def __len__(self):
+        return 10
+
+    def __getitem__(self, i):
+        return self.item(i)
+
+
+class Share(IterableDataset):
+    def __iter__(self):
+        info = get_worker_info()
+        return iter(range(info.id, 10, info.num_workers) if info else range(10))
+
+    def __len__(self):
+        return 4
+
+
+def lists(loader):
+    return [batch.tolist() for batch in loader]
+
+
+def at_five(error):
+    def item(i):
+        if i == 5:
+            raise error
+        return i
+    return item
+
+
+class TwoArguments(Exception):
+    def __init__(self, a, b):
+        super().__init__(f"{a} and {b}")
+
+
+# What PyTorch 2.13 gives under manual_seed(1): an epoch, a rand, an epoch, a rand.
+ORDER = [
+    ({}, [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]], 0.40306925773620605,
+     [[0, 1, 2], [3, 4, 5], [6, 7, 8], [9]], 0.7998586297035217),
+    ({"shuffle": True}, [[4, 2, 0], [6, 8, 7], [9, 1, 5], [3]], 0.029281556606292725,
+     [[1, 3, 6], [9, 4, 7], [2, 0, 8], [5]], 0.4387779235839844),
+    ({"shuffle": True, "num_workers": 2}, [[4, 2, 0], [6, 8, 7], [9, 1, 5], [3]],
+     0.029281556606292725, [[1, 3, 6], [9, 4, 7], [2, 0, 8], [5]], 0.4387779235839844),
+    ({"shuffle": True, "num_workers": 2, "persistent_workers": True},
+     [[4, 2, 0], [6, 8, 7], [9, 1, 5], [3]], 0.029281556606292725,
+     [[7, 9, 4], [0, 5, 1], [8, 6, 2], [3]], 0.7543719410896301),
+]
+
+
+@pytest.mark.parametrize("options, first, then, second, last", ORDER)
+def test_order_is_pytorchs(options, first, then, second, last):
+    torch.manual_seed(1)
+    loader = DataLoader(Numbers(), batch_size=3, **options)
+    assert lists(loader) == first
+    assert torch.rand(1).item() == then
+    assert lists(loader) == second
+    assert torch.rand(1).item() == last
+
+
+def test_order_with_a_generator():
+    loader = DataLoader(Numbers(), batch_size=3, shuffle=True,
+                        generator=torch.Generator().manual_seed(5))
+    assert lists(loader) == [[7, 4, 8], [1, 2, 3], [6, 5, 9], [0]]
+    assert lists(loader) == [[2, 1, 6], [3, 5, 9], [4, 7, 8], [0]]
+
+
+def test_tensor_dataset_is_sliced_as_it_would_be_stacked():
+    x, y = torch.randn(7, 2, 3), torch.arange(7)
+    for batch in DataLoader(TensorDataset(x, y), batch_size=3, sampler=[2, 6, 0, 3]):
+        assert type(batch) is list
+        for rows, i in zip(batch[0], batch[1].tolist(), strict=True):
+            assert torch.equal(rows, x[i])
+    w = torch.ones(3, 2, requires_grad=True)
+    batch, = next(iter(DataLoader(TensorDataset(w), batch_size=2)))
+    batch.sum().backward()
+    assert w.grad.tolist() == [[1, 1], [1, 1], [0, 0]]
+
+
+def test_lengths():
+    assert len(DataLoader(Numbers(), batch_size=3)) == 4
+    assert len(DataLoader(Numbers(), batch_size=3, drop_last=True)) == 3
+    assert len(DataLoader(Numbers(), batch_size=None)) == 10
+    assert len(DataLoader(Share(), batch_size=3)) == 2
+
+
+def test_length_of_an_iterable_that_gives_more():
+    loader = DataLoader(Share(), batch_size=None)
+    len(loader)
+    with pytest.warns(UserWarning, match="was reported to be 4.*but 5 samples have been fetched"):
+        assert sum(1 for _ in iter(loader)) == 10
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_without_batches(workers):
+    loader = DataLoader(Numbers(lambda i: {"i": i}), batch_size=None, num_workers=workers)
+    assert list(loader) == [{"i": i} for i in range(10)]
+
+
+def test_iterable_dataset_in_workers():
+    loader = DataLoader(Share(), batch_size=2, num_workers=2)
+    assert lists(loader) == [[0, 2], [1, 3], [4, 6], [5, 7], [8], [9]]
+    loader = DataLoader(Share(), batch_size=2, num_workers=2, drop_last=True)
+    assert lists(loader) == [[0, 2], [1, 3], [4, 6], [5, 7]]
+    loader = DataLoader(Share(), batch_size=2, num_workers=2, persistent_workers=True)
+    assert lists(loader) == lists(loader)
+
+
+def test_out_of_order():
+    def item(i):
+        time.sleep(0.3 if i == 0 else 0.0)
+        return i
+    loader = DataLoader(Numbers(item), num_workers=2, in_order=False)
+    found = [batch.item() for batch in loader]
+    assert sorted(found) == list(range(10)) and found[0] != 0
+
+
+@pytest.mark.parametrize("shape", [(2,), (300, 300)])
+@pytest.mark.parametrize("dtype", ["float32", "float64", "int64", "bool", "bfloat16", "complex64"])
+def test_tensors_come_from_workers_as_they_are(shape, dtype):
+    """Small ones through the connection, large ones through shared memory."""
+    dtype = getattr(torch, dtype)
+
+    def item(i):
+        return torch.full(shape, i % 2).to(dtype), "name", None
+    loader = DataLoader(Numbers(item), batch_size=None, num_workers=1)
+    for i, (tensor, name, nothing) in enumerate(loader):
+        assert name == "name" and nothing is None
+        assert tensor.dtype is dtype and tensor.shape == shape
+        assert torch.equal(tensor, torch.full(shape, i % 2).to(dtype))
+        tensor += tensor   # it may be written to
+
+
+def test_gradients_do_not_cross_processes():
+    leaf = DataLoader(Numbers(lambda i: torch.ones(1, requires_grad=True)), batch_size=None,
+                      num_workers=1)
+    assert next(iter(leaf)).requires_grad
+    other = DataLoader(Numbers(lambda i: torch.ones(1, requires_grad=True) * 2), batch_size=None,
+                       num_workers=1)
+    with pytest.raises(RuntimeError, match="Cowardly refusing to serialize non-leaf tensor"):
+        next(iter(other))
+
+
+@pytest.mark.parametrize("error, kind", [
+    (KeyError("five"), KeyError), (ValueError("five"), ValueError),
+    (StopIteration(), StopIteration), (TwoArguments(1, 2), RuntimeError)])
+def test_errors_of_workers_are_raised(error, kind):
+    loader = DataLoader(Numbers(at_five(error)), batch_size=2, num_workers=2)
+    with pytest.raises((kind, RuntimeError)) as caught:
+        list(iter(loader))
+    text = str(caught.value)
+    assert text.startswith(f"Caught {type(error).__name__} in DataLoader worker process 0.\n"
+                           "Original Traceback (most recent call last):\n")
+    assert "raise error" in text
+
+
+def test_error_in_this_process_is_itself():
+    with pytest.raises(KeyError, match="^'five'$"):
+        list(DataLoader(Numbers(at_five(KeyError("five")))))
+
+
+def test_worker_init():
+    def init(number):
+        assert get_worker_info().id == number
+        get_worker_info().dataset.item = lambda i: 7
+    assert lists(DataLoader(Numbers(), num_workers=1, worker_init_fn=init)) == [[7]] * 10
+
+    def fail(number):
+        raise ValueError("init")
+    with pytest.raises(ValueError, match="Caught ValueError in DataLoader worker process 0"):
+        list(DataLoader(Numbers(), num_workers=1, worker_init_fn=fail))
+
+
+def test_seeds_of_workers_are_pytorchs():
+    def item(i):
+        import random
+
+        import numpy
+        return torch.rand(1).item(), random.random(), numpy.random.rand(), torch.initial_seed()
+    torch.manual_seed(1)
+    first, second, third, *_ = DataLoader(Numbers(item), batch_size=None, num_workers=2)
+    assert first == [0.5113104581832886, 0.4495910966205341, 0.7809243576395145,
+                     7692698082559361259]
+    assert second == [0.3022708296775818, 0.5858821825793612, 0.49401011740198875,
+                      7692698082559361260]
+    assert third == [0.2310420274734497, 0.3209548294164798, 0.7493266768424349,
+                     7692698082559361259]
+
+
+def test_a_dead_worker_is_noticed():
+    with pytest.raises(RuntimeError, match=r"DataLoader worker \(pid\(s\) \d+\) exited unexp"):
+        list(DataLoader(Numbers(lambda i: os._exit(3)), num_workers=1))
+
+
+def test_timeout():
+    loader = DataLoader(Numbers(lambda i: time.sleep(3)), num_workers=1, timeout=0.2)
+    with pytest.raises(RuntimeError, match="DataLoader timed out after 0.2 seconds"):
+        next(iter(loader))
+
+
+def test_leaving_early_ends_the_workers():
+    iterator = iter(DataLoader(Numbers(lambda i: torch.zeros(200, 200)), num_workers=2))
+    next(iterator)
+    processes = [worker.process for worker in iterator._workers]
+    del iterator
+    assert not any(process.is_alive() for process in processes)
+
+
+def test_persistent_workers_after_leaving_early():
+    loader = DataLoader(Numbers(), batch_size=2, num_workers=2, persistent_workers=True)
+    next(iter(loader))
+    pids = [worker.process.pid for worker in loader._iterator._workers]
+    assert lists(loader) == [[0, 1], [2, 3], [4, 5], [6, 7], [8, 9]]
+    assert pids == [worker.process.pid for worker in loader._iterator._workers]
+
+
+@pytest.mark.parametrize("options, error, message", [
+    ({"num_workers": -1}, ValueError, "num_workers option should be non-negative"),
+    ({"timeout": -1}, ValueError, "timeout option should be non-negative"),
+    ({"prefetch_factor": 2}, ValueError, "prefetch_factor option could only be specified in"),
+    ({"persistent_workers": True}, ValueError, "persistent_workers option needs num_workers > 0"),
+    ({"sampler": [1], "shuffle": True}, ValueError, "sampler option is mutually exclusive with"),
+    ({"batch_sampler": [[1]], "batch_size": 2}, ValueError, "batch_sampler option is mutually"),
+    ({"batch_size": None, "drop_last": True}, ValueError, "batch_size=None option disables"),
+    ({"batch_size": 0}, ValueError, "batch_size should be a positive integer value, but got"),
+    ({"multiprocessing_context": "fork"}, ValueError, "can only be used with multi-process load"),
+    ({"num_workers": 1, "multiprocessing_context": "x"}, ValueError, "valid start method in"),
+    ({"num_workers": 1, "multiprocessing_context": 3}, TypeError, "valid context object or a"),
+])
+def test_bad_options(options, error, message):
+    with pytest.raises(error, match=message):
+        DataLoader(Numbers(), **options)
+
+
+def test_bad_options_of_iterables():
+    for name, value in (("shuffle", True), ("sampler", [1]), ("batch_sampler", [[1]])):
+        with pytest.raises(ValueError, match=f"expected unspecified {name} option, but got"):
+            DataLoader(Share(), **{name: value})
+
+
+def test_fixed_attributes():
+    loader = DataLoader(Numbers())
+    with pytest.raises(ValueError, match="batch_size attribute should not be set after DataLoader"):
+        loader.batch_size = 3
+    loader.timeout = 3
+
+
+def test_many_workers_are_warned_of():
+    with pytest.warns(UserWarning, match="This DataLoader will create 5000 worker processes"):
+        DataLoader(Numbers(), num_workers=5000)
