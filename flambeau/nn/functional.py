@@ -14,7 +14,7 @@ from flambeau.core.tensor import Tensor
 NETWORK = "nn.functional"
 
 
-# ---- dropout ----------------------------------------------------------------------------------------
+# ---- dropout -------------------------------------------------------------------------------------
 
 
 def _check_probability(p: float) -> None:
@@ -111,7 +111,7 @@ def _channels(input: Tensor, p: float, training: bool, inplace: bool, unbatched:
     return result.squeeze(0) if unbatched else result
 
 
-# ---- masks, as attention layers take them -------------------------------------------------------------
+# ---- masks, as attention layers take them --------------------------------------------------------
 
 
 def _none_or_dtype(input: Tensor | None) -> Any:

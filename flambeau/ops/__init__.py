@@ -6,6 +6,7 @@ method of `Tensor`; `flambeau.core.op.table` holds them all as data.
 
 from flambeau.ops import (
     activation,
+    attention,
     bitwise,
     comparison,
     complex,
@@ -14,6 +15,8 @@ from flambeau.ops import (
     copying,
     create,
     cross_entropy,
+    differences,
+    distance,
     dropout,
     elementary,
     embedding,
@@ -24,10 +27,14 @@ from flambeau.ops import (
     matmul,
     moments,
     normalize,
+    padding,
     pointwise,
+    polynomials,
     pool,
     random,
+    rearrange,
     reduce,
+    resample,
     rounding,
     sampling,
     scan,
@@ -35,9 +42,12 @@ from flambeau.ops import (
     shape,
     softmax,
     sort,
+    special,
 )
 
-__all__ = ["activation", "bitwise", "comparison", "complex", "conditional", "convolve", "copying",
-           "create", "cross_entropy", "dropout", "elementary", "embedding", "extremes", "index",
-           "join", "loss", "matmul", "moments", "normalize", "pointwise", "pool", "random",
-           "reduce", "rounding", "sampling", "scan", "searching", "shape", "softmax", "sort"]
+__all__ = ["activation", "attention", "bitwise", "comparison", "complex", "conditional",
+           "convolve", "copying", "create", "cross_entropy", "differences", "distance", "dropout",
+           "elementary", "embedding", "extremes", "index", "join", "loss", "matmul", "moments",
+           "normalize", "padding", "pointwise", "polynomials", "pool", "random", "rearrange",
+           "reduce", "resample", "rounding", "sampling", "scan", "searching", "shape", "softmax",
+           "sort", "special"]

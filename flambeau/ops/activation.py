@@ -52,7 +52,7 @@ def written(function: Any, input: Tensor, *args: Any) -> Tensor:
     return function.op.inplace_op.function(input, *args)
 
 
-# ---- rectifiers -----------------------------------------------------------------------------------
+# ---- rectifiers ----------------------------------------------------------------------------------
 
 
 @composite(namespace="nn.functional")
@@ -226,7 +226,7 @@ public["nn.functional"]["rrelu_"] = public["torch"]["rrelu_"] = lambda input, *a
     rrelu(input, *args, **kwargs, inplace=True)
 public["nn.functional"]["relu_"] = Tensor.relu_
 
-# ---- smooth ---------------------------------------------------------------------------------------
+# ---- smooth --------------------------------------------------------------------------------------
 
 
 def _gelu_kernel(x: np.ndarray, approximate: str) -> np.ndarray:
@@ -328,7 +328,7 @@ def tanhshrink(input: Tensor) -> Tensor:
 
 public["nn.functional"]["sigmoid"], public["nn.functional"]["tanh"] = sigmoid, tanh
 
-# ---- piecewise linear -------------------------------------------------------------------------------
+# ---- piecewise linear ----------------------------------------------------------------------------
 
 
 @activation(lambda input: activations.hardsigmoid(floating(input, "hardsigmoid_cpu")),

@@ -16,7 +16,7 @@ from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import convolution as kernels
 from flambeau.kernels.network import is_narrow
 
-# ---- the three bilinear ops -----------------------------------------------------------------------
+# ---- the three bilinear ops ----------------------------------------------------------------------
 
 
 def conj(tensor: Tensor) -> Tensor:
@@ -159,7 +159,7 @@ def convolution_weight_grad(input: Tensor, image: Tensor, shape: Any, *geometry:
     return input, image, shape, *geometry
 
 
-# ---- what is checked --------------------------------------------------------------------------------
+# ---- what is checked -----------------------------------------------------------------------------
 
 
 def numbers(value: Any, n: int, name: str) -> tuple[int, ...]:
@@ -252,7 +252,7 @@ def _by(sizes: Any) -> str:
     return " x ".join(map(str, sizes))
 
 
-# ---- what users call --------------------------------------------------------------------------------
+# ---- what users call -----------------------------------------------------------------------------
 
 
 def _same_padding(input: Tensor, kernel: Any, stride: Any, dilation: Any) -> Any:

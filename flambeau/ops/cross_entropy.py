@@ -42,7 +42,7 @@ def chosen(reduction: str, size_average: Any, reduce: Any) -> str:
     return reduction
 
 
-# ---- negative log-likelihood ------------------------------------------------------------------------
+# ---- negative log-likelihood ---------------------------------------------------------------------
 
 
 def _total(losses: np.ndarray, target: np.ndarray, weight: Any, reduction: str,
@@ -149,7 +149,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     return (_nll1d if rank == 2 else _nll2d)(input, target, weight, reduction, ignore_index)
 
 
-# ---- cross entropy --------------------------------------------------------------------------------------
+# ---- cross entropy -------------------------------------------------------------------------------
 
 
 def _cross_entropy_kernel(input: np.ndarray, target: np.ndarray, weight: Any, reduction: str,
@@ -251,7 +251,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
                      label_smoothing)
 
 
-# ---- connectionist temporal classification ----------------------------------------------------------------
+# ---- connectionist temporal classification -------------------------------------------------------
 
 
 @fused(ctc.ctc_loss, extras=("alphas",),

@@ -15,7 +15,7 @@ from flambeau.kernels import indexing as kernels
 NETWORK = "nn.functional"
 
 
-# ---- embedding --------------------------------------------------------------------------------------
+# ---- embedding -----------------------------------------------------------------------------------
 
 
 def _embedding_batched(size: int, dims: Any, weight: Tensor, indices: Tensor, *rest: Any) -> Any:
@@ -139,7 +139,7 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
     return input
 
 
-# ---- sums of embeddings -----------------------------------------------------------------------------
+# ---- sums of embeddings --------------------------------------------------------------------------
 
 
 def _bags(indices: Tensor, offsets: Tensor, include_last: bool) -> tuple[np.ndarray, int]:
@@ -288,7 +288,7 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
                             per_sample_weights, include_last_offset, padding_idx)[0]
 
 
-# ---- one-hot ----------------------------------------------------------------------------------------
+# ---- one-hot -------------------------------------------------------------------------------------
 
 
 @composite(namespace=NETWORK)

@@ -72,7 +72,7 @@ def elementwise(name: str, value: Any, slope: Any, node_name: str, extra: tuple[
                  namespace=None, name=name, node_name=node_name)
 
 
-# ---- distances of elements --------------------------------------------------------------------------
+# ---- distances of elements -----------------------------------------------------------------------
 
 
 def _squared(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -171,7 +171,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     return _huber(input, target, delta, reduction)
 
 
-# ---- probabilities ----------------------------------------------------------------------------------
+# ---- probabilities -------------------------------------------------------------------------------
 
 
 @fused(lambda input, target, weight, reduction: _fold(
@@ -322,7 +322,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
     return reduced(loss, reduction)
 
 
-# ---- margins ----------------------------------------------------------------------------------------
+# ---- margins -------------------------------------------------------------------------------------
 
 
 @composite(namespace=NETWORK)
@@ -482,7 +482,7 @@ def _multilabel_margin(input: Tensor, target: Tensor, classes: int, reduction: s
     return reduced(loss.reshape(shape), reduction)
 
 
-# ---- triplets ---------------------------------------------------------------------------------------
+# ---- triplets ------------------------------------------------------------------------------------
 
 
 def _check_triplet(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float) -> None:
@@ -531,7 +531,7 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     return _triplet(anchor, positive, negative, distance_function, margin, swap, reduction)
 
 
-# ---- torch's own forms ----------------------------------------------------------------------------------
+# ---- torch's own forms ---------------------------------------------------------------------------
 
 _REDUCTIONS = ("none", "mean", "sum")
 

@@ -42,7 +42,7 @@ def _same_types(input: Tensor, *parameters: Tensor | None) -> None:
             raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
-# ---- batch norm -------------------------------------------------------------------------------------
+# ---- batch norm ----------------------------------------------------------------------------------
 
 
 def _train_kernel(input: np.ndarray, weight: Any, bias: Any, eps: float, stats: list[Any]) -> Any:
@@ -166,7 +166,7 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     return result, mean, flambeau.rsqrt(variance + eps)
 
 
-# ---- layer norm and rms norm --------------------------------------------------------------------------
+# ---- layer norm and rms norm ---------------------------------------------------------------------
 
 
 @fused(lambda input, weight, bias, dims, eps: kernels.layer_norm(input, dims, weight, bias, eps),
@@ -264,7 +264,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     return _rms_norm(input, weight, dims, _rms_eps(input, eps))
 
 
-# ---- group norm and instance norm -------------------------------------------------------------------
+# ---- group norm and instance norm ----------------------------------------------------------------
 
 
 @fused(lambda input, weight, bias, groups, eps: kernels.group_norm(
@@ -374,7 +374,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None,
                           eps)
 
 
-# ---- others -------------------------------------------------------------------------------------------
+# ---- others --------------------------------------------------------------------------------------
 
 
 @composite(namespace=NETWORK)

@@ -41,7 +41,7 @@ def refuse(x: np.ndarray, kinds: str, name: str) -> None:
                                   f"'{type_name(from_numpy_dtype(x.dtype))}'")
 
 
-# ---- taking from, and adding to, given places -------------------------------------------------------
+# ---- taking from, and adding to, given places ----------------------------------------------------
 
 
 @linear(lambda self, indices, dims: kernels.max_unpool_backward(self, indices, dims),
@@ -62,7 +62,7 @@ def add_at(input: Tensor, indices: Tensor, shape: Any, dims: int) -> Any:
     return input, indices, shape, dims
 
 
-# ---- maxima -----------------------------------------------------------------------------------------
+# ---- maxima --------------------------------------------------------------------------------------
 
 
 def _max_op(name: str, node_name: str, kernel: Any, dims: int, params: tuple[str, ...],
@@ -231,7 +231,7 @@ _max_pooler(2, "The largest element of each window over the last two dimensions;
 _max_pooler(3, "The largest element of each window over the last three dimensions.")
 
 
-# ---- averages ---------------------------------------------------------------------------------------
+# ---- averages ------------------------------------------------------------------------------------
 
 
 def _avg_ops(n: int) -> Any:
@@ -323,7 +323,7 @@ def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
                      divisor_override)
 
 
-# ---- adaptive pooling -------------------------------------------------------------------------------
+# ---- adaptive pooling ----------------------------------------------------------------------------
 
 
 def _adaptive_avg_pair(n: int) -> Any:
@@ -451,7 +451,7 @@ for _n in (1, 2, 3):
     _adaptive_max_pooler(_n)
 
 
-# ---- fractional pooling -----------------------------------------------------------------------------
+# ---- fractional pooling --------------------------------------------------------------------------
 
 
 def _fractional(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
@@ -504,7 +504,7 @@ _fractional_pooler(2)
 _fractional_pooler(3)
 
 
-# ---- unpooling --------------------------------------------------------------------------------------
+# ---- unpooling -----------------------------------------------------------------------------------
 
 
 def _unpool_op(n: int) -> Any:
@@ -578,7 +578,7 @@ for _n in (1, 2, 3):
     _unpooler(_n)
 
 
-# ---- power means ------------------------------------------------------------------------------------
+# ---- power means ---------------------------------------------------------------------------------
 
 
 def _lp_pooler(n: int) -> None:

@@ -27,7 +27,7 @@ def _prepared(input: Tensor, dim: Any, dtype: Any, name: str) -> tuple[Tensor, i
     return input, dim if 0 <= dim < n else wrap_dim(dim, n)
 
 
-# ---- softmax --------------------------------------------------------------------------------------
+# ---- softmax -------------------------------------------------------------------------------------
 
 
 @primitive(lambda self, dim: kernels.softmax(self, dim), dims="dim",
@@ -86,7 +86,7 @@ def log_softmax_backward(input: Tensor, output: Tensor, dim: int) -> Any:
     return input, output, dim
 
 
-# ---- as nn.functional has them ----------------------------------------------------------------------
+# ---- as nn.functional has them -------------------------------------------------------------------
 
 
 def implicit_dim(name: str, ndim: int, stacklevel: int) -> int:

@@ -1,0 +1,188 @@
+"""Padding: constants, mirror images, edges, or the other end around an input."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.op import composite, linear
+from flambeau.core.promotion import convert
+from flambeau.core.tensor import Tensor, basis
+
+NETWORK = "nn.functional"
+
+
+def _sides(pad: Any, rank: int) -> list[tuple[int, int]]:
+    """Padding before and after each dimension; `pad` starts with the last one."""
+    sides = [(0, 0)] * rank
+    for i in range(len(pad) // 2):
+        sides[rank - 1 - i] = (pad[2 * i], pad[2 * i + 1])
+    return sides
+
+
+# ---- constants -----------------------------------------------------------------------------------
+
+
+def _constant(self: np.ndarray, pad: tuple[int, ...], value: Any) -> np.ndarray:
+    sides = _sides(pad, self.ndim)
+    source = self[tuple([slice(max(-a, 0), n - max(-b, 0)) for (a, b), n
+                         in zip(sides, self.shape)])]
+    shape = [n + max(a, 0) + max(b, 0) for (a, b), n in zip(sides, source.shape)]
+    if value:
+        result = np.empty(shape, self.dtype)
+        result[...] = convert(np.asarray(value), self.dtype)
+    else:
+        result = np.zeros(shape, self.dtype)
+    result[tuple([slice(max(a, 0), max(a, 0) + n) for (a, _), n
+                  in zip(sides, source.shape)])] = source
+    return result
+
+
+def _constant_batched(size: int, dims: Any, self: Tensor, pad: Any, value: Any) -> Any:
+    return _constant_pad(basis.movedim(self, dims[0], 0), pad, value), 0
+
+
+@linear(_constant, method=False, namespace=None, name="_constant_pad", batch=_constant_batched,
+        node_name="ConstantPadNdBackward0",
+        d_self=lambda grad, pad: _constant_pad(grad, tuple([-p for p in pad]), 0),
+        jvp=lambda self_t, pad: _constant_pad(self_t, pad, 0))
+def _constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Any:
+    return input, pad, value
+
+
+@composite
+def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
+    """`value` before and after the last dimensions; a negative padding cuts off.
+
+    >>> import flambeau
+    >>> flambeau.constant_pad_nd(flambeau.ones(2), (1, 0), 7)
+    tensor([7., 1., 1.])
+    """
+    pad, shape = tuple([int(p) for p in pad]), input._array.shape
+    if len(pad) % 2:
+        raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
+    if len(pad) > 2 * len(shape):
+        raise RuntimeError("Padding length should be less than or equal to two times the input "
+                           f"dimension but got padding length {len(pad)} and input of dimension "
+                           f"{len(shape)}")
+    for n, (a, b) in zip(shape, _sides(pad, len(shape))):
+        if n + min(a, 0) + min(b, 0) < 0:
+            raise RuntimeError("narrow(): length must be non-negative.")
+    return _constant_pad(input, pad, value)
+
+
+# ---- what the input itself gives -----------------------------------------------------------------
+
+
+def _sources(mode: str, n: int, before: int, after: int) -> np.ndarray:
+    """Which element of a dimension of `n` stands at each place of the padded one."""
+    at = np.arange(-before, n + after)
+    if mode == "replicate":
+        return at.clip(0, n - 1)
+    if mode == "circular":
+        return at % n
+    at = np.abs(at)
+    return np.where(at >= n, 2 * (n - 1) - at, at)
+
+
+def _indices(mode: str, shape: Any, pad: tuple[int, ...]) -> list[tuple[int, np.ndarray]]:
+    rank = len(shape)
+    return [(d, _sources(mode, shape[d], *side)) for d, side in enumerate(_sides(pad, rank))
+            if side != (0, 0)]
+
+
+def _gathered(self: np.ndarray, pad: tuple[int, ...], mode: str) -> np.ndarray:
+    for d, index in _indices(mode, self.shape, pad):
+        self = np.take(self, index, d)
+    return self
+
+
+def _scattered(self: np.ndarray, shape: Any, pad: tuple[int, ...], mode: str) -> np.ndarray:
+    for d, index in _indices(mode, shape, pad):
+        result = np.zeros((*self.shape[:d], shape[d], *self.shape[d + 1:]), self.dtype)
+        np.add.at(result, (*(slice(None),) * d, index), self)
+        self = result
+    return self
+
+
+def _mirrors(name: str, dims: int, mode: str) -> Any:
+    """The op of one mode in so many dimensions, which its node's name tells."""
+    def forward(input: Tensor, pad: Any) -> Any:
+        return input, pad
+
+    def backward(input: Tensor, shape: Any, pad: Any) -> Any:
+        return input, shape, pad
+
+    forward.__name__ = f"_{name.lower()}_pad{dims}d"
+    backward.__name__ = f"{forward.__name__}_backward"
+    pad_op = linear(
+        lambda self, pad: _gathered(self, pad, mode), method=False, namespace=None,
+        node_name=f"{name}Pad{dims}DBackward0",
+        d_self=lambda grad, self_shape, pad: unpad_op(grad, self_shape, pad),
+        batch=lambda size, dims, self, pad: (pad_op(basis.movedim(self, dims[0], 0), pad), 0))(
+            forward)
+    unpad_op = linear(
+        lambda self, shape, pad: _scattered(self, shape, pad, mode), method=False, namespace=None,
+        shapes="shape", node_name=f"{name}Pad{dims}DBackwardBackward0",
+        d_self=lambda grad, pad: pad_op(grad, pad))(backward)
+    return pad_op
+
+
+_MIRRORS = {(mode, n): _mirrors(name, n, mode) for name, mode in
+            (("Reflection", "reflect"), ("Replication", "replicate"), ("Circular", "circular"))
+            for n in (1, 2, 3)}
+_EXTENTS = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}
+
+
+def _check_mirror(shape: Any, pad: tuple[int, ...], mode: str) -> None:
+    rank, n = len(shape), len(pad) // 2
+    if len(pad) not in (2, 4, 6) or rank not in (n + 1, n + 2):
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {rank}D input tensor.\nSupported "
+            "combinations for non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads "
+            "last dimension)\n  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n  - 4D "
+            "or 5D input: padding size = 6 (pads last 3 dimensions)")
+    if mode != "circular" and 0 in shape[-n - 1:]:
+        raise RuntimeError(f"Expected {_EXTENTS[n]} (batch mode) tensor with possibly 0 batch size "
+                           f"and other non-zero dimensions for input, but got: {list(shape)}")
+    for d, (a, b) in enumerate(_sides(pad, rank)):
+        if mode == "reflect" and (a >= shape[d] or b >= shape[d]) and (a or b):
+            raise RuntimeError("Argument #4: Padding size should be less than the corresponding "
+                               f"input dimension, but got: padding ({a}, {b}) at dimension {d} of "
+                               f"input {list(shape)}")
+        if mode == "circular" and (a > shape[d] or b > shape[d]):
+            raise RuntimeError("Padding value causes wrapping around more than once.")
+        if shape[d] + a + b < 0 or (mode == "circular" and shape[d] + a + b < 0):
+            raise RuntimeError("Negative padding value is resulting in an empty dimension")
+
+
+@composite(namespace=NETWORK)
+def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
+    """`input` with `pad` = (before, after) more elements in the last dimension, then in the one
+    before it, and so on: a constant `value`, or by `mode` "reflect", "replicate" or "circular".
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.pad(flambeau.tensor([[1.0, 2.0, 3.0]]), (2, 1), mode="reflect")
+    tensor([[3., 2., 1., 2., 3., 2.]])
+    """
+    shape = input._array.shape
+    if isinstance(pad, Tensor):
+        pad = pad.tolist()
+    if len(pad) % 2:
+        raise RuntimeError("Padding length must be divisible by 2")
+    if len(pad) > 2 * len(shape):
+        raise RuntimeError("Padding length should be less than or equal to two times the input "
+                           f"dimension but got padding length {len(pad)} and input of dimension "
+                           f"{len(shape)}")
+    if mode == "constant":
+        return constant_pad_nd(input, pad, value or 0)
+    if value is not None and value != 0:
+        raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
+    if mode not in ("reflect", "replicate", "circular"):
+        raise NotImplementedError(f"Unrecognised padding mode {mode}")
+    pad = tuple([int(p) for p in pad])
+    _check_mirror(shape, pad, mode)
+    return _MIRRORS[mode, len(pad) // 2](input, pad)
+
+
+__all__ = ["constant_pad_nd", "pad"]

@@ -1,0 +1,383 @@
+"""Resampling images: interpolation to another size, and sampling at given points."""
+from __future__ import annotations
+
+import math
+import warnings
+from itertools import product
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau.core.op import composite, fused, linear, public
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import Tensor, basis
+from flambeau.kernels import resampling as kernels
+from flambeau.ops.pool import refuse
+
+NETWORK = "nn.functional"
+
+
+def folded(op: Any) -> Any:
+    """The batching rule of ops whose tensors all have a batch in front: the two become one."""
+    def rule(size: int, dims: Any, *canonical: Any) -> Any:
+        n = len(dims)
+        tensors = []
+        for tensor, dim in zip(canonical, dims):
+            t = basis.expand(tensor, (size, *tensor._array.shape)) if dim is None \
+                else basis.movedim(tensor, dim, 0)
+            shape = t._array.shape
+            tensors.append(basis.reshape(t, (size * shape[1], *shape[2:])))
+        result = op()(*tensors, *canonical[n:])
+        shape = result._array.shape
+        return basis.reshape(result, (size, shape[0] // size, *shape[1:])), 0
+    return rule
+
+
+# ---- interpolation -------------------------------------------------------------------------------
+
+_NODES = {"nearest": "UpsampleNearest", "nearest-exact": "UpsampleNearestExact",
+          "linear": "UpsampleLinear", "bilinear": "UpsampleBilinear",
+          "trilinear": "UpsampleTrilinear", "bicubic": "UpsampleBicubic",
+          "bilinear-antialias": "UpsampleBilinear2DAa", "bicubic-antialias": "UpsampleBicubic2DAa"}
+
+
+def _resampler(kind: str, dims: int) -> Any:
+    """The linear op of one mode in so many dimensions, and its transpose."""
+    mode, antialias = kind.removesuffix("-antialias"), kind.endswith("-antialias")
+    node = f"{_NODES[kind]}Backward0" if antialias else f"{_NODES[kind]}{dims}DBackward0"
+
+    def forward(input: Tensor, size: Any, align_corners: bool, scales: Any) -> Any:
+        return input, size, align_corners, scales
+
+    def backward(input: Tensor, shape: Any, align_corners: bool, scales: Any) -> Any:
+        return input, shape, align_corners, scales
+
+    def unfolded(size: int, bdims: Any, grad: Tensor, shape: Any, *rest: Any) -> Any:
+        return folded(lambda: back)(size, bdims, grad, (size * shape[0], *shape[1:]), *rest)
+
+    forward.__name__ = f"_upsample_{kind}{dims}d"
+    backward.__name__ = f"{forward.__name__}_backward"
+    op = linear(
+        lambda self, size, align_corners, scales: kernels.interpolate(
+            self, size, mode, align_corners, scales, antialias),
+        method=False, namespace=None, node_name=node, batch=folded(lambda: op),
+        d_self=lambda grad, self_shape, align_corners, scales: back(
+            grad, self_shape, align_corners, scales))(forward)
+    back = linear(
+        lambda self, shape, align_corners, scales: kernels.interpolate_backward(
+            self, shape, mode, align_corners, scales, antialias),
+        method=False, namespace=None, node_name=node.replace("Backward0", "BackwardBackward0"),
+        batch=unfolded, d_self=lambda grad, self_shape, align_corners, scales: op(
+            grad, self_shape[2:], align_corners, scales))(backward)
+    return op
+
+
+_DIMS = {"linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,),
+         "nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "bilinear-antialias": (2,),
+         "bicubic-antialias": (2,)}
+_RESAMPLERS = {(kind, n): _resampler(kind, n) for kind, dims in _DIMS.items() for n in dims}
+_MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
+
+
+def _sizes(input: Tensor, size: Any, scale_factor: Any, recompute: Any) -> tuple[Any, Any]:
+    """The sizes of the result, and the scales that were asked for."""
+    spatial = list(input._array.shape[2:])
+    n = len(spatial)
+    if size is not None and scale_factor is not None:
+        raise ValueError("only one of size or scale_factor should be defined")
+    if size is not None:
+        if isinstance(size, (list, tuple)):
+            if len(size) != n:
+                raise ValueError(
+                    "Input and output must have the same number of spatial dimensions, but got input "
+                    f"with spatial dimensions of {spatial} and output size of {size}. Please provide "
+                    "input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, "
+                    "...,oK) format.")
+            if not all(hasattr(s, "__index__") for s in size):
+                raise TypeError("expected size to be one of int or Tuple[int] or Tuple[int, int] or "
+                                "Tuple[int, int, int], but got size with types "
+                                f"{[type(s) for s in size]}")
+            sizes = [int(s) for s in size]
+        else:
+            sizes = [int(size)] * n
+        if recompute:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        return tuple(sizes), None
+    if scale_factor is None:
+        raise ValueError("either size or scale_factor should be defined")
+    if isinstance(scale_factor, (list, tuple)):
+        if len(scale_factor) != n:
+            raise ValueError(
+                "Input and scale_factor must have the same number of spatial dimensions, but got "
+                f"input with spatial dimensions of {spatial} and scale_factor of shape "
+                f"{scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
+                "scale_factor in (s1, s2, ...,sK) format.")
+        scales = [float(s) for s in scale_factor]
+    else:
+        scales = [float(scale_factor)] * n
+    sizes = [int(math.floor(float(s) * f)) for s, f in zip(spatial, scales)]
+    return tuple(sizes), None if recompute else tuple(scales)
+
+
+_RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
+
+
+def _check_mode(input: Tensor, mode: str, align_corners: Any, antialias: bool) -> None:
+    rank = input._array.ndim
+    if mode in ("nearest", "area", "nearest-exact"):
+        if align_corners is not None:
+            raise ValueError("align_corners option can only be set with the interpolating modes: "
+                             "linear | bilinear | bicubic | trilinear")
+    if antialias and not (mode in ("bilinear", "bicubic") and rank == 4):
+        raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes "
+                         "and requires a 4-D tensor as input")
+    if rank not in (3, 4, 5) or (mode not in _RANKS and mode not in
+                                 ("nearest", "area", "nearest-exact")):
+        raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
+                                  f"{rank}D) for the modes: {_MODES} (got {mode})")
+    if mode in _RANKS and rank != _RANKS[mode]:
+        raise NotImplementedError(f"Got {rank}D input, but {mode} mode needs {_RANKS[mode]}D input")
+
+
+@composite(namespace=NETWORK)
+def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+                align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
+                antialias: bool = False) -> Tensor:
+    """`input` (n, c, ...) with its spatial dimensions resized to `size`, or by `scale_factor`.
+
+    Modes: "nearest", "nearest-exact", "linear" (3-D), "bilinear", "bicubic" (4-D), "trilinear" (5-D),
+    "area". `align_corners`: the corner elements' centres, not the corners, stay in place.
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.interpolate(flambeau.tensor([[[1.0, 2.0]]]), scale_factor=2)
+    tensor([[[1., 1., 2., 2.]]])
+    """
+    if isinstance(size, Tensor):
+        size = size.tolist()
+    sizes, scales = _sizes(input, size, scale_factor, recompute_scale_factor) \
+        if input._array.ndim > 2 or size is None else (None, None)
+    _check_mode(input, mode, align_corners, antialias)
+    n = len(sizes)
+    if mode == "area":
+        return public[NETWORK][f"adaptive_avg_pool{n}d"](input, sizes)
+    spatial = input._array.shape[2:]
+    if min((*sizes, *spatial)) <= 0:
+        named = [", ".join(f"{a}: {s}" for a, s in zip("DHW"[-n:], group))
+                 for group in (spatial, sizes)]
+        raise RuntimeError("Input and output sizes should be greater than 0, but got input "
+                           f"({named[0]}) output ({named[1]})")
+    integers = input._array.dtype == np.uint8
+    if not integers:
+        refuse(input._array, "buic", f"upsample_{mode.replace('-', '_')}{n}d")
+    elif mode not in ("nearest", "nearest-exact"):
+        wide = interpolate(input.float(), sizes, None, mode, align_corners, None, antialias)
+        return wide.round().clamp(0, 255).byte()
+    kind = f"{mode}-antialias" if antialias else mode
+    return _RESAMPLERS[kind, n](input, sizes, bool(align_corners), scales)
+
+
+def _deprecated(name: str) -> None:
+    warnings.warn(f"`nn.functional.{name}` is deprecated. Use `nn.functional.interpolate` instead.",
+                  stacklevel=3)
+
+
+@composite(namespace=NETWORK)
+def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
+             align_corners: bool | None = None) -> Tensor:
+    """The old name of `interpolate`."""
+    _deprecated("upsample")
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+@composite(namespace=NETWORK)
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` in mode "nearest", by its old name."""
+    _deprecated("upsample_nearest")
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+@composite(namespace=NETWORK)
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """`interpolate` in mode "bilinear" with aligned corners, by its old name."""
+    _deprecated("upsample_bilinear")
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+# ---- sampling at points --------------------------------------------------------------------------
+
+
+def _place(coordinate: Tensor, size: int, align_corners: bool) -> Tensor:
+    """A coordinate from -1 to 1 as a place among `size` elements."""
+    if align_corners:
+        return (coordinate + 1) / 2 * (size - 1)
+    return ((coordinate + 1) * size - 1) / 2
+
+
+def _brought_in(place: Tensor, size: int, padding: str, align_corners: bool) -> Tensor:
+    """A place outside of the image as one inside, by the padding's rule."""
+    if padding == "zeros":
+        return place
+    if padding == "reflection":
+        low, span = (0, size - 1) if align_corners else (-0.5, size)
+        if span <= 0:
+            return place * 0
+        offset = (place - low).abs()
+        extra = offset - span * (offset.detach() / span).floor()
+        odd = (offset.detach() / span).floor() % 2 == 1
+        place = flambeau.where(odd, span - extra, extra) + low
+    outside = (place <= 0) | (place >= size - 1)
+    return flambeau.where(outside, place.detach().clamp(0, size - 1), place)
+
+
+def _cubic(t: Tensor, a: float = -0.75) -> list[Tensor]:
+    """Weights of the four neighbours of a point a fraction t past the second (Keys, 1981)."""
+    def near(d: Tensor) -> Tensor:
+        return ((a + 2) * d - (a + 3)) * d * d + 1
+
+    def far(d: Tensor) -> Tensor:
+        return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a
+    return [far(t + 1), near(t), near(1 - t), far(2 - t)]
+
+
+def _taps(coordinate: Tensor, size: int, mode: str, padding: str,
+          align_corners: bool) -> list[tuple[Tensor, Tensor]]:
+    """Along one axis: the neighbours' indices and weights."""
+    place = _place(coordinate, size, align_corners)
+    if mode != "bicubic":
+        place = _brought_in(place, size, padding, align_corners)
+    fixed = place.detach().nan_to_num(-1e9).clamp(-1e9, 1e9)
+    if mode == "nearest":
+        return [(fixed.round().long(), flambeau.ones_like(place))]
+    low = fixed.floor()
+    t, first = place - low, low.long()
+    if mode == "bilinear":
+        return [(first, 1 - t), (first + 1, t)]
+    return [(_brought_in(low + (k - 1), size, padding, align_corners).long(), weight)
+            for k, weight in enumerate(_cubic(t))]
+
+
+def _grid_sampler(dims: int) -> Any:
+    def body(input: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> Tensor:
+        shape = input._array.shape
+        n, c, size = shape[0], shape[1], shape[2:]
+        flat = input.reshape(n, c, -1)
+        tables = [_taps(grid[..., dims - 1 - axis], size[axis], mode, padding, align)
+                  for axis in range(dims)]
+        total: Any = 0
+        for corner in product(*tables):
+            position, inside, weight = 0, True, 1
+            for (index, w), s in zip(corner, size):
+                inside = (index >= 0) & (index < s) & inside
+                position = position * s + index.clamp(0, s - 1)
+                weight = weight * w
+            out = position._array.shape[1:]
+            values = flat.gather(2, position.reshape(n, 1, -1).expand(n, c, -1))
+            total = total + values.reshape(n, c, *out) * flambeau.where(
+                inside, weight, 0).unsqueeze(1)
+        return total
+
+    body.__doc__ = f"An image sampled at the points of a grid in {dims} dimensions."
+    return fused(lambda input, grid, mode, padding, align: kernels.grid_sample(
+                     input, grid, mode, padding, align),
+                 backward=lambda grad, input, grid, mode, padding, align:
+                 kernels.grid_sample_backward(grad, input, grid, mode, padding, align),
+                 tensors=("input", "grid"), namespace=None, name=f"_grid_sampler_{dims}d",
+                 node_name=f"GridSampler{dims}DBackward0")(body)
+
+
+_SAMPLERS = {n: _grid_sampler(n) for n in (2, 3)}
+_SAMPLING, _PADDING = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+
+
+@composite
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+                 align_corners: bool) -> Tensor:
+    """`nn.functional.grid_sample` with its modes as numbers."""
+    x, g = input._array.shape, grid._array.shape
+    dims = len(x) - 2
+    if x[:1] != g[:1]:
+        raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but got "
+                           f"input with sizes {list(x)} and grid with sizes {list(g)}")
+    if dims not in (2, 3) or len(g) != len(x):
+        raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of "
+                           f"dimensions, but got input with sizes {list(x)} and grid with sizes "
+                           f"{list(g)}")
+    if g[-1] != dims:
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {dims} in last dimension, but "
+                           f"got grid with sizes {list(g)}")
+    for d, n in enumerate(x[2:]):
+        if n < 1:
+            raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, "
+                               f"but input has sizes {list(x)} with dimension {d + 2} being empty")
+    mode = _SAMPLING[interpolation_mode]
+    if dims == 3 and mode == "bicubic":
+        raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
+    if input._array.dtype != grid._array.dtype:
+        raise RuntimeError(f"expected scalar type {type_name(input.dtype)} but found "
+                           f"{type_name(grid.dtype)}")
+    refuse(input._array, "buic", f"grid_sampler_{dims}d_cpu")
+    return _SAMPLERS[dims](input, grid, mode, _PADDING[padding_mode], bool(align_corners))
+
+
+@composite(namespace=NETWORK)
+def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
+                align_corners: bool | None = None) -> Tensor:
+    """`input` (n, c, h, w) at the points of `grid` (n, h', w', 2), or the same in three dimensions.
+
+    Coordinates run from -1 to 1, the last axis of `input` first. Jaderberg et al., 2015.
+    """
+    if mode not in _SAMPLING:
+        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or "
+                         f"'bicubic', but got: '{mode}'")
+    if padding_mode not in _PADDING:
+        raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', "
+                         f"'border', or 'reflection', but got: '{padding_mode}'")
+    if align_corners is None:
+        _warn_of_corners("grid_sample")
+    return grid_sampler(input, grid, _SAMPLING.index(mode), _PADDING.index(padding_mode),
+                        bool(align_corners))
+
+
+def _warn_of_corners(name: str) -> None:
+    warnings.warn("Default grid_sample and affine_grid behavior has changed to align_corners=False "
+                  "since 1.3.0. Please specify align_corners=True if the old behavior is desired. "
+                  "See the documentation of grid_sample for details.", stacklevel=4)
+
+
+@composite(namespace=NETWORK)
+def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
+    """The grid for `grid_sample` that maps an output of `size` through the matrices `theta`
+    (n, 2, 3), or (n, 3, 4) in three dimensions."""
+    size = tuple(size)
+    if align_corners is None:
+        _warn_of_corners("affine_grid")
+    if not theta.is_floating_point():
+        raise ValueError(f"Expected theta to have floating point type, but got {theta.dtype}")
+    dims = len(size) - 2
+    if dims not in (2, 3):
+        raise NotImplementedError("affine_grid only supports 4D and 5D sizes, for 2D and 3D affine "
+                                  f"transforms, respectively. Got size {list(size)}.")
+    shape = theta._array.shape
+    if len(shape) != 3 or shape[1:] != (dims, dims + 1):
+        raise ValueError(f"Expected a batch of {dims}D affine matrices of shape Nx{dims}x{dims + 1} "
+                         f"for size {list(size)}. Got {theta.shape}.")
+    if min(size) <= 0:
+        raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")
+    return affine_grid_generator(theta, size, bool(align_corners))
+
+
+@composite
+def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tensor:
+    """`nn.functional.affine_grid` without its checks."""
+    spatial = tuple(size)[2:]
+    axes = []
+    for n in reversed(spatial):
+        at = flambeau.linspace(-1, 1, n, dtype=theta.dtype) if n > 1 \
+            else flambeau.zeros(1, dtype=theta.dtype)
+        axes.append(at if align_corners else at * (n - 1) / n)
+    shaped = [a.reshape(*(1,) * (len(axes) - 1 - i), -1, *(1,) * i).expand(spatial)
+              for i, a in enumerate(axes)]
+    points = flambeau.stack([*shaped, flambeau.ones(spatial, dtype=theta.dtype)], -1)
+    flat = points.reshape(-1, len(axes) + 1)
+    return (flat @ theta.transpose(1, 2)).reshape(theta._array.shape[0], *spatial, len(axes))
