@@ -7,6 +7,7 @@ method of `Tensor`; `flambeau.core.op.table` holds them all as data.
 from flambeau.ops import (
     activation,
     attention,
+    bilinear,
     bitwise,
     comparison,
     complex,
@@ -33,6 +34,7 @@ from flambeau.ops import (
     pool,
     random,
     rearrange,
+    recurrent,
     reduce,
     resample,
     rounding,
@@ -45,9 +47,9 @@ from flambeau.ops import (
     special,
 )
 
-__all__ = ["activation", "attention", "bitwise", "comparison", "complex", "conditional",
+__all__ = ["activation", "attention", "bilinear", "bitwise", "comparison", "complex", "conditional",
            "convolve", "copying", "create", "cross_entropy", "differences", "distance", "dropout",
            "elementary", "embedding", "extremes", "index", "join", "loss", "matmul", "moments",
            "normalize", "padding", "pointwise", "polynomials", "pool", "random", "rearrange",
-           "reduce", "resample", "rounding", "sampling", "scan", "searching", "shape", "softmax",
-           "sort", "special"]
+           "recurrent", "reduce", "resample", "rounding", "sampling", "scan", "searching", "shape",
+           "softmax", "sort", "special"]

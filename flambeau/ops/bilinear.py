@@ -1,0 +1,44 @@
+"""The bilinear map of two inputs."""
+from __future__ import annotations
+
+import flambeau
+from flambeau.core.op import composite
+from flambeau.core.tensor import Tensor
+
+
+@composite(namespace=("nn.functional", "torch"))
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """y_o = x₁ᵀ W_o x₂ + b_o: `input1` (..., i), `input2` (..., j), `weight` (o, i, j).
+
+    >>> import flambeau
+    >>> one = flambeau.ones(2, 3)
+    >>> flambeau.bilinear(one, one, flambeau.ones(1, 3, 3))
+    tensor([[9.],
+            [9.]])
+    """
+    a, b, w = input1._array.shape, input2._array.shape, weight._array.shape
+    if len(a) != len(b):
+        raise RuntimeError("bilinear(): input dimensions do not match: got "
+                           f"{len(a)} and {len(b)}")
+    for d, (m, n) in enumerate(zip(a[:-1], b[:-1])):
+        if m != n:
+            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {d}: got {m} "
+                               f"and {n}")
+    for name, size, expected in (("input1", a[-1], w[1]), ("input2", b[-1], w[2])):
+        if size != expected:
+            raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {size} but "
+                               f"expected {expected}")
+    if bias is not None and bias._array.shape[0] != w[0]:
+        raise RuntimeError(f"bilinear(): bias size does not match weight size: got "
+                           f"{bias._array.shape[0]} but expected {w[0]}")
+    rows = input1.reshape(-1, a[-1]) if input1._array.size else input1.reshape(0, a[-1])
+    # (n, i) by (i, o · j), then each sample's (o, j) by its second input
+    flat = weight.permute(1, 0, 2).reshape(w[1], w[0] * w[2])
+    half = flambeau.mm(rows, flat).reshape(-1, w[0], w[2]) if rows._array.shape[0] \
+        else flambeau.mm(rows, flat).reshape(0, w[0], w[2])
+    second = input2.reshape(half._array.shape[0], w[2], 1)
+    result = flambeau.bmm(half, second).reshape(*a[:-1], w[0])
+    return result if bias is None else result + bias
+
+
+__all__ = ["bilinear"]
