@@ -1,0 +1,258 @@
+"""vmap: a tensor that stands for one slice, whatever the slice, of a larger one.
+
+A `BatchedTensor` shows users the shape of one example; its `_value` holds them all, along `_bdim`.
+While a `BatchLevel` is entered, each op on such a tensor runs once on the whole. How follows from the
+op's kind: pointwise ops broadcast; ops with a core shape broadcast their leading dimensions; ops that
+name their `dims` and `shapes` shift them by one; others declare `batch`, or are looped over.
+
+    >>> import flambeau
+    >>> level = BatchLevel(3)
+    >>> with level:
+    ...     x = level.wrap(flambeau.arange(6.).view(3, 2), 0)
+    ...     y = x.sum(0) * x
+    >>> x.shape, y._value
+    (torch.Size([2]), tensor([[ 0.,  1.],
+            [10., 15.],
+            [36., 45.]]))
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau.core import overrides
+from flambeau.core.forward import keep_state
+from flambeau.core.meta import hollow
+from flambeau.core.modes import Level, grad_enabled
+from flambeau.core.op import Op, record
+from flambeau.core.promotion import result_type
+from flambeau.core.tensor import LEAF, Tensor, alias, basis, gradient_edge, plain, tensor_types
+
+
+class BatchedTensor(Tensor):
+    """One slice, whatever the slice, of `_value` along `_bdim` (None: the same for all)."""
+
+    _value: Tensor
+    _bdim: int | None
+    _level: BatchLevel
+
+    def _no_values(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("vmap: It looks like you're calling .item() on a Tensor. We don't "
+                           "support vmap over calling .item() on a Tensor, please try to rewrite "
+                           "what you're doing with other operations. If error is occurring "
+                           "somewhere inside PyTorch internals, please file a bug report.")
+
+    item = tolist = numpy = __int__ = __float__ = __index__ = __complex__ = _no_values
+
+    def __bool__(self) -> bool:
+        raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some "
+                           "data-dependent control flow. We don't support that yet, please shout "
+                           "over at https://github.com/pytorch/functorch/issues/257 .")
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        return self._value.is_contiguous()
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        return (f"BatchedTensor(lvl={self._level.number}, bdim={self._bdim}, value=\n"
+                f"    {self._value!r}\n)")
+
+
+plain.discard(BatchedTensor)
+overrides.internal_types.add(BatchedTensor)
+
+
+class BatchLevel(Level):
+    """One vmap: the number of slices, and what random ops do."""
+
+    depth = 0
+
+    def __init__(self, size: int, randomness: str = "error"):
+        self.size, self.randomness = size, randomness
+
+    def __enter__(self) -> BatchLevel:
+        from flambeau.core.modes import levels
+        self.number = 1 + len(levels.get())
+        return super().__enter__()
+
+    def wrap(self, value: Tensor, bdim: int | None) -> Tensor:
+        """One slice of `value` along `bdim`."""
+        shape = value._array.shape
+        if bdim is not None:
+            shape = shape[:bdim] + shape[bdim + 1:]
+        result = alias(hollow(shape, value._array.dtype), BatchedTensor)
+        result._value, result._bdim, result._level = value, bdim, self
+        result._device = value._device
+        return result
+
+    def unwrap(self, tensor: Any) -> tuple[Any, int | None]:
+        """The whole tensor and the position of the slices in it."""
+        if type(tensor) is BatchedTensor and tensor._level is self:
+            return tensor._value, tensor._bdim
+        return tensor, None
+
+    def __call__(self, op: Op, canonical: tuple[Any, ...]) -> Any:
+        functional = op.functional if op.inplace else op
+        inputs = functional.inputs(canonical)
+        pairs = [self.unwrap(t) for t in inputs]
+        mine = [type(t) is BatchedTensor and t._level is self for t in inputs]
+        if not any(mine):
+            return op.call(*canonical)
+        if op.inplace:
+            return self._inplace(op, canonical, inputs, pairs)
+        values = [v for v, _ in pairs]
+        dims = [d for _, d in pairs]
+        if all(d is None for d in dims):
+            found = op.call(*op.with_inputs(canonical, values))
+            where = None if op.returns is None else [None] * len(found)
+        else:
+            found, where = batch(op, self.size, canonical, inputs, values, dims)
+        if op.returns is None:
+            result: Any = self.wrap(found, where)
+        else:
+            wrapped = [self.wrap(f, w) for f, w in zip(found, where)]
+            result = op.returns(wrapped) if op.returns in (tuple, list) else op.returns(*wrapped)
+        if op.is_differentiable and grad_enabled():
+            edges = tuple([gradient_edge(t) if m and t._edge is not None else None
+                           for t, m in zip(inputs, mine)])
+            if any(e is not None for e in edges):
+                record(op, canonical, edges, result)
+                results = (result,) if op.returns is None else result
+                keep_state(results[0]._edge, results)
+        return result
+
+    def _inplace(self, op: Op, canonical: Any, inputs: Any, pairs: Any) -> Any:
+        """Compute out of place, then copy into the whole tensor."""
+        target = inputs[0]
+        value, bdim = pairs[0]
+        functional = op.functional
+        if bdim is None and any(d is not None for _, d in pairs[1:]):
+            raise RuntimeError(
+                f"vmap: {op.name}(self, *extra_args) is not possible because there exists a Tensor "
+                "`other` in extra_args that has more elements than `self`. This happened due to "
+                "`other` being vmapped over but `self` not being vmapped over in a vmap. Please "
+                "try to use out-of-place operators instead of inplace operators.")
+        result = self(functional, canonical)
+        found, where = self.unwrap(result)
+        if where is None:
+            value.copy_(found)
+        else:
+            basis.movedim(value, bdim, 0).copy_(basis.movedim(found, where, 0))
+        if result._edge is not None:
+            if target._edge is LEAF:
+                raise RuntimeError("a leaf Variable that requires grad is being used in an "
+                                   "in-place operation.")
+            target._edge = result._edge
+        return target
+
+
+def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
+          dims: list[int | None]) -> tuple[Any, Any]:
+    """Run `op` on whole tensors; gives the results and where their slices are."""
+    if op.batch_rule is not None:
+        answer = op.batch_rule(size, dims, *op.with_inputs(canonical, values))
+        if answer is not NotImplemented:
+            return answer
+    if op.kind == "pointwise" or op.core:
+        found = _broadcast(op, canonical, inputs, values, dims)
+        return found, _zeros(op, found)
+    if (op.dims or op.shapes) and all(t is None or t._array.ndim or not op.dims for t in inputs):
+        fronted = [v if v is None else _front(v, d, size) for v, d in zip(values, dims)]
+        shifted = _shift(op, canonical, inputs)
+        found = op.call(*op.with_inputs(shifted, fronted))
+        return found, _zeros(op, found)
+    return _loop(op, size, canonical, values, dims)
+
+
+def _zeros(op: Op, found: Any = None) -> Any:
+    return 0 if op.returns is None else [0] * len(found) if found is not None else [0]
+
+
+def _front(value: Tensor, bdim: int | None, size: int) -> Tensor:
+    """`value` with the slices in front; one that is the same for all is expanded."""
+    if bdim is None:
+        return basis.expand(value, (size, *value._array.shape))
+    return value if bdim == 0 else basis.movedim(value, bdim, 0)
+
+
+def _broadcast(op: Op, canonical: Any, inputs: Any, values: list[Any], dims: list[Any]) -> Any:
+    """Slices in front, then as many dimensions of 1 as bring all logical ranks level."""
+    tensors = [t for t in inputs if type(t) in tensor_types]
+    rank = max(t._array.ndim for t in tensors)
+    if op.kind == "pointwise" and len({t._array.dtype for t in tensors}) > 1:
+        common = result_type([t._array for t in tensors])
+        values = [basis.cast(v, common.numpy) if type(v) in tensor_types else v for v in values]
+    aligned = []
+    for value, bdim in zip(values, dims):
+        if bdim is not None:
+            if bdim:
+                value = basis.movedim(value, bdim, 0)
+            shape = value._array.shape
+            missing = rank + 1 - len(shape)
+            if missing:
+                value = basis.reshape(value, (shape[0], *(1,) * missing, *shape[1:]))
+        aligned.append(value)
+    return op.call(*op.with_inputs(canonical, aligned))
+
+
+def _shift(op: Op, canonical: Any, inputs: Any) -> tuple[Any, ...]:
+    """Dimensions one further, shapes with the slices in front."""
+    shifted = list(canonical)
+    first = 1 if op.variadic else len(op.tensors)
+    rank = next(t._array.ndim for t in inputs if t is not None)
+    size = None
+    for i, name in enumerate(op.params):
+        old = canonical[first + i]
+        if name in op.dims:
+            if old is None:
+                old = tuple(range(rank))
+            new = old + 1 if isinstance(old, int) else tuple([d + 1 for d in old])
+            shifted[first + i] = new if not _permutes(op, name) else (0, *new)
+        elif name in op.shapes:
+            size = _level_size(inputs) if size is None else size
+            shifted[first + i] = (size, *old)
+    return tuple(shifted)
+
+
+def _permutes(op: Op, name: str) -> bool:
+    return name == "permutation"
+
+
+def _level_size(inputs: Any) -> int:
+    return next(t._level.size for t in inputs if type(t) is BatchedTensor)
+
+
+def _loop(op: Op, size: int, canonical: Any, values: list[Any], dims: list[Any]) -> Any:
+    """One call a slice: right for every op, fast for none."""
+    calls = []
+    for i in range(size):
+        slices = [v if d is None else basis.select(v, d, i) for v, d in zip(values, dims)]
+        calls.append(op.call(*op.with_inputs(canonical, slices)))
+    if not calls:
+        raise RuntimeError(f"vmap over no slices needs a batching rule, which {op.name} lacks")
+    if op.returns is None:
+        return basis.stack(calls, 0), 0
+    stacked = [basis.stack(list(column), 0) for column in zip(*calls)]
+    return stacked, [0] * len(stacked)
+
+
+def lift(tensor: Any, level: BatchLevel) -> Any:
+    """`tensor` as one that lives at `level`, so that a graph over it is recorded there."""
+    if type(tensor) is BatchedTensor and tensor._level is level:
+        return tensor
+    return level.wrap(tensor, None)
+
+
+def vmap_pass(function: Callable[[Any], Any], grads: list[Any]) -> list[Any]:
+    """`function(grads)` for each slice of the gradients along their first dimension."""
+    size = next(g._array.shape[0] for g in grads if g is not None)
+    level = BatchLevel(size)
+    with level:
+        found = function([None if g is None else level.wrap(g, 0) for g in grads])
+        results = []
+        for f in found:
+            if f is None:
+                results.append(None)
+                continue
+            value, bdim = level.unwrap(f)
+            results.append(_front(value, bdim, size))
+    return results
