@@ -70,7 +70,8 @@ class CrossMapLRN2d(Module):
         channels = flambeau.arange(input.size(1), device=input.device)
         neighbours = (channels - channels.unsqueeze(1)).abs() < reach
         neighbours |= channels == 0
-        energy = flambeau.einsum("ij,njhw->nihw", neighbours.to(input.dtype), input.pow(2))
+        energy = neighbours.to(input.dtype) @ input.pow(2).flatten(2)
+        energy = energy.reshape(input.shape)
         return input * (self.k + self.alpha / self.size * energy).pow(-self.beta)
 
     def extra_repr(self) -> str:
