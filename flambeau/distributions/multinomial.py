@@ -70,7 +70,7 @@ class Multinomial(_OfCategorical, Distribution):
         return counts.type_as(self.probs)
 
     def entropy(self):
-        n = flambeau.tensor(self.total_count)
+        n = self.probs.new_tensor(self.total_count)
         values = self._binomial.enumerate_support(expand=False)[1:]
         weights = flambeau.exp(self._binomial.log_prob(values))
         terms = (weights * flambeau.lgamma(values + 1)).sum([0, -1])
