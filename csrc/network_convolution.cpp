@@ -117,11 +117,18 @@ static void correlate_batches(Geometry &g, const T *x, const T *w, T *result) {
 // (groups, o, c, taps) to (groups, c, o, taps reversed)
 template <class T>
 static void reverse_weights(const Geometry &g, const T *w, T *to) {
-    for (npy_intp group = 0; group < g.groups; group++)
-        for (npy_intp o = 0; o < g.o; o++)
-            for (npy_intp c = 0; c < g.c; c++)
-                for (npy_intp k = 0; k < g.taps; k++)
-                    to[((group * g.c + c) * g.o + o) * g.taps + g.taps - 1 - k] = *w++;
+    npy_intp each = g.c * g.taps;
+    parallel_for(
+        g.groups * g.o, std::max<npy_intp>(1, PARALLEL_FROM / (each + 1)),
+        [&](int64_t first, int64_t last) {
+            for (npy_intp row = first; row < last; row++) {
+                const T *from = w + row * each;
+                T *place = to + (row / g.o * g.c * g.o + row % g.o) * g.taps;
+                for (npy_intp c = 0; c < g.c; c++, place += g.o * g.taps)
+                    for (npy_intp k = 0; k < g.taps; k++) place[g.taps - 1 - k] = *from++;
+            }
+        },
+        1);
 }
 
 template <class T>

@@ -16,9 +16,9 @@ static void pack_windows(const T *x, const T *end, const npy_intp *offsets, npy_
             const T *source = from + run.from;
             T *place = to + run.at;
             if (source + wide <= end) {  // copies too much, which the next run or row overwrites
-                L first = *(const L *)source, second = *(const L *)(source + wide / 2);
-                *(L *)place = first;
-                *(L *)(place + wide / 2) = second;
+                *(L *)place = *(const L *)source;
+                if (run.length > wide / 2)
+                    *(L *)(place + wide / 2) = *(const L *)(source + wide / 2);
             } else {
                 for (npy_intp t = 0; t < run.length; t++) place[t] = source[t];
             }
@@ -55,8 +55,13 @@ template <class T>
 static void correlate(const Geometry &g, const T *x, const T *end, const T *w, npy_intp n,
                       T *result) {
     constexpr npy_intp wide = Lanes<T>::wide;
-    npy_intp depth = g.c * g.taps, total = n * g.positions, block = wide * PANELS;
-    npy_intp blocks = (total + block - 1) / block;
+    npy_intp depth = g.c * g.taps, total = n * g.positions;
+    // Blocks of columns are as many as threads can share evenly, and about equally wide.
+    npy_intp all = (total + wide - 1) / wide, blocks = (all + PANELS - 1) / PANELS;
+    npy_intp threads = max_threads();
+    if (blocks * g.groups < 4 * threads) blocks = (blocks + threads - 1) / threads * threads;
+    npy_intp block = (all + blocks - 1) / std::max<npy_intp>(1, blocks) * wide;
+    blocks = (total + block - 1) / std::max<npy_intp>(1, block);
     Buffer<T> weights(g.groups * g.o * depth);
     for (npy_intp group = 0; group < g.groups; group++)
         pack_weights(g.o, depth, w + group * g.o * depth, depth, 1,

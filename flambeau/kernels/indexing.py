@@ -23,6 +23,12 @@ _ALIASES = {
 
 
 @mover
+def copy(x):
+    """A contiguous copy."""
+    return np.array(x, order="C")
+
+
+@mover
 def embedding(weight, indices):
     """Rows of `weight`."""
     _check(indices, len(weight), IndexError, "index out of range in self")
@@ -91,7 +97,7 @@ def scatter_(x, axis, indices, src, reduce=None, include_self=True):
 
 def scatter(x, axis, indices, src, reduce=None, include_self=True):
     """`scatter_` on a copy of x."""
-    return scatter_(x.copy(), axis, indices, src, reduce, include_self)
+    return scatter_(copy(x), axis, indices, src, reduce, include_self)
 
 
 @updater
@@ -102,7 +108,7 @@ def scatter_add_(x, axis, indices, src):
 
 def scatter_add(x, axis, indices, src):
     """`scatter_add_` on a copy of x."""
-    return scatter_add_(x.copy(), axis, indices, src)
+    return scatter_add_(copy(x), axis, indices, src)
 
 
 @mover
@@ -137,7 +143,7 @@ def index_add_(x, axis, indices, src, alpha=1):
 
 def index_add(x, axis, indices, src, alpha=1):
     """`index_add_` on a copy of x."""
-    return index_add_(x.copy(), axis, indices, src, alpha)
+    return index_add_(copy(x), axis, indices, src, alpha)
 
 
 @updater
@@ -162,7 +168,7 @@ def index_copy_(x, axis, indices, src):
 
 def index_copy(x, axis, indices, src):
     """`index_copy_` on a copy of x."""
-    return index_copy_(x.copy(), axis, indices, src)
+    return index_copy_(copy(x), axis, indices, src)
 
 
 def index_put_(x, indices, values, accumulate):
@@ -202,7 +208,7 @@ def _add_at(x, indices, values):
 
 def index_put(x, indices, values, accumulate=False):
     """`index_put_` on a copy of x."""
-    return index_put_(x.copy(), indices, values, accumulate)
+    return index_put_(copy(x), indices, values, accumulate)
 
 
 def take_along(x, indices, axis):
