@@ -4,6 +4,9 @@ Each declaration puts its function into the public namespaces and, where torch h
 method of `Tensor`; `flambeau.core.op.table` holds them all as data.
 """
 
+from flambeau.ops import coercion, inplace  # isort: skip  (the declarations below use them)
+from flambeau.transforms import function_modes, meta  # isort: skip
+
 from flambeau.ops import (
     activation,
     attention,
@@ -26,6 +29,7 @@ from flambeau.ops import (
     join,
     loss,
     matmul,
+    methods,
     moments,
     normalize,
     padding,

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import kernels
+from flambeau import kernels, type_info
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import interceptors
@@ -260,7 +260,7 @@ def _replaced(self: np.ndarray, nan: float, posinf: float | None,
         result.real = _replaced(self.real, nan, posinf, neginf)
         result.imag = _replaced(self.imag, nan, posinf, neginf)
         return result
-    limits = dtypes.finfo(dtypes.from_numpy_dtype(self.dtype))
+    limits = type_info.finfo(dtypes.from_numpy_dtype(self.dtype))
     high = limits.max if posinf is None else posinf
     low = limits.min if neginf is None else neginf
     result = kernels.where(kernels.isnan(self), nan, self)

@@ -121,13 +121,15 @@ Tensor.__pos__ = positive
 
 # ---- magnitude and sign -------------------------------------------------------------------------
 
-abs = pointwise("abs", kernels.absolute, d=lambda self: basis.conj(sgn(self)), dunder="__abs__",
+abs = pointwise("abs", kernels.absolute, vjp=lambda grad, self: grad * sgn(self), dunder="__abs__",
                 aliases=("absolute",), doc="""The absolute value; of complex numbers, the modulus.
 
     >>> import flambeau
     >>> flambeau.abs(flambeau.tensor([-1.5, 2.0]))
     tensor([1.5000, 2.0000])
     """)
+# of complex numbers the result is real, and the rule not its own transpose
+abs.op.jvp_rule = lambda self_t, self: basis.real(self_t * basis.conj(sgn(self)))
 sign = pointwise("sign", kernels.sign, d=0,
                  doc="-1, 0 or 1, as the input is negative, zero or positive.")
 

@@ -71,7 +71,8 @@ def gradients_of(function, sample):
     """The gradients of the weighted sum of the results by all floating arguments."""
     leaves = []
     args, kwargs = (as_tensors(torch, x, leaves) for x in (sample.args, sample.kwargs))
-    inputs = [t.requires_grad_() for t in leaves if t.is_floating_point() or t.is_complex()]
+    inputs = [t.requires_grad_() for i, t in enumerate(leaves)
+              if (t.is_floating_point() or t.is_complex()) and i not in sample.constant]
     try:
         results = [r for r in flat_tensors(torch, function(*args, **kwargs)) if r.requires_grad]
         if not results:

@@ -26,10 +26,12 @@ import numpy as np
 
 
 class Call:
-    """Arguments of one call. `smooth`: compare derivatives with differences."""
+    """Arguments of one call. `smooth`: compare derivatives with differences; `constant`: places
+    among the arrays that are not differentiated by."""
 
     def __init__(self, args, kwargs):
         self.args, self.kwargs, self.smooth, self.tolerance = args, kwargs, True, 1.0
+        self.constant = ()
 
     def but(self, **flags):
         """The same call with `smooth=False`, or another `tolerance`."""

@@ -138,8 +138,8 @@ for _name in ("addcmul", "addcdiv"):
 @family("lerp")
 def _(r):
     return [call(r.real(2, 3), r.real(2, 3), 0.3), call(r.real(2, 3), r.real(3), 0.8),
-            call(r.real(2, 3), r.real(3), r.probability(2, 1)), call(r.complex(3), r.complex(3), 0.2),
-            call(r.real(), r.real(), r.real())]
+            call(r.real(2, 3), r.real(3), r.probability(2, 1)),
+            call(r.complex(3), r.complex(3), 0.2), call(r.real(), r.real(), r.real())]
 
 
 # ---- bits, divisors -----------------------------------------------------------------------------
@@ -191,10 +191,10 @@ def _(r):
 
 @family("where")
 def _(r):
-    return [call(r.bools(2, 3), r.real(2, 3), r.real(2, 3)), call(r.bools(3), r.real(2, 1), r.real()),
-            call(r.bools(3), r.real(3), 2.0), call(r.bools(3), 1, r.real(3)), call(r.bools(4)),
-            call(r.bools(3), r.complex(3), r.real(3)), call(r.bools(3), 1, 2),
-            call(r.bools(3), r.integers(0, 5, 3), 1.5)]
+    return [call(r.bools(2, 3), r.real(2, 3), r.real(2, 3)),
+            call(r.bools(3), r.real(2, 1), r.real()), call(r.bools(3), r.real(3), 2.0),
+            call(r.bools(3), 1, r.real(3)), call(r.bools(4)), call(r.bools(3), 1, 2),
+            call(r.bools(3), r.complex(3), r.real(3)), call(r.bools(3), r.integers(0, 5, 3), 1.5)]
 
 
 @family("Tensor.where")
@@ -219,7 +219,8 @@ def _(r):
     return [call(x, -0.31, 0.47), call(x, min=-0.31), call(x, max=0.47), call(x, 0.5, -0.5),
             call(x, r.distinct(3), r.distinct(2, 1) + 1), call(x, min=r.distinct(2, 3)),
             call(x, max=r.distinct(3)), call(x, -0.31, r.distinct(3)),
-            call(edge, 0, 1).but(smooth=False), call(edge, edge * 0, edge * 0 + 1).but(smooth=False),
+            call(edge, 0, 1).but(smooth=False),
+            call(edge, edge * 0, edge * 0 + 1).but(smooth=False),
             call(r.integers(-5, 5, 6), -2, 3), call(r.integers(-5, 5, 6), 0.5)]
 
 

@@ -13,8 +13,8 @@ for _name in ("sum", "mean", "nansum", "nanmean"):
         x = r.real(2, 3)
         with_nan = np.where(r.bools(2, 3), nan, r.real(2, 3))
         calls = [call(x), call(x, 1), call(x, (0, 1), True), call(x, -1, keepdim=True), call(x, ()),
-                 call(r.real()), call(r.real(0, 2), 1), call(r.real(0, 2), 0), call(r.real(2, 3, 2),
-                                                                                 (0, 2))]
+                 call(r.real()), call(r.real(0, 2), 1), call(r.real(0, 2), 0),
+                 call(r.real(2, 3, 2), (0, 2))]
         if not name.startswith("nan"):
             calls += [call(r.complex(2, 3), 0), call(x, 0, dtype=np.dtype("float32"))]
         else:
@@ -49,8 +49,9 @@ for _name in ("all", "any", "count_nonzero"):
 @family("logsumexp")
 def _(r):
     return [call(r.real(2, 3), 1), call(r.real(2, 3), (0, 1)), call(r.real(2, 3), 0, True),
-            call(r.real(), 0), call(np.array([[inf, 1.0], [-inf, -inf], [nan, 0.0]]), 1)
-            .but(smooth=False), call(r.integers(0, 5, 3), 0), call(r.real(0, 2), 0)]
+            call(r.real(), 0),
+            call(np.array([[inf, 1.0], [-inf, -inf], [nan, 0.0]]), 1).but(smooth=False),
+            call(r.integers(0, 5, 3), 0), call(r.real(0, 2), 0)]
 
 
 # ---- extremes -----------------------------------------------------------------------------------
@@ -150,7 +151,8 @@ def _(r):
 @family("topk")
 def _(r):
     return [call(r.distinct(2, 4), 2), call(r.distinct(4, 2), 3, 0), call(r.real(), 1),
-            call(r.distinct(2, 4), 2, largest=False), call(r.distinct(5), 0), call(r.distinct(5), 6)]
+            call(r.distinct(2, 4), 2, largest=False), call(r.distinct(5), 0),
+            call(r.distinct(5), 6)]
 
 
 @family("kthvalue")
@@ -268,7 +270,8 @@ def _(r):
 
 @family("searchsorted")
 def _(r):
-    return [call(SEQUENCE, r.real(2, 4) * 2), call(SEQUENCE[0], 3.0), call(SEQUENCE[0], r.real(2, 2)),
+    return [call(SEQUENCE, r.real(2, 4) * 2), call(SEQUENCE[0], 3.0),
+            call(SEQUENCE[0], r.real(2, 2)),
             call(SEQUENCE, np.array([[3.0], [4.0]]), right=True),
             call(SEQUENCE[0], np.array([3.0]), side="right", out_int32=True),
             call(SEQUENCE[0][::-1].copy(), np.array([2.0]), sorter=np.array([2, 1, 0]))]
@@ -283,7 +286,8 @@ def _(r):
 @family("isin")
 def _(r):
     return [call(r.integers(0, 5, 2, 3), r.integers(0, 5, 2)), call(r.integers(0, 5, 4), 2),
-            call(2, r.integers(0, 5, 4)), call(r.integers(0, 5, 4), r.integers(0, 5, 2), invert=True),
+            call(2, r.integers(0, 5, 4)),
+            call(r.integers(0, 5, 4), r.integers(0, 5, 2), invert=True),
             call(r.integers(0, 300, 200), r.integers(0, 300, 100))]
 
 

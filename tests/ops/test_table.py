@@ -91,7 +91,8 @@ def run(name, sample):
     leaves = []
     args = as_tensors(flambeau, sample.args, leaves)
     kwargs = as_tensors(flambeau, sample.kwargs, leaves)
-    inputs = [t for t in leaves if t.is_floating_point() or t.is_complex()]
+    inputs = [t for i, t in enumerate(leaves)
+              if (t.is_floating_point() or t.is_complex()) and i not in sample.constant]
     for t in inputs:
         t.requires_grad_()
     with Noting():
@@ -167,12 +168,14 @@ class Problem:
         self.sample = sample
         leaves = []
         as_tensors(flambeau, [sample.args, sample.kwargs], leaves)
-        self.floating = [i for i, t in enumerate(leaves) if t.is_floating_point() or t.is_complex()]
+        self.floating = [i for i, t in enumerate(leaves)
+                         if (t.is_floating_point() or t.is_complex())
+                         and i not in sample.constant]
         self.point = [leaves[i] for i in self.floating]
         rng = np.random.RandomState(5)
         self.direction = [flambeau.tensor(
-            rng.randn(*t.shape) + (1j * rng.randn(*t.shape) if t.is_complex() else 0), dtype=t.dtype)
-            for t in self.point]
+            rng.randn(*t.shape) + (1j * rng.randn(*t.shape) if t.is_complex() else 0),
+            dtype=t.dtype) for t in self.point]
 
     def results(self, *point):
         """The differentiable results of the call at `point`."""

@@ -1,0 +1,64 @@
+"""Special functions that SciPy has, as kernels; SciPy is imported when one is first called."""
+
+import math
+
+import numpy as np
+
+from .reference import _rename, _special, pointwise
+
+
+def _from_scipy(name, count=1):
+    """The SciPy function of that name as a kernel for floating-point numbers."""
+    if count == 1:
+        return pointwise("f")(_rename(lambda x: _special(name)(x), name))
+    return pointwise("f")(_rename(lambda x, y: _special(name)(x, y), name))
+
+
+i0, i0e, i1, i1e = (_from_scipy(name) for name in ("i0", "i0e", "i1", "i1e"))
+j0, j1, y0, y1 = (_from_scipy(name) for name in ("j0", "j1", "y0", "y1"))
+k0, k0e, k1, k1e = (_from_scipy(name) for name in ("k0", "k0e", "k1", "k1e"))
+erfcx, ndtr, ndtri, log_ndtr = (_from_scipy(n) for n in ("erfcx", "ndtr", "ndtri", "log_ndtr"))
+entr = _from_scipy("entr")
+xlogy, xlog1py, zeta, gammainc, gammaincc = (
+    _from_scipy(name, 2) for name in ("xlogy", "xlog1py", "zeta", "gammainc", "gammaincc"))
+
+
+@pointwise("f")
+def airy_ai(x):
+    return _special("airy")(x)[0]
+
+
+@pointwise("f")
+def airy_ai_prime(x):
+    return _special("airy")(x)[1]
+
+
+@pointwise("f")
+def spherical_j0(x):
+    """sin(x) / x"""
+    safe = np.where(x == 0, 1, x)
+    return np.where(np.isinf(x), 0, np.where(x == 0, 1, np.sin(safe) / safe)).astype(x.dtype)
+
+
+@pointwise("fc")
+def sinc(x):
+    """sin(πx) / (πx)"""
+    scaled = x * math.pi
+    safe = np.where(x == 0, 1, scaled).astype(x.dtype)
+    return np.where(x == 0, 1, np.sin(safe) / safe).astype(x.dtype)
+
+
+def polygamma(n, x):
+    """The n-th derivative of digamma, n > 0: (-1)^(n+1) n! ζ(n+1, x)"""
+    from .reference import silent_astype
+    wide = silent_astype(x, np.dtype(np.float64))
+    factor = (1.0 if n % 2 else -1.0) * math.factorial(n)
+    return silent_astype(np.asarray(factor * zeta(np.float64(n + 1) + 0 * wide, wide)), x.dtype)
+
+
+@pointwise("f")
+def logit(x, eps=None):
+    """log(x / (1 - x)), with x first brought into [eps, 1 - eps] if eps is not negative"""
+    if eps >= 0:
+        x = np.clip(x, eps, 1 - eps)
+    return np.log(x / (1 - x))

@@ -1,0 +1,178 @@
+"""Differences of neighbours and the integrals that undo them; Vandermonde matrices."""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.op import composite
+from flambeau.core.shapes import wrap_dim, wrap_dims
+from flambeau.core.tensor import Tensor, basis
+from flambeau.ops.comparison import ne
+from flambeau.ops.join import cat, flip, narrow, stack
+from flambeau.ops.scan import cumprod, cumsum
+from flambeau.ops.shape import reshape, unsqueeze
+
+
+def _pairs(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """All elements along `dim` but the first, and all but the last."""
+    n = input._array.shape[dim]
+    return narrow(input, dim, 1, n - 1), narrow(input, dim, 0, n - 1)
+
+
+@composite(method=True)
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
+         append: Tensor | None = None, *, out: Any = None) -> Tensor:
+    """The n-th differences of neighbours along `dim`.
+
+    >>> import flambeau
+    >>> flambeau.tensor([1, 4, 9]).diff()
+    tensor([3, 5])
+    """
+    if not input._array.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    dim = wrap_dim(dim, input._array.ndim)
+    parts = [t for t in (prepend, input, append) if t is not None]
+    result = cat(parts, dim) if len(parts) > 1 else input
+    if n == 0:
+        result = basis.clone(result)
+    for _ in range(min(n, result._array.shape[dim])):
+        later, earlier = _pairs(result, dim)
+        result = ne(later, earlier) if result._array.dtype.kind == "b" else later - earlier
+    return result if out is None else basis.into(out, diff.op, result)
+
+
+# ---- integrals ----------------------------------------------------------------------------------
+
+
+def _areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> Tensor:
+    """The areas of the trapezoids between neighbours."""
+    if y._array.dtype.kind == "b":
+        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+    dim = wrap_dim(dim, y._array.ndim)
+    if y._array.shape[dim] == 0:
+        return narrow(y, dim, 0, 0) * 1.0
+    later, earlier = _pairs(y, dim)
+    if x is None:
+        return (later + earlier) * (dx / 2)
+    if x._array.ndim == 1 and y._array.ndim > 1:
+        if x._array.shape[0] != y._array.shape[dim]:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        x = reshape(x, [-1 if i == dim else 1 for i in range(y._array.ndim)])
+    else:
+        dim -= y._array.ndim
+    far, near = _pairs(x, dim % x._array.ndim if dim < 0 else dim)
+    return (far - near) * (later + earlier) / 2
+
+
+@composite
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+    """The integral along `dim` by the trapezoidal rule: of samples y at x, or `dx` apart.
+
+    >>> import flambeau
+    >>> flambeau.trapezoid(flambeau.tensor([1.0, 5.0, 10.0]))
+    tensor(10.5000)
+    """
+    return _areas("trapezoid", y, x, dx, dim).sum(dim)
+
+
+@composite
+def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+    """The older name of `trapezoid`."""
+    return trapezoid(y, x, dx=dx, dim=dim)
+
+
+@composite
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1,
+                         dim: int = -1) -> Tensor:
+    """The integrals from the first sample to each later one, by the trapezoidal rule."""
+    return cumsum(_areas("cumulative_trapezoid", y, x, dx, dim), dim)
+
+
+# ---- derivatives --------------------------------------------------------------------------------
+
+
+@composite
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None,
+             edge_order: int = 1) -> tuple[Tensor, ...]:
+    """The derivative along each dimension by second-order differences, of samples on a grid.
+
+    `spacing` is the distance of the samples: one number, one a dimension, or their coordinates.
+
+    >>> import flambeau
+    >>> flambeau.gradient(flambeau.tensor([1.0, 4.0, 9.0]))
+    (tensor([3., 4., 5.]),)
+    """
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    dims = tuple(range(input._array.ndim)) if dim is None else wrap_dims(dim, input._array.ndim)
+    steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
+    if len(steps) != len(dims):
+        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a "
+                           f"list of length {len(dims)}, but got a list of length {len(steps)}")
+    for d in dims:
+        if input._array.shape[d] < edge_order + 1:
+            raise RuntimeError("torch.gradient expected each dimension size to be at least "
+                               "edge_order+1")
+    return tuple([_slope(input, d, step, edge_order) for d, step in zip(dims, steps)])
+
+
+def _slope(input: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
+    n = input._array.shape[dim]
+    later, earlier = _pairs(input, dim)
+    if isinstance(step, Tensor) and step._array.ndim:
+        gaps = reshape(diff(step), [-1 if i == dim else 1 for i in range(input._array.ndim)])
+    else:
+        gaps = step
+    slopes = (later - earlier) / gaps           # between neighbours
+    second, first = _pairs(slopes, dim)
+    if isinstance(gaps, Tensor) and gaps._array.ndim:
+        wide, narrow_ = _pairs(gaps, dim)       # the gaps after and before each inner point
+        middle = (first * wide + second * narrow_) / (wide + narrow_)
+        head, tail = _edge_ratio(gaps, dim, 0), _edge_ratio(gaps, dim, -1)
+    else:
+        middle, head, tail = (first + second) / 2, 0.5, 0.5
+    start, end = narrow(slopes, dim, 0, 1), narrow(slopes, dim, n - 2, 1)
+    if edge_order == 2:
+        start = start + (start - narrow(slopes, dim, 1, 1)) * head
+        end = end + (end - narrow(slopes, dim, n - 3, 1)) * tail
+    return cat([start, middle, end], dim)
+
+
+def _edge_ratio(gaps: Tensor, dim: int, edge: int) -> Tensor:
+    """How far the edge is beyond the middle of its two gaps, in those."""
+    n = gaps._array.shape[dim]
+    outer = narrow(gaps, dim, 0 if edge == 0 else n - 1, 1)
+    inner = narrow(gaps, dim, 1 if edge == 0 else n - 2, 1) if n > 1 else outer
+    return outer / (outer + inner)
+
+
+# ---- powers of a vector -------------------------------------------------------------------------
+
+
+@composite
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The Vandermonde matrix: the powers of the elements of x, in N columns.
+
+    >>> import flambeau
+    >>> flambeau.vander(flambeau.tensor([2, 3]), 3)
+    tensor([[4, 2, 1],
+            [9, 3, 1]])
+    """
+    if x._array.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    n = x._array.shape[0] if N is None else N
+    if n < 0:
+        raise RuntimeError(f"N must be non-negative, got {n}")
+    one = basis.ones_like(x)
+    if x._array.dtype not in FLOATING:
+        one = one.long()
+    columns = [one, *[x] * (n - 1)][:n]
+    if not columns:
+        return narrow(unsqueeze(x, 1), 1, 0, 0)
+    powers = cumprod(stack(columns, 1), 1)
+    return powers if increasing else flip(powers, 1)
+
+
+__all__ = ["diff", "gradient", "trapezoid"]
