@@ -39,7 +39,8 @@ from flambeau.distributions.multivariate_normal import MultivariateNormal
 from flambeau.distributions.negative_binomial import NegativeBinomial
 from flambeau.distributions.normal import Normal
 from flambeau.distributions.one_hot_categorical import (
-    OneHotCategorical, OneHotCategoricalStraightThrough,
+    OneHotCategorical,
+    OneHotCategoricalStraightThrough,
 )
 from flambeau.distributions.pareto import Pareto
 from flambeau.distributions.poisson import Poisson
@@ -47,7 +48,7 @@ from flambeau.distributions.relaxed_bernoulli import RelaxedBernoulli
 from flambeau.distributions.relaxed_categorical import RelaxedOneHotCategorical
 from flambeau.distributions.studentT import StudentT
 from flambeau.distributions.transformed_distribution import TransformedDistribution
-from flambeau.distributions.transforms import *  # noqa: F403
+from flambeau.distributions.transforms import *
 from flambeau.distributions.uniform import Uniform
 from flambeau.distributions.von_mises import VonMises
 from flambeau.distributions.weibull import Weibull

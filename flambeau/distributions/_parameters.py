@@ -1,7 +1,10 @@
 """Distributions that take either probabilities or logits."""
 
 from flambeau.distributions.utils import (
-    broadcast_all, lazy_property, logits_to_probs, probs_to_logits,
+    broadcast_all,
+    lazy_property,
+    logits_to_probs,
+    probs_to_logits,
 )
 
 
@@ -22,7 +25,8 @@ class ProbsOrLogits:
 
     @property
     def _param(self):
-        return self.__dict__["probs"] if "probs" in self.__dict__ else self.logits
+        given = self.__dict__.get("probs")
+        return self.logits if given is None else given
 
     def _new(self, *args, **kwargs):
         return self._param.new(*args, **kwargs)

@@ -13,7 +13,7 @@ __all__ = ["ContinuousBernoulli"]
 
 
 class ContinuousBernoulli(ProbsOrLogits, ExponentialFamily):
-    r"""The distribution on [0, 1] with density :math:`p(x) = C(\lambda) \lambda^x (1-\lambda)^{1-x}`.
+    r"""The density :math:`p(x) = C(\lambda)\, \lambda^x (1-\lambda)^{1-x}` on [0, 1].
 
     Near :math:`\lambda = 1/2` the formulas are 0/0; between `lims` their Taylor series are used.
     Loaiza-Ganem and Cunningham, *The continuous Bernoulli: fixing a pervasive error in

@@ -28,7 +28,7 @@ class _Dirichlet(Function):
 
 
 class Dirichlet(ExponentialFamily):
-    r"""The Dirichlet distribution over probabilities, :math:`p(x) \propto \prod_k x_k^{\alpha_k-1}`.
+    r"""The Dirichlet distribution of probabilities, :math:`p(x)\propto\prod_k x_k^{\alpha_k-1}`.
 
     Args:
         concentration: :math:`\alpha`, along the last dimension.

@@ -9,7 +9,7 @@ __all__ = ["Gamma"]
 
 
 class Gamma(ExponentialFamily):
-    r"""The gamma distribution, :math:`p(x) = \beta^\alpha x^{\alpha-1} e^{-\beta x}/\Gamma(\alpha)`.
+    r"""The gamma distribution, :math:`p(x) \propto x^{\alpha-1} e^{-\beta x}`.
 
     Args:
         concentration: :math:`\alpha`, also known as shape.

@@ -23,7 +23,9 @@ from flambeau.distributions.half_normal import HalfNormal
 from flambeau.distributions.independent import Independent
 from flambeau.distributions.laplace import Laplace
 from flambeau.distributions.lowrank_multivariate_normal import (
-    LowRankMultivariateNormal, _batch_lowrank_logdet, _batch_lowrank_mahalanobis,
+    LowRankMultivariateNormal,
+    _batch_lowrank_logdet,
+    _batch_lowrank_mahalanobis,
 )
 from flambeau.distributions.multivariate_normal import MultivariateNormal, _batch_mahalanobis
 from flambeau.distributions.normal import Normal

@@ -31,7 +31,7 @@ def _batch_lowrank_mahalanobis(w, d, x, capacitance_tril):
 
 
 class LowRankMultivariateNormal(Distribution):
-    r"""The multivariate normal distribution with the covariance :math:`WW^T + \operatorname{diag}(d)`.
+    r"""The normal distribution with the covariance :math:`WW^T + \operatorname{diag}(d)`.
 
     With :math:`W` of the shape n×k it costs :math:`O(nk^2)`, thanks to the Woodbury identity and
     the matrix determinant lemma.

@@ -84,7 +84,7 @@ def one_matrix(covariance_matrix, precision_matrix, scale_tril):
 
 
 class MultivariateNormal(ByCovariance, Distribution):
-    r"""The multivariate normal distribution, :math:`p(x) \propto e^{-(x-\mu)^T\Sigma^{-1}(x-\mu)/2}`.
+    r"""The normal distribution, :math:`p(x) \propto e^{-(x-\mu)^T\Sigma^{-1}(x-\mu)/2}`.
 
     Give one of the three matrices; the Cholesky factor is what all computations use.
 

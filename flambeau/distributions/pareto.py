@@ -1,6 +1,5 @@
 """The Pareto distribution."""
 
-import flambeau
 from flambeau.distributions import constraints
 from flambeau.distributions.exponential import Exponential
 from flambeau.distributions.transformed_distribution import TransformedDistribution

@@ -12,7 +12,7 @@ __all__ = ["StudentT"]
 
 
 class StudentT(Distribution):
-    r"""Student's t-distribution, :math:`p(x) \propto (1 + y^2/\nu)^{-(\nu+1)/2}`, :math:`y = (x-\mu)/\sigma`.
+    r"""Student's t-distribution, :math:`p(\mu + \sigma y) \propto (1 + y^2/\nu)^{-(\nu+1)/2}`.
 
     Args:
         df: the degrees of freedom :math:`\nu`.

@@ -9,7 +9,11 @@ import flambeau
 from flambeau import Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions.utils import (
-    _sum_rightmost, broadcast_all, lazy_property, tril_matrix_to_vec, vec_to_tril_matrix,
+    _sum_rightmost,
+    broadcast_all,
+    lazy_property,
+    tril_matrix_to_vec,
+    vec_to_tril_matrix,
 )
 from flambeau.nn.functional import pad, softplus
 

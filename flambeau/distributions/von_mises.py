@@ -40,7 +40,7 @@ def _log_modified_bessel_fn(x, order=0):
 
 
 class VonMises(Distribution):
-    r"""The von Mises distribution of angles, :math:`p(x) = e^{\kappa\cos(x-\mu)} / 2\pi I_0(\kappa)`.
+    r"""The von Mises distribution of angles, :math:`p(x) \propto e^{\kappa\cos(x-\mu)}`.
 
     Samples come by rejection, after Best and Fisher, *Efficient simulation of the von Mises
     distribution* (1979).

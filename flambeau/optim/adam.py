@@ -5,7 +5,13 @@ from flambeau import Tensor
 from flambeau.core.tensor import arrays_of, mark_written
 from flambeau.kernels import optimizers as kernels
 from flambeau.optim.rule import (
-    RuleOptimizer, advance, check, check_betas, check_lr, new_step, zeros,
+    RuleOptimizer,
+    advance,
+    check,
+    check_betas,
+    check_lr,
+    new_step,
+    zeros,
 )
 
 __all__ = ["Adam", "AdamW"]
@@ -55,7 +61,8 @@ class Adam(RuleOptimizer):
                  differentiable=False, fused=None, decoupled_weight_decay=False):
         check_lr(lr)
         if foreach and not capturable and isinstance(lr, Tensor):
-            raise ValueError("lr as a Tensor is not supported for capturable=False and foreach=True")
+            raise ValueError(
+                "lr as a Tensor is not supported for capturable=False and foreach=True")
         check("epsilon value", eps)
         check_betas(betas)
         check("weight_decay value", weight_decay)

@@ -2,7 +2,13 @@
 
 import flambeau
 from flambeau.optim.rule import (
-    RuleOptimizer, advance, check, check_betas, check_lr, new_step, zeros,
+    RuleOptimizer,
+    advance,
+    check,
+    check_betas,
+    check_lr,
+    new_step,
+    zeros,
 )
 
 __all__ = ["NAdam"]

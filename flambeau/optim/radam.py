@@ -1,7 +1,13 @@
 """RAdam."""
 
 from flambeau.optim.rule import (
-    RuleOptimizer, advance, check, check_betas, check_lr, new_step, zeros,
+    RuleOptimizer,
+    advance,
+    check,
+    check_betas,
+    check_lr,
+    new_step,
+    zeros,
 )
 
 __all__ = ["RAdam"]

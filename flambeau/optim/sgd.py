@@ -1,8 +1,8 @@
 """Stochastic gradient descent."""
 
 import flambeau
-from flambeau.kernels import optimizers as kernels
 from flambeau.core.tensor import arrays_of, mark_written
+from flambeau.kernels import optimizers as kernels
 from flambeau.optim.rule import RuleOptimizer, check, check_lr
 
 __all__ = ["SGD"]

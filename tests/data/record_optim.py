@@ -13,7 +13,10 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "optim"))
 
 from optim_cases import (  # noqa: E402
-    optimizer_cases, schedule, scheduler_cases, trajectory,
+    optimizer_cases,
+    schedule,
+    scheduler_cases,
+    trajectory,
 )
 
 

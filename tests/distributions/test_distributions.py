@@ -9,8 +9,16 @@ from distribution_cases import attempt, cases, facts
 
 import flambeau as torch
 from flambeau.distributions import (
-    Categorical, Distribution, ExponentialFamily, Gamma, Independent, Normal, Uniform,
-    constraints, kl_divergence, register_kl,
+    Categorical,
+    Distribution,
+    ExponentialFamily,
+    Gamma,
+    Independent,
+    Normal,
+    Uniform,
+    constraints,
+    kl_divergence,
+    register_kl,
 )
 
 RECORDED = json.loads((Path(__file__).parents[1] / "data" / "distributions.json").read_text())
@@ -91,8 +99,8 @@ def test_exponential_family_gives_known_entropies():
 
 
 @pytest.mark.parametrize("make, message", [
-    (lambda: Normal(0.0, -1.0), r"Expected parameter scale \(Tensor of shape \(\)\) of distribution "
-     r"Normal\(loc: 0.0, scale: -1.0\) to satisfy the constraint GreaterThan\(lower_bound=0.0\), "
+    (lambda: Normal(0.0, -1.0), r"Expected parameter scale \(Tensor of shape \(\)\) of "
+     r"distribution Normal\(loc: 0.0, scale: -1.0\) to satisfy the constraint GreaterThan\(lower_bound=0.0\), "
      "but found invalid values:\n-1.0"),
     (lambda: Categorical(), "Either `probs` or `logits` must be specified, but not both."),
     (lambda: Categorical(torch.tensor(1.0)), "`probs` parameter must be at least one-dimensional"),
@@ -134,7 +142,7 @@ def test_subclasses_must_expand_themselves():
         def __init__(self, shift):
             super().__init__(shift, 1.0)
 
-    with pytest.raises(NotImplementedError, match="must also define a custom .expand"):
+    with pytest.raises(NotImplementedError, match=r"must also define a custom \.expand"):
         Shifted(torch.zeros(1)).expand((3,))
 
     class Same(Normal):

@@ -117,7 +117,7 @@ def test_one_cycle_ends():
     optimizer = sgd(momentum=0.9)
     scheduler = schedulers.OneCycleLR(optimizer, 0.1, total_steps=2)
     optimizer.step()
-    with pytest.raises(ValueError, match="Tried to step 3 times. The specified number of total"):
+    with pytest.raises(ValueError, match=r"Tried to step 3 times\. The specified number of total"):
         for _ in range(3):
             scheduler.step()
 

@@ -7,7 +7,10 @@ import pytest
 
 import flambeau as torch
 from flambeau.optim.optimizer import (
-    Optimizer, register_optimizer_step_post_hook, register_optimizer_step_pre_hook, required,
+    Optimizer,
+    register_optimizer_step_post_hook,
+    register_optimizer_step_pre_hook,
+    required,
 )
 
 

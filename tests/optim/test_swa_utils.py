@@ -4,8 +4,13 @@ import pytest
 
 import flambeau as torch
 from flambeau.optim.swa_utils import (
-    SWALR, AveragedModel, get_ema_avg_fn, get_ema_multi_avg_fn, get_swa_avg_fn,
-    get_swa_multi_avg_fn, update_bn,
+    SWALR,
+    AveragedModel,
+    get_ema_avg_fn,
+    get_ema_multi_avg_fn,
+    get_swa_avg_fn,
+    get_swa_multi_avg_fn,
+    update_bn,
 )
 
 
@@ -51,7 +56,7 @@ def test_bad_arguments():
     model = torch.nn.Linear(1, 1)
     with pytest.raises(AssertionError, match="Only one of avg_fn and multi_avg_fn"):
         AveragedModel(model, avg_fn=get_swa_avg_fn(), multi_avg_fn=get_swa_multi_avg_fn())
-    with pytest.raises(ValueError, match="Invalid decay value 2.0 provided"):
+    with pytest.raises(ValueError, match=r"Invalid decay value 2\.0 provided"):
         get_ema_avg_fn(2.0)
     optimizer = torch.optim.SGD(model.parameters())
     with pytest.raises(ValueError, match="anneal_strategy must be one of"):

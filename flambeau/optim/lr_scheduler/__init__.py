@@ -5,15 +5,26 @@
 """
 
 from flambeau.optim.lr_scheduler.base import (
-    EPOCH_DEPRECATION_WARNING, LRScheduler, _LRScheduler,
+    EPOCH_DEPRECATION_WARNING,
+    LRScheduler,
+    _LRScheduler,
 )
 from flambeau.optim.lr_scheduler.compose import ChainedScheduler, SequentialLR
 from flambeau.optim.lr_scheduler.cycles import (
-    CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR,
+    CosineAnnealingWarmRestarts,
+    CyclicLR,
+    OneCycleLR,
 )
 from flambeau.optim.lr_scheduler.decay import (
-    ConstantLR, CosineAnnealingLR, ExponentialLR, LambdaLR, LinearLR, MultiplicativeLR,
-    MultiStepLR, PolynomialLR, StepLR,
+    ConstantLR,
+    CosineAnnealingLR,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    MultiplicativeLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
 )
 from flambeau.optim.lr_scheduler.plateau import ReduceLROnPlateau
 

@@ -3,7 +3,12 @@
 import math
 
 from flambeau.optim.lr_scheduler.base import (
-    LRScheduler, allow_get_lr, callable_state, check_optimizer, per_group, set_option,
+    LRScheduler,
+    allow_get_lr,
+    callable_state,
+    check_optimizer,
+    per_group,
+    set_option,
 )
 
 

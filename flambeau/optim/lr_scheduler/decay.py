@@ -86,7 +86,7 @@ class LambdaLR(_Lambdas):
 
 
 class MultiplicativeLR(_Lambdas):
-    r"""Multiplies the learning rate by a function of the step: :math:`\gamma_t = f(t)\,\gamma_{t-1}`.
+    r"""Multiplies the learning rate by a function: :math:`\gamma_t = f(t)\,\gamma_{t-1}`.
 
     Args:
         optimizer: the optimiser.

@@ -5,7 +5,10 @@ import warnings
 
 from flambeau import Tensor
 from flambeau.optim.lr_scheduler.base import (
-    EPOCH_DEPRECATION_WARNING, LRScheduler, check_optimizer, set_option,
+    EPOCH_DEPRECATION_WARNING,
+    LRScheduler,
+    check_optimizer,
+    set_option,
 )
 
 

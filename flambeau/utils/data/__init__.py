@@ -5,12 +5,22 @@ from flambeau.utils.data._utils.collate import default_collate, default_convert
 from flambeau.utils.data._utils.worker import get_worker_info
 from flambeau.utils.data.dataloader import DataLoader, _DatasetKind
 from flambeau.utils.data.dataset import (
-    ChainDataset, ConcatDataset, Dataset, IterableDataset, StackDataset, Subset, TensorDataset,
+    ChainDataset,
+    ConcatDataset,
+    Dataset,
+    IterableDataset,
+    StackDataset,
+    Subset,
+    TensorDataset,
     random_split,
 )
 from flambeau.utils.data.distributed import DistributedSampler
 from flambeau.utils.data.sampler import (
-    BatchSampler, RandomSampler, Sampler, SequentialSampler, SubsetRandomSampler,
+    BatchSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
     WeightedRandomSampler,
 )
 

@@ -7,7 +7,11 @@ import pytest
 
 import flambeau as torch
 from flambeau.utils.data import (
-    DataLoader, Dataset, IterableDataset, TensorDataset, get_worker_info,
+    DataLoader,
+    Dataset,
+    IterableDataset,
+    TensorDataset,
+    get_worker_info,
 )
 
 
@@ -169,7 +173,7 @@ def test_errors_of_workers_are_raised(error, kind):
 
 
 def test_error_in_this_process_is_itself():
-    with pytest.raises(KeyError, match="^'five'$"):
+    with pytest.raises(KeyError, match=r"^'five'$"):
         list(DataLoader(Numbers(at_five(KeyError("five")))))
 
 
@@ -208,7 +212,7 @@ def test_a_dead_worker_is_noticed():
 
 def test_timeout():
     loader = DataLoader(Numbers(lambda i: time.sleep(3)), num_workers=1, timeout=0.2)
-    with pytest.raises(RuntimeError, match="DataLoader timed out after 0.2 seconds"):
+    with pytest.raises(RuntimeError, match=r"DataLoader timed out after 0\.2 seconds"):
         next(iter(loader))
 
 

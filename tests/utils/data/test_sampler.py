@@ -4,8 +4,13 @@ import pytest
 
 import flambeau as torch
 from flambeau.utils.data import (
-    BatchSampler, DistributedSampler, RandomSampler, Sampler, SequentialSampler,
-    SubsetRandomSampler, WeightedRandomSampler,
+    BatchSampler,
+    DistributedSampler,
+    RandomSampler,
+    Sampler,
+    SequentialSampler,
+    SubsetRandomSampler,
+    WeightedRandomSampler,
 )
 
 # What PyTorch 2.13 gives under manual_seed(3): with the global generator, and with one given.
