@@ -14,30 +14,17 @@ from math import e, inf, nan, pi
 from typing import Any
 
 from flambeau import ops
+from flambeau import type_info as _type_info
+from flambeau.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from flambeau.core import dtypes as _dtypes
 from flambeau.core import engine as _engine
 from flambeau.core import op as _op
 from flambeau.core.devices import device, get_default_device, set_default_device
-from flambeau.core.dtypes import (
-    dtype,
-    finfo,
-    get_default_dtype,
-    iinfo,
-    layout,
-    memory_format,
-    qscheme,
-    set_default_dtype,
-)
-from flambeau.core.modes import (
-    enable_grad,
-    inference_mode,
-    is_grad_enabled,
-    is_inference_mode_enabled,
-    no_grad,
-    set_grad_enabled,
-)
+from flambeau.core.dtypes import dtype, get_default_dtype, set_default_dtype
+from flambeau.core.modes import is_grad_enabled, is_inference_mode_enabled
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor
+from flambeau.type_info import finfo, iinfo, layout, memory_format, qscheme
 from flambeau.version import __version__
 
 for _name in ("uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex32 "
@@ -46,7 +33,7 @@ for _name in ("uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32
               "sparse_bsc jagged contiguous_format preserve_format channels_last channels_last_3d "
               "per_tensor_affine per_channel_affine per_tensor_symmetric "
               "per_channel_symmetric").split():
-    globals()[_name] = getattr(_dtypes, _name)
+    globals()[_name] = getattr(_dtypes, _name, None) or getattr(_type_info, _name)
 bool = _dtypes.bool_
 globals().update(_dtypes.ALIASES)
 globals().update(_op.public["torch"])

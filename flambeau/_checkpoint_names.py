@@ -18,9 +18,10 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau import type_info
 from flambeau import Tensor
 from flambeau.core import dtypes
-from flambeau.core.meta import MetaTensor
+from flambeau.transforms.meta import MetaTensor
 from flambeau.core.shapes import Size, contiguous_strides
 from flambeau.core.tensor import array_offset, array_root, array_strides, arrays_of, wrap
 from flambeau.storage import TypedStorage, UntypedStorage, dense_bytes, storage_of
@@ -127,7 +128,7 @@ def set_state(tensor: Tensor, state: Any) -> Tensor:
 
 
 def get_layout(name: str) -> Any:
-    return _named(name, dtypes.layout)
+    return _named(name, type_info.layout)
 
 
 def _named(name: str, kind: type) -> Any:
@@ -183,7 +184,7 @@ def allowed_globals() -> dict[str, Any]:
         cls = getattr(storage, f"{name}Storage")
         table[f"torch.{name}Storage"] = table[f"torch.cuda.{name}Storage"] = cls
     for value in vars(dtypes).values():
-        if isinstance(value, dtypes.dtype | dtypes.qscheme):
+        if isinstance(value, dtypes.dtype | type_info.qscheme):
             table[repr(value)] = value
     return table
 
@@ -249,9 +250,9 @@ def reduce_for_checkpoint(obj: Any) -> Any:
     """The call that makes `obj` again, in PyTorch's terms; NotImplemented for ordinary objects."""
     if isinstance(obj, Tensor):
         return _reduce_tensor(obj)
-    if isinstance(obj, dtypes.layout):
+    if isinstance(obj, type_info.layout):
         return get_layout, (repr(obj),)
-    if isinstance(obj, dtypes.memory_format):
+    if isinstance(obj, type_info.memory_format):
         raise TypeError(f"cannot pickle {obj!r}: PyTorch's files have no memory formats")
     return NotImplemented
 

@@ -270,7 +270,7 @@ def _tangent_suffix(tensor):
     """The tangent at the innermost level of forward mode."""
     active = levels.get()
     if active:
-        from flambeau.core.forward import ForwardLevel
+        from flambeau.transforms.forward import ForwardLevel
 
         for level in reversed(active):
             tangent = level.tangent(tensor) if isinstance(level, ForwardLevel) else None

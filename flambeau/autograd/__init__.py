@@ -7,9 +7,11 @@ from typing import Any
 
 from flambeau.autograd import function
 from flambeau.autograd.function import Function, NestedIOFunction
-from flambeau.core.engine import backward, grad
-from flambeau.core.graph import AccumulateGrad, Node, SavedTensor
-from flambeau.core.modes import (
+from flambeau.autograd.differentiate import backward, grad
+from flambeau.autograd.saved_hooks import SavedTensor
+from flambeau.autograd.hooks import AccumulateGrad
+from flambeau.core.graph import Node
+from flambeau.autograd.grad_mode import (
     enable_grad,
     inference_mode,
     no_grad,

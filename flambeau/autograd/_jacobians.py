@@ -12,7 +12,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau.autograd import forward_ad
 from flambeau.autograd.grad_mode import enable_grad, no_grad
-from flambeau.core.engine import grad
+from flambeau.autograd.differentiate import grad
 
 
 def is_differentiable(x: Any) -> bool:

@@ -10,8 +10,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from flambeau.core.forward import ForwardLevel
-from flambeau.core.modes import ContextDecorator, levels
+from flambeau.transforms.forward import ForwardLevel
+from flambeau.autograd.grad_mode import ContextDecorator
+from flambeau.core.modes import levels
 from flambeau.core.tensor import Tensor, basis
 
 _entered: list[ForwardLevel] = []

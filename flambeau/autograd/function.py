@@ -8,9 +8,10 @@ import functools
 import inspect
 from typing import Any
 
+from flambeau.autograd.grad_mode import no_grad
 from flambeau.core import modes, views
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import (Node, Output, freed, next_order, pack_saved, packers, save_input,
+from flambeau.core.graph import (Node, Output, freed, next_order, packers, save_input,
                                  unpack)
 from flambeau.core.modes import grad_enabled, interceptors, levels, set_grad_mode
 from flambeau.core.op import node_watchers, watch
@@ -120,10 +121,9 @@ class BackwardNode(Node, FunctionCtx):
 
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
-        from flambeau.core.graph import SavedTensor
         if self.saved is None:
             raise freed(self)
-        return tuple([SavedTensor(self, i) for i in range(len(self.saved))])
+        return tuple([basis.SavedTensor(self, i) for i in range(len(self.saved))])
 
     def maybe_clear_saved_tensors(self) -> None:
         self.saved = None
@@ -324,7 +324,7 @@ def finish(node: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded:
         if node_watchers:
             watch(node, ())
         if packers:
-            pack_saved(node)
+            basis.pack_node(node)
     return finished
 
 
@@ -405,7 +405,7 @@ def once_differentiable(function: Any) -> Any:
     """A `backward` that cannot itself be differentiated: doing so raises RuntimeError."""
     @functools.wraps(function)
     def wrapper(ctx: Any, *grads: Any) -> Any:
-        with modes.no_grad():
+        with no_grad():
             produced = function(ctx, *grads)
         if not modes.is_grad_enabled() or not any(
                 isinstance(g, Tensor) and g.requires_grad for g in grads):

@@ -4,8 +4,8 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-from flambeau.core.batching import BatchedTensor, BatchLevel
-from flambeau.core.forward import ForwardLevel
+from flambeau.transforms.batching import BatchedTensor, BatchLevel
+from flambeau.transforms.forward import ForwardLevel
 from flambeau.core.modes import levels
 from flambeau.core.tensor import Tensor, basis, tensor_types
 
@@ -70,7 +70,6 @@ def _batched(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -> 
 
 
 def _forward(cls: Any, args: tuple[Any, ...], level: ForwardLevel, stack: Any) -> Any:
-    from flambeau.autograd import function as f
     tangents = [level.tangent(a) if type(a) in tensor_types else None for a in args]
     if all(t is None for t in tangents):
         return _below(cls, args, stack)

@@ -23,7 +23,7 @@ from flambeau.autograd._jacobians import (
     is_inexact,
     is_sparse,
 )
-from flambeau.core.engine import grad
+from flambeau.autograd.differentiate import grad
 
 REVERSE, FORWARD = "Jacobian mismatch", "Jacobian computed with forward mode mismatch"
 FAST_SEED = 2147483647

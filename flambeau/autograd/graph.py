@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from flambeau.core import engine
-from flambeau.core.graph import (AccumulateGrad, Node, RemovableHandle, accumulator_of, hooks_of)
-from flambeau.core.saved_hooks import disable_saved_tensors_hooks, saved_tensors_hooks
+from flambeau.autograd.hooks import RemovableHandle
+from flambeau.autograd.hooks import AccumulateGrad, accumulator_of
+from flambeau.core.graph import Node, hooks_of
+from flambeau.autograd.saved_hooks import disable_saved_tensors_hooks, saved_tensors_hooks
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 from flambeau.core.views import bump
 
@@ -101,7 +103,7 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
             with lock:
                 buffers.setdefault(key, [None] * len(edges))
                 if key not in expected:
-                    expected[key] = sum(map(running.will_run, edges))
+                    expected[key] = sum(will_run(running, edge) for edge in edges)
                 counts[key] += 1
                 buffers[key][i] = grad
                 complete = counts[key] == expected[key]
@@ -112,6 +114,17 @@ def register_multi_grad_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], 
                 fn(found)
         return inner
     return _MultiHandle([t.register_hook(make(i)) for i, t in enumerate(tensors)])
+
+
+def will_run(running: engine.Pass, edge: Any) -> bool:
+    """Will (or did) this backward pass send a gradient through `edge`?"""
+    if type(edge) in tensor_types:
+        if running.captures is not None and id(edge) not in running.leaf_targets:
+            return False
+        running.count_edges(edge)
+        return id(edge) in running.counts
+    return edge.order in running.reachable() and (
+        running.needed is None or edge.order in running.needed)
 
 
 def _any_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], lock: Any) -> RemovableHandle:

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.core.engine import queue_callback
+from flambeau.autograd.differentiate import queue_callback
 from flambeau.core.tensor import Tensor
 
 

@@ -1,7 +1,7 @@
 """The engine: what every op goes through, and nothing else.
 
-Reading order: `dtypes`, `devices`, `promotion` (what a number is); `modes` (what may happen
-around a call); `tensor` (the state); `op` (how an op is declared, and the path a call takes);
-`graph`, `engine` (reverse mode); `views` (in-place and aliasing); `forward` (forward mode);
-`batching` (vmap); `overrides` (`__torch_function__`).
+Reading order: `dtypes`, `devices`, `promotion`, `shapes` (what a number and an array are); `modes`
+(what may take a call over); `tensor` (the state); `op` (how an op is declared, and the path a call
+takes); `graph`, `engine` (reverse mode); `views` (in-place and aliasing); `overrides`
+(`__torch_function__`). Forward mode and batching are levels in `flambeau.transforms`.
 """

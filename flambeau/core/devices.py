@@ -4,7 +4,6 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
-KNOWN = ("cpu", "meta")
 _TORCH_TYPES = frozenset(
     "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia "
     "privateuseone".split())

@@ -26,10 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core import dtypes
 from flambeau.core.graph import Node, Output, freed
 from flambeau.core.modes import grad_enabled, set_grad_mode
-from flambeau.core.promotion import convert
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
 
@@ -109,7 +107,7 @@ class Pass:
                 self.leaf_targets.add(id(edge))
             else:
                 self.targets.setdefault(edge.order, []).append(edge.index)
-        nodes = self._reachable()
+        nodes = self.reachable()
         needed: set[int] = set()
         for order in sorted(nodes, reverse=True):           # oldest first
             if order in self.targets:
@@ -123,7 +121,7 @@ class Pass:
                     break
         self.needed = needed
 
-    def _reachable(self) -> dict[int, Node]:
+    def reachable(self) -> dict[int, Node]:
         """All nodes that the roots depend on; with captures of nodes only, none older than these."""
         oldest = None
         if self.targets and not self.leaf_targets:
@@ -223,7 +221,7 @@ class Pass:
         gives its gradients, or None if the pass does not go on there."""
         hooks = node.hooks
         if hooks is not None:
-            grad = run_prehooks(node, hooks, grad)
+            grad = basis.run_prehooks(node, hooks, grad)
         if self.needed is not None:
             if node.order in self.targets:
                 self._capture(node, grad)
@@ -234,7 +232,7 @@ class Pass:
         else:
             produced = apply_node(node, grad)
         if hooks is not None and hooks.post:
-            produced = run_posthooks(node, hooks, produced, grad)
+            produced = basis.run_posthooks(node, hooks, produced, grad)
         return produced
 
     def _continues(self, node: Node) -> bool:
@@ -277,18 +275,6 @@ class Pass:
             old = waiting[edge.index]
             waiting[edge.index] = grad if old is None else basis.add(old, grad)
 
-    def will_run(self, edge: Any) -> bool:
-        """Will (or did) this pass send a gradient through `edge`?"""
-        if type(edge) in tensor_types:
-            if self.captures is not None and id(edge) not in self.leaf_targets:
-                return False
-            self._count_edges(edge)
-            return id(edge) in self.counts
-        reachable = self.__dict__.get("_orders")
-        if reachable is None:
-            reachable = self._orders = set(self._reachable())
-        return edge.order in reachable and (self.needed is None or edge.order in self.needed)
-
     # ---- leaves -----------------------------------------------------------------------------------
 
     def deliver_leaf(self, leaf: Tensor, grad: Any, node: Any, position: int) -> None:
@@ -309,7 +295,7 @@ class Pass:
         """Hooks want the sum over all edges: keep it until the last one has delivered."""
         entry = self.leaf_sums.get(id(leaf))
         if entry is None:
-            entry = self.leaf_sums[id(leaf)] = [leaf, None, self._count_edges(leaf)]
+            entry = self.leaf_sums[id(leaf)] = [leaf, None, self.count_edges(leaf)]
         if grad is not None:
             entry[1] = grad if entry[1] is None else basis.add(entry[1], grad)
         entry[2] -= 1
@@ -317,13 +303,13 @@ class Pass:
             del self.leaf_sums[id(leaf)]
             self._leaf_complete(leaf, entry[1])
 
-    def _count_edges(self, leaf: Tensor) -> int:
+    def count_edges(self, leaf: Tensor) -> int:
         if self.counts is None:
             self.counts = counts = {}
             for edge, _ in self.roots:
                 if type(edge) in tensor_types:
                     counts[id(edge)] = counts.get(id(edge), 0) + 1
-            for order, node in self._reachable().items():
+            for order, node in self.reachable().items():
                 if self.needed is None or order in self.needed:
                     for edge in node.edges:
                         if type(edge) in tensor_types:
@@ -336,7 +322,7 @@ class Pass:
             for hook in list(hooks.tensor.values()):
                 answer = hook(grad)
                 if answer is not None:
-                    grad = check_replacement(grad, answer)
+                    grad = basis.check_replacement(grad, answer)
         if id(leaf) in self.leaf_targets:
             self.captured[id(leaf)] = grad
             return
@@ -345,7 +331,7 @@ class Pass:
             accumulator = accumulator()
         node_hooks = accumulator.hooks if accumulator is not None else None
         if node_hooks is not None:
-            grad = run_prehooks(accumulator, node_hooks, grad)
+            grad = basis.run_prehooks(accumulator, node_hooks, grad)
         if grad is not None and self.accumulate:
             accumulate_into(leaf, grad, self.create_graph, 0)
         if hooks is not None:
@@ -430,7 +416,7 @@ def accumulate_shared(leaf: Tensor, grad: Tensor) -> None:
     accumulate_into(leaf, grad, grad_enabled(), 0)
 
 
-# ---- gradients that need work, and hooks ----------------------------------------------------------
+# ---- gradients that need work ----------------------------------------------------------
 
 def fit(grad: Any, shape: tuple[int, ...], array_type: Any, node: Any, position: int) -> Any:
     """`grad` summed and cast to what the edge expects: rules need not mention broadcasting."""
@@ -450,270 +436,12 @@ def fit(grad: Any, shape: tuple[int, ...], array_type: Any, node: Any, position:
     return grad
 
 
-def check_replacement(grad: Any, answer: Any) -> Any:
-    """What a hook returned in place of a gradient."""
-    if type(answer) not in tensor_types:
-        raise TypeError(f"hook should return None or a Tensor, not {type(answer).__name__}: expected "
-                        "Variable, but hook returned something else")
-    if answer._array.shape != grad._array.shape:
-        raise RuntimeError(f"hook has changed the size of value: {list(grad._array.shape)} became "
-                           f"{list(answer._array.shape)}")
-    if answer._array.dtype != grad._array.dtype:
-        raise RuntimeError(f"hook has changed the type of value (was torch.{grad.dtype.name} got "
-                           f"torch.{answer.dtype.name})")
-    return answer
-
-
-def run_prehooks(node: Node, hooks: Any, grad: Any) -> Any:
-    """Hooks of the node's output tensors, `retain_grad`, then the node's own."""
-    grads = [grad] if node.outputs == 1 else list(grad)
-    for index, registered in hooks.tensor.items():
-        for hook in list(registered.values()):
-            if grads[index] is None:
-                break
-            answer = hook(grads[index])
-            if answer is not None:
-                grads[index] = check_replacement(grads[index], answer)
-    for hook in list(hooks.pre.values()):
-        answer = hook(tuple(grads))
-        if answer is not None:
-            answer = answer if isinstance(answer, (tuple, list)) else (answer,)
-            if len(answer) != len(grads):
-                raise RuntimeError(f"hook has returned an incorrect number of values (got "
-                                   f"{len(answer)}, but expected {len(grads)})")
-            grads = list(answer)
-    for index, keep in hooks.retain.items():
-        keep(grads[index])
-    return grads[0] if node.outputs == 1 else grads
-
-
-def run_posthooks(node: Node, hooks: Any, produced: Any, grad: Any) -> Any:
-    outputs = (grad,) if node.outputs == 1 else tuple(grad)
-    produced = tuple(produced)
-    for hook in list(hooks.post.values()):
-        answer = hook(produced, outputs)
-        if answer is not None:
-            answer = answer if isinstance(answer, tuple) else (answer,)
-            if len(answer) != len(produced):
-                raise RuntimeError(f"hook has returned an incorrect number of values (got "
-                                   f"{len(answer)}, but expected {len(produced)})")
-            for old, new in zip(produced, answer):
-                if old is not None and new is not None:
-                    check_replacement(old, new)
-            produced = answer
-    return produced
-
-
-# ---- what users call ----------------------------------------------------------------------------
-
-def as_sequence(value: Any) -> tuple[Any, ...]:
-    if value is None:
-        return ()
-    if isinstance(value, Tensor) or hasattr(value, "output_nr"):
-        return (value,)
-    return tuple(value)
-
-
-def edge_of(value: Any, what: str) -> Any:
-    """The edge meant by a tensor or a GradientEdge."""
-    if isinstance(value, Tensor):
-        return gradient_edge(value)
-    node, number = value[0], value[1]
-    from flambeau.core.graph import AccumulateGrad, output_edges
-    if isinstance(node, AccumulateGrad):
-        return node.variable
-    return output_edges(node)[number]
-
-
-def root_gradients(outputs: tuple[Any, ...], given: Any, batched: bool = False) -> list[Any]:
-    """A gradient for each output: what the user gave, or 1 for a single element."""
-    if given is None:
-        given = (None,) * len(outputs)
-    elif isinstance(given, Tensor):
-        given = (given,)
-    else:
-        given = tuple(given)
-    if len(given) != len(outputs):
-        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
-    return [_root_gradient(o, g, batched) for o, g in zip(outputs, given)]
-
-
-def _root_gradient(output: Any, grad: Any, batched: bool) -> Any:
-    if not isinstance(output, Tensor):
-        if grad is None:
-            raise RuntimeError("grad can be implicitly created only for scalar outputs: give the "
-                               "gradient of a GradientEdge")
-        return grad
-    shape = output._array.shape
-    if grad is None:
-        if output.requires_grad:
-            if output._array.size != 1:
-                raise RuntimeError("grad can be implicitly created only for scalar outputs, but "
-                                   f"the output has shape {list(shape)}: give its gradient")
-            if output._array.dtype not in dtypes.FLOATING:
-                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs "
-                                   f"but got {output.dtype}")
-            if output._array.dtype.kind == "c":
-                raise RuntimeError("grad can be implicitly created only for real scalar outputs "
-                                   f"but got {output.dtype}")
-            return basis.ones_like(output)
-        return None
-    if not isinstance(grad, Tensor):
-        raise TypeError("gradients can be either Tensors or None, but got "
-                        f"{type(grad).__name__}")
-    found = grad._array.shape[1:] if batched else grad._array.shape
-    if found != shape:
-        raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of "
-                           f"torch.Size({list(found)}) and output[0] has a shape of "
-                           f"torch.Size({list(shape)}).")
-    if (grad._array.dtype.kind == "c") != (output._array.dtype.kind == "c"):
-        raise RuntimeError("For complex Tensors, both grad_output and output are required to have "
-                           f"the same dtype. Mismatch in dtype: grad_output[0] has a dtype of "
-                           f"{grad.dtype} and output[0] has a dtype of {output.dtype}.")
-    return grad
-
-
-def collect_roots(outputs: tuple[Any, ...], grads: list[Any]) -> list[tuple[Any, Any]]:
-    roots = []
-    for i, (output, grad) in enumerate(zip(outputs, grads)):
-        edge = edge_of(output, "outputs")
-        if edge is None:
-            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a "
-                               "grad_fn")
-        if grad is None:
-            continue
-        if type(edge) not in tensor_types and grad._array.dtype != edge.dtype:
-            grad = basis.cast(grad, edge.dtype)
-        roots.append((edge, grad))
-    return roots
-
-
-def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
-             create_graph: bool = False, grad_variables: Any = None, inputs: Any = None) -> None:
-    """Add the derivatives of `tensors` to the `grad` of the leaves they depend on.
-
-    `grad_tensors` weights the elements of each tensor (1 for a single element by default);
-    `retain_graph` (default: `create_graph`) keeps what the graph saved for another pass;
-    `create_graph` records the pass itself; `inputs` limits which tensors get a gradient.
-    """
-    if inputs is None and grad_tensors is None and type(tensors) in plain \
-            and tensors._array.size == 1 and tensors._array.dtype.kind == "f":
-        edge = None if tensors._edge is None else gradient_edge(tensors)
-        if edge is not None:
-            array = tensors._array
-            run([(edge, wrap(np.ones(array.shape, array.dtype)))],
-                create_graph if retain_graph is None else retain_graph, create_graph)
-            return
-    if grad_variables is not None:
-        import warnings
-        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.",
-                      FutureWarning, stacklevel=2)
-        if grad_tensors is not None:
-            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both "
-                               "passed to `backward()`. Please only use `grad_tensors`.")
-        grad_tensors = grad_variables
-    if inputs is not None and not isinstance(inputs, Tensor) and not hasattr(inputs, "output_nr") \
-            and len(inputs) == 0:
-        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
-    retain = create_graph if retain_graph is None else retain_graph
-    outputs = as_sequence(tensors)
-    roots = collect_roots(outputs, root_gradients(outputs, grad_tensors))
-    if inputs is None:
-        run(roots, retain, create_graph)
-        return
-    targets = as_sequence(inputs)
-    edges = []
-    for i, target in enumerate(targets):
-        edge = edge_of(target, "inputs")
-        if edge is None:
-            raise RuntimeError(f"One of the differentiated Tensors does not require grad: element "
-                               f"{i} of inputs")
-        edges.append(edge)
-    for target, grad in zip(targets, run(roots, retain, create_graph, edges)):
-        if grad is None:
-            continue
-        holder = target if isinstance(target, Tensor) else edge_of(target, "inputs")
-        if not isinstance(holder, Tensor):
-            raise NotImplementedError("backward(inputs=) with a GradientEdge of a non-leaf")
-        accumulate_into(holder, grad, create_graph, 0)
-        if holder._hooks is not None:
-            for hook in list(holder._hooks.accumulated.values()):
-                hook(holder)
-
-
-def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
-         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
-         is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Any, ...]:
-    """The derivatives of `outputs`, summed with weights `grad_outputs`, by each of `inputs`.
-
-    Nothing is accumulated. An input that the outputs don't depend on is an error unless
-    `allow_unused` (then None) or `materialize_grads` (then zeros). `is_grads_batched` says that
-    `grad_outputs` carries a leading dimension: one result for each of its slices.
-
-    >>> import flambeau
-    >>> x = flambeau.tensor([1.0, 2.0], requires_grad=True)
-    >>> grad((x ** 3).sum(), x)
-    (tensor([ 3., 12.]),)
-    """
-    if materialize_grads and allow_unused is False:
-        raise ValueError("Expected allow_unused to be True or not passed when "
-                         "materialize_grads=True, but got: allow_unused=False.")
-    if allow_unused is None:
-        allow_unused = materialize_grads
-    if not only_inputs:
-        import warnings
-        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To "
-                      "accumulate gradient for other parts of the graph, please use "
-                      "torch.autograd.backward.", FutureWarning, stacklevel=2)
-    retain = create_graph if retain_graph is None else retain_graph
-    outs, targets = as_sequence(outputs), as_sequence(inputs)
-    from flambeau.core import overrides
-    relevant = (*outs, *targets)
-    if overrides.wanted(relevant):
-        return overrides.handle_torch_function(
-            grad, relevant, outputs, inputs, grad_outputs=grad_outputs, retain_graph=retain_graph,
-            create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
-            is_grads_batched=is_grads_batched, materialize_grads=materialize_grads)
-    edges = []
-    for target in targets:
-        edge = edge_of(target, "inputs")
-        if edge is None:
-            raise RuntimeError("One of the differentiated Tensors does not require grad")
-        edges.append(edge)
-    weights = root_gradients(outs, grad_outputs, is_grads_batched)
-    if is_grads_batched:
-        from flambeau.core.batching import vmap_pass
-        found = vmap_pass(lambda g: run(collect_roots(outs, list(g)), True, create_graph, edges,
-                                        accumulate=False), weights)
-    else:
-        found = run(collect_roots(outs, weights), retain, create_graph, edges, accumulate=False)
-    results = []
-    for target, g in zip(targets, found):
-        if g is None:
-            if materialize_grads:
-                g = basis.zeros_like(target)
-            elif not allow_unused:
-                raise RuntimeError("One of the differentiated Tensors appears to not have been used "
-                                   "in the graph. Set allow_unused=True if this is the desired "
-                                   "behavior.")
-        results.append(g)
-    return tuple(results)
-
-
-def queue_callback(callback: Callable[[], None]) -> None:
-    """Run `callback` when the backward pass that is running has ended."""
-    running = current_pass.get()
-    if running is None:
-        raise RuntimeError("Final callbacks can only be installed during backward pass.")
-    running.callbacks.append(callback)
-
-
 # ---- stealing -----------------------------------------------------------------------------------
 
+basis.accumulate = accumulate_shared
 getrefcount = sys.getrefcount
 STOLEN_REFERENCES = 0
 kernels_add: Any = np.add
-convert = convert
 
 
 def calibrate() -> None:
@@ -734,6 +462,3 @@ def calibrate() -> None:
     finally:
         accumulate_into = real
     STOLEN_REFERENCES = seen[0]
-
-
-basis.backward = backward

@@ -20,8 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, alias, counter_of, gradient_edge,
-                                  new_tensor, tensor_types)
+from flambeau.core.tensor import Tensor, alias, basis, counter_of, new_tensor, tensor_types
 
 # A node is newer than all that it feeds. Newer nodes get smaller numbers, so that a min-heap of
 # numbers gives the newest node first: an order in which no node runs before it is complete.
@@ -52,6 +51,9 @@ class Node:
         """Gradients for each edge, given that of the output (a list of them for several)."""
         raise NotImplementedError(type(self).__name__)
 
+    def keep(self) -> None:
+        """Called when the node gets hooks: one that is made on demand is now to be kept."""
+
     def name(self) -> str:
         """The name under which PyTorch knows this node."""
         return type(self).__name__
@@ -60,7 +62,7 @@ class Node:
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """For each input: the node that gets its gradient, and for which of that node's outputs."""
         return tuple([(None, 0) if e is None
-                      else (accumulator_of(e), 0) if type(e) in tensor_types
+                      else (basis.accumulator_of(e), 0) if type(e) in tensor_types
                       else (e.node, e.index) for e in self.edges])
 
     @property
@@ -73,17 +75,17 @@ class Node:
 
     @property
     def _input_metadata(self) -> list[Any]:
-        return [InputMetadata(o.shape, o.dtype) for o in output_edges(self)]
+        return [basis.input_metadata(o.shape, o.dtype) for o in output_edges(self)]
 
-    def register_hook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_hook(self, hook: Callable[..., Any]) -> Any:
         """Call `hook(grad_inputs, grad_outputs)` after this node has run; what it returns, if
         anything, replaces `grad_inputs`."""
-        return register(hooks_of(self).post, hook)
+        return basis.register_hook(hooks_of(self).post, hook)
 
-    def register_prehook(self, hook: Callable[..., Any]) -> RemovableHandle:
+    def register_prehook(self, hook: Callable[..., Any]) -> Any:
         """Call `hook(grad_outputs)` before this node runs; what it returns, if anything, replaces
         `grad_outputs`."""
-        return register(hooks_of(self).pre, hook)
+        return basis.register_hook(hooks_of(self).pre, hook)
 
     def _register_hook_dict(self, hooks: Any) -> None:
         hooks_of(self)
@@ -101,7 +103,7 @@ class Node:
         if name.startswith("_saved_") and name[7:] in self.saved_names:
             return user_value(unpack(self, self.saved_names.index(name[7:])))
         if name.startswith("_raw_saved_") and name[11:] in self.saved_names:
-            return SavedTensor(self, self.saved_names.index(name[11:]))
+            return basis.SavedTensor(self, self.saved_names.index(name[11:]))
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
@@ -124,17 +126,6 @@ class Output:
     @property
     def order(self) -> int:
         return self.node.order
-
-
-class InputMetadata:
-    """Shape and type of the gradient that a node expects."""
-
-    def __init__(self, shape: tuple[int, ...], array_type: np.dtype):
-        from flambeau.core.devices import cpu
-        from flambeau.core.dtypes import from_numpy_dtype
-        from flambeau.core.shapes import Size
-        self.shape, self.dtype, self.device = Size(shape), from_numpy_dtype(array_type), cpu
-        self.is_nested_tensor = self.is_cpp_nested_tensor = False
 
 
 def output_edges(node: Node) -> list[Any]:
@@ -265,12 +256,6 @@ def unpack_packed(node: Node, packed: Packed) -> Tensor:
     return result
 
 
-def pack_saved(node: Node) -> None:
-    """Pass what `node` saved through the innermost pack hook."""
-    from flambeau.core.saved_hooks import pack_node
-    pack_node(node)
-
-
 def user_value(value: Any) -> Any:
     """A saved value as users see it: shapes as plain tuples, dtypes as torch's."""
     if isinstance(value, np.dtype):
@@ -279,74 +264,7 @@ def user_value(value: Any) -> Any:
     return tuple(value) if type(value) is list else value
 
 
-class SavedTensor:
-    """A handle on one saved value, on which pack and unpack hooks can be registered."""
-
-    def __init__(self, node: Node, index: int):
-        self._node, self._index = node, index
-
-    def register_hooks(self, pack: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
-        """Replace the saved value by `pack(value)` now; `unpack_hook` gives it back in backward."""
-        from flambeau.core.saved_hooks import register_on_node
-        register_on_node(self._node, self._index, pack, unpack_hook)
-
-    @property
-    def data(self) -> Any:
-        saved = self._node.saved
-        if saved is None:
-            raise freed(self._node)
-        entry = saved[self._index]
-        return entry.value if type(entry) is Packed else unpack(self._node, self._index)
-
-    @property
-    def unpack_hook(self) -> Any:
-        saved = self._node.saved
-        entry = None if saved is None else saved[self._index]
-        return entry.unpack if type(entry) is Packed else None
-
-
 # ---- hooks --------------------------------------------------------------------------------------
-
-class RemovableHandle:
-    """Removes a hook: `handle.remove()`, or at the end of `with handle:`."""
-
-    next_id = 0
-
-    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None):
-        self.hooks_dict_ref = weakref.ref(hooks_dict)
-        self.id = RemovableHandle.next_id
-        RemovableHandle.next_id += 1
-        extra = extra_dict if isinstance(extra_dict, list) else [extra_dict] if extra_dict is not \
-            None else []
-        self.extra_dict_ref: tuple[Any, ...] = tuple(weakref.ref(d) for d in extra)
-
-    def remove(self) -> None:
-        for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
-            hooks = ref()
-            if hooks is not None and self.id in hooks:
-                del hooks[self.id]
-
-    def __getstate__(self) -> Any:
-        return (self.hooks_dict_ref(), self.id, tuple(r() for r in self.extra_dict_ref))
-
-    def __setstate__(self, state: Any) -> None:
-        hooks, self.id, extra = state[0], state[1], state[2] if len(state) > 2 else ()
-        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
-        self.extra_dict_ref = tuple(weakref.ref(OrderedDict() if d is None else d) for d in extra)
-        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
-
-    def __enter__(self) -> RemovableHandle:
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self.remove()
-
-
-def register(hooks: OrderedDict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
-    handle = RemovableHandle(hooks)
-    hooks[handle.id] = hook
-    return handle
-
 
 class NodeHooks:
     """All hooks of one node, in the order in which they run: those of its output tensors, then
@@ -366,8 +284,7 @@ def hooks_of(node: Node) -> NodeHooks:
     if node.hooks is None:
         node.hooks = NodeHooks()
         node.simple = False
-        if isinstance(node, AccumulateGrad):
-            node.keep()
+        node.keep()
     return node.hooks
 
 
@@ -379,106 +296,3 @@ class LeafHooks:
     def __init__(self) -> None:
         self.tensor: OrderedDict[int, Any] = OrderedDict()
         self.accumulated: OrderedDict[int, Any] = OrderedDict()
-
-
-def leaf_hooks(leaf: Tensor) -> LeafHooks:
-    if leaf._hooks is None:
-        leaf._hooks = LeafHooks()
-    return leaf._hooks
-
-
-def tensor_hooks_of(tensor: Tensor) -> Any:
-    edge = tensor._edge if tensor._edge is None else gradient_edge(tensor)
-    if edge is None:
-        return None
-    if edge is tensor:
-        return tensor._hooks.tensor if tensor._hooks is not None else None
-    hooks = edge.node.hooks
-    return None if hooks is None else hooks.tensor.get(edge.index)
-
-
-def register_tensor_hook(tensor: Tensor, hook: Callable[..., Any]) -> RemovableHandle:
-    edge = gradient_edge(tensor)
-    if edge is None:
-        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if edge is tensor:
-        return register(leaf_hooks(tensor).tensor, hook)
-    hooks = hooks_of(edge.node).tensor.setdefault(edge.index, OrderedDict())
-    return register(hooks, hook)
-
-
-def register_post_accumulate_hook(tensor: Tensor, hook: Callable[..., Any]) -> RemovableHandle:
-    if not tensor.requires_grad:
-        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
-    if tensor.grad_fn is not None:
-        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
-    return register(leaf_hooks(tensor).accumulated, hook)
-
-
-def retain_grad(tensor: Tensor) -> None:
-    edge = gradient_edge(tensor)
-    if edge is None:
-        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
-    if edge is tensor or tensor._retains_grad:
-        return
-    reference = weakref.ref(tensor)
-    tensor._retains_grad = True
-
-    def keep(grad: Any) -> None:
-        target = reference()
-        if target is not None and grad is not None:
-            old = target._grad
-            target._grad = basis_clone(grad) if old is None else old + grad
-    hooks_of(edge.node).retain[edge.index] = keep
-
-
-def basis_clone(grad: Tensor) -> Tensor:
-    from flambeau.core.tensor import basis
-    return basis.clone(grad)
-
-
-def move_retained(tensor: Tensor, old: Any, new: Any) -> None:
-    """After an in-place write, `retain_grad` follows the tensor to its new node."""
-    if not tensor._retains_grad or old is None or type(old) in tensor_types:
-        return
-    hooks = old.node.hooks
-    keep = None if hooks is None else hooks.retain.pop(old.index, None)
-    if keep is not None:
-        hooks_of(new.node).retain[new.index] = keep
-
-
-# ---- leaves as nodes ----------------------------------------------------------------------------
-
-class AccumulateGrad(Node):
-    """Stands for a leaf where users look at the graph as nodes. The engine itself adds to leaves
-    directly; this is made when somebody asks, and kept while it carries hooks."""
-
-    __slots__ = ()
-
-    def __init__(self, variable: Tensor):
-        self.variable = variable
-        self.edges, self.saved = (), ()
-        self.shape, self.dtype = variable._array.shape, variable._array.dtype
-        self.order = -(2 ** 63)
-
-    def keep(self) -> None:
-        self.variable._accumulator = self
-
-    def apply(self, grad: Any) -> Any:
-        from flambeau.core.engine import accumulate_shared
-        accumulate_shared(self.variable, grad)
-        return ()
-
-
-AccumulateGrad.__module__ = "torch.autograd"
-
-
-def accumulator_of(leaf: Tensor) -> AccumulateGrad:
-    """The node that stands for `leaf`: one object for as long as anybody holds it."""
-    known = leaf._accumulator
-    if known is not None and not isinstance(known, AccumulateGrad):
-        known = known()
-    if known is None:
-        known = AccumulateGrad(leaf)
-        leaf._accumulator = weakref.ref(known)
-    return known

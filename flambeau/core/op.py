@@ -29,14 +29,13 @@ import numpy as np
 from numpy import asarray, ndarray
 
 from flambeau.core import dtypes, overrides
-from flambeau.core.devices import cpu
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import (Node, Output, next_order, node_class, pack_saved, packers,
+from flambeau.core.graph import (Node, Output, next_order, node_class, packers,
                                  save_input, save_result, unpack, unpack_result)
 from flambeau.core.modes import (grad_enabled, intercept, intercept_canonical, interceptors)
-from flambeau.core.promotion import convert, promote, scalar_cache, scalar_operand
+from flambeau.core.promotion import convert, promote, scalar_cache, scalar_operand, type_name
 from flambeau.core.shapes import Size, broadcast_error
-from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, basis, counter_of, gradient_edge,
+from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, basis, gradient_edge,
                                   new_tensor, new_view, plain, tensor_types, wrap)
 
 table: dict[str, Op] = {}               # every op, by name
@@ -86,12 +85,14 @@ class Op:
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         return self.function(*args, **kwargs)
 
-    def __repr__(self) -> str:
-        return f"<op {self.name} ({self.kind})>"
-
     @property
     def is_differentiable(self) -> bool:
         return self.vjp is not None or any(r is not None for r in self.rules.values())
+
+    def plain(self, canonical: tuple[Any, ...]) -> Any:
+        """The call that no level takes: on values, or on shapes if a tensor is on `meta`."""
+        return basis.on_meta(self, canonical) if basis.has_meta(canonical) \
+            else self.direct(*canonical)
 
     def inputs(self, canonical: tuple[Any, ...]) -> tuple[Any, ...]:
         """The tensor arguments among canonical ones (absent optional ones are None)."""
@@ -298,7 +299,7 @@ def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: 
     if node_watchers:
         watch(node, canonical)
     if packers:
-        pack_saved(node)
+        basis.pack_node(node)
 
 
 node_watchers: list[Any] = []           # anomaly mode and its kind: called with each new node
@@ -524,7 +525,7 @@ def watched(node: Node, inputs: Any) -> None:
     if node_watchers:
         watch(node, inputs)
     if packers:
-        pack_saved(node)
+        basis.pack_node(node)
 
 
 # ---- all other ops with a kernel ----------------------------------------------------------------
@@ -719,143 +720,26 @@ passive: set[type] = {int, float, bool, complex, str, type(None), dtypes.dtype, 
 is_passive = passive.issuperset
 
 
-def fused(kernel: Any, *, backward: Any, extras: tuple[str, ...] = (), when: Any = None,
-          namespace: Any = "nn.functional", method: Any = False, node_name: str = "",
-          tensors: tuple[str, ...] = ("input",), aliases: tuple[str, ...] = (),
-          name: str = "") -> Any:
-    """Annotate a composite with kernels that run it, and its gradient, in one go.
-
-    The body is the mathematics: every transform (forward mode, vmap, `create_graph`) runs it, and
-    tests hold the kernels against it. Its first parameters are the `tensors`.
-
-    kernel      arrays and other arguments to (result, *extras), or to the result without extras
-    backward    arrays: `grad`, `needs`, and by name what it uses of the arguments, `result`, extras
-    when        optional condition on the arguments for using the kernels
-    """
-    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
-        from flambeau.core.fused import make_fused
-        return make_fused(body, kernel, backward, extras, when, tensors, namespace, method,
-                          node_name, aliases, name)
-    return declare
-
-
 # ---- the rare cases of a call -------------------------------------------------------------------
 
-def unsupported(op: Op, x: ndarray) -> NotImplementedError:
-    from flambeau.core.promotion import type_name
-    d = dtypes.from_numpy_dtype(x.dtype)
-    return NotImplementedError(f'"{op.name}_cpu" not implemented for \'{type_name(d)}\'')
+def unsupported(op: Op, x: ndarray) -> RuntimeError:
+    name = type_name(dtypes.from_numpy_dtype(x.dtype))
+    return RuntimeError(f'"{op.name}_cpu" not implemented for \'{name}\'')
 
 
 def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """A pointwise call whose arguments are not all plain tensors and numbers."""
-    kwargs = {} if out is None else {"out": out}
-    if overrides.wanted(args, kwargs):
-        return overrides.call(op, args, kwargs)
-    if out is not None:
-        return into(out, op, op.call(*args))
-    if any(type(a) in tensor_types and a._device is not cpu for a in args):
-        return on_meta(op, args)
-    converted = []
-    for position, arg in enumerate(args):
-        if type(arg) in tensor_types or type(arg) in SCALARS:
-            converted.append(arg)
-        elif isinstance(arg, np.generic):
-            converted.append(arg.item())
-        elif isinstance(arg, ndarray) and position > 0:
-            converted.append(wrap(arg))
-        elif isinstance(arg, (int, float, complex)):
-            converted.append(_number(arg))
-        else:
-            return _reflected(op, args, position)
-    if type(converted[0]) not in tensor_types:
-        if op.name not in NUMBER_FIRST or type(converted[1]) not in tensor_types:
-            raise wrong_type(op, args, 0)
-        converted[0] = number_tensor(converted[0], converted[1])
-    return op.direct(*converted)
-
-
-NUMBER_FIRST = {"pow", "xlogy", "remainder", "mul", "add", "sub", "div", "bitwise_and",
-                "bitwise_or", "bitwise_xor", "float_power", "bitwise_left_shift",
-                "bitwise_right_shift", "floor_divide"}
-
-
-def number_tensor(value: Any, other: Tensor) -> Tensor:
-    """A Python number as the 0-d tensor that promotes with `other` as the number would."""
-    array, _ = promote_number(value, other)
-    return wrap(array)
-
-
-def promote_number(value: Any, other: Tensor) -> tuple[ndarray, ndarray]:
-    x, y = scalar_operand(other._array, value)
-    return y, x
-
-
-def _number(value: Any) -> Any:
-    """A number of a subclass (`IntEnum`, `numpy.float64`) as the plain Python number."""
-    for kind in (bool, int, float, complex):
-        if isinstance(value, kind):
-            return kind(value)
-    raise TypeError(value)
-
-
-REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__",
-             "pow": "__rpow__", "remainder": "__rmod__", "floor_divide": "__rfloordiv__",
-             "eq": "__eq__", "ne": "__ne__", "bitwise_and": "__rand__", "bitwise_or": "__ror__",
-             "bitwise_xor": "__rxor__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__",
-             "ge": "__le__"}
-
-
-def _reflected(op: Op, args: tuple[Any, ...], position: int) -> Any:
-    """The operand's own method for the operator, as Python would try next."""
-    method = getattr(type(args[position]), REFLECTED.get(op.name, ""), None) if position else None
-    if method is not None and type(args[position]) not in (str, bytes, list, tuple, dict, set):
-        answer = method(args[position], args[0])
-        if answer is not NotImplemented:
-            return answer
-    if op.name in ("eq", "ne") and position:
-        return op.name == "ne"
-    raise wrong_type(op, args, position)
-
-
-def wrong_type(op: Op, args: tuple[Any, ...], position: int) -> TypeError:
-    name = "input" if position == 0 else "other"
-    return TypeError(f"{op.name}(): argument '{name}' (position {position + 1}) must be Tensor, "
-                     f"not {type(args[position]).__name__}")
+    return basis.coerce(op, args, out)
 
 
 def coerce_general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], canonical: Any) -> Any:
     """A call of any other op whose tensors are not all plain."""
-    if overrides.wanted(args, kwargs):
-        return overrides.call(op, args, kwargs)
-    inputs = op.inputs(canonical)
-    for position, tensor in enumerate(inputs):
-        if tensor is not None and type(tensor) not in tensor_types:
-            label = (f"expected Tensor as element {position} in argument 0, but got "
-                     if op.variadic else "")
-            if label:
-                raise TypeError(label + type(tensor).__name__)
-            argument = "input" if position == 0 else op.tensors[position]
-            raise TypeError(f"{op.name}(): argument '{argument}' (position {position + 1}) must be "
-                            f"Tensor, not {type(tensor).__name__}")
-    if any(t is not None and t._device is not cpu for t in inputs):
-        return on_meta(op, canonical)
-    return op.direct(*canonical)
-
-
-def on_meta(op: Op, canonical: tuple[Any, ...]) -> Any:
-    """A call with tensors that have only a shape and a type."""
-    from flambeau.core.meta import call
-    return call(op, canonical)
+    return basis.coerce_general(op, args, kwargs, canonical)
 
 
 def into(out: Any, op: Op, result: Any) -> Any:
     """Store a result into `out=`: torch's rules of resizing, casting and refusing."""
-    from flambeau.core.views import store
-    return store(out, op, result)
-
-
-basis.into = into
+    return basis.into(out, op, result)
 
 
 # ---- publishing ---------------------------------------------------------------------------------
@@ -878,8 +762,7 @@ def publish(op: Op, function: Any, method: Any, aliases: tuple[str, ...]) -> Non
 
 
 def publish_inplace(op: Op, aliases: tuple[str, ...]) -> None:
-    from flambeau.core.views import make_inplace
-    function = make_inplace(op)
+    function = basis.make_inplace(op)
     for name in (op.name, *aliases):
         setattr(Tensor, f"{name}_", function)
     if "torch" in ((op.namespace,) if isinstance(op.namespace, str) else op.namespace or ()):

@@ -5,15 +5,15 @@ from contextvars import ContextVar
 from typing import Any
 
 from flambeau.core import modes, tensor
-from flambeau.core.tensor import Tensor, plain, tensor_types
+from flambeau.core.tensor import basis, plain
 
-_subclasses_enabled: ContextVar[bool] = ContextVar("torch_function_subclasses", default=True)
+subclasses_enabled: ContextVar[bool] = ContextVar("torch_function_subclasses", default=True)
 _PLAIN_TYPES = frozenset({int, float, bool, complex, str, type(None), slice, type(Ellipsis)})
 
 
 def overriding(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) -> list[Any]:
     """The arguments whose types override functions, one a type, subclasses first."""
-    if not _subclasses_enabled.get():
+    if not subclasses_enabled.get():
         return []
     found: list[Any] = []
     for arg in (*args, *(kwargs.values() if kwargs else ())):
@@ -38,6 +38,11 @@ def overrides(cls: type) -> bool:
     if function is tensor._disabled_torch_function:
         return False
     return cls not in internal_types
+
+
+def handle_torch_function(public_api: Any, relevant: Any, *args: Any, **kwargs: Any) -> Any:
+    """Ask the overriding `relevant` arguments of a call `public_api(*args, **kwargs)`, in turn."""
+    return basis.handle_torch_function(public_api, relevant, *args, **kwargs)
 
 
 internal_types: set[type] = set()       # flambeau's own subclasses: wrappers and meta tensors
@@ -96,21 +101,6 @@ def ask(function: Any, relevant: list[Any], args: tuple[Any, ...], kwargs: dict[
                     f"{[t for t in types]}")
 
 
-def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
-    """Ask the overriding `relevant_args` of a call `public_api(*args, **kwargs)`, in turn."""
-    modes_active = modes.function_modes.get()
-    if modes_active:
-        token = modes.function_modes.set(modes_active[:-1])
-        try:
-            types = tuple([type(r) for r in overriding(relevant_args)])
-            answer = modes_active[-1].__torch_function__(public_api, types, args, kwargs)
-            if answer is not NotImplemented:
-                return answer
-        finally:
-            modes.function_modes.reset(token)
-    return ask(public_api, overriding(relevant_args), args, kwargs)
-
-
 def call_mode(mode: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Ask a `TorchFunctionMode`, with it set aside."""
     types = tuple([type(r) for r in overriding(args, kwargs)])
@@ -118,73 +108,3 @@ def call_mode(mode: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any])
     if answer is NotImplemented:
         raise TypeError(f"mode {mode!r} returned NotImplemented for {op.name}")
     return answer
-
-
-class DisableTorchFunctionSubclass:
-    """Inside, subclasses of Tensor do not override functions."""
-
-    def __enter__(self) -> None:
-        self._token = _subclasses_enabled.set(False)
-
-    def __exit__(self, *exception: Any) -> None:
-        _subclasses_enabled.reset(self._token)
-
-
-class DisableTorchFunction(DisableTorchFunctionSubclass):
-    """Inside, neither subclasses nor modes override functions."""
-
-    def __enter__(self) -> None:
-        super().__enter__()
-        self._modes = modes.function_modes.set(())
-
-    def __exit__(self, *exception: Any) -> None:
-        modes.function_modes.reset(self._modes)
-        super().__exit__(*exception)
-
-
-def default_torch_function(cls: type, function: Any, types: Any, args: tuple[Any, ...],
-                           kwargs: dict[str, Any]) -> Any:
-    """What a subclass does that does not say otherwise: run it, give results the subclass."""
-    if not all(issubclass(cls, t) for t in types):
-        return NotImplemented
-    with DisableTorchFunctionSubclass():
-        result = function(*args, **kwargs)
-    if function in _KEEPS_TYPE:
-        return result
-    return as_subclass(result, cls)
-
-
-_KEEPS_TYPE: set[Any] = set()
-
-
-def as_subclass(result: Any, cls: type) -> Any:
-    """Tensors in `result`, also inside tuples and lists, as instances of `cls`."""
-    if type(result) in tensor_types:
-        return result if isinstance(result, cls) else result.as_subclass(cls)
-    if isinstance(result, tuple) and hasattr(result, "_fields"):
-        return type(result)(*[as_subclass(r, cls) for r in result])
-    if type(result) in (tuple, list):
-        return type(result)([as_subclass(r, cls) for r in result])
-    return result
-
-
-class TorchFunctionMode:
-    """While entered, takes over every public function: `__torch_function__(func, types, args,
-    kwargs)` on the instance. Modes nest; inside its own method a mode is set aside."""
-
-    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        raise NotImplementedError
-
-    def __enter__(self) -> TorchFunctionMode:
-        modes.interceptors.append(self)
-        modes.function_modes.set((*modes.function_modes.get(), self))
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        modes.function_modes.set(modes.function_modes.get()[:-1])
-        modes.interceptors.remove(self)
-
-
-def is_tensor_like(value: Any) -> bool:
-    """Is this a Tensor, or of a type that overrides functions?"""
-    return isinstance(value, Tensor) or hasattr(type(value), "__torch_function__")

@@ -52,13 +52,13 @@ def join(a: dtype, b: dtype) -> dtype:
             b is not dtypes.complex32 else b
     if a.itemsize == 1 or b.itemsize == 1:
         raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote "
-                           f"{_type_name(a)} and {_type_name(b)}")
+                           f"{type_name(a)} and {type_name(b)}")
     if a.itemsize == b.itemsize:            # float16 with bfloat16
         return dtypes.float32
     return a if a.itemsize > b.itemsize else b
 
 
-def _type_name(d: dtype) -> str:
+def type_name(d: dtype) -> str:
     return {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
             "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
             "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
@@ -66,17 +66,14 @@ def _type_name(d: dtype) -> str:
                 d.name, d.name.replace("uint", "UInt").replace("float", "Float"))
 
 
-type_name = _type_name
-
-
 def _join_integers(a: dtype, b: dtype) -> dtype:
     if a.kind == b.kind:
         if a.kind == "u" and max(a.itemsize, b.itemsize) > 1:
-            raise RuntimeError(f"{_UNSIGNED_JOIN} {_type_name(a)} and {_type_name(b)}")
+            raise RuntimeError(f"{_UNSIGNED_JOIN} {type_name(a)} and {type_name(b)}")
         return a if a.itemsize > b.itemsize else b
     unsigned, signed = (a, b) if a.kind == "u" else (b, a)
     if unsigned.itemsize > 1:
-        raise RuntimeError(f"{_UNSIGNED_JOIN} {_type_name(a)} and {_type_name(b)}")
+        raise RuntimeError(f"{_UNSIGNED_JOIN} {type_name(a)} and {type_name(b)}")
     return dtypes.int16 if signed.itemsize == 1 else signed
 
 

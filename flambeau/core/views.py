@@ -16,20 +16,17 @@ when next asked (`tensor.gradient_edge`).
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from flambeau.core import dtypes, graph, overrides
+from flambeau.core import dtypes, overrides
 from flambeau.core.devices import cpu
 from flambeau.core.graph import Node, next_order
-from flambeau.core.modes import grad_enabled, intercept, interceptors, is_inference_mode_enabled
-from flambeau.core.op import ANY, SCALARS, Op, into, watched
-from flambeau.core.promotion import can_cast, convert, scalar_cache, type_name
-from flambeau.core.shapes import Size, is_expandable_to
-from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, alias, array_strides, basis, counter_of,
-                                  gradient_edge, new_tensor, plain, tensor_types)
+from flambeau.core.modes import grad_enabled, is_inference_mode_enabled
+from flambeau.core.promotion import can_cast, convert, type_name
+from flambeau.core.shapes import is_expandable_to
+from flambeau.core.tensor import LEAF, LOOKUP, Tensor, array_strides, basis, gradient_edge
 
 # ---- may this tensor be written to? -------------------------------------------------------------
 
@@ -138,7 +135,7 @@ def rebase(tensor: Tensor, node: Any) -> None:
     if tensor._edge is not LOOKUP:
         old = tensor._edge
         if tensor._retains_grad:
-            graph.move_retained(tensor, old, node)
+            basis.move_retained(tensor, old, node)
         tensor._edge = node
         return
     base = tensor._base
@@ -157,7 +154,7 @@ def rebase(tensor: Tensor, node: Any) -> None:
     view = tensor._view
     view.version = -1                       # find a new node when next asked
     if tensor._retains_grad:
-        graph.move_retained(tensor, old, gradient_edge(tensor))
+        basis.move_retained(tensor, old, gradient_edge(tensor))
 
 
 class _Nothing(Node):
@@ -241,209 +238,3 @@ class Constant(Node):
 
     def name(self) -> str:
         return "FillBackward0"
-
-
-# ---- in-place ops -------------------------------------------------------------------------------
-
-def make_inplace(functional: Op) -> Callable[..., Any]:
-    """`add_` from `add`: the same kernel, the same node, one more write counted."""
-    op = Op(f"{functional.name}_", functional.kind, inplace=True, functional=functional,
-            tensors=functional.tensors, arguments=functional.arguments,
-            namespace=functional.namespace, doc=_inplace_doc(functional),
-            composite=functional.composite, fused=functional.fused)
-    pointwise = functional.kind == "pointwise" and len(functional.tensors) == 2
-    if pointwise:
-        op.function = _pointwise_inplace(op, interceptors, plain)
-        op.call, op.direct = op.function, _pointwise_inplace(op, (), ANY)
-    else:
-        op.function = _general_inplace(op, interceptors, plain, True)
-        op.call = _general_inplace(op, interceptors, plain, functional.composite)
-        op.direct = _general_inplace(op, (), ANY, functional.composite)
-        if functional.composite:
-            op.plain_call = op.direct
-    function = op.function
-    function.op = op
-    function.__name__ = function.__qualname__ = op.name
-    function.__module__ = "torch"
-    function.__doc__ = op.doc
-    functional.inplace_op = op
-    return function
-
-
-def _inplace_doc(functional: Op) -> str:
-    return f"Write the result of `{functional.name}` into this tensor; returns the tensor."
-
-
-def _pointwise_inplace(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
-    functional = op.functional
-    kernel, floating, rejected = functional.kernel, functional.floating, functional.reject
-
-    def call(input: Tensor, other: Any) -> Tensor:
-        if interceptors:
-            return intercept(op, (input, other))
-        if type(input) not in plain:
-            return coerce_inplace(op, (input, other), {})
-        x, y = input._array, None
-        edge = input._edge
-        if type(other) in plain:
-            if other._array.dtype is x.dtype and (other._edge is None or not grad_enabled()):
-                y = other._array
-        elif type(other) in SCALARS:
-            y = scalar_cache.get((x.dtype, other))
-        if y is None or (edge is not None and grad_enabled()) or floating or rejected \
-                or not x.flags.c_contiguous or input._inference:
-            return write_result(op, input, (other,), {})
-        try:
-            r = kernel(x, y, x)
-        except (ValueError, TypeError):
-            return write_result(op, input, (other,), {})
-        if r is not x:
-            return write_result(op, input, (other,), {})
-        counter = input._counter
-        if counter is None:
-            input._counter = [1]
-        else:
-            counter[0] += 1
-        return input
-    return call
-
-
-def _general_inplace(op: Op, interceptors: Any, plain: Any, public: bool) -> Callable[..., Any]:
-    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        if interceptors:
-            return intercept(op, (input, *args), kwargs)
-        if type(input) not in plain:
-            return coerce_inplace(op, (input, *args), kwargs)
-        return write_result(op, input, args, kwargs, public)
-    return call
-
-
-def coerce_inplace(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    if overrides.wanted(args, kwargs):
-        return overrides.call(op, args, kwargs)
-    if type(args[0]) not in tensor_types:
-        raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not "
-                        f"{type(args[0]).__name__}")
-    if args[0]._device is not cpu:
-        op.functional.function(*args, **kwargs)
-        return args[0]
-    return write_result(op, args[0], args[1:], kwargs)
-
-
-def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any],
-                 public: bool = True) -> Tensor:
-    """Compute the functional op, then store its result and take over its node."""
-    functional = op.functional
-    tracked = grad_enabled() and (input._edge is not None or _any_requires_grad(args, kwargs))
-    check_inplace(input, tracked)
-    source = input
-    if tracked:
-        source = _stand_in(input, copied=functional.composite or "self" in functional.saved)
-    run = functional.function if public else functional.call
-    result = run(source, *args, **kwargs)
-    values = result._array
-    check_stored(op.name, input, values)
-    if values.shape != input._array.shape:
-        raise RuntimeError(f"output with shape {list(input._array.shape)} doesn't match the "
-                           f"broadcast shape {list(values.shape)}")
-    input._array[...] = convert(values, input._array.dtype)
-    bump(input)
-    edge = result._edge
-    if edge is not None and grad_enabled():
-        edge = gradient_edge(result)
-        if edge is not None:
-            if result._array.dtype != input._array.dtype:
-                cast = basis.cast(result, input._array.dtype)
-                edge = gradient_edge(cast)
-            else:
-                _point_results_at(edge, result, input)
-            rebase(input, edge)
-    elif tracked and input._edge is not None:
-        rebase_to_constant(input)
-    return input
-
-
-def _any_requires_grad(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
-    for arg in (*args, *kwargs.values()):
-        if type(arg) in tensor_types:
-            if arg.requires_grad:
-                return True
-        elif type(arg) in (tuple, list) and _any_requires_grad(tuple(arg), {}):
-            return True
-    return False
-
-
-def _stand_in(tensor: Tensor, copied: bool) -> Tensor:
-    """The tensor as it is before the write: its history, and its values if a node will need them
-    afterwards."""
-    source = new_tensor()
-    source._array = tensor._array.copy() if copied else tensor._array
-    source._base = source._counter = None
-    source._edge = None if tensor._edge is None else gradient_edge(tensor)
-    return source
-
-
-def _point_results_at(edge: Any, result: Tensor, target: Tensor) -> None:
-    """A node that saved its result saves the written tensor instead: later writes are noticed."""
-    node = edge.node
-    if "result" in node.saved_kinds and node.saved is not None:
-        counter = counter_of(target)
-        node.saved = tuple([
-            (target._array, counter, counter[0], entry[3])
-            if kind == "result" and type(entry) is tuple and entry[0] is result._array else entry
-            for kind, entry in zip(node.saved_kinds, node.saved)])
-
-
-# ---- out= ---------------------------------------------------------------------------------------
-
-def store(out: Any, op: Any, result: Any) -> Any:
-    """Store the result of `op` into `out=`, a tensor (or one for each result), and return that."""
-    if isinstance(result, tuple):
-        if not isinstance(out, (tuple, list)) or len(out) != len(result):
-            raise TypeError(f"{op.name}(): argument 'out' must be tuple of Tensors, not "
-                            f"{type(out).__name__}")
-        for one, value in zip(out, result):
-            store_one(one, op, value)
-        return result if type(result) is tuple and False else type(result)(*out) \
-            if hasattr(result, "_fields") else tuple(out)
-    if type(out) not in tensor_types:
-        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    return store_one(out, op, result)
-
-
-def store_one(out: Tensor, op: Any, result: Tensor) -> Tensor:
-    if grad_enabled() and (out.requires_grad or result.requires_grad):
-        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic "
-                           "differentiation, but one of the arguments requires grad.")
-    if out is result:
-        return out
-    if out._device != result._device:
-        raise RuntimeError(f"Expected all tensors to be on the same device, but got out on "
-                           f"{out.device}, different from other tensors on {result.device}")
-    found = result.dtype
-    if found is not out.dtype and not can_cast(found, out.dtype):
-        raise RuntimeError(f"result type {type_name(found)} can't be cast to the desired output "
-                           f"type {type_name(out.dtype)}")
-    if out._array.shape != result._array.shape:
-        resize_output(out, result._array.shape)
-    out._array[...] = convert(result._array, out._array.dtype)
-    bump(out)
-    return out
-
-
-def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
-    """Give `out` another shape; a warning if it had elements, as torch gives one."""
-    if out._array.size:
-        import warnings
-        warnings.warn(
-            f"An output with one or more elements was resized since it had shape "
-            f"{list(out._array.shape)}, which does not match the required output shape "
-            f"{list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
-            "will not be resized unless they have zero elements. You can explicitly reuse an out "
-            "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
-            UserWarning, stacklevel=5)
-    out._array = np.empty(shape, out._array.dtype)
-
-
-__all__ = ["CopySlices", "bump", "check_inplace", "into", "make_inplace", "rebase", "store",
-           "watched", "write", "Size", "alias"]

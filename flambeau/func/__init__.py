@@ -20,7 +20,7 @@ __all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessia
 
 def debug_unwrap(tensor, *, recurse=True):
     """What a tensor inside `vmap` wraps: the whole tensor with its slices."""
-    from flambeau.core.batching import BatchedTensor
+    from flambeau.transforms.batching import BatchedTensor
     while type(tensor) is BatchedTensor:
         tensor = tensor._value
         if not recurse:

@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.core.batching import BatchedTensor, BatchLevel
+from flambeau.transforms.batching import BatchedTensor, BatchLevel
 from flambeau.core.tensor import Tensor, basis
 from flambeau.utils._pytree import (broadcast_to_and_flatten, tree_flatten, tree_unflatten)
 

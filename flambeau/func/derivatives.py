@@ -12,9 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau.core import engine
-from flambeau.core.batching import BatchLevel, lift
-from flambeau.core.forward import ForwardLevel
-from flambeau.core.modes import enable_grad, levels
+from flambeau.transforms.batching import BatchLevel, lift
+from flambeau.transforms.forward import ForwardLevel
+from flambeau.autograd.grad_mode import enable_grad
+from flambeau.core.modes import levels
 from flambeau.core.tensor import LEAF, Tensor, basis, gradient_edge
 from flambeau.func.batch import vmap
 from flambeau.utils._pytree import tree_flatten, tree_map, tree_unflatten

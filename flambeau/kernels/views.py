@@ -41,5 +41,6 @@ def reshape(x, shape):
 
 
 if kernels.native_available:
-    from flambeau.kernels._native import (view_expand as expand, view_reshape as reshape,  # noqa: F811
-                                          view_select as select, view_strided as strided)
+    from flambeau.kernels import _native
+    strided, expand = _native.view_strided, _native.view_expand
+    select, reshape = _native.view_select, _native.view_reshape

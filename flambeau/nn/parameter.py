@@ -6,7 +6,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau.core.overrides import DisableTorchFunctionSubclass
+from flambeau.transforms.function_modes import DisableTorchFunctionSubclass
 from flambeau.core.tensor import disabled_torch_function
 
 __all__ = [

@@ -10,11 +10,12 @@ import numpy as np
 import flambeau
 from flambeau import kernels
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
-from flambeau.core.op import composite, fused, public
+from flambeau.core.op import composite, public
+from flambeau.ops.fused import fused
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
-from flambeau.core.views import make_inplace
+from flambeau.ops.inplace import make_inplace
 from flambeau.kernels import activations
 from flambeau.kernels.random import rrelu_slopes
 from flambeau.ops import pointwise

@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core import devices, dtypes, meta, overrides, views
+from flambeau import type_info
+from flambeau.core import devices, dtypes, overrides, views
+from flambeau.transforms import meta
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.engine import is_dense
 from flambeau.core.modes import grad_enabled, interceptors, levels
@@ -54,9 +56,9 @@ def _copied(x: np.ndarray, order: str) -> np.ndarray:
 
 
 def _order(memory_format: Any) -> str:
-    if memory_format is None or memory_format is dtypes.preserve_format:
+    if memory_format is None or memory_format is type_info.preserve_format:
         return "K"
-    return "C" if memory_format is dtypes.contiguous_format else "channels_last"
+    return "C" if memory_format is type_info.contiguous_format else "channels_last"
 
 
 @composite(method=True)
@@ -71,7 +73,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 
 
 @composite(namespace=None, method=True)
-def contiguous(input: Tensor, memory_format: Any = dtypes.contiguous_format) -> Tensor:
+def contiguous(input: Tensor, memory_format: Any = type_info.contiguous_format) -> Tensor:
     """`input` itself if its elements lie in memory in that order, else a copy that does."""
     if input.is_contiguous(memory_format=memory_format):
         return input
@@ -155,9 +157,9 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     result = self
     if dtype is not None and dtype != self._array.dtype:
         result = cast(result, dtype)
-        if memory_format not in (None, dtypes.preserve_format):
+        if memory_format not in (None, type_info.preserve_format):
             result = contiguous(result, memory_format=memory_format)
-    elif copy or (memory_format not in (None, dtypes.preserve_format)
+    elif copy or (memory_format not in (None, type_info.preserve_format)
                   and not self.is_contiguous(memory_format=memory_format)):
         result = clone(result, memory_format=memory_format)
     if device is not None and device is not result._device and device != result._device:

@@ -7,7 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core import devices, dtypes, meta, overrides
+from flambeau import type_info
+from flambeau.core import devices, dtypes, overrides
+from flambeau.transforms import meta
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import interceptors, is_inference_mode_enabled
 from flambeau.core.op import Op, into, public, table
@@ -305,7 +307,7 @@ def _filled(name: str, make: Any, doc: str) -> Any:
                 function, (), *size, dtype=dtype, device=device, requires_grad=requires_grad)
         where = devices.checked(device)
         array = make(shape, target) if where is devices.cpu else meta.hollow(shape, target)
-        if memory_format is not None and memory_format is not dtypes.contiguous_format:
+        if memory_format is not None and memory_format is not type_info.contiguous_format:
             from flambeau.ops.copying import _copied
             array = _copied(array, "channels_last")
         result = finish(array, where, requires_grad)
@@ -384,13 +386,13 @@ def _like(name: str, doc: str) -> Any:
             result = make(shape, dtype=target, device=where)
         own = input._array
         if where is devices.cpu and not own.flags.c_contiguous and result._array.size \
-                and memory_format in (None, dtypes.preserve_format):
+                and memory_format in (None, type_info.preserve_format):
             from flambeau.core.engine import is_dense
             if is_dense(own):
                 laid_out = np.empty_like(own, dtype=result._array.dtype)
                 laid_out[...] = result._array
                 result._array = laid_out
-        elif memory_format not in (None, dtypes.preserve_format, dtypes.contiguous_format):
+        elif memory_format not in (None, type_info.preserve_format, type_info.contiguous_format):
             result = basis.contiguous(result, memory_format=memory_format)
         if requires_grad:
             result.requires_grad = True

@@ -8,7 +8,8 @@ import numpy as np
 
 import flambeau
 from flambeau import kernels as arrays
-from flambeau.core.op import composite, fused
+from flambeau.core.op import composite
+from flambeau.ops.fused import fused
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import ctc

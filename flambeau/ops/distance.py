@@ -6,7 +6,8 @@ from math import inf
 import numpy as np
 
 import flambeau
-from flambeau.core.op import composite, fused
+from flambeau.core.op import composite
+from flambeau.ops.fused import fused
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import distances as kernels

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau.core.modes import no_grad
+from flambeau.autograd.grad_mode import no_grad
 from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis

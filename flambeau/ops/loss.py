@@ -12,7 +12,8 @@ import numpy as np
 
 import flambeau
 from flambeau import kernels
-from flambeau.core.op import composite, fused, public
+from flambeau.core.op import composite, public
+from flambeau.ops.fused import fused
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import losses

@@ -8,7 +8,8 @@ import numpy as np
 
 import flambeau
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import composite, fused, public
+from flambeau.core.op import composite, public
+from flambeau.ops.fused import fused
 from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.kernels import normalization as kernels
 from flambeau.kernels.network import is_narrow

@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core import dtypes, views
+from flambeau import type_info
+from flambeau.core import views
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import composite
@@ -316,8 +317,8 @@ def _like(input: Tensor, fill_for: Callable[[np.dtype], Fill], dtype: Any, devic
     target = array.dtype if dtype is None else as_numpy_dtype(dtype)
     result = drawn(array.shape, target, fill_for(target),
                    input._device if device is None else device,
-                   None if memory_format is dtypes.contiguous_format else array)
-    if memory_format not in (None, dtypes.preserve_format, dtypes.contiguous_format):
+                   None if memory_format is type_info.contiguous_format else array)
+    if memory_format not in (None, type_info.preserve_format, type_info.contiguous_format):
         result = basis.contiguous(result, memory_format=memory_format)
     return result.requires_grad_() if requires_grad else result
 

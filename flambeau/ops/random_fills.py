@@ -17,7 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core import devices, dtypes, meta, modes, views
+from flambeau import type_info
+from flambeau.core import devices, dtypes, modes, views
+from flambeau.transforms import meta
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import passive
@@ -57,7 +59,7 @@ _DIFFERENT_UNBATCHED = (
 
 def vmap_level() -> Any:
     """The innermost vmap around the call, if any; raises if it refuses random ops."""
-    from flambeau.core.batching import BatchLevel
+    from flambeau.transforms.batching import BatchLevel
     for level in reversed(modes.levels.get()):
         if isinstance(level, BatchLevel):
             if level.randomness == "error":
@@ -146,7 +148,7 @@ def is_real(array_type: np.dtype) -> bool:
 
 
 def _largest(array_type: np.dtype) -> float:
-    return dtypes.finfo(from_numpy_dtype(array_type)).max
+    return type_info.finfo(from_numpy_dtype(array_type)).max
 
 
 def uniform_fill(array_type: np.dtype, low: Any, high: Any, generator: Any) -> Fill:

@@ -12,7 +12,8 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau.core.op import composite, fused
+from flambeau.core.op import composite
+from flambeau.ops.fused import fused
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import recurrent as kernels
 from flambeau.ops.matmul import linear

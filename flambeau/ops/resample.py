@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau.core.op import composite, fused, linear, public
+from flambeau.core.op import composite, linear, public
+from flambeau.ops.fused import fused
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import resampling as kernels

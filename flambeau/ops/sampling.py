@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core import devices, dtypes, meta, views
+from flambeau.core import devices, dtypes, views
+from flambeau.transforms import meta
 from flambeau.core.dtypes import default_float
 from flambeau.core.modes import interceptors
 from flambeau.core.op import class_name, composite, primitive

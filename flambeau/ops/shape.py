@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.op import composite, linear
-from flambeau.core.shapes import (contiguous_strides, infer_size, is_expandable_to, size_of,
+from flambeau.core.shapes import (infer_size, is_expandable_to, size_of,
                                   wrap_dim, wrap_dims)
 from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis, plain
 from flambeau.kernels import views

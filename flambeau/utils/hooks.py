@@ -1,10 +1,9 @@
 """Handles for hooks."""
 from __future__ import annotations
 
-from collections import OrderedDict
 from typing import Any
 
-from flambeau.core.graph import RemovableHandle
+from flambeau.autograd.hooks import RemovableHandle
 
 
 def unserializable_hook(f: Any) -> Any:

@@ -93,7 +93,8 @@ def test_copies(case):
     theirs = {id(p) for p in module.parameters()}
     assert not any(id(p) in theirs for p in twin.parameters())
     same(forward(module, case), forward(twin, case))
-    if type(module).__module__.startswith("flambeau"):
+    # Classes that the table makes inside a function cannot be pickled by name.
+    if not any("<locals>" in type(m).__qualname__ for m in module.modules()):
         same(forward(module, case), forward(pickle.loads(pickle.dumps(module)), case))
 
 

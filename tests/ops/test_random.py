@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import flambeau
-from flambeau.core.batching import BatchLevel
+from flambeau.transforms.batching import BatchLevel
 
 RECORD = json.loads((Path(__file__).parents[1] / "data" / "random_ops.json").read_text())
 EXACT = platform.libc_ver()[0] == "glibc"

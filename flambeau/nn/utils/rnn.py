@@ -257,9 +257,12 @@ def pad_sequence(
 def unpad_sequence(
     padded_sequences: Tensor, lengths: Tensor, batch_first: bool = False
 ) -> list[Tensor]:
-    """The tensors that `pad_sequence` was given."""
+    """The tensors that `pad_sequence` was given.
+
+    Unless `batch_first`, the padded tensor itself is transposed, in place, as PyTorch does it.
+    """
     if not batch_first:
-        padded_sequences = padded_sequences.transpose(0, 1)
+        padded_sequences.transpose_(0, 1)
     return [seq[: int(length)] for seq, length in zip(padded_sequences, lengths)]
 
 

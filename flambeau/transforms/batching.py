@@ -21,8 +21,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau.core import overrides
-from flambeau.core.forward import keep_state
-from flambeau.core.meta import hollow
+from flambeau.transforms.forward import keep_state
+from flambeau.transforms.meta import hollow
 from flambeau.core.modes import Level, grad_enabled
 from flambeau.core.op import Op, record
 from flambeau.core.promotion import result_type

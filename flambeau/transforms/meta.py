@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core import devices
-from flambeau.core.tensor import LEAF, LOOKUP, Tensor, alias, plain, tensor_types
+from flambeau.core.tensor import LEAF, LOOKUP, Tensor, alias, basis, plain, tensor_types
 
 
 class MetaTensor(Tensor):
@@ -40,18 +40,6 @@ def to_meta(tensor: Tensor) -> Tensor:
     return result
 
 
-def call_plain(op: Any, canonical: tuple[Any, ...]) -> Any:
-    """A call that no level takes: on values, or on shapes if an argument is on `meta`."""
-    for arg in canonical:
-        if type(arg) in tensor_types:
-            if arg._device is not devices.cpu:
-                return call(op, canonical)
-        elif type(arg) in (tuple, list):
-            if any(type(a) in tensor_types and a._device is not devices.cpu for a in arg):
-                return call(op, canonical)
-    return op.direct(*canonical)
-
-
 def call(op: Any, canonical: tuple[Any, ...]) -> Any:
     """Run `op` for the shapes and types of its results."""
     if op.inplace:
@@ -62,3 +50,17 @@ def call(op: Any, canonical: tuple[Any, ...]) -> Any:
         return to_meta(result)
     results = [to_meta(r) for r in result]
     return op.returns(results) if op.returns in (tuple, list) else op.returns(*results)
+
+
+def has_meta(canonical: tuple[Any, ...]) -> bool:
+    """Is any tensor of a call on `meta`?"""
+    for arg in canonical:
+        if type(arg) in tensor_types:
+            if arg._device is not devices.cpu:
+                return True
+        elif type(arg) in (tuple, list) and has_meta(tuple(arg)):
+            return True
+    return False
+
+
+basis.has_meta, basis.on_meta = has_meta, call

@@ -12,9 +12,27 @@ from flambeau.core import engine, overrides
 from flambeau.core.graph import (freed, next_order, node_class, packers, save_input, save_result,
                                  unpack)
 from flambeau.core.modes import grad_enabled, intercept, interceptors, set_grad_mode
-from flambeau.core.op import (Op, class_name, edges_of, node_watchers, parameters, pack_saved,
-                              publish, watch)
+from flambeau.core.op import (Op, class_name, edges_of, node_watchers, parameters, publish, watch)
 from flambeau.core.tensor import Tensor, basis, gradient_edge, new_tensor, plain, wrap
+
+
+def fused(kernel: Any, *, backward: Any, extras: tuple[str, ...] = (), when: Any = None,
+          namespace: Any = "nn.functional", method: Any = False, node_name: str = "",
+          tensors: tuple[str, ...] = ("input",), aliases: tuple[str, ...] = (),
+          name: str = "") -> Any:
+    """Annotate a composite with kernels that run it, and its gradient, in one go.
+
+    The body is the mathematics: every transform (forward mode, vmap, `create_graph`) runs it, and
+    tests hold the kernels against it. Its first parameters are the `tensors`.
+
+    kernel      arrays and other arguments to (result, *extras), or to the result without extras
+    backward    arrays: `grad`, `needs`, and by name what it uses of the arguments, `result`, extras
+    when        optional condition on the arguments for using the kernels
+    """
+    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
+        return make_fused(body, kernel, backward, extras, when, tensors, namespace, method,
+                          node_name, aliases, name)
+    return declare
 
 
 def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tuple[str, ...],
@@ -133,7 +151,7 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
         if node_watchers:
             watch(node, args[:n])
         if packers:
-            pack_saved(node)
+            basis.pack_node(node)
         return result
 
     update_wrapper(call, body)

@@ -6,8 +6,8 @@ from contextvars import ContextVar
 from typing import Any
 
 from flambeau.core import modes
-from flambeau.core.graph import Packed, freed, packers, unpack, unpack_input
-from flambeau.core.tensor import alias, gradient_edge, tensor_types
+from flambeau.core.graph import Node, Packed, freed, output_edges, packers, unpack
+from flambeau.core.tensor import Tensor, alias, basis, gradient_edge
 
 active: ContextVar[tuple[Any, ...]] = ContextVar("saved_tensors_hooks", default=())
 disabled: ContextVar[str | None] = ContextVar("saved_tensors_hooks_disabled", default=None)
@@ -90,10 +90,9 @@ def _packed(node: Any, entry: Any, kind: str, pack: Any, unpack_hook: Any) -> An
         given = _original(tensor)
     else:
         array, counter, _, index = entry
-        from flambeau.core.graph import output_edges
         find = (lambda node: node) if node.outputs == 1 else (
             lambda node: output_edges(node)[index])
-        given = alias(array, _tensor_class())
+        given = alias(array, Tensor)
         given._counter = counter
     before = counter[0] if counter else 0
     with without_hooks_and_grad():
@@ -105,11 +104,6 @@ def _packed(node: Any, entry: Any, kind: str, pack: Any, unpack_hook: Any) -> An
                            "issue if you need to perform in-place operations on the input to a "
                            "pack hook.")
     return Packed(value, unpack_hook, find)
-
-
-def _tensor_class() -> type:
-    from flambeau.core.tensor import Tensor
-    return Tensor
 
 
 def _original(tensor: Any) -> Any:
@@ -154,5 +148,36 @@ def register_on_node(node: Any, index: int, pack: Any, unpack_hook: Any) -> None
     node.saved = tuple(entries)
 
 
-__all__ = ["disable_saved_tensors_hooks", "pack_node", "register_on_node", "saved_tensors_hooks",
-           "tensor_types", "unpack", "unpack_input"]
+class SavedTensor:
+    """A handle on one saved value, on which pack and unpack hooks can be registered."""
+
+    def __new__(cls, *args: Any) -> SavedTensor:
+        raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
+
+    @classmethod
+    def of(cls, node: Node, index: int) -> SavedTensor:
+        self = object.__new__(cls)
+        self._node, self._index = node, index
+        return self
+
+    def register_hooks(self, pack: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+        """Replace the saved value by `pack(value)` now; `unpack_hook` gives it back in backward."""
+        register_on_node(self._node, self._index, pack, unpack_hook)
+
+    @property
+    def data(self) -> Any:
+        saved = self._node.saved
+        if saved is None:
+            raise freed(self._node)
+        entry = saved[self._index]
+        return entry.value if type(entry) is Packed else unpack(self._node, self._index)
+
+    @property
+    def unpack_hook(self) -> Any:
+        saved = self._node.saved
+        entry = None if saved is None else saved[self._index]
+        return entry.unpack if type(entry) is Packed else None
+
+
+basis.pack_node, basis.SavedTensor = pack_node, SavedTensor.of
+__all__ = ["SavedTensor", "disable_saved_tensors_hooks", "saved_tensors_hooks"]

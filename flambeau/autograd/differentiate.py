@@ -1,0 +1,216 @@
+"""`backward` and `grad`: what is differentiated, by what, and with which weights."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import dtypes, overrides
+from flambeau.core.engine import accumulate_into, current_pass, run
+from flambeau.autograd.hooks import AccumulateGrad
+from flambeau.core.graph import output_edges
+from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
+
+
+def as_sequence(value: Any) -> tuple[Any, ...]:
+    if value is None:
+        return ()
+    if isinstance(value, Tensor) or hasattr(value, "output_nr"):
+        return (value,)
+    return tuple(value)
+
+
+def edge_of(value: Any, what: str) -> Any:
+    """The edge meant by a tensor or a GradientEdge."""
+    if isinstance(value, Tensor):
+        return gradient_edge(value)
+    node, number = value[0], value[1]
+    if isinstance(node, AccumulateGrad):
+        return node.variable
+    return output_edges(node)[number]
+
+
+def root_gradients(outputs: tuple[Any, ...], given: Any, batched: bool = False) -> list[Any]:
+    """A gradient for each output: what the user gave, or 1 for a single element."""
+    if given is None:
+        given = (None,) * len(outputs)
+    elif isinstance(given, Tensor):
+        given = (given,)
+    else:
+        given = tuple(given)
+    if len(given) != len(outputs):
+        raise RuntimeError(f"got {len(outputs)} tensors and {len(given)} gradients")
+    return [_root_gradient(o, g, batched) for o, g in zip(outputs, given)]
+
+
+def _root_gradient(output: Any, grad: Any, batched: bool) -> Any:
+    if not isinstance(output, Tensor):
+        if grad is None:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs: give the "
+                               "gradient of a GradientEdge")
+        return grad
+    shape = output._array.shape
+    if grad is None:
+        if output.requires_grad:
+            if output._array.size != 1:
+                raise RuntimeError("grad can be implicitly created only for scalar outputs, but "
+                                   f"the output has shape {list(shape)}: give its gradient")
+            if output._array.dtype not in dtypes.FLOATING:
+                raise RuntimeError(f"grad can be implicitly created only for real scalar outputs "
+                                   f"but got {output.dtype}")
+            if output._array.dtype.kind == "c":
+                raise RuntimeError("grad can be implicitly created only for real scalar outputs "
+                                   f"but got {output.dtype}")
+            return basis.ones_like(output)
+        return None
+    if not isinstance(grad, Tensor):
+        raise TypeError("gradients can be either Tensors or None, but got "
+                        f"{type(grad).__name__}")
+    found = grad._array.shape[1:] if batched else grad._array.shape
+    if found != shape:
+        raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of "
+                           f"torch.Size({list(found)}) and output[0] has a shape of "
+                           f"torch.Size({list(shape)}).")
+    if (grad._array.dtype.kind == "c") != (output._array.dtype.kind == "c"):
+        raise RuntimeError("For complex Tensors, both grad_output and output are required to have "
+                           f"the same dtype. Mismatch in dtype: grad_output[0] has a dtype of "
+                           f"{grad.dtype} and output[0] has a dtype of {output.dtype}.")
+    return grad
+
+
+def collect_roots(outputs: tuple[Any, ...], grads: list[Any]) -> list[tuple[Any, Any]]:
+    roots = []
+    for i, (output, grad) in enumerate(zip(outputs, grads)):
+        edge = edge_of(output, "outputs")
+        if edge is None:
+            raise RuntimeError(f"element {i} of tensors does not require grad and does not have a "
+                               "grad_fn")
+        if grad is None:
+            continue
+        if type(edge) not in tensor_types and grad._array.dtype != edge.dtype:
+            grad = basis.cast(grad, edge.dtype)
+        roots.append((edge, grad))
+    return roots
+
+
+def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None = None,
+             create_graph: bool = False, grad_variables: Any = None, inputs: Any = None) -> None:
+    """Add the derivatives of `tensors` to the `grad` of the leaves they depend on.
+
+    `grad_tensors` weights the elements of each tensor (1 for a single element by default);
+    `retain_graph` (default: `create_graph`) keeps what the graph saved for another pass;
+    `create_graph` records the pass itself; `inputs` limits which tensors get a gradient.
+    """
+    if inputs is None and grad_tensors is None and type(tensors) in plain \
+            and tensors._array.size == 1 and tensors._array.dtype.kind == "f":
+        edge = None if tensors._edge is None else gradient_edge(tensors)
+        if edge is not None:
+            array = tensors._array
+            run([(edge, wrap(np.ones(array.shape, array.dtype)))],
+                create_graph if retain_graph is None else retain_graph, create_graph)
+            return
+    if grad_variables is not None:
+        import warnings
+        warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.",
+                      FutureWarning, stacklevel=2)
+        if grad_tensors is not None:
+            raise RuntimeError("`grad_tensors` and `grad_variables` (deprecated) arguments both "
+                               "passed to `backward()`. Please only use `grad_tensors`.")
+        grad_tensors = grad_variables
+    if inputs is not None and not isinstance(inputs, Tensor) and not hasattr(inputs, "output_nr") \
+            and len(inputs) == 0:
+        raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
+    retain = create_graph if retain_graph is None else retain_graph
+    outputs = as_sequence(tensors)
+    roots = collect_roots(outputs, root_gradients(outputs, grad_tensors))
+    if inputs is None:
+        run(roots, retain, create_graph)
+        return
+    targets = as_sequence(inputs)
+    edges = []
+    for i, target in enumerate(targets):
+        edge = edge_of(target, "inputs")
+        if edge is None:
+            raise RuntimeError(f"One of the differentiated Tensors does not require grad: element "
+                               f"{i} of inputs")
+        edges.append(edge)
+    for target, grad in zip(targets, run(roots, retain, create_graph, edges)):
+        if grad is None:
+            continue
+        holder = target if isinstance(target, Tensor) else edge_of(target, "inputs")
+        if not isinstance(holder, Tensor):
+            raise NotImplementedError("backward(inputs=) with a GradientEdge of a non-leaf")
+        accumulate_into(holder, grad, create_graph, 0)
+        if holder._hooks is not None:
+            for hook in list(holder._hooks.accumulated.values()):
+                hook(holder)
+
+
+def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
+         create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
+         is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Any, ...]:
+    """The derivatives of `outputs`, summed with weights `grad_outputs`, by each of `inputs`.
+
+    Nothing is accumulated. An input that the outputs don't depend on is an error unless
+    `allow_unused` (then None) or `materialize_grads` (then zeros). `is_grads_batched` says that
+    `grad_outputs` carries a leading dimension: one result for each of its slices.
+
+    >>> import flambeau
+    >>> x = flambeau.tensor([1.0, 2.0], requires_grad=True)
+    >>> grad((x ** 3).sum(), x)
+    (tensor([ 3., 12.]),)
+    """
+    if materialize_grads and allow_unused is False:
+        raise ValueError("Expected allow_unused to be True or not passed when "
+                         "materialize_grads=True, but got: allow_unused=False.")
+    if allow_unused is None:
+        allow_unused = materialize_grads
+    if not only_inputs:
+        import warnings
+        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To "
+                      "accumulate gradient for other parts of the graph, please use "
+                      "torch.autograd.backward.", FutureWarning, stacklevel=2)
+    retain = create_graph if retain_graph is None else retain_graph
+    outs, targets = as_sequence(outputs), as_sequence(inputs)
+    relevant = (*outs, *targets)
+    if overrides.wanted(relevant):
+        return overrides.handle_torch_function(
+            grad, relevant, outputs, inputs, grad_outputs=grad_outputs, retain_graph=retain_graph,
+            create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
+            is_grads_batched=is_grads_batched, materialize_grads=materialize_grads)
+    edges = []
+    for target in targets:
+        edge = edge_of(target, "inputs")
+        if edge is None:
+            raise RuntimeError("One of the differentiated Tensors does not require grad")
+        edges.append(edge)
+    weights = root_gradients(outs, grad_outputs, is_grads_batched)
+    if is_grads_batched:
+        from flambeau.transforms.batching import vmap_pass
+        found = vmap_pass(lambda g: run(collect_roots(outs, list(g)), True, create_graph, edges,
+                                        accumulate=False), weights)
+    else:
+        found = run(collect_roots(outs, weights), retain, create_graph, edges, accumulate=False)
+    results = []
+    for target, g in zip(targets, found):
+        if g is None:
+            if materialize_grads:
+                g = basis.zeros_like(target)
+            elif not allow_unused:
+                raise RuntimeError("One of the differentiated Tensors appears to not have been used "
+                                   "in the graph. Set allow_unused=True if this is the desired "
+                                   "behavior.")
+        results.append(g)
+    return tuple(results)
+
+
+def queue_callback(callback: Callable[[], None]) -> None:
+    """Run `callback` when the backward pass that is running has ended."""
+    running = current_pass.get()
+    if running is None:
+        raise RuntimeError("Final callbacks can only be installed during backward pass.")
+    running.callbacks.append(callback)
+
+
+basis.backward = backward

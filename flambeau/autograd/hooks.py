@@ -1,0 +1,228 @@
+"""Registering hooks on tensors and nodes."""
+from __future__ import annotations
+
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.devices import cpu
+from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.graph import LeafHooks, Node, hooks_of
+from flambeau.core.shapes import Size
+from flambeau.core.tensor import Tensor, basis, gradient_edge, tensor_types
+
+
+class RemovableHandle:
+    """Removes a hook: `handle.remove()`, or at the end of `with handle:`."""
+
+    next_id = 0
+
+    def __init__(self, hooks_dict: Any, *, extra_dict: Any = None):
+        self.hooks_dict_ref = weakref.ref(hooks_dict)
+        self.id = RemovableHandle.next_id
+        RemovableHandle.next_id += 1
+        extra = extra_dict if isinstance(extra_dict, list) else [extra_dict] if extra_dict is not \
+            None else []
+        self.extra_dict_ref: tuple[Any, ...] = tuple(weakref.ref(d) for d in extra)
+
+    def remove(self) -> None:
+        for ref in (self.hooks_dict_ref, *self.extra_dict_ref):
+            hooks = ref()
+            if hooks is not None and self.id in hooks:
+                del hooks[self.id]
+
+    def __getstate__(self) -> Any:
+        return (self.hooks_dict_ref(), self.id, tuple(r() for r in self.extra_dict_ref))
+
+    def __setstate__(self, state: Any) -> None:
+        hooks, self.id, extra = state[0], state[1], state[2] if len(state) > 2 else ()
+        self.hooks_dict_ref = weakref.ref(OrderedDict() if hooks is None else hooks)
+        self.extra_dict_ref = tuple(weakref.ref(OrderedDict() if d is None else d) for d in extra)
+        RemovableHandle.next_id = max(RemovableHandle.next_id, self.id + 1)
+
+    def __enter__(self) -> RemovableHandle:
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        self.remove()
+
+
+def register(hooks: OrderedDict[int, Any], hook: Callable[..., Any]) -> RemovableHandle:
+    handle = RemovableHandle(hooks)
+    hooks[handle.id] = hook
+    return handle
+
+
+def leaf_hooks(leaf: Tensor) -> LeafHooks:
+    if leaf._hooks is None:
+        leaf._hooks = LeafHooks()
+    return leaf._hooks
+
+
+def tensor_hooks_of(tensor: Tensor) -> Any:
+    edge = tensor._edge if tensor._edge is None else gradient_edge(tensor)
+    if edge is None:
+        return None
+    if edge is tensor:
+        return tensor._hooks.tensor if tensor._hooks is not None else None
+    hooks = edge.node.hooks
+    return None if hooks is None else hooks.tensor.get(edge.index)
+
+
+def register_tensor_hook(tensor: Tensor, hook: Callable[..., Any]) -> RemovableHandle:
+    edge = gradient_edge(tensor)
+    if edge is None:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if edge is tensor:
+        return register(leaf_hooks(tensor).tensor, hook)
+    hooks = hooks_of(edge.node).tensor.setdefault(edge.index, OrderedDict())
+    return register(hooks, hook)
+
+
+def register_post_accumulate_hook(tensor: Tensor, hook: Callable[..., Any]) -> RemovableHandle:
+    if not tensor.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    if tensor.grad_fn is not None:
+        raise RuntimeError("post accumulate grad hooks cannot be registered on non-leaf tensors")
+    return register(leaf_hooks(tensor).accumulated, hook)
+
+
+def retain_grad(tensor: Tensor) -> None:
+    edge = gradient_edge(tensor)
+    if edge is None:
+        raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
+    if edge is tensor or tensor._retains_grad:
+        return
+    reference = weakref.ref(tensor)
+    tensor._retains_grad = True
+
+    def keep(grad: Any) -> None:
+        target = reference()
+        if target is not None and grad is not None:
+            old = target._grad
+            target._grad = basis.clone(grad) if old is None else old + grad
+    hooks_of(edge.node).retain[edge.index] = keep
+
+
+def move_retained(tensor: Tensor, old: Any, new: Any) -> None:
+    """After an in-place write, `retain_grad` follows the tensor to its new node."""
+    if old is None or isinstance(old, Tensor):
+        return
+    hooks = old.node.hooks
+    keep = None if hooks is None else hooks.retain.pop(old.index, None)
+    if keep is not None:
+        hooks_of(new.node).retain[new.index] = keep
+
+
+basis.register_hook, basis.move_retained = register, move_retained
+
+
+# ---- running them -----------------------------------------------------------------------------------
+
+
+def check_replacement(grad: Any, answer: Any) -> Any:
+    """What a hook returned in place of a gradient."""
+    if type(answer) not in tensor_types:
+        raise TypeError(f"hook should return None or a Tensor, not {type(answer).__name__}: expected "
+                        "Variable, but hook returned something else")
+    if answer._array.shape != grad._array.shape:
+        raise RuntimeError(f"hook has changed the size of value: {list(grad._array.shape)} became "
+                           f"{list(answer._array.shape)}")
+    if answer._array.dtype != grad._array.dtype:
+        raise RuntimeError(f"hook has changed the type of value (was torch.{grad.dtype.name} got "
+                           f"torch.{answer.dtype.name})")
+    return answer
+
+
+def run_prehooks(node: Node, hooks: Any, grad: Any) -> Any:
+    """Hooks of the node's output tensors, `retain_grad`, then the node's own."""
+    grads = [grad] if node.outputs == 1 else list(grad)
+    for index, registered in hooks.tensor.items():
+        for hook in list(registered.values()):
+            if grads[index] is None:
+                break
+            answer = hook(grads[index])
+            if answer is not None:
+                grads[index] = check_replacement(grads[index], answer)
+    for hook in list(hooks.pre.values()):
+        answer = hook(tuple(grads))
+        if answer is not None:
+            answer = answer if isinstance(answer, (tuple, list)) else (answer,)
+            if len(answer) != len(grads):
+                raise RuntimeError(f"hook has returned an incorrect number of values (got "
+                                   f"{len(answer)}, but expected {len(grads)})")
+            grads = list(answer)
+    for index, keep in hooks.retain.items():
+        keep(grads[index])
+    return grads[0] if node.outputs == 1 else grads
+
+
+def run_posthooks(node: Node, hooks: Any, produced: Any, grad: Any) -> Any:
+    outputs = (grad,) if node.outputs == 1 else tuple(grad)
+    produced = tuple(produced)
+    for hook in list(hooks.post.values()):
+        answer = hook(produced, outputs)
+        if answer is not None:
+            answer = answer if isinstance(answer, tuple) else (answer,)
+            if len(answer) != len(produced):
+                raise RuntimeError(f"hook has returned an incorrect number of values (got "
+                                   f"{len(answer)}, but expected {len(produced)})")
+            for old, new in zip(produced, answer):
+                if old is not None and new is not None:
+                    check_replacement(old, new)
+            produced = answer
+    return produced
+
+
+basis.run_prehooks, basis.run_posthooks = run_prehooks, run_posthooks
+basis.check_replacement = check_replacement
+
+
+# ---- leaves as nodes ----------------------------------------------------------------------------
+
+class AccumulateGrad(Node):
+    """Stands for a leaf where users look at the graph as nodes. The engine itself adds to leaves
+    directly; this is made when somebody asks, and kept while it carries hooks."""
+
+    __slots__ = ()
+
+    def __init__(self, variable: Tensor):
+        self.variable = variable
+        self.edges, self.saved = (), ()
+        self.shape, self.dtype = variable._array.shape, variable._array.dtype
+        self.order = -(2 ** 63)
+
+    def keep(self) -> None:
+        self.variable._accumulator = self
+
+    def apply(self, grad: Any) -> Any:
+        basis.accumulate(self.variable, grad)
+        return ()
+
+
+AccumulateGrad.__module__ = "torch.autograd"
+
+
+def accumulator_of(leaf: Tensor) -> AccumulateGrad:
+    """The node that stands for `leaf`: one object for as long as anybody holds it."""
+    known = leaf._accumulator
+    if known is not None and not isinstance(known, AccumulateGrad):
+        known = known()
+    if known is None:
+        known = AccumulateGrad(leaf)
+        leaf._accumulator = weakref.ref(known)
+    return known
+
+
+class InputMetadata:
+    """Shape and type of the gradient that a node expects."""
+
+    def __init__(self, shape: tuple[int, ...], array_type: np.dtype):
+        self.shape, self.dtype, self.device = Size(shape), from_numpy_dtype(array_type), cpu
+        self.is_nested_tensor = self.is_cpp_nested_tensor = False
+
+
+basis.accumulator_of, basis.input_metadata = accumulator_of, InputMetadata

@@ -1,0 +1,264 @@
+"""Matrix factorisations of arrays: NumPy's and SciPy's LAPACK, over leading dimensions.
+
+Matrices are the last two dimensions. Results that LAPACK lays out by columns keep that layout, as
+in torch. Failures are numbers in `info`, not exceptions, so that one bad matrix does not spoil a
+batch.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+
+class LinAlgError(RuntimeError):
+    """A factorisation, solution or inverse that does not exist or did not converge."""
+
+
+LinAlgError.__module__ = "torch.linalg"
+
+
+def columns(a: np.ndarray) -> np.ndarray:
+    """`a` with each matrix laid out column by column."""
+    return np.ascontiguousarray(np.swapaxes(a, -1, -2)).swapaxes(-1, -2)
+
+
+def over_batch(function: Callable[..., Any], *given: tuple[np.ndarray, int]) -> tuple[Any, ...]:
+    """`function` for each item of the batch; `given` are arrays with their ranks in an item."""
+    lead = np.broadcast_shapes(*[a.shape[:a.ndim - rank] for a, rank in given])
+    flat = [np.broadcast_to(a, lead + a.shape[a.ndim - rank:]).reshape(
+        (-1, *a.shape[a.ndim - rank:]) if 0 not in lead and a.size else
+        (int(np.prod(lead)), *a.shape[a.ndim - rank:])) for a, rank in given]
+    if 0 in lead:
+        made = [function(*[np.zeros(f.shape[1:], f.dtype) for f in flat])]
+        return tuple(np.empty((*lead, *np.shape(r)), np.asarray(r).dtype) for r in made[0])
+    made = [function(*item) for item in zip(*flat)]
+    results = []
+    for parts in zip(*made):
+        whole = np.stack([np.asarray(p) for p in parts])
+        whole = whole.reshape(lead + whole.shape[1:])
+        results.append(columns(whole) if np.ndim(parts[0]) == 2 else whole)
+    return tuple(results)
+
+
+def _lapack(names: str, *arrays: np.ndarray) -> Any:
+    from scipy.linalg import get_lapack_funcs
+    found = get_lapack_funcs(tuple(names.split()), arrays)
+    return found if len(found) > 1 else found[0]
+
+
+def no_info(a: np.ndarray) -> np.ndarray:
+    return np.zeros(a.shape[:-2], np.int32)
+
+
+# ---- triangular factors ---------------------------------------------------------------------------
+
+
+def cholesky(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """L with L Lᴴ = a (of which the lower triangle is read), and where it failed."""
+    try:
+        return columns(np.linalg.cholesky(a)), no_info(a)
+    except np.linalg.LinAlgError:
+        def one(matrix: np.ndarray) -> Any:
+            factor, info = _lapack("potrf", matrix)(matrix, lower=1, clean=1)
+            return factor, np.int32(info)
+        return over_batch(one, (a, 2))
+
+
+def lu_factor(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Both factors in one matrix, row exchanges counted from 1, and the first zero pivot."""
+    m, n = a.shape[-2:]
+    if not a.size:
+        k, lead = min(m, n), a.shape[:-2]
+        return a.copy(), np.zeros((*lead, k), np.int32), np.zeros(lead, np.int32)
+    getrf = _lapack("getrf", a)
+
+    def one(matrix: np.ndarray) -> Any:
+        factors, pivots, info = getrf(matrix)
+        return factors, pivots.astype(np.int32) + np.int32(1), np.int32(info)
+    return over_batch(one, (a, 2))
+
+
+def permutation_of(pivots: np.ndarray, m: int) -> np.ndarray:
+    """The rows' places after the exchanges: row i of P a ... is row `places[i]` of a."""
+    k = pivots.shape[-1]
+    lead = pivots.shape[:-1]
+    places = np.broadcast_to(np.arange(m), (*lead, m)).copy().reshape(int(np.prod(lead)), m)
+    rows = np.arange(len(places))
+    for i, target in enumerate(pivots.reshape(len(places), k).T.astype(np.int64) - 1):
+        places[rows, i], places[rows, target] = places[rows, target], places[rows, i].copy()
+    return places.reshape(*lead, m)
+
+
+def permutation_matrix(pivots: np.ndarray, m: int, dtype: Any) -> np.ndarray:
+    """P with a = P L U."""
+    places = permutation_of(pivots, m)
+    return (np.arange(m)[:, None] == places[..., None, :]).astype(dtype)
+
+
+def ldl_factor(a: np.ndarray, hermitian: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Bunch and Kaufman's factors of a symmetric matrix, read from its lower triangle."""
+    if not a.size:
+        return a.copy(), np.zeros(a.shape[:-1], np.int32), no_info(a)
+    name = "hetrf" if hermitian and a.dtype.kind == "c" else "sytrf"
+    factor = _lapack(name, a)
+
+    def one(matrix: np.ndarray) -> Any:
+        ld, pivots, info = factor(matrix, lower=1)
+        upper = np.triu(matrix, 1)
+        return np.tril(ld) + upper, pivots.astype(np.int32), np.int32(info)
+    return over_batch(one, (a, 2))
+
+
+def ldl_solve(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool) -> np.ndarray:
+    name = "hetrs" if hermitian and ld.dtype.kind == "c" else "sytrs"
+    if not b.size:
+        return b.copy()
+    solve_one = _lapack(name, ld, b)
+    return over_batch(lambda f, p, right: (solve_one(f, p, right, lower=1)[0],),
+                      (ld, 2), (pivots, 1), (b, 2))[0]
+
+
+# ---- linear equations -----------------------------------------------------------------------------
+
+
+def solve(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """x with a x = b, and for each matrix its first zero pivot (0: none)."""
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    try:
+        return columns(np.linalg.solve(a, b)), np.zeros(lead, np.int32)
+    except np.linalg.LinAlgError:
+        info = np.broadcast_to(lu_factor(a)[2], lead).copy()
+        safe = np.where(lu_factor(a)[2][..., None, None] != 0, np.eye(a.shape[-1], dtype=a.dtype), a)
+        found = np.linalg.solve(safe, b)
+        found[info != 0] = np.nan
+        return columns(found), info
+
+
+def inv(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The inverse, and for each matrix its first zero pivot."""
+    try:
+        return columns(np.linalg.inv(a)), no_info(a)
+    except np.linalg.LinAlgError:
+        info = lu_factor(a)[2]
+        bad = (info != 0)[..., None, None]
+        found = np.linalg.inv(np.where(bad, np.eye(a.shape[-1], dtype=a.dtype), a))
+        return columns(np.where(bad, a.dtype.type(np.nan), found)), info
+
+
+def solve_triangular(a: np.ndarray, b: np.ndarray, upper: bool, unitriangular: bool) -> np.ndarray:
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if not b.size or not a.size:
+        return np.zeros((*lead, *b.shape[-2:]), b.dtype)
+    from scipy.linalg import get_blas_funcs
+    trsm = get_blas_funcs("trsm", (a, b))
+    return over_batch(lambda m, right: (trsm(1, m, right, lower=not upper, diag=unitriangular),),
+                      (a, 2), (b, 2))[0]
+
+
+def lstsq(a: np.ndarray, b: np.ndarray, rcond: float | None, driver: str) -> tuple[Any, ...]:
+    """Least squares: solution, squared residuals, rank, singular values."""
+    from scipy.linalg import lstsq as one_lstsq
+    m, n = a.shape[-2:]
+    real = a.real.dtype
+    cond = rcond if rcond is not None else float(np.finfo(real).eps) * max(m, n)
+    how = "gelsy" if driver == "gels" else driver
+    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    if not a.size or not b.size:
+        return (np.zeros((*lead, n, b.shape[-1]), b.dtype), np.zeros((0,), real),
+                np.zeros(lead, np.int64), np.zeros((0,), real))
+
+    def one(matrix: np.ndarray, right: np.ndarray) -> Any:
+        x, _, rank, values = one_lstsq(matrix, right, cond=cond, lapack_driver=how,
+                                       check_finite=False)
+        rest = right - matrix @ x
+        sums = np.sum((rest * rest.conj()).real, 0)
+        return (x.astype(right.dtype, copy=False), sums.astype(real, copy=False), np.int64(rank),
+                np.zeros(0, real) if values is None else values.astype(real, copy=False))
+    x, residuals, rank, values = over_batch(one, (a, 2), (b, 2))
+    nothing = np.zeros(0, real)
+    determined = m > n and (driver == "gels" or (rank == n).all())
+    return (x, residuals if determined and driver != "gelsy" else nothing,
+            np.zeros(0, np.int64) if driver == "gels" else rank,
+            values if driver in ("gelsd", "gelss") else nothing)
+
+
+# ---- orthogonal factors ---------------------------------------------------------------------------
+
+
+def qr(a: np.ndarray, mode: str) -> tuple[np.ndarray, np.ndarray]:
+    if mode == "r":
+        return np.zeros(0, a.dtype), columns(np.linalg.qr(a, "r"))
+    q, r = np.linalg.qr(a, mode)
+    return columns(q), columns(r)
+
+
+def geqrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Householder's vectors below R, and their factors."""
+    h, tau = np.linalg.qr(a, "raw")
+    return np.ascontiguousarray(h).swapaxes(-1, -2).astype(a.dtype, copy=False), \
+        np.asarray(tau, a.dtype)
+
+
+def svd(a: np.ndarray, full: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    try:
+        u, s, vh = np.linalg.svd(a, full)
+    except np.linalg.LinAlgError:
+        raise not_converged("linalg.svd", a) from None
+    return columns(u), s, columns(vh)
+
+
+def svdvals(a: np.ndarray) -> np.ndarray:
+    try:
+        return np.linalg.svd(a, compute_uv=False)
+    except np.linalg.LinAlgError:
+        raise not_converged("linalg.svd", a) from None
+
+
+def not_converged(name: str, a: np.ndarray) -> LinAlgError:
+    if not np.isfinite(a).all():
+        return LinAlgError(f"{name}: The algorithm failed to converge because the input matrix "
+                           "contained non-finite values.")
+    return LinAlgError(f"{name}: The algorithm failed to converge because the input matrix is "
+                       "ill-conditioned or has too many repeated singular values.")
+
+
+def eigh(a: np.ndarray, uplo: str) -> tuple[np.ndarray, np.ndarray]:
+    try:
+        values, vectors = np.linalg.eigh(a, uplo)
+    except np.linalg.LinAlgError:
+        raise not_converged("linalg.eigh", a) from None
+    return values, columns(vectors)
+
+
+def eigvalsh(a: np.ndarray, uplo: str) -> np.ndarray:
+    try:
+        return np.linalg.eigvalsh(a, uplo)
+    except np.linalg.LinAlgError:
+        raise not_converged("linalg.eigh", a) from None
+
+
+def eig(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    if not np.isfinite(a).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    wide = np.complex64 if a.dtype.itemsize == (8 if a.dtype.kind == "c" else 4) else np.complex128
+    values, vectors = np.linalg.eig(a)
+    return values.astype(wide, copy=False), columns(vectors.astype(wide, copy=False))
+
+
+def eigvals(a: np.ndarray) -> np.ndarray:
+    if not np.isfinite(a).all():
+        raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
+    wide = np.complex64 if a.dtype.itemsize == (8 if a.dtype.kind == "c" else 4) else np.complex128
+    return np.linalg.eigvals(a).astype(wide, copy=False)
+
+
+# ---- functions of matrices ------------------------------------------------------------------------
+
+
+def matrix_exp(a: np.ndarray) -> np.ndarray:
+    if not a.size:
+        return a.copy()
+    from scipy.linalg import expm
+    return np.ascontiguousarray(expm(a).astype(a.dtype, copy=False))

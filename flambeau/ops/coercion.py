@@ -1,0 +1,171 @@
+"""The rare cases of a call: arguments that are not plain tensors, and results that go into `out=`."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy import ndarray
+
+from flambeau.core import overrides
+from flambeau.core.devices import cpu
+from flambeau.core.modes import grad_enabled
+from flambeau.core.op import SCALARS, Op
+from flambeau.core.promotion import can_cast, convert, scalar_operand, type_name
+from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
+from flambeau.core.views import bump
+
+
+def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
+    """A pointwise call whose arguments are not all plain tensors and numbers."""
+    kwargs = {} if out is None else {"out": out}
+    if overrides.wanted(args, kwargs):
+        return overrides.call(op, args, kwargs)
+    if out is not None:
+        return store(out, op, op.call(*args))
+    if any(type(a) in tensor_types and a._device is not cpu for a in args):
+        return on_meta(op, args)
+    converted = []
+    for position, arg in enumerate(args):
+        if type(arg) in tensor_types or type(arg) in SCALARS:
+            converted.append(arg)
+        elif isinstance(arg, np.generic):
+            converted.append(arg.item())
+        elif isinstance(arg, ndarray) and position > 0:
+            converted.append(wrap(arg))
+        elif isinstance(arg, (int, float, complex)):
+            converted.append(_number(arg))
+        else:
+            return _reflected(op, args, position)
+    if type(converted[0]) not in tensor_types:
+        if op.name not in NUMBER_FIRST or type(converted[1]) not in tensor_types:
+            raise wrong_type(op, args, 0)
+        converted[0] = number_tensor(converted[0], converted[1])
+    return op.direct(*converted)
+
+
+NUMBER_FIRST = {"pow", "xlogy", "remainder", "mul", "add", "sub", "div", "bitwise_and",
+                "bitwise_or", "bitwise_xor", "float_power", "bitwise_left_shift",
+                "bitwise_right_shift", "floor_divide"}
+
+
+def number_tensor(value: Any, other: Tensor) -> Tensor:
+    """A Python number as the 0-d tensor that promotes with `other` as the number would."""
+    array, _ = promote_number(value, other)
+    return wrap(array)
+
+
+def promote_number(value: Any, other: Tensor) -> tuple[ndarray, ndarray]:
+    x, y = scalar_operand(other._array, value)
+    return y, x
+
+
+def _number(value: Any) -> Any:
+    """A number of a subclass (`IntEnum`, `numpy.float64`) as the plain Python number."""
+    for kind in (bool, int, float, complex):
+        if isinstance(value, kind):
+            return kind(value)
+    raise TypeError(value)
+
+
+REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__",
+             "pow": "__rpow__", "remainder": "__rmod__", "floor_divide": "__rfloordiv__",
+             "eq": "__eq__", "ne": "__ne__", "bitwise_and": "__rand__", "bitwise_or": "__ror__",
+             "bitwise_xor": "__rxor__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__",
+             "ge": "__le__"}
+
+
+def _reflected(op: Op, args: tuple[Any, ...], position: int) -> Any:
+    """The operand's own method for the operator, as Python would try next."""
+    method = getattr(type(args[position]), REFLECTED.get(op.name, ""), None) if position else None
+    if method is not None and type(args[position]) not in (str, bytes, list, tuple, dict, set):
+        answer = method(args[position], args[0])
+        if answer is not NotImplemented:
+            return answer
+    if op.name in ("eq", "ne") and position:
+        return op.name == "ne"
+    raise wrong_type(op, args, position)
+
+
+def wrong_type(op: Op, args: tuple[Any, ...], position: int) -> TypeError:
+    name = "input" if position == 0 else "other"
+    return TypeError(f"{op.name}(): argument '{name}' (position {position + 1}) must be Tensor, "
+                     f"not {type(args[position]).__name__}")
+
+
+def coerce_general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], canonical: Any) -> Any:
+    """A call of any other op whose tensors are not all plain."""
+    if overrides.wanted(args, kwargs):
+        return overrides.call(op, args, kwargs)
+    inputs = op.inputs(canonical)
+    for position, tensor in enumerate(inputs):
+        if tensor is not None and type(tensor) not in tensor_types:
+            label = (f"expected Tensor as element {position} in argument 0, but got "
+                     if op.variadic else "")
+            if label:
+                raise TypeError(label + type(tensor).__name__)
+            argument = "input" if position == 0 else op.tensors[position]
+            raise TypeError(f"{op.name}(): argument '{argument}' (position {position + 1}) must be "
+                            f"Tensor, not {type(tensor).__name__}")
+    if any(t is not None and t._device is not cpu for t in inputs):
+        return on_meta(op, canonical)
+    return op.direct(*canonical)
+
+
+def on_meta(op: Op, canonical: tuple[Any, ...]) -> Any:
+    """A call with tensors that have only a shape and a type."""
+    from flambeau.transforms.meta import call
+    return call(op, canonical)
+
+
+# ---- out= ---------------------------------------------------------------------------------------
+
+def store(out: Any, op: Any, result: Any) -> Any:
+    """Store the result of `op` into `out=`, a tensor (or one for each result), and return that."""
+    if isinstance(result, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(result):
+            raise TypeError(f"{op.name}(): argument 'out' must be tuple of Tensors, not "
+                            f"{type(out).__name__}")
+        for one, value in zip(out, result):
+            store_one(one, op, value)
+        return result if type(result) is tuple and False else type(result)(*out) \
+            if hasattr(result, "_fields") else tuple(out)
+    if type(out) not in tensor_types:
+        raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
+    return store_one(out, op, result)
+
+
+def store_one(out: Tensor, op: Any, result: Tensor) -> Tensor:
+    if grad_enabled() and (out.requires_grad or result.requires_grad):
+        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic "
+                           "differentiation, but one of the arguments requires grad.")
+    if out is result:
+        return out
+    if out._device != result._device:
+        raise RuntimeError(f"Expected all tensors to be on the same device, but got out on "
+                           f"{out.device}, different from other tensors on {result.device}")
+    found = result.dtype
+    if found is not out.dtype and not can_cast(found, out.dtype):
+        raise RuntimeError(f"result type {type_name(found)} can't be cast to the desired output "
+                           f"type {type_name(out.dtype)}")
+    if out._array.shape != result._array.shape:
+        resize_output(out, result._array.shape)
+    out._array[...] = convert(result._array, out._array.dtype)
+    bump(out)
+    return out
+
+
+def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
+    """Give `out` another shape; a warning if it had elements, as torch gives one."""
+    if out._array.size:
+        import warnings
+        warnings.warn(
+            f"An output with one or more elements was resized since it had shape "
+            f"{list(out._array.shape)}, which does not match the required output shape "
+            f"{list(shape)}. This behavior is deprecated, and in a future PyTorch release outputs "
+            "will not be resized unless they have zero elements. You can explicitly reuse an out "
+            "tensor t by resizing it, inplace, to zero elements with t.resize_(0).",
+            UserWarning, stacklevel=5)
+    out._array = np.empty(shape, out._array.dtype)
+
+
+basis.coerce, basis.coerce_general, basis.into = coerce, coerce_general, store

@@ -1,0 +1,696 @@
+"""Factorisations of matrices, over any leading dimensions, with rules to any order.
+
+Factors are unique only up to a choice (signs of columns, phases); gradients exist for functions that
+do not depend on the choice. The rules follow
+
+    Giles, An extended collection of matrix derivative results for forward and reverse mode
+        automatic differentiation, 2008 (eigenvalues, singular values)
+    Murray, Differentiation of the Cholesky decomposition, 2016
+    Walter and Lehmann, Algorithmic differentiation of linear algebra functions with application in
+        optimum experimental design, 2010 (QR, eigenvectors)
+    Townsend, Differentiating the singular value decomposition, 2016
+    Boeddeker et al., On the computation of complex-valued gradients with application to
+        statistically optimum beamforming, 2017 (complex eigenvectors)
+
+with E_ij = λ_j - λ_i throughout. Each is one formula on tensors, so that it can be differentiated
+again.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau import return_types
+from flambeau.core.op import primitive
+from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.kernels import lapack
+from flambeau.ops.join import cat, diag_embed, diagonal, narrow, tril, triu
+from flambeau.ops.linalg_support import (
+    HIDDEN,
+    adjoint,
+    check_floating,
+    check_matrix,
+    check_square,
+    composed,
+    constant,
+    differences,
+    differentiating,
+    failures,
+    matmul,
+    off_diagonal,
+    raise_failure,
+    scale_columns,
+    scale_rows,
+    skew,
+)
+from flambeau.ops.pointwise import mul
+
+NOT_POSITIVE = ("The factorization could not be completed because the input is not "
+                "positive-definite (the leading minor of order {} is not positive-definite).")
+
+
+def plus(*terms: Any) -> Any:
+    """The sum of the terms that are there."""
+    total = None
+    for term in terms:
+        if term is not None:
+            total = term if total is None else total + term
+    return total
+
+
+def real_diagonal(X: Tensor) -> Tensor:
+    return basis.real(diagonal(X, 0, -2, -1))
+
+
+# ---- Cholesky ---------------------------------------------------------------------------------------
+
+
+def hermitian_half(X: Tensor) -> Tensor:
+    """(T + Tᴴ) / 2, where T is the lower triangle of X with half its diagonal."""
+    n = X._array.shape[-1]
+    T = mul(X, constant(np.tril(np.ones((n, n))) - 0.5 * np.eye(n), X))
+    return (T + adjoint(T)) * 0.5
+
+
+def _cholesky_back(grad: Any, result0: Tensor) -> Any:
+    from flambeau.ops.solvers import triangular
+    g = grad[0]
+    if g is None:
+        return [None]
+    L, S = result0, hermitian_half(matmul(adjoint(result0), g))
+    left = triangular(adjoint(L), S, True)
+    return [adjoint(triangular(adjoint(L), adjoint(left), True))]
+
+
+@primitive(lapack.cholesky, core="(n,n)->(n,n),()", returns=tuple, vjp=_cholesky_back,
+           name="linalg_cholesky_ex", differentiable=(True, False), **HIDDEN)
+def _cholesky(input: Tensor) -> Any:
+    return (input,)
+
+
+def _factor(A: Tensor, upper: bool) -> Any:
+    if not upper:
+        return _cholesky(A)
+    L, info = _cholesky(adjoint(A))
+    return adjoint(L), info
+
+
+@composed(namespace="linalg")
+def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
+    """`cholesky` and, for each matrix, 0 or the order of the leading minor that is not positive."""
+    check_square(A, "linalg.cholesky_ex")
+    check_floating(A, "linalg.cholesky_ex")
+    L, info = _factor(A, upper)
+    if check_errors:
+        raise_failure(info, "linalg.cholesky_ex", NOT_POSITIVE)
+    return return_types.linalg_cholesky_ex(L, info)
+
+
+def _cholesky_checked(A: Tensor, upper: bool, name: str) -> Tensor:
+    check_square(A, name)
+    check_floating(A, name)
+    L, info = _factor(A, upper)
+    raise_failure(info, name, NOT_POSITIVE)
+    return L
+
+
+@composed(namespace="linalg", name="cholesky")
+def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
+    """The lower triangular L with A = L Lᴴ (or upper U with A = Uᴴ U) of a positive-definite A.
+
+    >>> import flambeau
+    >>> flambeau.linalg.cholesky(flambeau.tensor([[4.0, 2.0], [2.0, 2.0]]))
+    tensor([[2., 0.],
+            [1., 1.]])
+    """
+    return _cholesky_checked(A, upper, "linalg.cholesky")
+
+
+@composed(method=True)
+def cholesky(input: Tensor, upper: bool = False) -> Tensor:
+    """`linalg.cholesky`, by its older name."""
+    return _cholesky_checked(input, upper, "cholesky")
+
+
+# ---- QR ---------------------------------------------------------------------------------------------
+
+
+def _qr_square_back(gQ: Any, gR: Any, Q: Tensor, R: Tensor) -> Any:
+    """The gradient of A (m, n) with m >= n, A = Q R."""
+    from flambeau.ops.solvers import triangular
+    M = plus(None if gR is None else matmul(gR, adjoint(R)),
+             None if gQ is None else -matmul(adjoint(Q), gQ))
+    T = triu(M)
+    X = matmul(Q, T + adjoint(T) - diag_embed(_as_type(real_diagonal(T), T)))
+    X = plus(X, gQ)
+    # X R⁻ᴴ = (R⁻¹ Xᴴ)ᴴ
+    return adjoint(triangular(R, adjoint(X), True))
+
+
+def _as_type(X: Tensor, like: Tensor) -> Tensor:
+    d = like._array.dtype
+    return X if X._array.dtype == d else basis.cast(X, d)
+
+
+def _qr_back(grad: Any, result0: Tensor, result1: Tensor, mode: str) -> Any:
+    gQ, gR = grad
+    Q, R = result0, result1
+    if gQ is None and gR is None:
+        return [None]
+    if mode == "r":
+        raise RuntimeError("The derivative of linalg.qr depends on Q, which is not computed when "
+                           "mode='r'. Please use linalg.qr(A, mode='reduced') if you are going to "
+                           "differentiate through linalg.qr.")
+    m, n = Q._array.shape[-2], R._array.shape[-1]
+    if mode == "complete" and m > n:
+        raise RuntimeError("The QR decomposition is not differentiable when mode='complete' and "
+                           "nrows > ncols. Expected A to have nrows <= ncols, but got A of shape "
+                           f"[..., {m}, {n}]")
+    if m >= n:
+        return [_qr_square_back(gQ, gR, Q, R)]
+    # A = [X Y] with X square: X = Q U and V = Qᴴ Y
+    U, V = narrow(R, -1, 0, m), narrow(R, -1, m, n - m)
+    if gR is None:
+        gU, gY = None, basis.zeros_like(V)
+    else:
+        gU, gV = narrow(gR, -1, 0, m), narrow(gR, -1, m, n - m)
+        gY = matmul(Q, gV)
+        gQ = plus(gQ, matmul(matmul(Q, V), adjoint(gV)))
+    return [cat([_qr_square_back(gQ, gU, Q, U), gY], -1)]
+
+
+def _qr_batched(size: int, dims: Any, input: Tensor, mode: str) -> Any:
+    found = _qr(basis.movedim(input, dims[0], 0), mode)
+    return found, [None if mode == "r" else 0, 0]
+
+
+@primitive(lapack.qr, returns=tuple, vjp=_qr_back, batch=_qr_batched, name="linalg_qr", **HIDDEN)
+def _qr(input: Tensor, mode: str) -> Any:
+    return input, mode
+
+
+@composed(namespace="linalg", name="qr")
+def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
+    """Q with orthonormal columns and upper triangular R, A = Q R.
+
+    `mode` "reduced" gives Q (m, k) and R (k, n) with k = min(m, n), "complete" Q (m, m) and R
+    (m, n), "r" only R.
+
+    >>> import flambeau
+    >>> Q, R = flambeau.linalg.qr(flambeau.tensor([[3.0, 1.0], [4.0, 2.0]]))
+    >>> flambeau.allclose(Q @ R, flambeau.tensor([[3.0, 1.0], [4.0, 2.0]]))
+    True
+    """
+    if mode not in ("reduced", "complete", "r"):
+        raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' "
+                           "(default), 'r', or 'complete'")
+    check_matrix(A, "linalg.qr")
+    check_floating(A, "linalg.qr")
+    return return_types.linalg_qr(*_qr(A, mode))
+
+
+@composed(method=True)
+def qr(input: Tensor, some: bool = True) -> Any:
+    """`linalg.qr` with mode "reduced" or, if not `some`, "complete"."""
+    check_matrix(input, "linalg.qr")
+    check_floating(input, "linalg.qr")
+    return return_types.qr(*_qr(input, "reduced" if some else "complete"))
+
+
+# ---- singular values --------------------------------------------------------------------------------
+
+
+def check_phase(diag: Tensor, name: str, what: str) -> None:
+    """Refuse a gradient that depends on the phases of complex vectors."""
+    while hasattr(diag, "_value"):
+        diag = diag._value
+    off = np.abs(diag._array.imag)
+    if off.size and off.max() > 1e-2 * max(1.0, float(np.abs(diag._array).max())):
+        raise RuntimeError(f"{name}: The {what} in the complex case are specified up to "
+                           "multiplication by e^{i phi}. The specified loss function depends on "
+                           "this quantity, so it is ill-defined.")
+
+
+def _svd_back(grad: Any, result0: Tensor, result1: Tensor, result2: Tensor) -> Any:
+    gU, gS, gVh = grad
+    U, S, Vh = result0, result1, result2
+    m, k, n = U._array.shape[-2], S._array.shape[-1], Vh._array.shape[-1]
+    if U._array.shape[-1] > k:
+        U, gU = narrow(U, -1, 0, k), None if gU is None else narrow(gU, -1, 0, k)
+    if Vh._array.shape[-2] > k:
+        Vh, gVh = narrow(Vh, -2, 0, k), None if gVh is None else narrow(gVh, -2, 0, k)
+    if gU is None and gVh is None:
+        return [None if gS is None else matmul(scale_columns(U, gS), Vh)]
+    left = None if gU is None else skew(matmul(adjoint(U), gU))
+    right = None if gVh is None else skew(matmul(Vh, adjoint(gVh)))
+    if U._array.dtype.kind == "c":
+        check_phase(diagonal(plus(left, right), 0, -2, -1), "svd_backward", "singular vectors")
+    E = (S.unsqueeze(-2) - S.unsqueeze(-1)) * (S.unsqueeze(-2) + S.unsqueeze(-1)) \
+        + constant(np.eye(k), S)
+    off = off_diagonal(k, S)
+    inner = plus(None if left is None else scale_columns(left * off / E, S),
+                 None if right is None else scale_rows(right * off / E, S),
+                 None if gS is None else diag_embed(_as_type(gS, U)))
+    if left is not None and U._array.dtype.kind == "c":
+        inner = inner + diag_embed(diagonal(left, 0, -2, -1) / (2 * S))
+    result = matmul(matmul(U, inner), Vh)
+    if m > k and gU is not None:
+        over = scale_columns(gU, 1 / S)
+        result = result + matmul(over - matmul(U, matmul(adjoint(U), over)), Vh)
+    if n > k and gVh is not None:
+        over = scale_rows(gVh, 1 / S)
+        result = result + matmul(U, over - matmul(matmul(over, adjoint(Vh)), Vh))
+    return [result]
+
+
+@primitive(lapack.svd, core="(m,n)->(m,k),(k),(k,n)", returns=tuple, vjp=_svd_back,
+           name="linalg_svd", **HIDDEN)
+def _svd(input: Tensor, full: bool) -> Any:
+    return input, full
+
+
+@primitive(lapack.svdvals, core="(m,n)->(k)", name="linalg_svdvals_kernel", **HIDDEN)
+def _svdvals(input: Tensor) -> Any:
+    return (input,)
+
+
+def singular_values(A: Tensor) -> Tensor:
+    return _svd(A, False)[1] if differentiating(A) else _svdvals(A)
+
+
+@composed(namespace="linalg", name="svd")
+def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> Any:
+    """A = U diag(S) Vh with orthonormal columns of U and rows of Vh, and S falling.
+
+    >>> import flambeau
+    >>> flambeau.linalg.svd(flambeau.tensor([[0.0, 2.0], [1.0, 0.0]])).S
+    tensor([2., 1.])
+    """
+    check_matrix(A, "linalg.svd")
+    check_floating(A, "linalg.svd")
+    _no_driver(driver)
+    return return_types.linalg_svd(*_svd(A, full_matrices))
+
+
+def _no_driver(driver: str | None) -> None:
+    if driver is not None:
+        raise RuntimeError("torch.linalg.svd: keyword argument `driver=` is only supported on CUDA "
+                           "inputs with cuSOLVER backend.")
+
+
+@composed(namespace="linalg")
+def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
+    """The singular values, falling."""
+    check_matrix(A, "linalg.svdvals")
+    check_floating(A, "linalg.svdvals")
+    _no_driver(driver)
+    return singular_values(A)
+
+
+@composed(method=True)
+def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
+    """input = U diag(S) Vᴴ: `linalg.svd`, but it gives V, and by default thin factors."""
+    check_matrix(input, "linalg.svd")
+    check_floating(input, "linalg.svd")
+    if not compute_uv:
+        m, n = input._array.shape[-2:]
+        lead = input._array.shape[:-2]
+        zeros = [wrap(np.zeros((*lead, k, k), input._array.dtype)) for k in (m, n)]
+        return return_types.svd(zeros[0], singular_values(input), zeros[1])
+    U, S, Vh = _svd(input, not some)
+    return return_types.svd(U, S, adjoint(Vh))
+
+
+# ---- eigenvalues ------------------------------------------------------------------------------------
+
+
+def _eigh_back(grad: Any, result0: Tensor, result1: Tensor) -> Any:
+    gL, gV = grad
+    L, V = result0, result1
+    if gV is None:
+        return [None if gL is None else matmul(scale_columns(V, gL), adjoint(V))]
+    M = matmul(adjoint(V), gV)
+    if V._array.dtype.kind == "c":
+        check_phase(diagonal(M, 0, -2, -1), "linalg_eigh_backward", "eigenvectors")
+    inner = M * off_diagonal(L._array.shape[-1], L) / differences(L)
+    if gL is not None:
+        inner = inner + diag_embed(_as_type(gL, V))
+    return [matmul(matmul(V, inner), adjoint(V))]
+
+
+@primitive(lapack.eigh, core="(n,n)->(n),(n,n)", returns=tuple, vjp=_eigh_back,
+           name="linalg_eigh", **HIDDEN)
+def _eigh(input: Tensor, uplo: str) -> Any:
+    return input, uplo
+
+
+@primitive(lapack.eigvalsh, core="(n,n)->(n)", name="linalg_eigvalsh_kernel", **HIDDEN)
+def _eigvalsh(input: Tensor, uplo: str) -> Any:
+    return input, uplo
+
+
+def _triangle(UPLO: str) -> str:
+    if str(UPLO).upper() not in ("L", "U"):
+        raise RuntimeError(f"Expected UPLO argument to be 'L' or 'U', but got {UPLO}")
+    return UPLO.upper()
+
+
+@composed(namespace="linalg")
+def eigh(A: Tensor, UPLO: str = "L") -> Any:
+    """The eigenvalues, rising, and eigenvectors (columns) of a symmetric or Hermitian matrix, of
+    which one triangle is read.
+
+    >>> import flambeau
+    >>> flambeau.linalg.eigh(flambeau.tensor([[2.0, 1.0], [1.0, 2.0]])).eigenvalues
+    tensor([1., 3.])
+    """
+    check_square(A, "linalg.eigh")
+    check_floating(A, "linalg.eigh")
+    return return_types.linalg_eigh(*_eigh(A, _triangle(UPLO)))
+
+
+@composed(namespace="linalg")
+def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues, rising, of a symmetric or Hermitian matrix."""
+    check_square(A, "linalg.eigvalsh")
+    check_floating(A, "linalg.eigvalsh")
+    uplo = _triangle(UPLO)
+    return _eigh(A, uplo)[0] if differentiating(A) else _eigvalsh(A, uplo)
+
+
+def _eig_back(grad: Any, result0: Tensor, result1: Tensor) -> Any:
+    from flambeau.ops.solvers import solved
+    gL, gV = grad
+    L, V = result0, result1
+    if gL is None and gV is None:
+        return [None]
+    inner = None
+    if gV is not None:
+        M = matmul(adjoint(V), gV)
+        check_phase(diagonal(M, 0, -2, -1), "linalg_eig_backward", "eigenvectors")
+        # vectors of length 1 do not move along themselves
+        M = M - scale_columns(matmul(adjoint(V), V), _as_type(real_diagonal(M), V))
+        inner = M * off_diagonal(L._array.shape[-1], L) / basis.conj(differences(L))
+    if gL is not None:
+        inner = plus(inner, diag_embed(gL))
+    return [solved(adjoint(V), matmul(inner, adjoint(V)))]
+
+
+@primitive(lapack.eig, core="(n,n)->(n),(n,n)", returns=tuple, vjp=_eig_back, name="linalg_eig",
+           **HIDDEN)
+def _eig(input: Tensor) -> Any:
+    return (input,)
+
+
+@primitive(lapack.eigvals, core="(n,n)->(n)", name="linalg_eigvals_kernel", **HIDDEN)
+def _eigvals(input: Tensor) -> Any:
+    return (input,)
+
+
+@composed(namespace="linalg")
+def eig(A: Tensor) -> Any:
+    """The eigenvalues, in no order, and eigenvectors (columns of length 1) of a square matrix; both
+    complex.
+
+    >>> import flambeau
+    >>> flambeau.linalg.eig(flambeau.tensor([[0.0, -1.0], [1.0, 0.0]])).eigenvalues
+    tensor([0.+1.j, 0.-1.j])
+    """
+    check_square(A, "linalg.eig")
+    check_floating(A, "linalg.eig")
+    return return_types.linalg_eig(*_eig(A))
+
+
+@composed(namespace="linalg")
+def eigvals(A: Tensor) -> Tensor:
+    """The eigenvalues of a square matrix, complex, in no order."""
+    check_square(A, "linalg.eigvals")
+    check_floating(A, "linalg.eigvals")
+    return _eig(A)[0] if differentiating(A) else _eigvals(A)
+
+
+# ---- LU ---------------------------------------------------------------------------------------------
+
+
+@primitive(lapack.permutation_matrix, core="(k)->(m,m)", name="lu_permutation", **HIDDEN)
+def permutation_matrix(pivots: Tensor, m: int, dtype: Any) -> Any:
+    return pivots, m, dtype
+
+
+def unpacked(LU: Tensor) -> tuple[Tensor, Tensor]:
+    """L and U out of one matrix."""
+    m, n = LU._array.shape[-2:]
+    k = min(m, n)
+    L = tril(narrow(LU, -1, 0, k), -1) + constant(np.eye(m, k), LU)
+    return L, triu(narrow(LU, -2, 0, k))
+
+
+def _lu_back(grad: Any, result0: Tensor, result1: Tensor) -> Any:
+    """With gL and gU the parts of the gradient below and above the diagonal, of square A = P L U:
+    P L⁻ᴴ (tril(Lᴴ gL, -1) + triu(gU Uᴴ)) U⁻ᴴ. Further columns of U are L⁻¹ Pᵀ of A's; further rows
+    of L are A's U⁻¹."""
+    from flambeau.ops.solvers import triangular
+    g, LU = grad[0], result0
+    if g is None:
+        return [None]
+    m, n = LU._array.shape[-2:]
+    k = min(m, n)
+    square = narrow(narrow(LU, -1, 0, k), -2, 0, k)
+    L, U = unpacked(square)
+    g1 = narrow(narrow(g, -1, 0, k), -2, 0, k)
+    low, high = matmul(adjoint(L), tril(g1, -1)), matmul(triu(g1), adjoint(U))
+    LH = adjoint(L)
+
+    def over_L(X: Tensor) -> Tensor:
+        return triangular(LH, X, True, True)
+
+    def over_U(X: Tensor) -> Tensor:
+        return adjoint(triangular(U, adjoint(X), True))
+    if n > k:
+        gU2, U2 = narrow(g, -1, k, n - k), narrow(LU, -1, k, n - k)
+        low = low - matmul(gU2, adjoint(U2))
+    if m > k:
+        gL2, L2 = narrow(g, -2, k, m - k), narrow(LU, -2, k, m - k)
+        high = high - matmul(adjoint(L2), gL2)
+    result = over_U(over_L(tril(low, -1) + triu(high)))
+    if n > k:
+        result = cat([result, over_L(gU2)], -1)
+    if m > k:
+        result = cat([result, over_U(gL2)], -2)
+    return [matmul(permutation_matrix(result1, m, g._array.dtype), result)]
+
+
+@primitive(lapack.lu_factor, core="(m,n)->(m,n),(k),()", returns=tuple, vjp=_lu_back,
+           name="linalg_lu_factor_ex", **HIDDEN)
+def _lu_factor(input: Tensor) -> Any:
+    return (input,)
+
+
+def _factored(A: Tensor, pivot: bool) -> Any:
+    if A._array.ndim < 2:
+        raise RuntimeError("torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: "
+                           f"{list(A._array.shape)} instead")
+    check_floating(A, "linalg.lu_factor")
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    return _lu_factor(A)
+
+
+@composed(namespace="linalg")
+def lu_factor_ex(A: Tensor, *, pivot: bool = True, check_errors: bool = False) -> Any:
+    """`lu_factor` and, for each matrix, 0 or the number of the first zero on U's diagonal."""
+    LU, pivots, info = _factored(A, pivot)
+    if check_errors:
+        _raise_zero_pivot(info, "torch.linalg.lu_factor_ex")
+    return return_types.linalg_lu_factor_ex(LU, pivots, info)
+
+
+def _raise_zero_pivot(info: Tensor, name: str) -> None:
+    found = failures(info)
+    if found is not None:
+        at = int(found.reshape(-1)[np.flatnonzero(found)[0]])
+        batch = f"(Batch element {np.flatnonzero(found)[0]}): " if found.ndim else ""
+        raise RuntimeError(
+            f"{name}: {batch}U[{at},{at}] is zero and using it on lu_solve would result in a "
+            "division by zero. If you still want to perform the factorization, consider calling "
+            "linalg.lu(A, pivot) or linalg.lu_factor_ex(A, pivot)")
+
+
+@composed(namespace="linalg")
+def lu_factor(A: Tensor, *, pivot: bool = True) -> Any:
+    """L (below the diagonal) and U in one matrix, and the rows exchanged, counted from 1."""
+    LU, pivots, info = _factored(A, pivot)
+    _raise_zero_pivot(info, "torch.linalg.lu_factor")
+    return return_types.linalg_lu_factor(LU, pivots)
+
+
+@composed(namespace="linalg", name="lu")
+def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
+    """A = P L U: a permutation, a lower triangle with ones on its diagonal, an upper triangle.
+
+    >>> import flambeau
+    >>> flambeau.linalg.lu(flambeau.tensor([[0.0, 1.0], [2.0, 3.0]])).U
+    tensor([[2., 3.],
+            [0., 1.]])
+    """
+    LU, pivots, _ = _factored(A, pivot)
+    L, U = unpacked(LU)
+    P = permutation_matrix(pivots, A._array.shape[-2], A._array.dtype)
+    return return_types.linalg_lu(P, L, U)
+
+
+@composed
+def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True,
+              unpack_pivots: bool = True) -> Any:
+    """P, L and U out of what `lu_factor` gives."""
+    if unpack_pivots and LU_pivots._array.dtype != np.int32:
+        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of "
+                           "torch.int32 dtype.\nNote: this function is intended to be used with "
+                           "the output produced by torch.linalg.lu_factor")
+    nothing = wrap(np.empty(0, LU_data._array.dtype))
+    P = permutation_matrix(LU_pivots, LU_data._array.shape[-2], LU_data._array.dtype) \
+        if unpack_pivots else nothing
+    L, U = unpacked(LU_data) if unpack_data else (nothing, nothing)
+    return return_types.lu_unpack(P, L, U)
+
+
+@composed
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """`linalg.lu_factor` as a tuple, with `info` if asked for."""
+    LU, pivots, info = _factored(A, pivot)
+    if get_infos:
+        return LU, pivots, info
+    _raise_zero_pivot(info, "torch.linalg.lu_factor")
+    return LU, pivots
+
+
+Tensor.lu = lambda self, pivot=True, get_infos=False: lu(self, pivot, get_infos)
+
+# ---- LDL --------------------------------------------------------------------------------------------
+
+
+@primitive(lapack.ldl_factor, core="(n,n)->(n,n),(n),()", returns=tuple,
+           name="linalg_ldl_factor_ex", **HIDDEN)
+def _ldl_factor(input: Tensor, hermitian: bool) -> Any:
+    return input, hermitian
+
+
+@composed(namespace="linalg")
+def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Any:
+    """Bunch and Kaufman's A = P L D Lᵀ Pᵀ in LAPACK's compact form, and `info`."""
+    check_square(A, "torch.linalg.ldl_factor_ex")
+    check_floating(A, "torch.linalg.ldl_factor_ex")
+    LD, pivots, info = _ldl_factor(A, hermitian)
+    if check_errors:
+        raise_failure(info, "torch.linalg.ldl_factor_ex", _SINGULAR_D)
+    return return_types.linalg_ldl_factor_ex(LD, pivots, info)
+
+
+_SINGULAR_D = ("The diagonal element {} is zero, and using it to solve a system would result in a "
+               "division by zero.")
+
+
+@composed(namespace="linalg")
+def ldl_factor(A: Tensor, *, hermitian: bool = False) -> Any:
+    """The factors of a symmetric (or Hermitian) matrix that need not be definite."""
+    check_square(A, "torch.linalg.ldl_factor_ex")
+    check_floating(A, "torch.linalg.ldl_factor_ex")
+    LD, pivots, info = _ldl_factor(A, hermitian)
+    raise_failure(info, "torch.linalg.ldl_factor", _SINGULAR_D)
+    return return_types.linalg_ldl_factor(LD, pivots)
+
+
+@primitive(lapack.ldl_solve, tensors=("LD", "pivots", "B"), core="(n,n),(n),(n,k)->(n,k)",
+           name="linalg_ldl_solve", **HIDDEN)
+def _ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Any:
+    return LD, pivots, B, hermitian
+
+
+@composed(namespace="linalg")
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
+    """The solution of A X = B from what `ldl_factor` gave for A."""
+    check_square(LD, "torch.linalg.ldl_solve", "LD")
+    if B._array.ndim < 2:
+        raise RuntimeError("torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but "
+                           f"it has {B._array.ndim} dimensions instead")
+    if pivots._array.dtype.kind != "i":
+        raise RuntimeError("torch.linalg.ldl_solve: Expected pivots to be integers. Got "
+                           f"{pivots.dtype}")
+    return _ldl_solve(LD, pivots, B, hermitian)
+
+
+# ---- Householder reflections ------------------------------------------------------------------------
+
+
+@primitive(lapack.geqrf, core="(m,n)->(m,n),(k)", returns=return_types.geqrf)
+def geqrf(input: Tensor) -> Any:
+    """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""
+    if input._array.ndim < 2:
+        raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
+    return (input,)
+
+
+def reflected(A: Tensor, tau: Tensor, X: Tensor, adjoint_of: bool = False) -> Tensor:
+    """Q X, or Qᴴ X, with Q = H₁ … H_k and H_i = 1 - tau_i v_i v_iᴴ, where v_i is below the diagonal
+    of column i of A, with a 1 on it."""
+    m, k = A._array.shape[-2], tau._array.shape[-1]
+    V = tril(narrow(A, -1, 0, k), -1) + constant(np.eye(m, k), A)
+    steps = range(k) if adjoint_of else reversed(range(k))
+    for i in steps:
+        v = narrow(V, -1, i, 1)
+        factor = narrow(tau, -1, i, 1).unsqueeze(-1)
+        if adjoint_of:
+            factor = basis.conj(factor)
+        X = X - factor * matmul(v, matmul(adjoint(v), X))
+    return X
+
+
+@composed(namespace="linalg")
+def householder_product(A: Tensor, tau: Tensor) -> Tensor:
+    """The first columns of the product of reflections that `geqrf` gives.
+
+    >>> import flambeau
+    >>> A = flambeau.tensor([[3.0, 1.0], [4.0, 2.0]])
+    >>> Q = flambeau.linalg.householder_product(*flambeau.geqrf(A))
+    >>> flambeau.allclose(Q, flambeau.linalg.qr(A).Q)
+    True
+    """
+    name = "torch.linalg.householder_product"
+    if A._array.ndim < 2:
+        raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
+    m, n = A._array.shape[-2:]
+    if m < n:
+        raise RuntimeError(f"{name}: input.shape[-2] must be greater than or equal to "
+                           "input.shape[-1]")
+    if n < tau._array.shape[-1]:
+        raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to "
+                           "tau.shape[-1]")
+    if A._array.ndim - tau._array.ndim != 1:
+        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got "
+                           f"tau.ndim equal to {tau._array.ndim} and input.ndim is equal to "
+                           f"{A._array.ndim}")
+    return reflected(A, tau, wrap(np.eye(m, n, dtype=A._array.dtype)).expand(*A._array.shape))
+
+
+@composed(method=True)
+def orgqr(input: Tensor, input2: Tensor) -> Tensor:
+    """`linalg.householder_product`, by its older name."""
+    return householder_product(input, input2)
+
+
+@composed(method=True)
+def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True,
+          transpose: bool = False) -> Tensor:
+    """The product of Q (or Qᴴ), given as reflections, and a matrix, from the left or the right."""
+    rows = -2 if left else -1
+    if input3._array.shape[rows] != input._array.shape[-2]:
+        raise RuntimeError(f"torch.ormqr: other.shape[{rows}] must be equal to input.shape[-2]")
+    if input2._array.shape[-1] > input._array.shape[-1]:
+        raise RuntimeError("torch.ormqr: tau.shape[-1] must be less than or equal to "
+                           "other.shape[-1]")
+    if left:
+        return reflected(input, input2, input3, transpose)
+    return adjoint(reflected(input, input2, adjoint(input3), not transpose))
+
+

@@ -1,0 +1,166 @@
+"""In-place forms: `add_` from `add`, the same kernel, the same node, one more write counted."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau.core import overrides
+from flambeau.core.devices import cpu
+from flambeau.core.modes import grad_enabled, intercept, interceptors
+from flambeau.core.op import ANY, SCALARS, Op
+from flambeau.core.promotion import convert, scalar_cache
+from flambeau.core.tensor import (Tensor, basis, counter_of, gradient_edge, new_tensor, plain,
+                                  tensor_types)
+from flambeau.core.views import bump, check_inplace, check_stored, rebase, rebase_to_constant
+
+
+def make_inplace(functional: Op) -> Callable[..., Any]:
+    """`add_` from `add`: the same kernel, the same node, one more write counted."""
+    op = Op(f"{functional.name}_", functional.kind, inplace=True, functional=functional,
+            tensors=functional.tensors, arguments=functional.arguments,
+            namespace=functional.namespace, doc=_inplace_doc(functional),
+            composite=functional.composite, fused=functional.fused)
+    pointwise = functional.kind == "pointwise" and len(functional.tensors) == 2
+    if pointwise:
+        op.function = _pointwise_inplace(op, interceptors, plain)
+        op.call, op.direct = op.function, _pointwise_inplace(op, (), ANY)
+    else:
+        op.function = _general_inplace(op, interceptors, plain, True)
+        op.call = _general_inplace(op, interceptors, plain, functional.composite)
+        op.direct = _general_inplace(op, (), ANY, functional.composite)
+        if functional.composite:
+            op.plain_call = op.direct
+    function = op.function
+    function.op = op
+    function.__name__ = function.__qualname__ = op.name
+    function.__module__ = "torch"
+    function.__doc__ = op.doc
+    functional.inplace_op = op
+    return function
+
+
+def _inplace_doc(functional: Op) -> str:
+    return f"Write the result of `{functional.name}` into this tensor; returns the tensor."
+
+
+def _pointwise_inplace(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
+    functional = op.functional
+    kernel, floating, rejected = functional.kernel, functional.floating, functional.reject
+
+    def call(input: Tensor, other: Any) -> Tensor:
+        if interceptors:
+            return intercept(op, (input, other))
+        if type(input) not in plain:
+            return coerce_inplace(op, (input, other), {})
+        x, y = input._array, None
+        edge = input._edge
+        if type(other) in plain:
+            if other._array.dtype is x.dtype and (other._edge is None or not grad_enabled()):
+                y = other._array
+        elif type(other) in SCALARS:
+            y = scalar_cache.get((x.dtype, other))
+        if y is None or (edge is not None and grad_enabled()) or floating or rejected \
+                or not x.flags.c_contiguous or input._inference:
+            return write_result(op, input, (other,), {})
+        try:
+            r = kernel(x, y, x)
+        except (ValueError, TypeError):
+            return write_result(op, input, (other,), {})
+        if r is not x:
+            return write_result(op, input, (other,), {})
+        counter = input._counter
+        if counter is None:
+            input._counter = [1]
+        else:
+            counter[0] += 1
+        return input
+    return call
+
+
+def _general_inplace(op: Op, interceptors: Any, plain: Any, public: bool) -> Callable[..., Any]:
+    def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if interceptors:
+            return intercept(op, (input, *args), kwargs)
+        if type(input) not in plain:
+            return coerce_inplace(op, (input, *args), kwargs)
+        return write_result(op, input, args, kwargs, public)
+    return call
+
+
+def coerce_inplace(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if overrides.wanted(args, kwargs):
+        return overrides.call(op, args, kwargs)
+    if type(args[0]) not in tensor_types:
+        raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not "
+                        f"{type(args[0]).__name__}")
+    if args[0]._device is not cpu:
+        op.functional.function(*args, **kwargs)
+        return args[0]
+    return write_result(op, args[0], args[1:], kwargs)
+
+
+def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any],
+                 public: bool = True) -> Tensor:
+    """Compute the functional op, then store its result and take over its node."""
+    functional = op.functional
+    tracked = grad_enabled() and (input._edge is not None or _any_requires_grad(args, kwargs))
+    check_inplace(input, tracked)
+    source = input
+    if tracked:
+        source = _stand_in(input, copied=functional.composite or "self" in functional.saved)
+    run = functional.function if public else functional.call
+    result = run(source, *args, **kwargs)
+    values = result._array
+    check_stored(op.name, input, values)
+    if values.shape != input._array.shape:
+        raise RuntimeError(f"output with shape {list(input._array.shape)} doesn't match the "
+                           f"broadcast shape {list(values.shape)}")
+    input._array[...] = convert(values, input._array.dtype)
+    bump(input)
+    edge = result._edge
+    if edge is not None and grad_enabled():
+        edge = gradient_edge(result)
+        if edge is not None:
+            if result._array.dtype != input._array.dtype:
+                cast = basis.cast(result, input._array.dtype)
+                edge = gradient_edge(cast)
+            else:
+                _point_results_at(edge, result, input)
+            rebase(input, edge)
+    elif tracked and input._edge is not None:
+        rebase_to_constant(input)
+    return input
+
+
+def _any_requires_grad(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
+    for arg in (*args, *kwargs.values()):
+        if type(arg) in tensor_types:
+            if arg.requires_grad:
+                return True
+        elif type(arg) in (tuple, list) and _any_requires_grad(tuple(arg), {}):
+            return True
+    return False
+
+
+def _stand_in(tensor: Tensor, copied: bool) -> Tensor:
+    """The tensor as it is before the write: its history, and its values if a node will need them
+    afterwards."""
+    source = new_tensor()
+    source._array = tensor._array.copy() if copied else tensor._array
+    source._base = source._counter = None
+    source._edge = None if tensor._edge is None else gradient_edge(tensor)
+    return source
+
+
+def _point_results_at(edge: Any, result: Tensor, target: Tensor) -> None:
+    """A node that saved its result saves the written tensor instead: later writes are noticed."""
+    node = edge.node
+    if "result" in node.saved_kinds and node.saved is not None:
+        counter = counter_of(target)
+        node.saved = tuple([
+            (target._array, counter, counter[0], entry[3])
+            if kind == "result" and type(entry) is tuple and entry[0] is result._array else entry
+            for kind, entry in zip(node.saved_kinds, node.saved)])
+
+
+basis.make_inplace = make_inplace

@@ -1,0 +1,322 @@
+"""What a tensor can be asked that computes nothing: its form in memory, its values as Python and
+NumPy have them, its hooks, copies of it.
+
+Each class below is a chapter; its members become members of `Tensor`.
+"""
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from flambeau import type_info
+from flambeau.core import devices
+from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, alias, array_offset, array_root,
+                                  array_strides, basis, has_torch_function, plain)
+
+
+class Form:
+    """How the values lie in memory, and of what kind they are."""
+
+    @property
+    def layout(self) -> type_info.layout:
+        return type_info.strided
+
+    @property
+    def itemsize(self) -> int:
+        return self._array.itemsize
+
+    def element_size(self) -> int:
+        """Bytes per element."""
+        return self._array.itemsize
+
+    @property
+    def nbytes(self) -> int:
+        return self._array.nbytes
+
+    def stride(self, dim: int | None = None) -> Any:
+        """How many elements of memory lie between neighbours along each (or one) dimension."""
+        strides = array_strides(self._array)
+        if dim is None:
+            return strides
+        from flambeau.core.shapes import wrap_dim
+        return strides[wrap_dim(dim, len(strides))]
+
+    def storage_offset(self) -> int:
+        """The position of the first element in the underlying memory, in elements."""
+        return array_offset(self._array) // self._array.itemsize
+
+    def data_ptr(self) -> int:
+        """The address of the first element."""
+        return 0 if self._device is not devices.cpu else self._array.__array_interface__["data"][0]
+
+    def untyped_storage(self) -> Any:
+        """The memory as a row of bytes, one object for all tensors on it."""
+        from flambeau.storage import storage_of
+        return storage_of(self)
+
+    def storage(self) -> Any:
+        """The memory as a row of numbers of this tensor's dtype."""
+        from flambeau.storage import TypedStorage
+        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+    _typed_storage = storage
+
+    def storage_type(self) -> Any:
+        """The class of typed storages of this tensor's dtype."""
+        from flambeau import storage
+        return getattr(storage, self.storage().pickle_storage_type())
+
+    def is_contiguous(self, memory_format: Any = type_info.contiguous_format) -> bool:
+        """Do the elements lie in memory in the order of their indices?"""
+        if memory_format is type_info.contiguous_format:
+            return self._array.flags.c_contiguous
+        order = {type_info.channels_last: (0, 2, 3, 1), type_info.channels_last_3d: (0, 2, 3, 4, 1)}
+        axes = order.get(memory_format)
+        return (axes is not None and self.ndim == len(axes)
+                and self._array.transpose(axes).flags.c_contiguous)
+
+    is_cuda = is_mps = is_xpu = is_mkldnn = is_quantized = is_sparse = is_sparse_csr = False
+    is_nested = is_ipu = is_xla = is_maia = is_mtia = is_vulkan = False
+
+    @property
+    def is_meta(self) -> bool:
+        return self._device.type == "meta"
+
+    @property
+    def is_cpu(self) -> bool:
+        return self._device.type == "cpu"
+
+    def is_floating_point(self) -> bool:
+        """Are the elements of a floating (not complex) type?"""
+        return self.dtype.is_floating_point
+
+    def is_complex(self) -> bool:
+        return self._array.dtype.kind == "c"
+
+    def is_signed(self) -> bool:
+        return self.dtype.is_signed
+
+    def is_inference(self) -> bool:
+        """Was this made under `inference_mode`?"""
+        return self._inference
+
+    def get_device(self) -> int:
+        return -1
+
+    def _is_view(self) -> bool:
+        return self._base is not None
+
+
+class Conversion:
+    """The values as Python and NumPy have them."""
+
+    def item(self) -> Any:
+        """The one element, as a Python number."""
+        array = self._array
+        if array.size != 1 or self._device is not devices.cpu:
+            if array.size == 1:
+                raise RuntimeError("Tensor.item() cannot be called on meta tensors")
+            raise RuntimeError(f"a Tensor with {array.size} elements cannot be converted to Scalar")
+        return array.item()
+
+    def tolist(self) -> Any:
+        """The elements as a Python number or nested lists."""
+        if self._device is not devices.cpu:
+            raise NotImplementedError("Cannot copy out of meta tensor; no data!")
+        array = self._array
+        if array.dtype.kind not in "biufc" or array.dtype.name == "bfloat16":
+            array = array.astype(np.float32)
+        return array.tolist()
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The elements as an array on the same memory; `force` detaches and copies if needed."""
+        if not force and self.requires_grad:
+            raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
+                               "tensor.detach().numpy() instead.")
+        if self._device is not devices.cpu:
+            raise TypeError("can't convert meta tensor to numpy: it has no data")
+        if self._array.dtype.kind not in "biufc" or self.dtype.numpy.name == "bfloat16":
+            raise TypeError(f"Got unsupported ScalarType {self.dtype.name.replace('bf', 'BF')}")
+        return self._array
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        array = self.numpy()
+        return array if dtype is None else array.astype(dtype, copy=bool(copy))
+
+    def __bool__(self) -> bool:
+        array = self._array
+        if array.size != 1:
+            kind = "more than one value" if array.size else "no values"
+            raise RuntimeError(f"Boolean value of Tensor with {kind} is ambiguous")
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self._number())
+
+    def __int__(self) -> int:
+        return int(self._number())
+
+    def __complex__(self) -> complex:
+        return complex(self._number())
+
+    def _number(self) -> Any:
+        if self._array.size != 1:
+            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to "
+                               "Scalar")
+        return self.item()
+
+    def __index__(self) -> int:
+        if self._array.dtype.kind not in "uib" or self._array.size != 1:
+            raise TypeError("only integer tensors of a single element can be converted to an index")
+        return int(self.item())
+
+    def __len__(self) -> int:
+        if not self._array.ndim:
+            raise TypeError("len() of a 0-d tensor")
+        return self._array.shape[0]
+
+    def __iter__(self) -> Iterator[Tensor]:
+        if not self._array.ndim:
+            raise TypeError("iteration over a 0-d tensor")
+        return iter(basis.unbind(self, 0))
+
+    def __contains__(self, element: Any) -> bool:
+        if isinstance(element, (Tensor, int, float, complex, bool)):
+            return bool((element == self).any().item())
+        raise RuntimeError(f"Tensor.__contains__ only supports Tensor or scalar, but you passed in "
+                           f"a {type(element)}.")
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        from flambeau.printing import tensor_repr
+        if type(self) not in plain and has_torch_function((self,)):
+            from flambeau.core.overrides import handle_torch_function
+            return handle_torch_function(Tensor.__repr__, (self,), self,
+                                         tensor_contents=tensor_contents)
+        return tensor_repr(self, tensor_contents=tensor_contents)
+
+    def __format__(self, spec: str) -> str:
+        if self._array.ndim == 0 and type(self) in plain:
+            return self.item().__format__(spec)
+        return object.__format__(self, spec)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *self.__dict__})
+
+
+class Hooks:
+    """What is called when gradients arrive."""
+
+    def retain_grad(self) -> None:
+        """Keep the gradient of this non-leaf tensor in `grad` during backward."""
+        from flambeau.autograd.hooks import retain_grad
+        retain_grad(self)
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._retains_grad
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
+        """Call `hook(grad)` when the gradient of this tensor has been computed; what it returns,
+        if anything, replaces the gradient. Returns a handle with `remove()`."""
+        from flambeau.autograd.hooks import register_tensor_hook
+        return register_tensor_hook(self, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
+        """Call `hook(self)` after a backward pass has added to the `grad` of this leaf."""
+        from flambeau.autograd.hooks import register_post_accumulate_hook
+        return register_post_accumulate_hook(self, hook)
+
+    @property
+    def _backward_hooks(self) -> Any:
+        from flambeau.autograd.hooks import tensor_hooks_of
+        return tensor_hooks_of(self)
+
+
+class Copying:
+    """Copies, pickles, other types."""
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if not self.is_leaf:
+            raise RuntimeError(
+                "Only Tensors created explicitly by the user (graph leaves) support the deepcopy "
+                "protocol at the moment.  If you were attempting to deepcopy a module, this may be "
+                "because of a torch.nn.utils.weight_norm usage, see "
+                "https://github.com/pytorch/pytorch/pull/103001")
+        if id(self) in memo:
+            return memo[id(self)]
+        result = object.__new__(type(self))
+        result._array = _copy_storage(self._array, memo)
+        result._edge = LEAF if self._edge is LEAF else None
+        result._base = result._counter = None
+        memo[id(self)] = result
+        if self._grad is not None:
+            result._grad = copy.deepcopy(self._grad, memo)
+        state = {k: v for k, v in self.__dict__.items() if k not in _NOT_COPIED}
+        result.__dict__.update(copy.deepcopy(state, memo))
+        return result
+
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
+        if not self.is_leaf:
+            raise RuntimeError("Only Tensors created explicitly by the user can be pickled: this "
+                               "one was computed by a recorded op; detach() it first")
+        state = {k: v for k, v in self.__dict__.items() if k not in _NOT_COPIED and k != "_grad"}
+        return _rebuild, (type(self), self._array, self._edge is LEAF, state)
+
+    def __setstate__(self, state: Any) -> None:
+        self.__dict__.update(state)
+
+    @staticmethod
+    def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any) -> Any:
+        """`data`'s values as an instance of `cls`, outside the graph."""
+        result = alias(data._array, cls)
+        result._counter = data._counter
+        if require_grad:
+            result.requires_grad = True
+        return result
+
+    def as_subclass(self, cls: type) -> Any:
+        """The same values, memory and history as an instance of `cls`."""
+        result = basis.alias(self)
+        if type(result) is cls:
+            return result
+        other = alias(result._array, cls)
+        other._edge, other._base, other._counter = result._edge, result._base, result._counter
+        if result._edge is LOOKUP:
+            other._view = result._view
+        return other
+
+
+def adopt(*chapters: type) -> None:
+    """Make the members of these classes members of `Tensor`."""
+    for chapter in chapters:
+        for name, member in vars(chapter).items():
+            if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
+                setattr(Tensor, name, member)
+
+
+_NOT_COPIED = frozenset({"_hooks", "_accumulator", "_tangents", "_retains_grad", "_grad"})
+adopt(Form, Conversion, Hooks, Copying)
+
+
+def _copy_storage(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:
+    """A copy of `array` in a copy of its memory, so that tensors that share memory still do."""
+    root = array_root(array)
+    if root is array or not root.flags.c_contiguous or root.dtype != array.dtype:
+        return array.copy() if array.flags.c_contiguous else array.copy(order="K")
+    key = ("storage", id(root))
+    fresh = memo.get(key)
+    if fresh is None:
+        fresh = memo[key] = root.copy()
+        memo.setdefault("storages", []).append(root)
+    return np.ndarray(array.shape, array.dtype, fresh, array_offset(array), array.strides)
+
+
+def _rebuild(cls: type, array: np.ndarray, requires_grad: bool, state: dict[str, Any]) -> Tensor:
+    tensor = alias(array, cls)
+    if requires_grad:
+        tensor._edge = LEAF
+    tensor.__dict__.update(state)
+    return tensor

@@ -1,0 +1,103 @@
+"""Limits of number types, and the named constants that describe a tensor's form."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.dtypes import dtype, get_default_dtype
+
+
+class _Info:
+    """What `finfo` and `iinfo` share: the attributes of NumPy's object of that name."""
+
+    def __init__(self, type: dtype | None = None):
+        self._type = type or get_default_dtype()
+        self.bits = self._type.itemsize * 8
+        self.dtype = self._type.name
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and self._type is other._type
+
+    __hash__ = None
+
+
+class finfo(_Info):
+    """Limits of a floating-point type: eps, max, min, tiny, smallest_normal, resolution, bits."""
+
+    def __init__(self, type: dtype | None = None):
+        super().__init__(type)
+        if self._type.kind not in "fc":
+            raise TypeError("torch.finfo() requires a floating point input type. Use torch.iinfo "
+                            "to handle 'torch.finfo'")
+        self._type = self._type.to_real()
+        self.bits, self.dtype = self._type.itemsize * 8, self._type.name
+        if self._type._library == "numpy":
+            limits = np.finfo(self._type.numpy)
+        else:
+            import ml_dtypes
+            limits = ml_dtypes.finfo(self._type.numpy)
+        self.eps, self.max, self.min = float(limits.eps), float(limits.max), float(limits.min)
+        self.tiny = self.smallest_normal = float(limits.smallest_normal)
+        self.resolution = float(limits.resolution)
+
+    def __repr__(self) -> str:
+        return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
+                f"eps={self.eps:g}, smallest_normal={self.smallest_normal:g}, tiny={self.tiny:g}, "
+                f"dtype={self.dtype})")
+
+
+class iinfo(_Info):
+    """Limits of an integer type: min, max, bits."""
+
+    def __init__(self, type: dtype):
+        super().__init__(type)
+        if self._type.kind not in "ui":
+            raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to "
+                            "handle 'torch.iinfo'")
+        limits = np.iinfo(self._type.numpy)
+        self.min, self.max = int(limits.min), int(limits.max)
+
+    def __repr__(self) -> str:
+        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+
+
+class _Named:
+    """A constant that prints as torch's: a layout, a memory format, a quantisation scheme."""
+
+    def __init__(self, name: str):
+        self.name = name
+
+    def __repr__(self) -> str:
+        return f"torch.{self.name}"
+
+    def __reduce__(self) -> str:
+        return self.name
+
+    def __deepcopy__(self, memo: Any) -> _Named:
+        return self
+
+
+class layout(_Named):
+    """How a tensor's elements lie in memory: `strided`, or one of the sparse forms."""
+
+
+class memory_format(_Named):
+    """The order of dimensions in memory that an op keeps or makes."""
+
+
+class qscheme(_Named):
+    """How a quantised tensor maps integers to numbers."""
+
+
+strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged, mkldnn = (
+    layout(n) for n in ("strided", "sparse_coo", "sparse_csr", "sparse_csc", "sparse_bsr",
+                        "sparse_bsc", "jagged", "_mkldnn"))
+contiguous_format, preserve_format, channels_last, channels_last_3d = (
+    memory_format(n) for n in ("contiguous_format", "preserve_format", "channels_last",
+                               "channels_last_3d"))
+per_tensor_affine, per_channel_affine, per_tensor_symmetric, per_channel_symmetric = (
+    qscheme(n) for n in ("per_tensor_affine", "per_channel_affine", "per_tensor_symmetric",
+                         "per_channel_symmetric"))
+for _cls in (finfo, iinfo, layout, memory_format, qscheme):
+    _cls.__module__ = "torch"
