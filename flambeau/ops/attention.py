@@ -10,6 +10,7 @@ import flambeau
 from flambeau.core.op import composite, public
 from flambeau.ops.fused import fused
 from flambeau.core.promotion import type_name
+from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import attention as kernels
 from flambeau.ops.softmax import softmax
@@ -135,7 +136,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
         return attend_with_weights(query, key, value, attn_mask, is_causal, scale, dropout_p)[0]
     lead = query._array.shape[:-2]
     if not lead == key._array.shape[:-2] == value._array.shape[:-2]:
-        lead = flambeau.broadcast_shapes(lead, key._array.shape[:-2], value._array.shape[:-2])
+        lead = broadcast_shapes(lead, key._array.shape[:-2], value._array.shape[:-2])
         query, key, value = [t.expand(*lead, *t._array.shape[-2:]) for t in (query, key, value)]
     if attn_mask is not None:
         _check_mask(attn_mask, query, key)
@@ -144,7 +145,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
 
 def _check_mask(mask: Tensor, query: Tensor, key: Tensor) -> None:
     scores = (*query._array.shape[:-1], key._array.shape[-2])
-    if flambeau.broadcast_shapes(scores, mask._array.shape) != scores:
+    if broadcast_shapes(scores, mask._array.shape) != scores:
         raise RuntimeError(f"attn_mask of size {list(mask._array.shape)} does not broadcast to the "
                            f"scores' size {list(scores)}")
 

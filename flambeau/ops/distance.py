@@ -8,7 +8,7 @@ import numpy as np
 import flambeau
 from flambeau.core.op import composite
 from flambeau.ops.fused import fused
-from flambeau.core.promotion import type_name
+from flambeau.core.promotion import join, type_name
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import distances as kernels
 
@@ -23,7 +23,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     >>> flambeau.cosine_similarity(flambeau.tensor([[3.0, 4.0]]), flambeau.tensor([[1.0, 0.0]]))
     tensor([0.6000])
     """
-    common = flambeau.promote_types(x1.dtype, x2.dtype)
+    common = join(x1.dtype, x2.dtype)
     if not common.is_floating_point:
         raise RuntimeError("expected common dtype to be floating point, yet common dtype is "
                            f"{type_name(common)}")

@@ -15,6 +15,7 @@ from flambeau import kernels
 from flambeau.core.op import composite, public
 from flambeau.ops.fused import fused
 from flambeau.core.promotion import type_name
+from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import losses
 from flambeau.ops.cross_entropy import check_reduction, chosen
@@ -200,7 +201,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
                          "size.")
     x, y = input._array, target._array
     if weight is not None:
-        weight = weight.expand(flambeau.broadcast_shapes(target.size(), weight.size()))
+        weight = weight.expand(broadcast_shapes(y.shape, weight._array.shape))
     refuse(x, "buic", "binary_cross_entropy")
     if x.dtype != y.dtype:
         raise RuntimeError(f"Found dtype {type_name(target.dtype)} but expected "

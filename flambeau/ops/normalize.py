@@ -10,6 +10,7 @@ import flambeau
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite, public
 from flambeau.ops.fused import fused
+from flambeau.core.promotion import join
 from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.kernels import normalization as kernels
 from flambeau.kernels.network import is_narrow
@@ -260,7 +261,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     refuse(input._array, "bui", "rms_norm")
     if weight is not None and weight._array.dtype != input._array.dtype \
             and not is_narrow(input._array.dtype):
-        common = flambeau.promote_types(input.dtype, weight.dtype)
+        common = join(input.dtype, weight.dtype)
         input, weight = input.to(common), weight.to(common)
     return _rms_norm(input, weight, dims, _rms_eps(input, eps))
 

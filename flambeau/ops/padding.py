@@ -76,11 +76,12 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
 
 def _sources(mode: str, n: int, before: int, after: int) -> np.ndarray:
     """Which element of a dimension of `n` stands at each place of the padded one."""
+    if mode == "circular":              # the other end of what is left after cutting
+        first, left = max(-before, 0), n + min(before, 0) + min(after, 0)
+        return np.arange(-max(before, 0), left + max(after, 0)) % max(left, 1) + first
     at = np.arange(-before, n + after)
     if mode == "replicate":
         return at.clip(0, n - 1)
-    if mode == "circular":
-        return at % n
     at = np.abs(at)
     return np.where(at >= n, 2 * (n - 1) - at, at)
 
