@@ -100,7 +100,8 @@ def test_exponential_family_gives_known_entropies():
 
 @pytest.mark.parametrize("make, message", [
     (lambda: Normal(0.0, -1.0), r"Expected parameter scale \(Tensor of shape \(\)\) of "
-     r"distribution Normal\(loc: 0.0, scale: -1.0\) to satisfy the constraint GreaterThan\(lower_bound=0.0\), "
+     r"distribution Normal\(loc: 0.0, scale: -1.0\) to satisfy the constraint "
+     r"GreaterThan\(lower_bound=0.0\), "
      "but found invalid values:\n-1.0"),
     (lambda: Categorical(), "Either `probs` or `logits` must be specified, but not both."),
     (lambda: Categorical(torch.tensor(1.0)), "`probs` parameter must be at least one-dimensional"),
