@@ -6,8 +6,8 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau.transforms.function_modes import DisableTorchFunctionSubclass
 from flambeau.core.tensor import disabled_torch_function
+from flambeau.transforms.function_modes import DisableTorchFunctionSubclass
 
 __all__ = [
     "Buffer",
