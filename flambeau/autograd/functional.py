@@ -124,7 +124,6 @@ def _filled(gradients: Sequence[Any], like: Sequence[Tensor], strict: bool, crea
 
 
 _OUTPUT = "The output of the user-provided function is independent of input {}"
-_OUTPUT_0 = "Output 0 of the user-provided function is independent of input {}"
 _JACOBIAN = "The jacobian of the user-provided function is independent of input {}"
 _HESSIAN = "The hessian of the user-provided function is independent of input {}"
 
@@ -135,9 +134,9 @@ def _check_twice(first: Sequence[Tensor], strict: bool) -> None:
         if strict and not g.requires_grad:
             raise RuntimeError(
                 "While computing the hessian, found that the jacobian of the user-provided "
-                f"function with respect to input {i} is independent of the input. {_HELD}. You should "
-                "ensure that your function is twice differentiable and that the jacobian depends "
-                "on the inputs (this would be violated by a linear function for example).")
+                f"function with respect to input {i} is independent of the input. {_HELD}. You "
+                "should ensure that your function is twice differentiable and that the jacobian "
+                "depends on the inputs (this would be violated by a linear function for example).")
 
 
 # ---- products with a vector ------------------------------------
@@ -389,7 +388,7 @@ def hessian(func: Callable[..., Any], inputs: Any, create_graph: bool = False,
                                for x in points)
             _, outputs = _outputs(func, points, "hessian", strict, single=True)
             found = _gradients((outputs[0].squeeze(),), points, create_graph=True)
-            found = _filled(found, points, strict, False, _OUTPUT_0, "")
+            found = _filled(found, points, False, False, "", "")
         _check_twice(found, strict)
         return found
     rows = jacobian(gradient, given, create_graph=create_graph, strict=strict, vectorize=vectorize,
