@@ -35,7 +35,7 @@ class ASGD(RuleOptimizer):
         >>> (w * w).sum().backward()
         >>> optimizer.step()
         >>> w
-        tensor([ 0.5000, -0.9999], requires_grad=True)
+        tensor([ 0.5000, -1.0000], requires_grad=True)
     """
 
     capturable_state = "params, mus, etas, and state_steps"
