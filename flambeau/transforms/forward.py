@@ -168,6 +168,8 @@ def _pointwise(op: Op, canonical: Any, tangents: list[Any], result: Any) -> Any:
             values["grad"], values["needs"] = tangent, [j == i for j in range(len(tangents))]
             term = op.vjp(*[values[n] for n in parameters(op.vjp)])
             term = term[i] if type(term) in (tuple, list) else term
+            if term is None:            # the result does not depend on that argument
+                continue
         else:
             rule = op.rules[name]
             if rule is None:
