@@ -265,17 +265,20 @@ def _ctc_losses(input: Tensor, targets: np.ndarray, inputs: Any, lengths: Any,
     states, skips = ctc.extended(targets, blank)
     steps, n, _ = input._array.shape
     index, skips = flambeau.from_numpy(states), flambeau.from_numpy(skips)
-    nothing = flambeau.full((n, 1), -np.inf, dtype=input.dtype)
+    # finite, since the derivative of the logarithm of a sum of nothing is none
+    never = -1e30
+    nothing = flambeau.full((n, 1), never, dtype=input.dtype)
     start = flambeau.arange(states.shape[1]) < 2
-    rows = [flambeau.where(start, input[0].gather(1, index), -np.inf)] if steps else []
+    rows = [flambeau.where(start, input[0].gather(1, index), never)] if steps else []
     for t in range(1, steps):
         one = flambeau.cat([nothing, rows[-1][:, :-1]], 1)
-        two = flambeau.where(skips, flambeau.cat([nothing, nothing, rows[-1][:, :-2]], 1), -np.inf)
+        two = flambeau.where(skips, flambeau.cat([nothing, nothing, rows[-1][:, :-2]], 1), never)
         reach = flambeau.logsumexp(flambeau.stack([rows[-1], one, two]), 0)
         rows.append(reach + input[t].gather(1, index))
     ends = flambeau.from_numpy(ctc.end_mask(states.shape, lengths))
     last = flambeau.stack(rows)[flambeau.from_numpy(np.asarray(inputs) - 1), flambeau.arange(n)]
-    losses = -flambeau.logsumexp(flambeau.where(ends, last, -np.inf), 1)
+    losses = -flambeau.logsumexp(flambeau.where(ends, last, never), 1)
+    losses = flambeau.where(losses > -never / 2, np.inf, losses)
     # The loss is meant for normalised `input`; torch's gradient is the one in that plane.
     valid = flambeau.from_numpy(np.arange(steps)[:, None] < np.asarray(inputs))
     mass = (input.exp().sum(2) * valid).sum(0)

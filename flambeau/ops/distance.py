@@ -11,6 +11,7 @@ from flambeau.ops.fused import fused
 from flambeau.core.promotion import join, type_name
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import distances as kernels
+from flambeau.ops.moments import vector_norm
 
 BOTH = ("nn.functional", "torch")
 
@@ -30,7 +31,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     x1, x2 = flambeau.broadcast_tensors(x1.to(common), x2.to(common))
     units = []
     for x in (x1, x2):
-        length = flambeau.linalg.vector_norm(x, 2, dim, True)
+        length = vector_norm(x, 2, dim, True)
         # Below eps the length is a constant; elsewhere the clamp changes nothing.
         units.append(x / length.clamp_min(eps))
     return (units[0] * units[1]).sum(dim)

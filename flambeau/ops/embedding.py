@@ -34,19 +34,10 @@ def _embedding_batched(size: int, dims: Any, weight: Tensor, indices: Tensor, *r
            d_weight=lambda grad, indices, weight_shape, padding_idx, scale_grad_by_freq:
            embedding_dense_backward(grad, indices, weight_shape[0], padding_idx,
                                     scale_grad_by_freq),
-           jvp=lambda weight_t, indices, padding_idx: _embedding_tangent(
-               weight_t, indices, padding_idx),
+           jvp=lambda weight_t, indices: _embedding(weight_t, indices, -1, False),
            batch=_embedding_batched, method=False, namespace=None, node_name="EmbeddingBackward0")
 def _embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale: bool) -> Any:
     return weight, indices, padding_idx, scale
-
-
-def _embedding_tangent(weight: Tensor, indices: Tensor, padding_idx: int) -> Tensor:
-    """Rows of the tangent; that of the padding is held at zero."""
-    rows = _embedding(weight, indices, -1, False)
-    if padding_idx < 0:
-        return rows
-    return flambeau.where((indices == padding_idx).unsqueeze(-1), 0, rows)
 
 
 @primitive(lambda self, indices, count, padding_idx, scale: kernels.embedding_backward(
@@ -62,7 +53,9 @@ def embedding_dense_backward(input: Tensor, indices: Tensor, count: int, padding
 
 
 def _rows_of(grad: Tensor, indices: Tensor, padding_idx: int, scale: bool) -> Tensor:
-    rows = _embedding_tangent(grad, indices, padding_idx)
+    rows = _embedding(grad, indices, -1, False)
+    if padding_idx >= 0:
+        rows = flambeau.where((indices == padding_idx).unsqueeze(-1), 0, rows)
     if scale:
         counts = flambeau.bincount(indices.reshape(-1), minlength=grad._array.shape[0])
         rows = rows / counts[indices].unsqueeze(-1)
