@@ -8,7 +8,6 @@ def cases(torch):
     matrix = torch.tensor([[2.0, 0.3, -0.2], [0.3, 1.5, 0.4], [-0.2, 0.4, 1.2]],
                           dtype=torch.float64)
     loc = torch.tensor([0.5, -1.0, 0.25], dtype=torch.float64)
-    factor = torch.linalg.cholesky(matrix)
     tall = torch.tensor([[1.0, 0.2], [0.5, -0.3], [0.0, 0.8]], dtype=torch.float64)
     return {
         "Bernoulli": lambda: d.Bernoulli(t(0.1, 0.5, 0.9)),
@@ -62,7 +61,8 @@ def cases(torch):
         "Uniform": lambda: d.Uniform(t(0.0, 1.0), t(1.0, 4.0)),
         "VonMises": lambda: d.VonMises(t(0.0, 1.0), t(1.0, 5.0)),
         "Weibull": lambda: d.Weibull(t(1.0, 2.0), t(0.5, 3.0)),
-        "Wishart": lambda: d.Wishart(torch.tensor(5.0, dtype=torch.float64), scale_tril=factor),
+        "Wishart": lambda: d.Wishart(
+            torch.tensor(5.0, dtype=torch.float64), scale_tril=torch.linalg.cholesky(matrix)),
     }
 
 
