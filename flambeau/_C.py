@@ -1,0 +1,152 @@
+"""The part of `torch._C` that public code and PyTorch's own tests reach for.
+
+There is no extension module behind it: these are the functions of `core` under their old names.
+"""
+from __future__ import annotations
+
+import itertools
+import types
+import weakref
+from collections.abc import Callable
+from typing import Any
+
+from flambeau.autograd.differentiate import queue_callback
+from flambeau.autograd.hooks import AccumulateGrad
+from flambeau.autograd.saved_hooks import SavedTensor
+from flambeau.core import engine, modes
+from flambeau.core.graph import Node
+from flambeau.core.tensor import Tensor
+from flambeau.transforms.function_modes import (
+    DisableTorchFunction,
+    DisableTorchFunctionSubclass,
+)
+
+has_lapack = True
+has_mkl = has_cuda = has_mps = has_xpu = has_openmp = _has_mkldnn = False
+_has_cuda = False
+
+_task_numbers = itertools.count()
+
+
+def is_grad_enabled() -> bool:
+    return modes.is_grad_enabled()
+
+
+def _current_graph_task_id() -> int:
+    """The number of the backward pass that runs on this thread, -1 if there is none."""
+    running = engine.current_pass.get()
+    if running is None:
+        return -1
+    state = running.__dict__
+    if "task_number" not in state:
+        state["task_number"] = next(_task_numbers)
+    return state["task_number"]
+
+
+def _current_graph_task_execution_order() -> list[Node]:
+    """The nodes of the running backward pass, in the order in which they will run."""
+    running = engine.current_pass.get()
+    if running is None:
+        raise RuntimeError("_current_graph_task_execution_order should only be called from the "
+                           "backward pass")
+    nodes = running._reachable()
+    return [nodes[order] for order in sorted(nodes)
+            if running.needed is None or order in running.needed]
+
+
+def _current_autograd_node() -> Node | None:
+    """The node whose derivative is being computed on this thread."""
+    running = engine.current_pass.get()
+    return None if running is None else running.running
+
+
+def _will_engine_execute_node(node: Node) -> bool:
+    """Will the running backward pass come to this node?"""
+    if not isinstance(node, Node):
+        raise RuntimeError("_will_engine_execute_node expects an grad_fn, but got "
+                           f"{type(node).__name__}")
+    running = engine.current_pass.get()
+    if running is None:
+        raise RuntimeError("_get_should_execute_nodes should only be called during the backward "
+                           "pass")
+    if isinstance(node, AccumulateGrad):
+        if running.captures is not None:
+            raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are "
+                               "currently running autograd.grad(). This is currently not "
+                               "supported.")
+        return running.will_run(node.variable)
+    return running.will_run(node)
+
+
+def _queue_callback(callback: Callable[[], None]) -> None:
+    queue_callback(callback)
+
+
+class _WeakTensorRef:
+    """A weak reference to a tensor."""
+
+    def __init__(self, tensor: Tensor):
+        self._reference = weakref.ref(tensor)
+
+    def expired(self) -> bool:
+        return self._reference() is None
+
+
+def _torch_function_mode_enabled() -> bool:
+    return bool(modes.function_modes.get())
+
+
+def _namespace(name: str, **members: Any) -> types.SimpleNamespace:
+    found = types.SimpleNamespace(**members)
+    found.__name__ = f"torch._C.{name}"
+    return found
+
+
+class _UndefinedGrad:
+    """`UndefinedGrad()(x)`: the identity, whose gradient is undefined."""
+
+    def __call__(self, *tensors: Tensor) -> Any:
+        from flambeau.autograd.gradcheck import _Undefined
+        found = tuple(_Undefined.apply(t) for t in tensors)
+        return found[0] if len(found) == 1 else found
+
+
+class _DelayedError:
+    """`DelayedError(message, n)(*tensors)`: the identity, whose backward raises `message`."""
+
+    def __init__(self, message: str, count: int):
+        self.message, self.count = message, count
+
+    def __call__(self, *tensors: Tensor) -> Any:
+        from flambeau.autograd import Function
+        message = self.message
+
+        class DelayedError(Function):
+            @staticmethod
+            def forward(ctx: Any, *given: Tensor) -> Any:
+                found = tuple(t.view_as(t) for t in given)
+                return found[0] if len(found) == 1 else found
+
+            @staticmethod
+            def backward(ctx: Any, *grads: Any) -> Any:
+                raise RuntimeError(message)
+        return DelayedError.apply(*tensors)
+
+
+def _unsafe_set_version_counter(tensors: Any, versions: Any) -> None:
+    """Set what the version counters of tensors say."""
+    from flambeau.core.tensor import counter_of
+    if isinstance(tensors, Tensor):
+        tensors, versions = (tensors,), (versions,)
+    for tensor, version in zip(tensors, versions):
+        if version < 0:
+            raise RuntimeError(f"Cannot set a version counter to a negative value: {version}")
+        counter_of(tensor)[0] = version
+
+
+_functions = _namespace("_functions", AccumulateGrad=AccumulateGrad, UndefinedGrad=_UndefinedGrad,
+                        DelayedError=_DelayedError)
+_autograd = _namespace("_autograd", SavedTensor=SavedTensor,
+                       _unsafe_set_version_counter=_unsafe_set_version_counter)
+
+__all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "is_grad_enabled"]
