@@ -50,7 +50,7 @@ class Cauchy(Distribution):
                              device=self.loc.device)
 
     def rsample(self, sample_shape=()):
-        eps = self.loc.new(self._extended_shape(sample_shape)).cauchy_()
+        eps = self.loc.new_empty(self._extended_shape(sample_shape)).cauchy_()
         return self.loc + eps * self.scale
 
     def log_prob(self, value):

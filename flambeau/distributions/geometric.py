@@ -54,7 +54,7 @@ class Geometric(ProbsOrLogits, Distribution):
         shape = self._extended_shape(sample_shape)
         tiny = flambeau.finfo(self.probs.dtype).tiny
         with flambeau.no_grad():
-            u = self.probs.new(shape).uniform_(tiny, 1)
+            u = self.probs.new_empty(shape).uniform_(tiny, 1)
             return (u.log() / (-self.probs).log1p()).floor()
 
     def log_prob(self, value):

@@ -46,7 +46,7 @@ class Laplace(Distribution):
 
     def rsample(self, sample_shape=()):
         shape = self._extended_shape(sample_shape)
-        u = self.loc.new(shape).uniform_(flambeau.finfo(self.loc.dtype).eps - 1, 1)
+        u = self.loc.new_empty(shape).uniform_(flambeau.finfo(self.loc.dtype).eps - 1, 1)
         return self.loc - self.scale * u.sign() * flambeau.log1p(-u.abs())
 
     def log_prob(self, value):
