@@ -52,7 +52,7 @@ def no_info(a: np.ndarray) -> np.ndarray:
     return np.zeros(a.shape[:-2], np.int32)
 
 
-# ---- triangular factors ---------------------------------------------------------------------------
+# ---- triangular factors -------------------------------------------------------------------------
 
 
 def cholesky(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -120,7 +120,7 @@ def ldl_solve(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool
                       (ld, 2), (pivots, 1), (b, 2))[0]
 
 
-# ---- linear equations -----------------------------------------------------------------------------
+# ---- linear equations ---------------------------------------------------------------------------
 
 
 def solve(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -184,7 +184,7 @@ def lstsq(a: np.ndarray, b: np.ndarray, rcond: float | None, driver: str) -> tup
             values if driver in ("gelsd", "gelss") else nothing)
 
 
-# ---- orthogonal factors ---------------------------------------------------------------------------
+# ---- orthogonal factors -------------------------------------------------------------------------
 
 
 def qr(a: np.ndarray, mode: str) -> tuple[np.ndarray, np.ndarray]:
@@ -254,7 +254,7 @@ def eigvals(a: np.ndarray) -> np.ndarray:
     return np.linalg.eigvals(a).astype(wide, copy=False)
 
 
-# ---- functions of matrices ------------------------------------------------------------------------
+# ---- functions of matrices ----------------------------------------------------------------------
 
 
 def matrix_exp(a: np.ndarray) -> np.ndarray:

@@ -4,9 +4,6 @@ Each declaration puts its function into the public namespaces and, where torch h
 method of `Tensor`; `flambeau.core.op.table` holds them all as data.
 """
 
-from flambeau.ops import coercion, inplace  # isort: skip  (the declarations below use them)
-from flambeau.transforms import function_modes, meta  # isort: skip
-
 from flambeau.ops import (
     activation,
     attention,
@@ -19,14 +16,18 @@ from flambeau.ops import (
     copying,
     create,
     cross_entropy,
+    decompositions,
     differences,
     distance,
     dropout,
+    einsum,
     elementary,
     embedding,
     extremes,
     index,
+    inquiry,
     join,
+    linalg,
     loss,
     matmul,
     methods,
@@ -36,6 +37,7 @@ from flambeau.ops import (
     pointwise,
     polynomials,
     pool,
+    products,
     random,
     rearrange,
     recurrent,
@@ -47,13 +49,15 @@ from flambeau.ops import (
     searching,
     shape,
     softmax,
+    solvers,
     sort,
     special,
 )
 
 __all__ = ["activation", "attention", "bilinear", "bitwise", "comparison", "complex", "conditional",
-           "convolve", "copying", "create", "cross_entropy", "differences", "distance", "dropout",
-           "elementary", "embedding", "extremes", "index", "join", "loss", "matmul", "moments",
-           "normalize", "padding", "pointwise", "polynomials", "pool", "random", "rearrange",
+           "convolve", "copying", "create", "cross_entropy", "decompositions", "differences",
+           "distance", "dropout", "einsum", "elementary", "embedding", "extremes", "index",
+           "inquiry", "join", "linalg", "loss", "matmul", "methods", "moments", "normalize",
+           "padding", "pointwise", "polynomials", "pool", "products", "random", "rearrange",
            "recurrent", "reduce", "resample", "rounding", "sampling", "scan", "searching", "shape",
-           "softmax", "sort", "special"]
+           "softmax", "solvers", "sort", "special"]

@@ -63,7 +63,7 @@ def real_diagonal(X: Tensor) -> Tensor:
     return basis.real(diagonal(X, 0, -2, -1))
 
 
-# ---- Cholesky ---------------------------------------------------------------------------------------
+# ---- Cholesky -----------------------------------------------------------------------------------
 
 
 def hermitian_half(X: Tensor) -> Tensor:
@@ -133,7 +133,7 @@ def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     return _cholesky_checked(input, upper, "cholesky")
 
 
-# ---- QR ---------------------------------------------------------------------------------------------
+# ---- QR -----------------------------------------------------------------------------------------
 
 
 def _qr_square_back(gQ: Any, gR: Any, Q: Tensor, R: Tensor) -> Any:
@@ -218,7 +218,7 @@ def qr(input: Tensor, some: bool = True) -> Any:
     return return_types.qr(*_qr(input, "reduced" if some else "complete"))
 
 
-# ---- singular values --------------------------------------------------------------------------------
+# ---- singular values ----------------------------------------------------------------------------
 
 
 def check_phase(diag: Tensor, name: str, what: str) -> None:
@@ -322,7 +322,7 @@ def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     return return_types.svd(U, S, adjoint(Vh))
 
 
-# ---- eigenvalues ------------------------------------------------------------------------------------
+# ---- eigenvalues --------------------------------------------------------------------------------
 
 
 def _eigh_back(grad: Any, result0: Tensor, result1: Tensor) -> Any:
@@ -430,7 +430,7 @@ def eigvals(A: Tensor) -> Tensor:
     return _eig(A)[0] if differentiating(A) else _eigvals(A)
 
 
-# ---- LU ---------------------------------------------------------------------------------------------
+# ---- LU -----------------------------------------------------------------------------------------
 
 
 @primitive(lapack.permutation_matrix, core="(k)->(m,m)", name="lu_permutation", **HIDDEN)
@@ -567,7 +567,7 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
 
 Tensor.lu = lambda self, pivot=True, get_infos=False: lu(self, pivot, get_infos)
 
-# ---- LDL --------------------------------------------------------------------------------------------
+# ---- LDL ----------------------------------------------------------------------------------------
 
 
 @primitive(lapack.ldl_factor, core="(n,n)->(n,n),(n),()", returns=tuple,
@@ -620,7 +620,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
     return _ldl_solve(LD, pivots, B, hermitian)
 
 
-# ---- Householder reflections ------------------------------------------------------------------------
+# ---- Householder reflections --------------------------------------------------------------------
 
 
 @primitive(lapack.geqrf, core="(m,n)->(m,n),(k)", returns=return_types.geqrf)

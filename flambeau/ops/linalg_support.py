@@ -32,7 +32,7 @@ def composed(body: Any = None, **declaration: Any) -> Any:
     return function
 
 
-# ---- checks -----------------------------------------------------------------------------------------
+# ---- checks -------------------------------------------------------------------------------------
 
 
 def check_matrix(A: Tensor, name: str, argument: str = "A") -> None:
@@ -95,7 +95,7 @@ def differentiating(*tensors: Tensor) -> bool:
         type(t) not in plain or (t.requires_grad and grad_enabled()) for t in tensors)
 
 
-# ---- small algebra ----------------------------------------------------------------------------------
+# ---- small algebra ------------------------------------------------------------------------------
 
 
 def constant(values: np.ndarray, like: Tensor) -> Tensor:

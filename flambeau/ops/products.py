@@ -18,7 +18,7 @@ from flambeau.ops.pointwise import add, mul
 from flambeau.ops.reduce import sum
 from flambeau.ops.shape import expand, permute, reshape, unsqueeze
 
-# ---- of vectors -------------------------------------------------------------------------------------
+# ---- of vectors ---------------------------------------------------------------------------------
 
 
 @composed(method=True)
@@ -78,7 +78,7 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     return sum(mul(conj(x), y), dim)
 
 
-# ---- of matrices and tensors ------------------------------------------------------------------------
+# ---- of matrices and tensors --------------------------------------------------------------------
 
 
 @composed(method=True)
@@ -213,7 +213,7 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 
-# ---- cross products ---------------------------------------------------------------------------------
+# ---- cross products -----------------------------------------------------------------------------
 
 
 def _cross(input: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
@@ -273,7 +273,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return linalg_cross(input, other, dim=dim)
 
 
-# ---- a product added to something -------------------------------------------------------------------
+# ---- a product added to something ---------------------------------------------------------------
 
 
 def _plus(input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
@@ -329,7 +329,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1,
     return _plus(input, bmm(batch1, batch2), beta, alpha)
 
 
-# ---- of one matrix ----------------------------------------------------------------------------------
+# ---- of one matrix ------------------------------------------------------------------------------
 
 
 @composed(method=True)

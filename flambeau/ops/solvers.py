@@ -52,7 +52,7 @@ SINGULAR = "The solver failed because the input matrix is singular."
 NO_INVERSE = ("The diagonal element {} is zero, the inversion could not be completed because the "
               "input matrix is singular.")
 
-# ---- A X = B ----------------------------------------------------------------------------------------
+# ---- A X = B ------------------------------------------------------------------------------------
 
 
 def _solve_back(grad: Any, needs: Any, A: Tensor, result0: Tensor) -> Any:
@@ -123,7 +123,7 @@ def solve(A: Tensor, B: Tensor, *, left: bool = True) -> Tensor:
     return X
 
 
-# ---- triangular equations ---------------------------------------------------------------------------
+# ---- triangular equations -----------------------------------------------------------------------
 
 
 def _part(X: Tensor, upper: bool, unitriangular: bool) -> Tensor:
@@ -240,7 +240,7 @@ def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     return _lu_solve(LU_data, LU_pivots, b, True, False, "linalg.lu_solve")
 
 
-# ---- inverses ---------------------------------------------------------------------------------------
+# ---- inverses -----------------------------------------------------------------------------------
 
 
 def _inv_back(grad: Any, result0: Tensor) -> Any:
@@ -372,7 +372,7 @@ def pinverse(input: Tensor, rcond: float = 1e-15) -> Tensor:
     return pinv(input, rcond)
 
 
-# ---- least squares ----------------------------------------------------------------------------------
+# ---- least squares ------------------------------------------------------------------------------
 
 
 def _lstsq_back(grad: Any, A: Tensor, B: Tensor, result0: Tensor) -> Any:
@@ -438,7 +438,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
     return return_types.linalg_lstsq(X, residuals, rank, values)
 
 
-# ---- determinants -----------------------------------------------------------------------------------
+# ---- determinants -------------------------------------------------------------------------------
 
 
 def _det_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
@@ -544,7 +544,7 @@ def logdet(input: Tensor) -> Tensor:
     return where(sign < 0, float("nan"), size)
 
 
-# ---- equations between tensors ----------------------------------------------------------------------
+# ---- equations between tensors ------------------------------------------------------------------
 
 
 @composed(namespace="linalg")
