@@ -237,7 +237,10 @@ def unpack_result(node: Node, entry: Any) -> Tensor:
         tensor = object.__new__(cls)
         tensor.__dict__.update(attributes)
     tensor._array, tensor._base, tensor._counter = array, None, counter
-    tensor._edge = node if node.outputs == 1 else output_edges(node)[index]
+    if node.outputs == 1:
+        tensor._edge = node
+    else:                                   # integer results have no gradient
+        tensor._edge = output_edges(node)[index] if array.dtype.kind not in "bui" else None
     if counter[0] != expected:
         raise stale(node, tensor, counter[0], expected)
     return tensor

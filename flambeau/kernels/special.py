@@ -53,7 +53,9 @@ def polygamma(n, x):
     from .reference import silent_astype
     wide = silent_astype(x, np.dtype(np.float64))
     factor = (1.0 if n % 2 else -1.0) * math.factorial(n)
-    return silent_astype(np.asarray(factor * zeta(np.float64(n + 1) + 0 * wide, wide)), x.dtype)
+    finite = np.where(np.isposinf(wide), 1.0, wide)
+    sums = zeta(np.full(wide.shape, n + 1.0), finite)
+    return silent_astype(np.asarray(factor * np.where(np.isposinf(wide), 0, sums)), x.dtype)
 
 
 @pointwise("f")

@@ -82,6 +82,21 @@ def _degrees(name: str, factor: float, doc: str) -> None:
 _degrees("deg2rad", pi / 180, "Angles in degrees as radians.")
 _degrees("rad2deg", 180 / pi, "Angles in radians as degrees.")
 
+
+
+def _turning(self: Tensor) -> Tensor:
+    """The change of a complex number that turns it by one radian a unit: i z / |z|²."""
+    if self._array.dtype.kind != "c":
+        return basis.zeros_like(self)
+    size = basis.real(self * basis.conj(self))
+    return basis.where(size == 0, 0, self * 1j / basis.where(size == 0, 1, size))
+
+
+angle = pointwise("angle", kernels.angle, floating=True, inplace=False,
+                  vjp=lambda grad, self: grad * _turning(self),
+                  doc="The angle of complex numbers, in (-π, π]; of real ones 0 or π.")
+angle.op.jvp_rule = lambda self_t, self: basis.real(self_t * basis.conj(_turning(self)))
+
 # ---- the error function -------------------------------------------------------------------------
 
 _SLOPE = 2 / number_sqrt(pi)

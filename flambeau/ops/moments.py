@@ -231,6 +231,20 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     return vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)
 
 
+@composite
+def frobenius_norm(input: Tensor, dim: Any = (), keepdim: bool = False, *,
+                   out: Any = None) -> Tensor:
+    """The square root of the sum of squares along `dim`; an older name."""
+    return vector_norm(input, 2, dim, keepdim, out=out)
+
+
+@composite
+def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False, *,
+                 out: Any = None) -> Tensor:
+    """The sum of the singular values; an older name of `linalg.matrix_norm(ord="nuc")`."""
+    return norm(input, "nuc", dim, keepdim, out=out)
+
+
 @composite(method=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The norm of order `p` of input - other."""

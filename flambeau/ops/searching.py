@@ -47,6 +47,33 @@ def argwhere(input: Tensor) -> Tensor:
     return nonzero_rows(input)
 
 
+@composite(method=True)
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
+    """The first `size` positions of elements that are not zero, filled up with `fill_value`."""
+    found = nonzero_rows(input)._array[:size]
+    rest = np.full((size - len(found), found.shape[1]), fill_value, np.int64)
+    result = wrap(np.concatenate([found, rest]))
+    return result if out is None else basis.into(out, nonzero_static.op, result)
+
+
+@composite
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The coordinates, in a tensor of that shape, of positions in the flattened one.
+
+    >>> import flambeau
+    >>> flambeau.unravel_index(flambeau.tensor([5, 7]), (3, 4))
+    (tensor([1, 1]), tensor([1, 3]))
+    """
+    if indices._array.dtype.kind not in "ui":
+        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    coordinates, rest = [], indices
+    for n in reversed(sizes):
+        coordinates.append(rest % n)
+        rest = rest // n
+    return tuple(reversed(coordinates))
+
+
 basis.nonzero = nonzero
 
 # ---- distinct elements --------------------------------------------------------------------------

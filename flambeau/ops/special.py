@@ -187,19 +187,22 @@ entr = pointwise("entr", kernel.entr, **_HERE, node_name="SpecialEntrBackward0",
 # ---- logarithms ---------------------------------------------------------------------------------
 
 
-def _of_zero(function: Any, self: Any, other: Any) -> Any:
-    """function(other), but 0 where self is 0, so that 0 · -inf is 0."""
-    return where(self == 0, 0, function(other)) if isinstance(self, Tensor) else function(other)
+def _unless_zero(self: Any, other: Any, pole: float, value: Any) -> Any:
+    """`value`, a logarithm of `other`; but 0 where `other` is at its pole and `self` is 0."""
+    if isinstance(other, Tensor):
+        return where((other <= pole) & (self == 0), 0, value)
+    return where(self == 0, 0, value) if other <= pole else value
 
 
 xlogy = pointwise("xlogy", kernel.xlogy, **_BOTH, d_other=lambda self, other: self / other,
-                  d_self=lambda self, other: _of_zero(log, self, other)
-                  if isinstance(other, Tensor) else _of_zero(_number_log, self, other),
+                  d_self=lambda self, other: _unless_zero(
+                      self, other, 0, (log if isinstance(other, Tensor) else _number_log)(other)),
                   doc="input · log(other), 0 where the input is 0.")
 xlog1py = pointwise("xlog1py", kernel.xlog1py, **_HERE, node_name="SpecialXlog1PyBackward0",
                     d_other=lambda self, other: self / (other + 1),
-                    d_self=lambda self, other: _of_zero(log1p, self, other)
-                    if isinstance(other, Tensor) else _of_zero(_number_log, self, other + 1),
+                    d_self=lambda self, other: _unless_zero(
+                        self, other, -1,
+                        log1p(other) if isinstance(other, Tensor) else _number_log(other + 1)),
                     doc="input · log(1 + other), 0 where the input is 0.")
 
 

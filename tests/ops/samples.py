@@ -27,14 +27,15 @@ import numpy as np
 
 class Call:
     """Arguments of one call. `smooth`: compare derivatives with differences; `constant`: places
-    among the arrays that are not differentiated by."""
+    among the arrays that are not differentiated by; `tolerance` and `off`: how many times the
+    usual distance differences, and PyTorch's own numbers, may be away."""
 
     def __init__(self, args, kwargs):
-        self.args, self.kwargs, self.smooth, self.tolerance = args, kwargs, True, 1.0
-        self.constant = ()
+        self.args, self.kwargs, self.smooth, self.constant = args, kwargs, True, ()
+        self.tolerance = self.off = 1.0
 
     def but(self, **flags):
-        """The same call with `smooth=False`, or another `tolerance`."""
+        """The same call with other flags."""
         self.__dict__.update(flags)
         return self
 
@@ -51,7 +52,7 @@ class Draw:
 
     def between(self, low, high, *shape):
         """Uniform numbers; apart from each other, so that none are equal."""
-        return self.rng.uniform(low, high, shape)
+        return np.asarray(self.rng.uniform(low, high, shape))
 
     def real(self, *shape):
         """Numbers in (-2.9, 2.9), none near a multiple of a half, where much is not smooth."""
@@ -59,18 +60,18 @@ class Draw:
         return np.asarray(x)
 
     def positive(self, *shape):
-        return np.abs(self.real(*shape)) + 0.05
+        return np.asarray(np.abs(self.real(*shape)) + 0.05)
 
     def unit(self, *shape):
         """Numbers in (-1, 1)."""
-        return self.rng.uniform(0.03, 0.93, shape) * self.rng.choice([-1, 1], shape)
+        return np.asarray(self.rng.uniform(0.03, 0.93, shape) * self.rng.choice([-1, 1], shape))
 
     def probability(self, *shape):
         """Numbers in (0, 1)."""
-        return self.rng.uniform(0.03, 0.97, shape)
+        return np.asarray(self.rng.uniform(0.03, 0.97, shape))
 
     def above(self, low, *shape):
-        return low + self.positive(*shape)
+        return np.asarray(low + self.positive(*shape))
 
     def complex(self, *shape):
         return np.asarray(self.rng.randn(*shape) + 1j * self.rng.randn(*shape))
@@ -105,7 +106,7 @@ class Samples(dict):
     def calls(self, name):
         return self[name](Draw(name))
 
-    def unary(self, *names, domain="real", complex=True, bounds=(), more=()):
+    def unary(self, *names, domain="real", complex=True, bounds=(), more=(), off=1.0):
         """Ops of one tensor: in shapes (2, 3), () and (0, 2), and on complex numbers."""
         for name in names:
             def draw(r, name=name):
@@ -113,11 +114,13 @@ class Samples(dict):
                 calls = [call(of(*bounds, *shape)) for shape in ((2, 3), (), (0, 2))]
                 if complex:
                     calls.append(call(r.complex(3) * 0.6 + 0.1))
-                return calls + [call(np.asarray(m)).but(smooth=False) for m in more]
+                calls += [call(np.asarray(m)).but(smooth=False) for m in more]
+                return [c.but(off=off) for c in calls]
             self[name] = draw
             self.pointwise[name] = 1
 
-    def binary(self, *names, domain="real", complex=True, number=None, bounds=(), more=()):
+    def binary(self, *names, domain="real", complex=True, number=None, bounds=(), more=(),
+               off=1.0):
         """Ops of two tensors: of one shape, broadcast, 0-d, empty, complex, and with a number."""
         for name in names:
             def draw(r, name=name):
@@ -129,7 +132,8 @@ class Samples(dict):
                     calls.append(call(r.complex(3), r.complex(3)))
                 if number is not None:
                     calls.append(call(of(*bounds, 2, 3), number))
-                return calls + [call(*map(np.asarray, m)).but(smooth=False) for m in more]
+                calls += [call(*map(np.asarray, m)).but(smooth=False) for m in more]
+                return [c.but(off=off) for c in calls]
             self[name] = draw
             self.pointwise[name] = 2
 

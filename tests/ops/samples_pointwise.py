@@ -10,7 +10,7 @@ CORNERS = [[0.0, -0.0, inf, -inf, nan, 1.0, -1.0]]
 
 family.unary("abs", "neg", "exp", "sin", "cos", "sinh", "cosh", "tanh", "atan", "asinh", "sigmoid",
              "exp2", "expm1", "sgn", "square", more=CORNERS)
-family.unary("tan", "positive")
+family.unary("tan", "positive", "angle")
 family.unary("log", "log2", "log10", "sqrt", "rsqrt", "reciprocal", domain="positive",
              more=CORNERS)
 family.unary("log1p", domain="positive", more=CORNERS)
@@ -104,6 +104,11 @@ def _(r):
                   call(r.integers(-9, 9, 6), 4, rounding_mode=mode),
                   call(r.integers(-9, 9, 6), np.array([2, -2, 3, -3, 4, 5]), rounding_mode=mode)]
     return calls
+
+
+@family("Tensor.div_")
+def _(r):
+    return [call(r.integers(-9, 9, 6), 4, rounding_mode="floor")]
 
 
 @family("Tensor.__rtruediv__")
@@ -241,3 +246,4 @@ def _(r):
 
 family.pointwise |= {"pow": 2, "add": 2, "sub": 2, "div": 2}
 family.unbatched = ("allclose", "equal", "is_nonzero")
+family.untested["div_rounded"] = "what div_ with a rounding mode runs; Tensor.div_ has samples"

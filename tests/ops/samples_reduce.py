@@ -315,5 +315,24 @@ def _(r):
             call(r.real(10, 2), [np.array([-2.0, 0.0, 2.0]), np.array([-3.0, 3.0])])]
 
 
+@family("nonzero_static")
+def _(r):
+    return [call(r.bools(5), size=3), call(r.bools(2, 3), size=6, fill_value=9)]
+
+
+@family("unravel_index")
+def _(r):
+    return [call(r.integers(0, 12, 5), (3, 4)), call(r.integers(0, 12, 2, 2), (2, 3, 2))]
+
+
+@family("frobenius_norm")
+def _(r):
+    return [call(r.real(2, 3), 1)]
+
+
+family.untested |= dict.fromkeys(
+    ("is_floating_point", "is_complex", "is_signed", "is_inference", "numel", "is_same_size",
+     "result_type"), "asks about types and shapes; see test_inquiry.py")
+family.untested["nuclear_norm"] = "linalg.matrix_norm has samples"
 family.unbatched = ("bincount", "histc", "histogram", "histogramdd", "unique", "nonzero", "cov",
                     "unique_consecutive", "argwhere", "allclose", "equal", "is_nonzero")

@@ -77,7 +77,8 @@ class Noting(Level):
     """Notes which ops are called."""
 
     def __call__(self, op, args):
-        reached.add(key_of(op.functional if op.inplace else op))
+        op_itself = op.functional if op.inplace else op
+        reached.add(key_of(op_itself))
         return op.call(*args)
 
 
@@ -128,7 +129,7 @@ def test_values_and_gradients(family, name):
         results, inputs = run(name, sample)
         assert len(results) == len(entry["values"]), what
         for result, wanted in zip(results, entry["values"]):
-            compare(result, recorded(family, wanted), what, sample.tolerance)
+            compare(result, recorded(family, wanted), what, sample.off)
         results = [r for r in results if r.requires_grad]
         if entry.get("gradients") and results:
             found = gradients(results, inputs)
@@ -140,7 +141,7 @@ def test_values_and_gradients(family, name):
                     assert nothing is None or not nothing._array.any(), f"{what}, gradient {j}"
                 else:
                     compare(g, recorded(family, wanted), f"{what}, gradient {j}",
-                            10 * sample.tolerance)
+                            10 * sample.off)
 
 
 MATRIX = [(f, n) for f, n in CASES if n in FAMILIES[f].pointwise]
@@ -332,6 +333,8 @@ def test_layouts_in_place_and_out(family, name):
         what, leaves = f"{name}, call {i}", []
         args, kwargs = (as_tensors(flambeau, x, leaves) for x in (sample.args, sample.kwargs))
         wanted = flat_tensors(flambeau, function(*args, **kwargs))
+        if name.endswith("_") and not name.endswith("__"):
+            continue                        # the call has changed its argument
         strided = [scattered(x) for x in args]
         same(flat_tensors(flambeau, function(*strided, **kwargs)), wanted, f"{what}, strided")
         inplace = getattr(flambeau.Tensor, name.split(".")[-1] + "_", None)
@@ -364,8 +367,14 @@ def test_no_op_is_untested():
     for family, name in CASES:
         for sample in FAMILIES[family].calls(name):
             try:
-                run(name, sample)
-            except Exception:
+                results, inputs = run(name, sample)
+                results = [t for t in results if t.requires_grad]
+                with Noting():              # the ops of reverse rules, also of second order
+                    first = gradients(results, inputs, create_graph=True) if results else ()
+                    live = [g for g in first if g is not None and g.requires_grad]
+                    if live:
+                        gradients(live, inputs)
+            except (RuntimeError, TypeError, ValueError, IndexError):
                 continue
         function = resolve(name)
         if hasattr(function, "op"):

@@ -1,0 +1,39 @@
+"""Questions about tensors and types, and Python functions for each element."""
+import pytest
+
+import flambeau
+
+x = flambeau.tensor([0.5, 2.5])
+whole = flambeau.tensor([1, 2])
+
+
+def test_kinds():
+    assert flambeau.is_tensor(x) and not flambeau.is_tensor(1)
+    assert flambeau.is_floating_point(x) and not flambeau.is_floating_point(whole)
+    assert not flambeau.is_complex(x) and flambeau.is_complex(x + 1j)
+    assert flambeau.is_signed(whole) and not flambeau.is_signed(whole.to(flambeau.uint8))
+    assert flambeau.numel(x) == 2 and not flambeau.is_inference(x)
+    assert flambeau.is_same_size(x, whole) and not x.is_same_size(x[:1])
+
+
+@pytest.mark.parametrize("a,b,wanted", [
+    ("uint8", "int8", "int16"), ("int64", "float16", "float16"), ("float16", "bfloat16", "float32"),
+    ("complex64", "float64", "complex128"), ("bool", "uint8", "uint8")])
+def test_promotion(a, b, wanted):
+    a, b, wanted = (getattr(flambeau, n) for n in (a, b, wanted))
+    assert flambeau.promote_types(a, b) is flambeau.promote_types(b, a) is wanted
+    assert flambeau.result_type(flambeau.ones(1, dtype=a), flambeau.ones(1, dtype=b)) is wanted
+
+
+def test_numbers_and_scalars_promote_by_category():
+    assert flambeau.result_type(x.half(), 2.5) is flambeau.float16
+    assert flambeau.result_type(whole, flambeau.tensor(2.5, dtype=flambeau.float64)) \
+        is flambeau.float64
+    assert not flambeau.can_cast(flambeau.float32, flambeau.int64)
+    assert flambeau.broadcast_shapes((2, 1), (3,), 1) == (2, 3)
+
+
+def test_functions_for_each_element():
+    assert x.clone().apply_(lambda v: v + 1).tolist() == [1.5, 3.5]
+    assert x.clone().map_(whole, lambda v, w: v * w).tolist() == [0.5, 5.0]
+    assert whole.clone().map2_(whole, whole, lambda u, v, w: u + v + w).tolist() == [3, 6]
