@@ -106,8 +106,7 @@ def ldl_factor(a: np.ndarray, hermitian: bool) -> tuple[np.ndarray, np.ndarray, 
 
     def one(matrix: np.ndarray) -> Any:
         ld, pivots, info = factor(matrix, lower=1)
-        upper = np.triu(matrix, 1)
-        return np.tril(ld) + upper, pivots.astype(np.int32), np.int32(info)
+        return np.tril(ld), pivots.astype(np.int32), np.int32(info)
     return over_batch(one, (a, 2))
 
 
@@ -129,8 +128,9 @@ def solve(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     try:
         return columns(np.linalg.solve(a, b)), np.zeros(lead, np.int32)
     except np.linalg.LinAlgError:
-        info = np.broadcast_to(lu_factor(a)[2], lead).copy()
-        safe = np.where(lu_factor(a)[2][..., None, None] != 0, np.eye(a.shape[-1], dtype=a.dtype), a)
+        found_at = lu_factor(a)[2]
+        info = np.broadcast_to(found_at, lead).copy()
+        safe = np.where(found_at[..., None, None] != 0, np.eye(a.shape[-1], dtype=a.dtype), a)
         found = np.linalg.solve(safe, b)
         found[info != 0] = np.nan
         return columns(found), info

@@ -1,7 +1,7 @@
 """Factorisations of matrices, over any leading dimensions, with rules to any order.
 
-Factors are unique only up to a choice (signs of columns, phases); gradients exist for functions that
-do not depend on the choice. The rules follow
+Factors are unique only up to a choice (signs of columns, phases); gradients exist for functions
+that do not depend on the choice. The rules follow
 
     Giles, An extended collection of matrix derivative results for forward and reverse mode
         automatic differentiation, 2008 (eigenvalues, singular values)
@@ -43,8 +43,8 @@ from flambeau.ops.linalg_support import (
     scale_columns,
     scale_rows,
     skew,
+    values_of,
 )
-from flambeau.ops.pointwise import mul
 
 NOT_POSITIVE = ("The factorization could not be completed because the input is not "
                 "positive-definite (the leading minor of order {} is not positive-definite).")
@@ -66,19 +66,14 @@ def real_diagonal(X: Tensor) -> Tensor:
 # ---- Cholesky -----------------------------------------------------------------------------------
 
 
-def hermitian_half(X: Tensor) -> Tensor:
-    """(T + Tᴴ) / 2, where T is the lower triangle of X with half its diagonal."""
-    n = X._array.shape[-1]
-    T = mul(X, constant(np.tril(np.ones((n, n))) - 0.5 * np.eye(n), X))
-    return (T + adjoint(T)) * 0.5
-
-
 def _cholesky_back(grad: Any, result0: Tensor) -> Any:
+    """L⁻ᴴ S L⁻¹, with S = Lᴴ gL below the diagonal, half of it on it, and Hermitian above."""
     from flambeau.ops.solvers import triangular
-    g = grad[0]
+    g, L = grad[0], result0
     if g is None:
         return [None]
-    L, S = result0, hermitian_half(matmul(adjoint(result0), g))
+    X = matmul(adjoint(L), g)
+    S = (tril(X) + adjoint(tril(X, -1))) * 0.5
     left = triangular(adjoint(L), S, True)
     return [adjoint(triangular(adjoint(L), adjoint(left), True))]
 
@@ -223,10 +218,8 @@ def qr(input: Tensor, some: bool = True) -> Any:
 
 def check_phase(diag: Tensor, name: str, what: str) -> None:
     """Refuse a gradient that depends on the phases of complex vectors."""
-    while hasattr(diag, "_value"):
-        diag = diag._value
-    off = np.abs(diag._array.imag)
-    if off.size and off.max() > 1e-2 * max(1.0, float(np.abs(diag._array).max())):
+    off = np.abs(values_of(diag).imag)
+    if off.size and off.max() > 1e-2:
         raise RuntimeError(f"{name}: The {what} in the complex case are specified up to "
                            "multiplication by e^{i phi}. The specified loss function depends on "
                            "this quantity, so it is ill-defined.")
@@ -336,7 +329,8 @@ def _eigh_back(grad: Any, result0: Tensor, result1: Tensor) -> Any:
     inner = M * off_diagonal(L._array.shape[-1], L) / differences(L)
     if gL is not None:
         inner = inner + diag_embed(_as_type(gL, V))
-    return [matmul(matmul(V, inner), adjoint(V))]
+    result = matmul(matmul(V, inner), adjoint(V))
+    return [(result + adjoint(result)) * 0.5]
 
 
 @primitive(lapack.eigh, core="(n,n)->(n),(n,n)", returns=tuple, vjp=_eigh_back,

@@ -112,8 +112,8 @@ def _evaluate(inputs: list[list[Any]], output: list[Any] | None,
         if rank < named or (rank > named and ELLIPSIS not in labels):
             how = "is more than" if rank < named and ELLIPSIS in labels else "does not match"
             ending = "" if ELLIPSIS in labels else " and no ellipsis was given"
-            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) {how} "
-                               f"the number of dimensions ({rank}) for operand {i}{ending}")
+            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) "
+                               f"{how} the number of dimensions ({rank}) for operand {i}{ending}")
     # the dimensions of an ellipsis are labelled by number, the last one 0
     for i, (labels, x) in enumerate(zip(inputs, operands)):
         if ELLIPSIS in labels:
@@ -138,8 +138,8 @@ def _output_labels(inputs: list[list[Any]], output: list[Any] | None, wide: int)
         return list(range(wide - 1, -1, -1)) + once
     for n in output:
         if n != ELLIPSIS and n not in everything:
-            raise RuntimeError(f"einsum(): output subscript {n} does not appear in the equation for "
-                               "any input operand")
+            raise RuntimeError(f"einsum(): output subscript {n} does not appear in the equation "
+                               "for any input operand")
         if output.count(n) > 1:
             raise RuntimeError(f"einsum(): output subscript {n} appears more than once in the "
                                "output")

@@ -15,8 +15,17 @@ from flambeau.ops.conditional import where
 from flambeau.ops.decompositions import singular_values
 from flambeau.ops.extremes import amax, amin
 from flambeau.ops.join import cat, flip, narrow
-from flambeau.ops.linalg_support import (HIDDEN, adjoint, check_floating, check_matrix, check_square,
-                                         composed, failures, identity, matmul)
+from flambeau.ops.linalg_support import (
+    HIDDEN,
+    adjoint,
+    check_floating,
+    check_matrix,
+    check_square,
+    composed,
+    failures,
+    identity,
+    matmul,
+)
 from flambeau.ops.moments import vector_norm
 from flambeau.ops.pointwise import abs
 from flambeau.ops.reduce import sum

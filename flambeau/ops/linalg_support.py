@@ -1,4 +1,4 @@
-"""What the families of linear algebra share: checks with torch's messages, `out=`, small algebra."""
+"""What the families of linear algebra share: torch's messages, `out=`, small algebra."""
 from __future__ import annotations
 
 from functools import wraps
@@ -59,8 +59,9 @@ def check_floating(A: Tensor, name: str) -> None:
 
 def check_same_type(A: Tensor, B: Tensor, name: str, a: str = "A", b: str = "B") -> None:
     if A._array.dtype != B._array.dtype:
+        p, q = type_name(A.dtype), type_name(B.dtype)
         raise RuntimeError(f"{name}: Expected {a} and {b} to have the same dtype, but found {a} of "
-                           f"type {type_name(A.dtype)} and {b} of type {type_name(B.dtype)} instead")
+                           f"type {p} and {b} of type {q} instead")
 
 
 def check_fit(A: Tensor, B: Tensor, left: bool, name: str) -> None:
@@ -71,11 +72,17 @@ def check_fit(A: Tensor, B: Tensor, left: bool, name: str) -> None:
                            f"{'AX = B' if left else 'XA = B'} ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
 
 
+def values_of(tensor: Tensor) -> np.ndarray:
+    """The values of a tensor, of all slices under vmap."""
+    while hasattr(tensor, "_value"):
+        tensor = tensor._value
+    return tensor._array
+
+
 def failures(info: Tensor) -> np.ndarray | None:
-    """The values of `info`, also under vmap; None if all is well (or nothing is known, on meta)."""
-    while hasattr(info, "_value"):
-        info = info._value
-    return info._array if info._array.any() else None
+    """The values of `info`; None if all is well (or nothing is known, on meta)."""
+    found = values_of(info)
+    return found if found.any() else None
 
 
 def raise_failure(info: Tensor, name: str, message: str) -> None:

@@ -165,8 +165,9 @@ def multi_dot(tensors: Any) -> Tensor:
     for i, t in enumerate(tensors):
         end = i in (0, count - 1)
         if t._array.ndim != 2 and not (end and t._array.ndim == 1):
-            raise RuntimeError(f"multi_dot(): {'the first' if i == 0 else 'the last'} tensor must be "
-                               f"1D or 2D but got {t._array.ndim}D" if end else
+            which = "the first" if i == 0 else "the last"
+            raise RuntimeError(f"multi_dot(): {which} tensor must be 1D or 2D but got "
+                               f"{t._array.ndim}D" if end else
                                f"multi_dot(): tensor {i} must be 2D but got {t._array.ndim}D")
     row, column = tensors[0]._array.ndim == 1, tensors[-1]._array.ndim == 1
     tensors[0] = unsqueeze(tensors[0], 0) if row else tensors[0]

@@ -43,9 +43,10 @@ from flambeau.ops.linalg_support import (
     raise_failure,
     scale_columns,
     transpose,
+    values_of,
 )
 from flambeau.ops.pointwise import mul
-from flambeau.ops.reduce import has_zero, products_of_others
+from flambeau.ops.reduce import products_of_others
 from flambeau.ops.shape import movedim, reshape, squeeze, unsqueeze
 
 SINGULAR = "The solver failed because the input matrix is singular."
@@ -87,8 +88,9 @@ def _solve_any(A: Tensor, B: Tensor, left: bool, name: str) -> tuple[Tensor, Ten
     # B holds vectors if it is one, or has the shape of A without its last dimension
     vector = len(b) == 1 or (len(a) - 1 == len(b) and b == a[:-1])
     if vector and not left:
-        raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported for "
-                           f"left=False. In this case {name} is equivalent to B / A.squeeze(-1)")
+        raise RuntimeError(f"{name}: Vector broadcasting of the left hand side is not supported "
+                           f"for left=False. In this case {name} is equivalent to B / "
+                           "A.squeeze(-1)")
     if vector:
         B = unsqueeze(B, -1)
     check_fit(A, B, left, name)
@@ -297,7 +299,6 @@ def inverse(input: Tensor) -> Tensor:
 def pinv_back(g: Tensor, A: Tensor, P: Tensor) -> Tensor:
     """The gradient of A through P = A⁺, where the rank does not change."""
     AH, PH, gH = adjoint(A), adjoint(P), adjoint(g)
-    m, n = A._array.shape[-2:]
     result = -matmul(PH, matmul(g, PH))
     left, right = matmul(gH, matmul(P, PH)), matmul(matmul(PH, P), gH)
     result = result + left - matmul(PH, matmul(AH, left))
@@ -442,13 +443,14 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 
 
 def _det_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
-    """grad · the conjugate cofactors: det A · A⁻ᵀ, or where A is singular from its singular values."""
+    """grad · the conjugate cofactors: det A · A⁻ᵀ, or, of a singular A, out of
+    its singular values."""
     factor = grad * conj(result)
-    if not has_zero(result):
+    if values_of(result).all():
         n = self._array.shape[-1]
         return solved(adjoint(self), unsqueeze(unsqueeze(factor, -1), -1) * identity(n, self))
     U, S, Vh = _svd(self, False)
-    turn = conj(_det(U) * _det(Vh)) if self._array.dtype.kind != "c" else _det(U) * _det(Vh)
+    turn = conj(_det(U) * _det(Vh))
     others = products_of_others(S, S._array.ndim - 1) if S._array.shape[-1] else S
     return mul(matmul(scale_columns(U, others), Vh), unsqueeze(unsqueeze(grad * turn, -1), -1))
 
