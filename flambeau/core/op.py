@@ -70,6 +70,7 @@ class Op:
     jvp_rule: Any = None
     batch_rule: Any = None
     vjp: Any = None
+    refusal: dict[str, str] = {}        # what to say about kinds of dtype that it has no kernel for
     functional: Op | None = None        # of an in-place op: what it computes
 
     def __init__(self, name: str, kind: str, **attributes: Any):
@@ -722,9 +723,11 @@ is_passive = passive.issuperset
 
 # ---- the rare cases of a call -------------------------------------------------------------------
 
-def unsupported(op: Op, x: ndarray) -> RuntimeError:
+def unsupported(op: Op, x: ndarray) -> NotImplementedError:
+    if x.dtype.kind in op.refusal:
+        return NotImplementedError(op.refusal[x.dtype.kind])
     name = type_name(dtypes.from_numpy_dtype(x.dtype))
-    return RuntimeError(f'"{op.name}_cpu" not implemented for \'{name}\'')
+    return NotImplementedError(f'"{op.name}_cpu" not implemented for \'{name}\'')
 
 
 def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:

@@ -56,14 +56,9 @@ isposinf = _one_infinity("isposinf", float("inf"))
 isneginf = _one_infinity("isneginf", -float("inf"))
 
 
-def _signbit(x: Any) -> Any:
-    if x.dtype.kind == "c":
-        raise NotImplementedError("signbit is not implemented for complex tensors.")
-    return kernels.signbit(x)
-
-
-signbit = pointwise("signbit", _signbit, inplace=False,
+signbit = pointwise("signbit", kernels.signbit, inplace=False,
                     doc="Is the sign bit set? True of -0.0 too.")
+signbit.op.refusal = {"c": "signbit is not implemented for complex tensors."}
 
 
 @composite(method=True)
@@ -142,11 +137,9 @@ def _choice(name: str, kernel: Any, loses: Any, doc: str) -> Any:
         return (basis.where(loses(self, other), 0, half) if needs[0] else None,
                 basis.where(loses(other, self), 0, half) if needs[1] else None)
 
-    def checked(x: Any, y: Any) -> Any:
-        if x.dtype.kind == "c":
-            raise RuntimeError(f"{name} not implemented for complex tensors.")
-        return kernel(x, y)
-    return pointwise(name, checked, vjp=vjp, tensors=_TWO, inplace=False, doc=doc)
+    function = pointwise(name, kernel, vjp=vjp, tensors=_TWO, inplace=False, doc=doc)
+    function.op.refusal = {"c": f"{name} not implemented for complex tensors."}
+    return function
 
 
 def _choice_of_numbers(name: str, kernel: Any, wins: Any, doc: str) -> Any:
@@ -156,11 +149,9 @@ def _choice_of_numbers(name: str, kernel: Any, wins: Any, doc: str) -> Any:
         return (basis.where(first, grad, 0) if needs[0] else None,
                 basis.where(first, 0, grad) if needs[1] else None)
 
-    def checked(x: Any, y: Any) -> Any:
-        if x.dtype.kind == "c":
-            raise RuntimeError(f"{name} not implemented for complex tensors.")
-        return kernel(x, y)
-    return pointwise(name, checked, vjp=vjp, tensors=_TWO, inplace=False, doc=doc)
+    function = pointwise(name, kernel, vjp=vjp, tensors=_TWO, inplace=False, doc=doc)
+    function.op.refusal = {"c": f"{name} not implemented for complex tensors."}
+    return function
 
 
 maximum = _choice("maximum", kernels.maximum, lt, "The larger of each pair; NaN if either is NaN.")

@@ -121,17 +121,28 @@ def fitting(value: Any, input: Tensor) -> Any:
     """A Python number that is to be stored among `input`'s elements."""
     value = as_number(value, "masked_fill", "value", 3)
     own = input._array.dtype
-    if type(value) is complex and own.kind != "c":
-        raise RuntimeError(f"value cannot be converted to type {c_name(input)} without overflow")
+    if own.kind == "c" or (own.kind in "fV" and type(value) is not complex):
+        return value
+    if type(value) is complex:
+        raise _overflow(own)
     if own.kind == "b":
         return bool(value)
-    if own.kind in "ui":
-        value = int(value)
-        limits = np.iinfo(own)
-        if not limits.min <= value <= limits.max:
-            raise RuntimeError(f"value cannot be converted to type {c_name(input)} without "
-                               "overflow")
-    return value
+    return wrapped(value, own)
+
+
+def wrapped(value: Any, own: np.dtype) -> int:
+    """A number as an integer of that type: a negative one wraps around if it is unsigned."""
+    if value != value or value in (float("inf"), -float("inf")):
+        raise _overflow(own)
+    value, limits = int(value), np.iinfo(own)
+    if value > limits.max or value < (limits.min or -limits.max):
+        raise _overflow(own)
+    return value % (limits.max + 1) if own.kind == "u" else value
+
+
+def _overflow(own: np.dtype) -> RuntimeError:
+    name = {"int32": "int", "float32": "float", "float64": "double"}.get(own.name, f"{own.name}_t")
+    return RuntimeError(f"value cannot be converted to type {name} without overflow")
 
 
 # ---- clamp --------------------------------------------------------------------------------------
@@ -179,14 +190,9 @@ def _number_clamp(name: str, node_name: str) -> Any:
         given = [n for n in (min, max) if n is not None]
         wanted = result_type([input._array], given).numpy
         if wanted.kind in "ui":
-            min, max = (n if n is None else _saturated(int(n), wanted) for n in (min, max))
+            min, max = (n if n is None else wrapped(n, wanted) for n in (min, max))
         return (basis.cast(input, wanted) if input._array.dtype != wanted else input), min, max
     return clamp_number
-
-
-def _saturated(value: int, wanted: np.dtype) -> int:
-    limits = np.iinfo(wanted)
-    return min(max(value, int(limits.min)), int(limits.max))
 
 
 def _tensor_clamp(name: str, node_name: str) -> Any:
@@ -285,8 +291,14 @@ def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = N
            inplace=True, node_name="FillBackward0", name="fill_number", namespace=None,
            method=False)
 def _filled(input: Tensor, value: Any) -> Any:
-    own = input._array.dtype
-    return input, convert(np.asarray(as_number(value, "fill", "value", 2)), own)
+    return input, convert(np.asarray(_storable(value, input)), input._array.dtype)
+
+
+def _storable(value: Any, input: Tensor) -> Any:
+    value = as_number(value, "fill_", "value", 1)
+    if type(value) is complex and input._array.dtype.kind != "c":
+        raise _overflow(input._array.dtype)
+    return value
 
 
 @composite
@@ -314,8 +326,7 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         return self.copy_(value)
     if interceptors or type(self) not in plain or self._edge is not None:
         return _slowly(self, value)
-    return write(self, convert(np.asarray(as_number(value, "fill_", "value", 1)),
-                               self._array.dtype))
+    return write(self, convert(np.asarray(_storable(value, self)), self._array.dtype))
 
 
 def zero_(self: Tensor) -> Tensor:

@@ -111,7 +111,7 @@ def _with_index(kernel: Any, where: Any) -> Any:
 
 def checked_dims(name: str, input: Tensor, dim: Any) -> tuple[int, ...] | None:
     """The dimensions to reduce, None for all; raises where there is nothing to choose from."""
-    refuse_complex(f"{name}_cpu", input)
+    refuse_complex(name if name.startswith("a") else f"{name}_all", input)
     if dim is None or dim == () or dim == []:
         if not input._array.size:
             raise RuntimeError(f"{name}(): Expected reduction dim to be specified for "
@@ -202,6 +202,8 @@ def _place(name: str, kernel: Any, doc: str) -> Any:
                axis: int | None = None, keepdims: bool = False, out: Any = None) -> Tensor:
         dim, keepdim = axis if dim is None else dim, keepdim or keepdims
         refuse_complex(f"{name}_cpu", input)
+        if input._array.dtype.kind == "b":
+            raise RuntimeError(f"{name}(): does not support bool input")
         if dim is None:
             if not input._array.size:
                 raise IndexError(f"{name}(): Expected reduction dim to be specified for "

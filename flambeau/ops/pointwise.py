@@ -87,9 +87,17 @@ for _op, _aliases in ((add, ()), (sub, ("subtract",))):
     for _name in (_op.op.name, *_aliases):
         setattr(Tensor, f"{_name}_", _write)
 
+_MASK = " is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` " \
+    "operator instead."
+sub.op.refusal = {"b": "Subtraction, the `-` operator, with two bool tensors is not supported. Use "
+                       "the `^` or `logical_xor()` operator instead."}
+neg.op.refusal = {"b": "Negation, the `-` operator, on a bool tensor" + _MASK}
+
 
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha · input."""
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor" + _MASK)
     return sub(other, input if alpha == 1 else mul(input, alpha))
 
 
@@ -102,7 +110,7 @@ def number_first(value: Any, tensor: Tensor) -> Any:
 
 
 public["torch"]["rsub"] = rsub
-Tensor.__rsub__ = lambda self, other: sub(other, self)
+Tensor.__rsub__ = lambda self, other: rsub(self, other)
 Tensor.__rtruediv__ = Tensor.__rdiv__ = lambda self, other: mul(reciprocal(self), other)
 Tensor.__iadd__, Tensor.__isub__ = add.op.inplace_op.function, sub.op.inplace_op.function
 Tensor.__imul__ = mul.op.inplace_op.function
@@ -128,6 +136,17 @@ abs = pointwise("abs", kernels.absolute, vjp=lambda grad, self: grad * sgn(self)
     >>> flambeau.abs(flambeau.tensor([-1.5, 2.0]))
     tensor([1.5000, 2.0000])
     """)
+_abs_in_place = Tensor.abs_
+
+
+def _abs_(self: Tensor) -> Tensor:
+    """The absolute value, in place; not of complex numbers."""
+    if self._array.dtype.kind == "c":
+        raise RuntimeError("In-place abs is not supported for complex tensors.")
+    return _abs_in_place(self)
+
+
+Tensor.abs_ = Tensor.absolute_ = _abs_
 # of complex numbers the result is real, and the rule not its own transpose
 abs.op.jvp_rule = lambda self_t, self: basis.real(self_t * basis.conj(sgn(self)))
 sign = pointwise("sign", kernels.sign, d=0,
@@ -143,6 +162,8 @@ def _sgn_vjp(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     return basis.where(size == 0, 0, across / basis.where(size == 0, 1, size))
 
 
+sign.op.refusal = {"c": "Unlike NumPy, torch.sign is not intended to support complex numbers. "
+                        "Please use torch.sgn instead."}
 sgn = pointwise("sgn", kernels.sgn, vjp=_sgn_vjp,
                 doc="The sign; of complex numbers, input / |input|, and 0 at 0.")
 
@@ -407,6 +428,8 @@ c_name = _c_name
 
 relu = pointwise("relu", kernels.relu, vjp=lambda grad, result: threshold_backward(grad, result),
                  doc="max(0, input).")
+relu.op.refusal = {"b": "Boolean inputs not supported for relu",
+                   "c": "clamp is not supported for complex types"}
 threshold_backward = pointwise(
     "threshold_backward", kernels.relu_backward, vjp=lambda grad, other, needs: (
         threshold_backward(grad, other) if needs[0] else None, None),

@@ -18,11 +18,9 @@ from flambeau.ops.pointwise import neg, number_first, operator, true_divide
 
 
 def _rounding(name: str, kernel: Any, doc: str, aliases: tuple[str, ...] = ()) -> Any:
-    def checked(x: np.ndarray) -> np.ndarray:
-        if x.dtype.kind == "c":
-            raise NotImplementedError(f"{name} is not supported for complex inputs")
-        return kernel(x)
-    return pointwise(name, checked, d=0, doc=doc, aliases=aliases)
+    function = pointwise(name, kernel, d=0, doc=doc, aliases=aliases)
+    function.op.refusal = {"c": f"{name} is not supported for complex inputs"}
+    return function
 
 
 floor = _rounding("floor", kernels.floor, "The greatest whole number that is not greater.")

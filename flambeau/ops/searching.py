@@ -214,7 +214,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
               out: Any = None) -> Tensor:
     """Which of the buckets between the sorted `boundaries` each value falls into."""
     if boundaries._array.ndim != 1:
-        raise RuntimeError("bucketize(): boundaries tensor must be 1 dimension, but got dim("
+        raise RuntimeError("boundaries tensor must be 1 dimension, but got dim("
                            f"{boundaries._array.ndim})")
     return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
 

@@ -374,7 +374,7 @@ def test_no_op_is_untested():
                     live = [g for g in first if g is not None and g.requires_grad]
                     if live:
                         gradients(live, inputs)
-            except (RuntimeError, TypeError, ValueError, IndexError):
+            except Exception:               # reported by the test of values
                 continue
         function = resolve(name)
         if hasattr(function, "op"):
