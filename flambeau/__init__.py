@@ -41,10 +41,10 @@ newaxis = None
 
 _engine.calibrate()
 
-_LAZY = ("amp", "autograd", "distributed", "distributions", "fft", "func", "fx", "hub", "jit",
-         "linalg", "multiprocessing", "nn", "optim", "overrides", "printing", "profiler", "random",
-         "serialization", "signal", "sparse", "special", "storage", "testing", "torch_version",
-         "utils", "version")
+_LAZY = ("_C", "amp", "autograd", "backends", "cuda", "distributed", "distributions", "fft",
+         "func", "fx", "hub", "jit", "linalg", "multiprocessing", "nn", "optim", "overrides",
+         "printing", "profiler", "random", "serialization", "signal", "sparse", "special",
+         "storage", "testing", "torch_version", "utils", "version")
 
 
 def __getattr__(name: str) -> Any:
@@ -67,5 +67,11 @@ _FROM = {
     "BFloat16Storage": "storage", "LongStorage": "storage", "IntStorage": "storage",
     "ShortStorage": "storage", "CharStorage": "storage", "ByteStorage": "storage",
     "BoolStorage": "storage", "ComplexFloatStorage": "storage", "ComplexDoubleStorage": "storage",
+    **dict.fromkeys((
+        "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode",
+        "get_float32_matmul_precision", "is_deterministic_algorithms_warn_only_enabled",
+        "is_warn_always_enabled", "set_deterministic_debug_mode", "set_flush_denormal",
+        "set_float32_matmul_precision", "set_warn_always", "use_deterministic_algorithms"),
+        "_settings"),
     "is_storage": "storage", "get_num_threads": "kernels", "set_num_threads": "kernels",
 }

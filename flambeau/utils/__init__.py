@@ -6,8 +6,8 @@ from typing import Any
 
 from flambeau.utils import hooks
 
-_LAZY = ("benchmark", "checkpoint", "data", "graph", "hooks", "tensorboard", "_pytree", "dlpack",
-         "weak", "model_zoo")
+_LAZY = ("_mode_utils", "_python_dispatch", "benchmark", "checkpoint", "data", "graph", "hooks",
+         "tensorboard", "_pytree", "dlpack", "weak", "model_zoo")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,95 @@
+"""Switches of the whole process: warnings once or always, determinism, precision of products.
+
+Those that name what NumPy on a CPU has no choice about are remembered and change nothing.
+"""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+_state: dict[str, Any] = {"warn_always": False, "deterministic": False, "warn_only": False,
+                          "debug_mode": 0, "precision": "highest", "flush_denormal": False}
+_seen: set[Any] = set()
+
+
+def set_warn_always(b: bool, /) -> None:
+    """Whether warnings that are given once in a process are given every time."""
+    _state["warn_always"] = bool(b)
+
+
+def is_warn_always_enabled() -> bool:
+    """Are warnings given every time?"""
+    return _state["warn_always"]
+
+
+def warn_once(message: str, category: type[Warning] = UserWarning, stacklevel: int = 2) -> None:
+    """Warn, unless this was said before in this process."""
+    if message in _seen and not _state["warn_always"]:
+        return
+    _seen.add(message)
+    warnings.warn(message, category, stacklevel=stacklevel + 1)
+
+
+def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
+    """Remembered; every op gives the same result in every run, with any number of threads."""
+    _state.update(deterministic=mode, warn_only=warn_only)
+
+
+def are_deterministic_algorithms_enabled() -> bool:
+    """What `use_deterministic_algorithms` was told."""
+    return _state["deterministic"]
+
+
+def is_deterministic_algorithms_warn_only_enabled() -> bool:
+    """What `use_deterministic_algorithms` was told by `warn_only`."""
+    return _state["warn_only"]
+
+
+def set_deterministic_debug_mode(debug_mode: int | str) -> None:
+    """`use_deterministic_algorithms` by number or name: "default", "warn" or "error"."""
+    names = {"default": 0, "warn": 1, "error": 2}
+    if not isinstance(debug_mode, (int, str)):
+        raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
+    mode = names.get(debug_mode, debug_mode)
+    if mode not in (0, 1, 2):
+        raise RuntimeError("invalid value of debug_mode, expected `default`, `warn`, `error` or "
+                           f"0, 1, 2, but got {debug_mode}")
+    use_deterministic_algorithms(mode > 0, warn_only=mode == 1)
+
+
+def get_deterministic_debug_mode() -> int:
+    """0: any algorithm; 1: warn about others than deterministic ones; 2: raise."""
+    if not _state["deterministic"]:
+        return 0
+    return 1 if _state["warn_only"] else 2
+
+
+def set_float32_matmul_precision(precision: str) -> None:
+    """Remembered: "highest", "high" or "medium". Products of float32 are always computed in it."""
+    if precision not in ("highest", "high", "medium"):
+        raise RuntimeError(f"Invalid float32 matmul precision: {precision}")
+    _state["precision"] = precision
+
+
+def get_float32_matmul_precision() -> str:
+    """What `set_float32_matmul_precision` was told."""
+    return _state["precision"]
+
+
+def set_flush_denormal(mode: bool) -> bool:
+    """False: denormal numbers are kept, and this cannot be changed."""
+    return False
+
+
+__all__ = [
+    "are_deterministic_algorithms_enabled",
+    "get_deterministic_debug_mode",
+    "get_float32_matmul_precision",
+    "is_deterministic_algorithms_warn_only_enabled",
+    "is_warn_always_enabled",
+    "set_deterministic_debug_mode",
+    "set_float32_matmul_precision",
+    "set_flush_denormal",
+    "set_warn_always",
+    "use_deterministic_algorithms",
+]

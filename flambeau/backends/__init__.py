@@ -1,0 +1,75 @@
+"""What runs the kernels, under torch's names. Only the CPU is there."""
+from __future__ import annotations
+
+from contextlib import contextmanager
+from typing import Any
+
+
+class Backend:
+    """A library that PyTorch can use: is it there, and the switches that it has."""
+
+    def __init__(self, name: str, available: bool = False, **switches: Any):
+        self.__dict__.update(switches)
+        self._available = available
+        self.__name__ = f"torch.backends.{name}"
+
+    def is_available(self) -> bool:
+        """Is the library there?"""
+        return self._available
+
+    def is_built(self) -> bool:
+        """Was the package built with the library?"""
+        return self._available
+
+    @contextmanager
+    def flags(self, **switches: Any) -> Any:
+        """Set switches until the block ends."""
+        before = {name: getattr(self, name, None) for name in switches}
+        self.__dict__.update(switches)
+        try:
+            yield
+        finally:
+            self.__dict__.update(before)
+
+    def __repr__(self) -> str:
+        return f"<backend {self.__name__}>"
+
+
+class _CPU(Backend):
+    """The CPU."""
+
+    def get_cpu_capability(self) -> str:
+        """The vector instructions that the kernels may use, as NumPy names them."""
+        import numpy as np
+        features = getattr(np._core._multiarray_umath, "__cpu_features__", {})
+        if features.get("AVX512F"):
+            return "AVX512"
+        return "AVX2" if features.get("AVX2") else "DEFAULT"
+
+
+cudnn = Backend("cudnn", enabled=False, benchmark=False, deterministic=False, allow_tf32=True,
+                benchmark_limit=10, version=lambda: None, is_acceptable=lambda tensor: False)
+cuda = Backend("cuda", matmul=Backend("cuda.matmul", allow_tf32=False, fp32_precision="none"),
+               preferred_linalg_library=lambda backend=None: None)
+mkl = Backend("mkl")
+mkldnn = Backend("mkldnn", enabled=False, deterministic=False)
+mps = Backend("mps", is_macos_or_newer=lambda *version: False)
+openmp = Backend("openmp")
+opt_einsum = Backend("opt_einsum", enabled=True, strategy="auto")
+quantized = Backend("quantized", engine="none", supported_engines=["none"])
+xeon = Backend("xeon")
+cpu = _CPU("cpu", available=True)
+cusparselt = Backend("cusparselt")
+mha = Backend("mha", get_fastpath_enabled=lambda: True, set_fastpath_enabled=lambda value: None)
+nnpack = Backend("nnpack")
+
+
+def _find_opt_einsum() -> bool:
+    from importlib.util import find_spec
+    return find_spec("opt_einsum") is not None
+
+
+opt_einsum.is_available = _find_opt_einsum
+
+__all__ = ["cpu", "cuda", "cudnn", "cusparselt", "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp",
+           "opt_einsum", "quantized"]
