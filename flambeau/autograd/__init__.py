@@ -5,12 +5,14 @@ from __future__ import annotations
 import importlib
 from typing import Any
 
+import flambeau as torch
 from flambeau.autograd import function
 from flambeau.autograd.function import Function, NestedIOFunction
 from flambeau.autograd.differentiate import backward, grad
 from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.autograd.hooks import AccumulateGrad
-from flambeau.core.graph import Node
+from flambeau.autograd.graph import Node
+from flambeau.core.tensor import Tensor, counter_of
 from flambeau.autograd.grad_mode import (
     enable_grad,
     inference_mode,
@@ -22,6 +24,39 @@ _LAZY = ("anomaly_mode", "forward_ad", "functional", "grad_mode", "gradcheck", "
          "variable")
 _FROM = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
          "gradcheck": "gradcheck", "gradgradcheck": "gradcheck", "Variable": "variable"}
+
+
+class _unsafe_preserve_version_counter:
+    """Inside, writes to these tensors are not counted."""
+
+    def __init__(self, tensors: Any):
+        self.tensors = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+        self.versions = [t._version for t in self.tensors]
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: Any) -> None:
+        for tensor, version in zip(self.tensors, self.versions):
+            counter_of(tensor)[0] = version
+
+
+def is_view_replay_enabled() -> bool:
+    """Are views always made again by the op that made them? Not unless strides cannot say it."""
+    return False
+
+
+class set_multithreading_enabled:
+    """Accepted for PyTorch's sake: a backward pass always runs on the thread that asked for it."""
+
+    def __init__(self, mode: bool):
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: Any) -> None:
+        pass
 
 
 class _force_original_view_tracking:

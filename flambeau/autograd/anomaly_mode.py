@@ -1,6 +1,7 @@
 """Anomaly mode: where was the op made whose backward failed, or gave NaN?"""
 from __future__ import annotations
 
+import sys
 import traceback
 import warnings
 from typing import Any
@@ -53,24 +54,30 @@ def run_watched(this: Any, node: Node, grad: Any) -> Any:
     return produced
 
 
+def _warn(message: str) -> None:
+    """Warn; where warnings are errors, print: the error of the backward itself must come through."""
+    try:
+        warnings.warn(message, UserWarning, stacklevel=3)
+    except Warning as warning:
+        print(f"Warning: {warning}", file=sys.stderr)
+
+
 def warn_where_made(node: Node) -> None:
     """The forward traceback of a node, and of the nodes in whose backward it was made."""
     stack = node.metadata.get("traceback_")
     if stack is None:
-        warnings.warn(f"Error detected in {node.name()}. No forward pass information available. "
-                      "Enable detect anomaly during forward pass for more information.",
-                      UserWarning, stacklevel=2)
+        _warn(f"Error detected in {node.name()}. No forward pass information available. "
+              "Enable detect anomaly during forward pass for more information.")
         return
-    warnings.warn(f"Error detected in {node.name()}. Traceback of forward call that caused the "
-                  f"error:\n{''.join(stack)}", UserWarning, stacklevel=2)
+    _warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
+          f"{''.join(stack)}")
     parent = node.metadata.get("parent_")
     while parent is not None:
         stack = parent.metadata.get("traceback_")
         text = ("No forward pass information available." if stack is None else
                 f"Traceback of forward call that induced the previous calculation:\n"
                 f"{''.join(stack)}")
-        warnings.warn(f"\n\nPrevious calculation was induced by {parent.name()}. {text}",
-                      UserWarning, stacklevel=2)
+        _warn(f"\n\nPrevious calculation was induced by {parent.name()}. {text}")
         parent = parent.metadata.get("parent_")
 
 

@@ -46,10 +46,7 @@ def root_gradients(outputs: tuple[Any, ...], given: Any, batched: bool = False) 
 
 def _root_gradient(output: Any, grad: Any, batched: bool) -> Any:
     if not isinstance(output, Tensor):
-        if grad is None:
-            raise RuntimeError("grad can be implicitly created only for scalar outputs: give the "
-                               "gradient of a GradientEdge")
-        return grad
+        output = _stand_in(output)
     shape = output._array.shape
     if grad is None:
         if output.requires_grad:
@@ -68,6 +65,13 @@ def _root_gradient(output: Any, grad: Any, batched: bool) -> Any:
         raise TypeError("gradients can be either Tensors or None, but got "
                         f"{type(grad).__name__}")
     found = grad._array.shape[1:] if batched else grad._array.shape
+    if found != shape and batched:
+        raise RuntimeError(
+            "If `is_grads_batched=True`, we interpret the first dimension of each grad_output as "
+            "the batch dimension. The sizes of the remaining dimensions are expected to match the "
+            f"shape of corresponding output, but a mismatch was detected: grad_output[0] has a "
+            f"shape of {grad.shape} and output[0] has a shape of {output.shape}. If you only want "
+            "some tensors in `grad_output` to be considered batched, consider using vmap.")
     if found != shape:
         raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of "
                            f"torch.Size({list(found)}) and output[0] has a shape of "
@@ -77,6 +81,16 @@ def _root_gradient(output: Any, grad: Any, batched: bool) -> Any:
                            f"the same dtype. Mismatch in dtype: grad_output[0] has a dtype of "
                            f"{grad.dtype} and output[0] has a dtype of {output.dtype}.")
     return grad
+
+
+def _stand_in(edge: Any) -> Tensor:
+    """A tensor of the shape and type that the gradient of an edge has."""
+    target = edge_of(edge, "outputs")
+    if isinstance(target, Tensor):
+        return target
+    result = wrap(np.broadcast_to(np.zeros((), target.dtype), target.shape))
+    result._edge = target
+    return result
 
 
 def collect_roots(outputs: tuple[Any, ...], grads: list[Any]) -> list[tuple[Any, Any]]:
@@ -127,24 +141,16 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     if inputs is None:
         run(roots, retain, create_graph)
         return
-    targets = as_sequence(inputs)
     edges = []
-    for i, target in enumerate(targets):
+    for i, target in enumerate(as_sequence(inputs)):
         edge = edge_of(target, "inputs")
         if edge is None:
             raise RuntimeError(f"One of the differentiated Tensors does not require grad: element "
                                f"{i} of inputs")
+        if isinstance(target, Tensor):
+            target.retain_grad()
         edges.append(edge)
-    for target, grad in zip(targets, run(roots, retain, create_graph, edges)):
-        if grad is None:
-            continue
-        holder = target if isinstance(target, Tensor) else edge_of(target, "inputs")
-        if not isinstance(holder, Tensor):
-            raise NotImplementedError("backward(inputs=) with a GradientEdge of a non-leaf")
-        accumulate_into(holder, grad, create_graph, 0)
-        if holder._hooks is not None:
-            for hook in list(holder._hooks.accumulated.values()):
-                hook(holder)
+    run(roots, retain, create_graph, edges, accumulate=True)
 
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
@@ -196,7 +202,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     for target, g in zip(targets, found):
         if g is None:
             if materialize_grads:
-                g = basis.zeros_like(target)
+                like = target if isinstance(target, Tensor) else _stand_in(target)
+                g = basis.zeros_like(like, requires_grad=like._array.dtype in dtypes.FLOATING)
             elif not allow_unused:
                 raise RuntimeError("One of the differentiated Tensors appears to not have been used "
                                    "in the graph. Set allow_unused=True if this is the desired "

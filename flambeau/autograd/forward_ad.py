@@ -61,6 +61,12 @@ def current_level() -> ForwardLevel | None:
     return _entered[-1] if _entered else None
 
 
+def __getattr__(name: str) -> Any:
+    if name == "_current_level":
+        return len(_entered) - 1
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
     """`tensor` as a view that carries `tangent`."""
     at = current_level()

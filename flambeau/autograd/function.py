@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
+from contextvars import ContextVar
 from typing import Any
 
 from flambeau.autograd.grad_mode import no_grad
@@ -45,7 +47,6 @@ class FunctionCtx:
 
     def mark_shared_storage(self, *pairs: Any) -> None:
         """Has no effect, and is kept for old code."""
-        import warnings
         warnings.warn("function 'mark_shared_storage' is deprecated. Tensors with shared storages "
                       "are automatically tracked. Note that calls to `set_()` are not tracked",
                       FutureWarning, stacklevel=2)
@@ -66,6 +67,7 @@ class BackwardNode(Node, FunctionCtx):
     _forward_cls: Any = None
     accepts_undefined = True
     materialize_grads = True
+    _materialize_non_diff_grads = True
     to_save: tuple[Any, ...] = ()
     dirty_tensors: tuple[Any, ...] = ()
     non_differentiable: tuple[Any, ...] = ()
@@ -112,12 +114,17 @@ class BackwardNode(Node, FunctionCtx):
     def saved_tensors(self) -> tuple[Any, ...]:
         """What `save_for_backward` kept, if nobody wrote to it since."""
         if self._in_forward:
-            return self.saved_for_forward if self.saved_for_forward is not None else self.to_save
+            return self.saved_for_forward or ()
         if self.saved is None:
             raise freed(self)
         return tuple([unpack(self, i) for i in range(len(self.saved))])
 
-    saved_variables = saved_tensors
+    @property
+    def saved_variables(self) -> tuple[Any, ...]:
+        """The old name of `saved_tensors`."""
+        warnings.warn("'saved_variables' is deprecated; use 'saved_tensors'", DeprecationWarning,
+                      stacklevel=2)
+        return self.saved_tensors
 
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
@@ -187,7 +194,6 @@ class Function(metaclass=FunctionMeta):
     _backward_cls: Any = None
 
     def __init__(self, *args: Any, **kwargs: Any):
-        import warnings
         warnings.warn(f"{type(self)} should not be instantiated. Methods on autograd functions are "
                       "all static, so you should invoke them on the class itself. Instantiating an "
                       "autograd function will raise an error in a future version of PyTorch.",
@@ -280,8 +286,19 @@ def call(cls: Any, args: tuple[Any, ...]) -> Any:
         set_grad_mode(recorded)
     single = not isinstance(output, tuple)
     outputs = (output,) if single else output
+    seen = observers.get()
+    if seen is not None:
+        marked = ({id(t) for t in node.dirty_tensors}, {id(t) for t in node.non_differentiable})
     finished = finish(node, args, outputs, recorded and needed)
+    if seen is not None:
+        # a non-differentiable output may have been replaced by an alias of itself
+        at = {id(new): id(old) for new, old in zip(finished, outputs)}
+        seen.append((node, marked[0], {new for new, old in at.items() if old in marked[1]}))
     return finished[0] if single else tuple(finished)
+
+
+# Where forward mode puts a list, each call of a Function leaves its context and what it marked.
+observers: ContextVar[Any] = ContextVar("function_observers", default=None)
 
 
 def finish(node: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded: bool) -> list[Any]:
@@ -293,7 +310,14 @@ def finish(node: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded:
     returned = {id(o) for o in outputs}
     for tensor in node.dirty_tensors:
         if id(tensor) not in inputs:
-            raise RuntimeError("mark_dirty only accepts input tensors, but argument is not an input")
+            if tensor._base is not None:
+                raise RuntimeError("An input to mark_dirty was not an input of the Function: "
+                                   "mark_dirty received a tensor that was not an input. If it is a "
+                                   "view of an intermediate, this is not supported.")
+            warnings.warn("Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is "
+                          "not an input, there is no need to pass it to mark_dirty().", stacklevel=4)
+            dirty.discard(id(tensor))
+            continue
         if id(tensor) not in returned:
             raise RuntimeError("Some elements marked as dirty during the forward method were not "
                                "returned as output. The inputs that are modified inplace must all "
@@ -304,6 +328,8 @@ def finish(node: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded:
     node.metas = [(o._array.shape, o._array.dtype, None if type(o) is Tensor else _light(o))
                   if type(o) in tensor_types else None for o in outputs]
     node.results = [(m[0], m[1]) if m else None for m in node.metas]
+    if not node._materialize_non_diff_grads:
+        node.metas = [None if id(o) in without else m for o, m in zip(outputs, node.metas)]
     if node.outputs == 1 and node.metas and node.metas[0]:
         node.shape, node.dtype = node.metas[0][:2]
     finished = []
@@ -338,9 +364,7 @@ def _with_history(node: Any, output: Tensor, edge: Any, inputs: dict[int, Any], 
     if id(output) in dirty:
         if edge is None:
             return output
-        if output._edge is LEAF:
-            raise RuntimeError("a leaf Variable that requires grad is being used in an in-place "
-                               "operation.")
+        views.check_inplace(output, True)
         if output._base is not None and count > 1:
             raise RuntimeError("If your Function modifies inplace an input that is a view of another "
                                "Tensor, your Function cannot return more than one Tensor.")
@@ -354,14 +378,19 @@ def _with_history(node: Any, output: Tensor, edge: Any, inputs: dict[int, Any], 
         previous = grad_enabled()
         set_grad_mode(recorded)
         try:
-            output = basis.alias(source)
+            output = basis.alias(source) if type(source) is Tensor else source.view_as(source)
         finally:
             set_grad_mode(previous)
-        output._view.made = "custom" if recorded else ""
+        if output._edge is LOOKUP:
+            output._view.made = "custom" if recorded else ""
     if edge is None:
         if without or not recorded:
             if recorded and output._edge is not None and output._edge is not LOOKUP:
                 output._edge = None
+            elif output._edge is LOOKUP and output._base is not None and grad_enabled() \
+                    and any(output._base is i or output._base is i._base
+                            for i in inputs.values()):
+                output._view.made = "custom"
             return output
         return output
     if output._base is not None and output._edge is LOOKUP:
@@ -384,7 +413,7 @@ def _save(node: Any, outputs: tuple[Any, ...], finished: list[Any]) -> None:
                             f"{len(entries)} is of type {type(tensor).__name__}")
         if tensor is None:
             kinds.append("tensor"), entries.append(None)
-        elif id(tensor) in own and tensor._edge is not None and tensor.grad_fn is node:
+        elif id(tensor) in own and tensor._edge is not None:
             counter = counter_of(tensor)
             kinds.append("result")
             entries.append((tensor._array, counter, counter[0], own[id(tensor)]))
@@ -411,30 +440,35 @@ def once_differentiable(function: Any) -> Any:
                 isinstance(g, Tensor) and g.requires_grad for g in grads):
             return produced
         single = not isinstance(produced, tuple)
-        results = [_undifferentiable(p) if isinstance(p, Tensor) else p
-                   for p in ((produced,) if single else produced)]
-        return results[0] if single else tuple(results)
+        results = _undifferentiable((produced,) if single else produced)
+        return results[0] if single else results
     return wrapper
 
 
-class _Once(Node):
+class Error(Node):
+    """The node of gradients that cannot be differentiated again."""
+
     __slots__ = ()
+    frees = False
 
     def apply(self, grad: Any) -> Any:
         raise RuntimeError("trying to differentiate twice a function that was marked with "
                            "@once_differentiable")
 
-    def name(self) -> str:
-        return "Error"
 
-
-def _undifferentiable(tensor: Tensor) -> Tensor:
-    result = tensor.detach()
-    node = _Once()
-    node.edges, node.saved, node.order = (), (), next_order()
-    node.shape, node.dtype = result._array.shape, result._array.dtype
-    result._edge = node
-    return result
+def _undifferentiable(produced: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The gradients as outputs of one node that refuses to be differentiated."""
+    results = [p.detach() if isinstance(p, Tensor) else p for p in produced]
+    tensors = [r for r in results if isinstance(r, Tensor)]
+    node = Error()
+    leaves = [r.detach().requires_grad_() if isinstance(r, Tensor) else None for r in results]
+    node.edges, node.saved, node.order = tuple(leaves), (), next_order()
+    node.outputs, node.simple = len(tensors), False
+    node.results = [(t._array.shape, t._array.dtype) for t in tensors]
+    node.shape, node.dtype = node.results[0]
+    for i, tensor in enumerate(tensors):
+        tensor._edge = node if len(tensors) == 1 else Output(node, i, *node.results[i])
+    return tuple(results)
 
 
 class InplaceFunction(Function):

@@ -73,30 +73,20 @@ def _forward(cls: Any, args: tuple[Any, ...], level: ForwardLevel, stack: Any) -
     tangents = [level.tangent(a) if type(a) in tensor_types else None for a in args]
     if all(t is None for t in tangents):
         return _below(cls, args, stack)
-    kept: list[Any] = []
-
-    class Observed(cls):  # the same Function, whose context we get to see
-        pass
-    Observed.__name__, Observed.__qualname__ = cls.__name__, cls.__qualname__
-    Observed._backward_cls.__name__ = cls._backward_cls.__name__
-    Observed._backward_cls._forward_cls = cls
-    original = Observed._backward_cls
-
-    def remember() -> Any:
-        node = original()
-        kept.append(node)
-        return node
-    Observed._backward_cls = remember
-    output = _below(Observed, args, stack)
-    node = kept[0]
+    from flambeau.autograd.function import observers
+    seen: list[Any] = []
+    watching = observers.set(seen)
+    try:
+        output = _below(cls, args, stack)
+    finally:
+        observers.reset(watching)
+    node, dirty, without = seen[0]
     token = levels.set(stack[:-1])
     try:
         given = [basis.zeros_like(a) if t is None and type(a) in tensor_types
                  and a.is_floating_point() and node.materialize_grads else t
                  for a, t in zip(args, tangents)]
-        saved, node._in_forward = node._in_forward, True
-        if node.saved_for_forward is None:
-            node._in_forward = saved
+        node._in_forward = True
         found = cls.jvp(node, *given)
         node._in_forward = False
     finally:
@@ -106,10 +96,38 @@ def _forward(cls: Any, args: tuple[Any, ...], level: ForwardLevel, stack: Any) -
     if len(found) != len(outputs):
         raise RuntimeError(f"{cls.__name__}'s jvp returned {len(found)} tangents for "
                            f"{len(outputs)} outputs")
-    for one, tangent in zip(outputs, found):
-        if isinstance(one, Tensor) and tangent is not None:
-            own = one._tangents
-            if own is not None and level in own and own[level] is not tangent:
-                own[level].copy_(tangent) if own[level]._base is not None else None
+    for position, (one, tangent) in enumerate(zip(outputs, found)):
+        if isinstance(one, Tensor):
+            _check_tangent(position, one, tangent, args, given, dirty, without)
             level.set_tangent(one, tangent)
     return output
+
+
+def _check_tangent(position: int, output: Tensor, tangent: Any, args: Any, given: Any,
+                   dirty: set[int], without: set[int]) -> None:
+    """A tangent must do what its output does: be absent, be written in place, or be a view."""
+    if id(output) in without or not (output.is_floating_point() or output.is_complex()):
+        if tangent is not None:
+            raise RuntimeError(f"A custom Function's jvp returned a tangent for output {position}, "
+                               "which is not differentiable. You should return None at that "
+                               "position instead.")
+        return
+    for arg, own in zip(args, given):
+        if own is None or type(arg) not in tensor_types:
+            continue
+        if output is arg and id(output) in dirty:
+            if tangent is not own:
+                raise RuntimeError("An inplace custom Function is not modifying the forward mode "
+                                   "gradients inplace. If the forward is modifying an input "
+                                   "inplace, then the jvp function must modify the corresponding "
+                                   "gradient inplace.")
+        elif _views(output, arg):
+            if tangent is None or not _views(tangent, own):
+                raise RuntimeError("A custom Function's forward is returning a view (or an input "
+                                   "as-is) but the jvp is not returning a view.")
+
+
+def _views(tensor: Tensor, other: Tensor) -> bool:
+    """Does `tensor` look at the memory of `other`?"""
+    base = tensor._base
+    return base is not None and (base is other or base is other._base)

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import functools
 import inspect
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -21,6 +22,10 @@ class ContextDecorator:
 
     def __call__(self, function: Any) -> Any:
         if inspect.isclass(function):
+            warnings.warn("Decorating classes is deprecated and will be disabled in future "
+                          "versions. You should only decorate functions or methods. To preserve "
+                          "the current behavior of class decoration, you can directly decorate the "
+                          "`__init__` method and nothing else.", FutureWarning, stacklevel=2)
             function.__init__ = self(function.__init__)
             return function
         if inspect.isgeneratorfunction(function):

@@ -11,10 +11,22 @@ from weakref import WeakKeyDictionary, WeakValueDictionary
 from flambeau.core import engine
 from flambeau.autograd.hooks import RemovableHandle
 from flambeau.autograd.hooks import AccumulateGrad, accumulator_of
-from flambeau.core.graph import Node, hooks_of
+from flambeau.core.graph import Node as CoreNode, hooks_of
 from flambeau.autograd.saved_hooks import disable_saved_tensors_hooks, saved_tensors_hooks
 from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 from flambeau.core.views import bump
+
+
+class _NodeMeta(type):
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, CoreNode)
+
+    def __subclasscheck__(cls, kind: type) -> bool:
+        return kind is cls or issubclass(kind, CoreNode)
+
+
+class Node(metaclass=_NodeMeta):
+    """What every node of the graph is an instance of: `isinstance(y.grad_fn, Node)`."""
 
 
 class GradientEdge(NamedTuple):

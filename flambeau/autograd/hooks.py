@@ -64,9 +64,7 @@ def leaf_hooks(leaf: Tensor) -> LeafHooks:
 
 def tensor_hooks_of(tensor: Tensor) -> Any:
     edge = tensor._edge if tensor._edge is None else gradient_edge(tensor)
-    if edge is None:
-        return None
-    if edge is tensor:
+    if edge is None or edge is tensor:
         return tensor._hooks.tensor if tensor._hooks is not None else None
     hooks = edge.node.hooks
     return None if hooks is None else hooks.tensor.get(edge.index)
@@ -125,6 +123,8 @@ basis.register_hook, basis.move_retained = register, move_retained
 
 def check_replacement(grad: Any, answer: Any) -> Any:
     """What a hook returned in place of a gradient."""
+    if grad is None:
+        return answer
     if type(answer) not in tensor_types:
         raise TypeError(f"hook should return None or a Tensor, not {type(answer).__name__}: expected "
                         "Variable, but hook returned something else")
@@ -137,16 +137,22 @@ def check_replacement(grad: Any, answer: Any) -> Any:
     return answer
 
 
-def run_prehooks(node: Node, hooks: Any, grad: Any) -> Any:
-    """Hooks of the node's output tensors, `retain_grad`, then the node's own."""
-    grads = [grad] if node.outputs == 1 else list(grad)
+def run_tensor_hooks(node: Node, hooks: Any, grad: Any) -> Any:
+    """Hooks of the tensors that the node made, then `retain_grad`."""
+    grads = [grad] if node.outputs == 1 else [None] * node.outputs if grad is None else list(grad)
     for index, registered in hooks.tensor.items():
         for hook in list(registered.values()):
-            if grads[index] is None:
-                break
             answer = hook(grads[index])
             if answer is not None:
                 grads[index] = check_replacement(grads[index], answer)
+    for index, keep in hooks.retain.items():
+        keep(grads[index])
+    return grads[0] if node.outputs == 1 else grads
+
+
+def run_prehooks(node: Node, hooks: Any, grad: Any) -> Any:
+    """The node's own hooks on the gradients of its outputs."""
+    grads = [grad] if node.outputs == 1 else list(grad)
     for hook in list(hooks.pre.values()):
         answer = hook(tuple(grads))
         if answer is not None:
@@ -155,8 +161,6 @@ def run_prehooks(node: Node, hooks: Any, grad: Any) -> Any:
                 raise RuntimeError(f"hook has returned an incorrect number of values (got "
                                    f"{len(answer)}, but expected {len(grads)})")
             grads = list(answer)
-    for index, keep in hooks.retain.items():
-        keep(grads[index])
     return grads[0] if node.outputs == 1 else grads
 
 
@@ -177,6 +181,7 @@ def run_posthooks(node: Node, hooks: Any, produced: Any, grad: Any) -> Any:
     return produced
 
 
+basis.run_tensor_hooks = run_tensor_hooks
 basis.run_prehooks, basis.run_posthooks = run_prehooks, run_posthooks
 basis.check_replacement = check_replacement
 
@@ -188,6 +193,9 @@ class AccumulateGrad(Node):
     directly; this is made when somebody asks, and kept while it carries hooks."""
 
     __slots__ = ()
+
+    def name(self) -> str:
+        return "torch::autograd::AccumulateGrad"
 
     def __init__(self, variable: Tensor):
         self.variable = variable

@@ -142,7 +142,8 @@ def register_on_node(node: Any, index: int, pack: Any, unpack_hook: Any) -> None
         raise RuntimeError("Calling register_hooks on a saved tensor with value None is forbidden")
     for hook in (pack, unpack_hook):
         if not callable(hook):
-            raise TypeError("register_hooks expects two callables")
+            raise TypeError("register_hooks(): incompatible function arguments: two callables "
+                            "are expected")
     entries = list(node.saved)
     entries[index] = _packed(node, entry, kind, pack, unpack_hook)
     node.saved = tuple(entries)
@@ -160,9 +161,12 @@ class SavedTensor:
         self._node, self._index = node, index
         return self
 
-    def register_hooks(self, pack: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]) -> None:
+    def register_hooks(self, *hooks: Callable[[Any], Any]) -> None:
         """Replace the saved value by `pack(value)` now; `unpack_hook` gives it back in backward."""
-        register_on_node(self._node, self._index, pack, unpack_hook)
+        if len(hooks) != 2:
+            raise TypeError("register_hooks(): incompatible function arguments: a pack and an "
+                            f"unpack hook are expected, {len(hooks)} were given")
+        register_on_node(self._node, self._index, *hooks)
 
     @property
     def data(self) -> Any:

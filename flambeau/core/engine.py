@@ -50,8 +50,9 @@ def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
         captures: list[Any] | None = None, accumulate: bool = True) -> list[Any] | None:
     """Propagate gradients from `roots`, pairs of an edge and its gradient.
 
-    With `captures`, a list of edges, only what they depend on runs, and their gradients are
-    returned (None where none arrived). `accumulate` says whether leaves collect theirs in `grad`.
+    With `captures`, a list of edges, only what lies before them runs. Leaves collect their
+    gradients in `grad`; or, without `accumulate`, those of the captures are returned (None where
+    none arrived).
     """
     this = Pass(roots, retain, create_graph, accumulate)
     outer = current_pass.get()
@@ -66,13 +67,12 @@ def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
         grad = None
         this.propagate()
         captured = this.finish()
+        while outer is None and this.callbacks:
+            this.callbacks.pop(0)()
     finally:
         set_grad_mode(previous)
         current_pass.reset(token)
-    if outer is None:
-        while this.callbacks:
-            this.callbacks.pop(0)()
-    else:
+    if outer is not None:
         outer.callbacks += this.callbacks
     return captured
 
@@ -171,6 +171,8 @@ class Pass:
                     produced = node.apply(grad)
                 if not retain and node.frees:
                     node.saved = None
+                if type(produced) is not list:
+                    produced = list(produced)
                 grad = newest = None
                 i = -1
                 for edge in node.edges:
@@ -179,9 +181,8 @@ class Pass:
                         continue
                     g = produced[i]
                     if type(edge) in tensor_types:
-                        # only `produced` and the call hold the gradient: the leaf may keep it
-                        g = None
-                        self.deliver_leaf(edge, produced[i], node, i)
+                        produced[i] = None      # nobody but us holds it: the leaf may keep it
+                        self.deliver_leaf(edge, g, node, i)
                         continue
                     if g is not None:
                         array = g._array
@@ -221,12 +222,14 @@ class Pass:
         gives its gradients, or None if the pass does not go on there."""
         hooks = node.hooks
         if hooks is not None:
-            grad = basis.run_prehooks(node, hooks, grad)
+            grad = basis.run_tensor_hooks(node, hooks, grad)
         if self.needed is not None:
             if node.order in self.targets:
                 self._capture(node, grad)
             if not self._continues(node):
                 return None
+        if hooks is not None and hooks.pre:
+            grad = basis.run_prehooks(node, hooks, grad)
         if anomaly.enabled:
             produced = anomaly.run(self, node, grad)
         else:
@@ -239,7 +242,7 @@ class Pass:
         """Does a captured edge lie beyond this node?"""
         if node.order not in self.needed:
             return False
-        if node.order not in self.targets:
+        if node.order not in self.targets or self.accumulate:
             return True
         return any(e is not None and (id(e) in self.leaf_targets if type(e) in tensor_types
                                       else e.order in self.needed) for e in node.edges)
@@ -281,12 +284,16 @@ class Pass:
         """A gradient has arrived at a leaf: add it to `grad`, at once where nobody watches."""
         if grad is not None:
             array, own = grad._array, leaf._array
-            if array.shape != own.shape or array.dtype is not own.dtype:
+            if leaf._hooks is not None and leaf._hooks.grad_dtype is not None:
+                wanted = leaf._hooks.grad_dtype
+                grad = fit(grad, own.shape, array.dtype if wanted == "any" else wanted.numpy, node,
+                           position)
+            elif array.shape != own.shape or array.dtype is not own.dtype:
                 grad = fit(grad, own.shape, own.dtype, node, position)
         captured = id(leaf) in self.leaf_targets
         if self.captures is not None and not captured:
             return
-        if captured or leaf._hooks is not None or leaf._accumulator is not None:
+        if (captured and not self.accumulate) or leaf._hooks is not None or leaf._accumulator is not None:
             self._deliver_watched(leaf, grad)
         elif grad is not None and self.accumulate:
             accumulate_into(leaf, grad, self.create_graph, STOLEN_REFERENCES)
@@ -323,14 +330,14 @@ class Pass:
                 answer = hook(grad)
                 if answer is not None:
                     grad = basis.check_replacement(grad, answer)
-        if id(leaf) in self.leaf_targets:
+        if id(leaf) in self.leaf_targets and not self.accumulate:
             self.captured[id(leaf)] = grad
             return
         accumulator = leaf._accumulator
         if accumulator is not None and not isinstance(accumulator, Node):
             accumulator = accumulator()
         node_hooks = accumulator.hooks if accumulator is not None else None
-        if node_hooks is not None:
+        if node_hooks is not None and node_hooks.pre:
             grad = basis.run_prehooks(accumulator, node_hooks, grad)
         if grad is not None and self.accumulate:
             accumulate_into(leaf, grad, self.create_graph, 0)
@@ -373,13 +380,15 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
                     and array.strides == leaf._array.strides and grad._edge is None):
                 leaf._grad = grad
             elif create_graph:
-                leaf._grad = basis.clone(grad)
+                leaf._grad = basis.copy(basis.empty_like(leaf, dtype=grad.dtype), grad)
             else:
                 leaf._grad = copy_like(grad, leaf)
             return
         if create_graph or type(old) not in plain or type(grad) not in plain:
             leaf._grad = basis.add(old, grad)
             return
+        if old._array.dtype != grad._array.dtype:
+            grad = basis.cast(grad, old._array.dtype)
         kernels_add(old._array, grad._array, old._array)
         counter = old._counter
         if counter is not None:

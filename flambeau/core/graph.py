@@ -92,6 +92,8 @@ class Node:
 
     def __call__(self, *grads: Any) -> Any:
         """Run the node's derivative on given gradients."""
+        if len(grads) != self.outputs:
+            raise TypeError(f"expected {self.outputs} arguments, got {len(grads)} instead")
         if self.outputs == 1:
             produced = self.apply(grads[0])
         else:
@@ -174,6 +176,10 @@ def save_result(tensor: Tensor, index: int = 0) -> Any:
 
 def stale(node: Node, tensor: Any, found: int, expected: int) -> RuntimeError:
     """Why a saved tensor cannot be used."""
+    if getattr(tensor, "_detached", False):
+        return RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. "
+                            "with .detach_(). This is not supported, please use out-of-place "
+                            "`.detach()` instead")
     kind = f"{tensor.dtype} {list(tensor.shape)}"
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
@@ -292,10 +298,12 @@ def hooks_of(node: Node) -> NodeHooks:
 
 
 class LeafHooks:
-    """Hooks of a leaf tensor: on its gradient, and after that was accumulated."""
+    """Hooks of a leaf tensor: on its gradient, and after that was accumulated; `grad_dtype` is the
+    type its gradients are to have, None for its own, "any" for whatever arrives."""
 
-    __slots__ = ("accumulated", "tensor")
+    __slots__ = ("accumulated", "grad_dtype", "tensor")
 
     def __init__(self) -> None:
         self.tensor: OrderedDict[int, Any] = OrderedDict()
         self.accumulated: OrderedDict[int, Any] = OrderedDict()
+        self.grad_dtype: Any = None

@@ -125,7 +125,9 @@ def plan_saving(op: Op) -> None:
     for name in wanted:
         stem = name.removesuffix("_shape").removesuffix("_dtype").removesuffix("_shapes")
         if op.variadic and name == op.tensors[0]:
-            kinds.append("tensors"), plan.append(("tensors", None))
+            kinds.append("tensors"), plan.append(("tensors", 0))
+        elif op.variadic and name.startswith(op.tensors[0] + "_from"):
+            kinds.append("tensors"), plan.append(("tensors", int(name[len(op.tensors[0]) + 5:])))
         elif name in op.tensors:
             kinds.append("tensor"), plan.append(("tensor", op.tensors.index(name)))
         elif name.startswith("result"):
@@ -293,7 +295,7 @@ def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: 
         elif kind == "result":
             saved.append(save_result(results[where], where))
         elif kind == "tensors":
-            saved.append([save_input(t) for t in canonical[0]])
+            saved.append([save_input(t) for t in canonical[0][where:]])
         else:
             saved.append([getattr(t._array, kind[:-1]) for t in canonical[0]])
     node.saved = tuple(saved)

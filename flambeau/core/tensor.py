@@ -139,9 +139,11 @@ class Tensor:
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
         if not self.is_leaf:
+            if flag:
+                return
             raise RuntimeError(
                 "you can only change requires_grad flags of leaf variables."
-                + ("" if flag else " If you want to use a computed variable in a subgraph that "
+                + (" If you want to use a computed variable in a subgraph that "
                    "doesn't require differentiation use var_no_grad = var.detach()."))
         if flag and self._array.dtype not in dtypes.FLOATING:
             raise RuntimeError("only Tensors of floating point and complex dtype can require "
@@ -153,6 +155,10 @@ class Tensor:
             self._edge = None if self._base is None else LOOKUP
         elif self._edge is not LEAF:
             self._edge = LEAF
+
+    @requires_grad.deleter
+    def requires_grad(self) -> None:
+        raise RuntimeError("requires_grad cannot be deleted; set it to False")
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
         """Set `requires_grad` in place; returns the tensor."""
@@ -332,6 +338,7 @@ def _regenerate(tensor: Tensor, view: View) -> Any:
     if gradient_edge(base) is None:
         view.node = None
         return None
+    old = view.node
     previous = grad_enabled()
     set_grad_mode(True)
     try:
@@ -344,6 +351,8 @@ def _regenerate(tensor: Tensor, view: View) -> Any:
     finally:
         set_grad_mode(previous)
     view.node = again._view.node
+    if tensor._retains_grad:
+        basis.move_retained(tensor, old, view.node)
     return view.node
 
 

@@ -119,6 +119,9 @@ def detach_(self: Tensor) -> Tensor:
                            "is set as True, gradients are views of DDP buckets, and hence detach_() "
                            "cannot be called on these gradients.")
     if self._base is None:
+        if self._edge is not None and not self.is_leaf:
+            # a new counter, ahead of the old one: nodes that saved this tensor will notice
+            self._counter, self._detached = [self._version + 1], True
         self._edge = None
     return self
 
@@ -312,6 +315,7 @@ def with_strides(input: Tensor, strides: tuple[int, ...]) -> Tensor:
     return basis.permute(contiguous(basis.permute(input, order)), back)
 
 
+basis.copy = copy
 basis.cast, basis.clone, basis.detach, basis.alias = cast, clone, _detach, alias
 basis.graph_alias, basis.contiguous, basis.with_strides = graph_alias, contiguous, with_strides
 basis.contiguous_strides = contiguous_strides

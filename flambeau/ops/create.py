@@ -594,5 +594,5 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
 
 Tensor.type = type_
 basis.legacy_constructor, basis.like_wrapped = legacy_constructor, like_wrapped
-basis.zeros_like, basis.ones_like = zeros_like, ones_like
+basis.zeros_like, basis.ones_like, basis.empty_like = zeros_like, ones_like, empty_like
 __all__ = ["array_of", "contiguous_strides", "finish", "tensor"]

@@ -323,9 +323,9 @@ def _take_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[i
 
 @linear(_take, tensors=("tensors",), variadic=True, method=False, namespace=None, name="index",
         node_name="IndexBackward0", batch=_take_batched,
-        vjp=lambda grad, tensors, tensors_shapes, where: [
-            put_at(basis.new_zeros(grad, tensors_shapes[0]), tensors[1:], where, grad, True),
-            *[None] * (len(tensors) - 1)],
+        vjp=lambda grad, tensors_from1, tensors_shapes, where: [
+            put_at(basis.new_zeros(grad, tensors_shapes[0]), tensors_from1, where, grad, True),
+            *[None] * len(tensors_from1)],
         jvp=lambda tensors, tensors_t, where: take_many((tensors_t[0], *tensors[1:]), where))
 def take_many(tensors: Any, where: tuple[int, ...]) -> Any:
     """The elements of the first tensor that the others index."""
@@ -359,15 +359,15 @@ def _put_into(target: np.ndarray, values: np.ndarray, indices: Any, where: Any,
                            f"broadcast to indexing result of shape {list(found)}") from None
 
 
-def _put_gradients(grad: Any, needs: Any, tensors_shapes: Any, tensors: Any, where: Any,
+def _put_gradients(grad: Any, needs: Any, tensors_from2: Any, where: Any,
                    accumulate: bool) -> list[Any]:
     to_self = to_values = None
     if needs[0]:
         to_self = grad if accumulate else put_at(
-            grad, tensors[2:], where, basis.new_zeros(grad, ()), False)
+            grad, tensors_from2, where, basis.new_zeros(grad, ()), False)
     if needs[1]:
-        to_values = take_many((grad, *tensors[2:]), where)
-    return [to_self, to_values, *[None] * (len(tensors) - 2)]
+        to_values = take_many((grad, *tensors_from2), where)
+    return [to_self, to_values, *[None] * len(tensors_from2)]
 
 
 @linear(_put, tensors=("tensors",), variadic=True, method=False, namespace=None,

@@ -13,6 +13,7 @@ import numpy as np
 
 from flambeau import type_info
 from flambeau.core import devices
+from flambeau.core.modes import grad_enabled
 from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, alias, array_offset, array_root,
                                   array_strides, basis, has_torch_function, plain)
 
@@ -133,7 +134,7 @@ class Conversion:
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The elements as an array on the same memory; `force` detaches and copies if needed."""
-        if not force and self.requires_grad:
+        if not force and self.requires_grad and grad_enabled():
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use "
                                "tensor.detach().numpy() instead.")
         if self._device is not devices.cpu:
@@ -233,6 +234,50 @@ class Hooks:
     def _backward_hooks(self) -> Any:
         from flambeau.autograd.hooks import tensor_hooks_of
         return tensor_hooks_of(self)
+
+    @_backward_hooks.setter
+    def _backward_hooks(self, hooks: Any) -> None:
+        from flambeau.autograd.hooks import leaf_hooks
+        leaf_hooks(self).tensor = hooks
+
+    @_backward_hooks.deleter
+    def _backward_hooks(self) -> None:
+        raise RuntimeError("_backward_hooks cannot be deleted; remove hooks by their handles")
+
+    @property
+    def _grad_fn(self) -> Any:
+        return self.grad_fn
+
+    @_grad_fn.deleter
+    def _grad_fn(self) -> None:
+        raise RuntimeError("_grad_fn cannot be deleted; use detach()")
+
+    @property
+    def volatile(self) -> bool:
+        """Always False: the name is gone."""
+        import warnings
+        warnings.warn("volatile was removed (Variable.volatile is always False)", UserWarning,
+                      stacklevel=2)
+        return False
+
+    @property
+    def grad_dtype(self) -> Any:
+        """The type that gradients of this leaf are cast to; None: whatever arrives."""
+        if not self.is_leaf:
+            raise RuntimeError("grad_dtype can only be accessed on leaf tensors.")
+        found = None if self._hooks is None else self._hooks.grad_dtype
+        return self.dtype if found is None else None if found == "any" else found
+
+    @grad_dtype.setter
+    def grad_dtype(self, dtype: Any) -> None:
+        if not self.is_leaf:
+            raise RuntimeError("grad_dtype can only be set on leaf tensors.")
+        if dtype is not None and self._grad is not None and self._grad.dtype is not dtype:
+            raise RuntimeError(f"Cannot set grad_dtype to '{dtype}' because there is already a "
+                               f"gradient assigned to the tensor with dtype '{self._grad.dtype}'. "
+                               "Please set the gradient to None first.")
+        from flambeau.autograd.hooks import leaf_hooks
+        leaf_hooks(self).grad_dtype = "any" if dtype is None else dtype
 
 
 class Copying:

@@ -129,6 +129,8 @@ def named_values(op: Op, canonical: tuple[Any, ...], result: Any) -> dict[str, A
     values: dict[str, Any] = {}
     if op.variadic:
         values[op.tensors[0]] = canonical[0]
+        for i in range(1, 3):
+            values[f"{op.tensors[0]}_from{i}"] = canonical[0][i:]
         values[op.tensors[0] + "_shapes"] = [t._array.shape for t in canonical[0]]
         values[op.tensors[0] + "_dtypes"] = [t._array.dtype for t in canonical[0]]
         values.update(zip(op.params, canonical[1:]))
