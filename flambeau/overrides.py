@@ -10,6 +10,7 @@ one of its instances; a `TorchFunctionMode` takes over all while it is entered.
 ...         return func(*args, **(kwargs or {}))
 >>> with Log():
 ...     y = flambeau.exp(flambeau.zeros(1))
+zeros
 exp
 """
 from __future__ import annotations
