@@ -10,8 +10,8 @@ from flambeau import kernels, type_info
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import interceptors
-from flambeau.core.op import composite, linear, primitive, public
-from flambeau.core.promotion import convert, result_type, type_name
+from flambeau.core.op import SCALARS, composite, linear, primitive, public
+from flambeau.core.promotion import convert, result_type, scalar_operand, type_name
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.core.views import write
 from flambeau.ops.comparison import isfinite
@@ -34,6 +34,11 @@ def where_operands(input: Any, other: Any) -> tuple[Tensor, Tensor]:
     arrays = [x._array for x in (input, other) if isinstance(x, Tensor)]
     if len(arrays) == 2 and arrays[0].dtype is arrays[1].dtype:
         return input, other
+    if len(arrays) == 1 and arrays[0].dtype in FLOATING:
+        number = other if isinstance(input, Tensor) else input
+        if type(number) is float or type(number) is int:
+            number = wrap(scalar_operand(arrays[0], number)[1])
+            return (input, number) if isinstance(input, Tensor) else (number, other)
     numbers = [as_number(x, "where", "input", 2) for x in (input, other)
                if not isinstance(x, Tensor)]
     wanted = result_type(arrays, numbers).numpy
@@ -187,6 +192,8 @@ def _number_clamp(name: str, node_name: str) -> Any:
     @primitive(_clip, kind="pointwise", vjp=_clamp_vjp, node_name=node_name, method=False,
                namespace=None, name=name)
     def clamp_number(input: Tensor, min: Any, max: Any) -> Any:
+        if input._array.dtype in FLOATING and type(min) is not complex is not type(max):
+            return input, min, max
         given = [n for n in (min, max) if n is not None]
         wanted = result_type([input._array], given).numpy
         if wanted.kind in "ui":
@@ -213,9 +220,11 @@ _CLAMPS = {name: (_number_clamp(f"{name}_number", number), _tensor_clamp(f"{name
 
 
 def _clamped(name: str, input: Tensor, min: Any, max: Any) -> Tensor:
+    numbers, tensors = _CLAMPS[name]
+    if type(min) in SCALARS and type(max) in SCALARS:
+        return numbers(input, min, max)
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    numbers, tensors = _CLAMPS[name]
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         mixed = [b for b in (min, max) if b is not None and not isinstance(b, Tensor)]
         if mixed:
@@ -326,7 +335,10 @@ def fill_(self: Tensor, value: Any) -> Tensor:
         return self.copy_(value)
     if interceptors or type(self) not in plain or self._edge is not None:
         return _slowly(self, value)
-    return write(self, convert(np.asarray(_storable(value, self)), self._array.dtype))
+    own = self._array.dtype
+    if own.kind == "f" and own.itemsize >= 4 and type(value) in (float, int):
+        return write(self, value)
+    return write(self, convert(np.asarray(_storable(value, self)), own))
 
 
 def zero_(self: Tensor) -> Tensor:

@@ -103,9 +103,7 @@ def _with_index(kernel: Any, where: Any) -> Any:
     def reduced(self: np.ndarray, dim: int, keepdim: bool) -> tuple[np.ndarray, np.ndarray]:
         if not self.ndim:
             return self.copy(), np.zeros((), np.int64)
-        index = where(self, dim, True)
-        value = np.take_along_axis(self, index, dim)
-        return (value, index) if keepdim else (value.squeeze(dim), index.squeeze(dim))
+        return kernel(self, dim, keepdim), where(self, dim, keepdim)
     return reduced
 
 
@@ -156,7 +154,8 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     >>> x.max(), x.max(dim=0).indices
     (tensor(3.), tensor([1, 0]))
     """
-    dim = next((d for d in (dim, axis, other) if d is not None), None)
+    if dim is None:
+        dim = other if axis is None else axis
     return _overloaded(input, dim, keepdim or keepdims, out, max.op, maximum, _max_all, _max_dim)
 
 
@@ -165,7 +164,8 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
         axis: Any = None, keepdims: bool = False, out: Any = None) -> Any:
     """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
     `min(input, other)` the smaller of each pair."""
-    dim = next((d for d in (dim, axis, other) if d is not None), None)
+    if dim is None:
+        dim = other if axis is None else axis
     return _overloaded(input, dim, keepdim or keepdims, out, min.op, minimum, _min_all, _min_dim)
 
 
@@ -198,17 +198,23 @@ def _place(name: str, kernel: Any, doc: str) -> Any:
     def along(input: Tensor, dim: int, keepdim: bool) -> Any:
         return input, dim, keepdim
 
+    @primitive(lambda self: kernel(self, None, False), name=f"{name}_all", method=False,
+               namespace=None, batch=lambda size, dims, self: (
+                   along(basis.reshape(basis.movedim(self, dims[0], 0), (size, -1)), 1, False), 0))
+    def of_all(input: Tensor) -> Any:
+        if not input._array.size:
+            raise IndexError(f"{name}(): Expected reduction dim to be specified for "
+                             "input.numel() == 0.")
+        return (input,)
+
     def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *,
                axis: int | None = None, keepdims: bool = False, out: Any = None) -> Tensor:
         dim, keepdim = axis if dim is None else dim, keepdim or keepdims
-        refuse_complex(f"{name}_cpu", input)
-        if input._array.dtype.kind == "b":
+        if input._array.dtype.kind in "bc":
+            refuse_complex(f"{name}_cpu", input)
             raise RuntimeError(f"{name}(): does not support bool input")
         if dim is None:
-            if not input._array.size:
-                raise IndexError(f"{name}(): Expected reduction dim to be specified for "
-                                 "input.numel() == 0.")
-            result = along(basis.reshape(input, (-1,)), 0, False)
+            result = of_all(input)
             if keepdim:
                 result = basis.reshape(result, (1,) * input._array.ndim)
         else:

@@ -192,10 +192,15 @@ def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False,
     >>> flambeau.linalg.vector_norm(flambeau.tensor([3.0, 4.0]))
     tensor(5.)
     """
+    return norm_of(x, ord, dim, keepdim, dtype, out)
+
+
+def norm_of(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Tensor:
+    """The vector norm, once the arguments are known not to override it."""
     if x._array.dtype not in FLOATING:
         raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as "
                            f"input. Got {type_name(x.dtype)}")
-    wanted = as_numpy_dtype(dtype)
+    wanted = None if dtype is None else as_numpy_dtype(dtype)
     if wanted is not None and x._array.dtype != wanted:
         if x.is_complex() != (wanted.kind == "c"):
             raise RuntimeError(f"linalg.vector_norm: dtype should be "
@@ -228,7 +233,7 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     if isinstance(p, str) and p != "fro":
         raise RuntimeError(f"only valid string values are 'fro' and 'nuc', found {p}")
     order = 2.0 if p is None or p == "fro" else p
-    return vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)
+    return norm_of(input, order, dim, keepdim, dtype, out)
 
 
 @composite

@@ -200,7 +200,7 @@ def _pow_slope(self: Tensor, exponent: Any) -> Tensor:
            method=False, namespace=None)
 def pow_number(input: Tensor, exponent: Any) -> Any:
     """A tensor to the power of a Python number."""
-    if type(exponent) is float and input._array.dtype in FLOATING:
+    if input._array.dtype in FLOATING and type(exponent) is not complex:
         return input, exponent
     if type(exponent) is int and exponent < 0 and input._array.dtype.kind in "bui":
         raise RuntimeError("Integers to negative integer powers are not allowed.")
@@ -236,6 +236,8 @@ _POW = {"tensors": ("self", "exponent"), "kind": "pointwise", "method": False, "
            d_self=_pow_base, d_exponent=_pow_exponent, **_POW)
 def pow_tensors(input: Tensor, exponent: Tensor) -> Any:
     """A tensor to the power of a tensor."""
+    if input._array.dtype is exponent._array.dtype and input._array.dtype in FLOATING:
+        return input, exponent
     wanted = result_type([input._array, exponent._array])
     return _as_type(input, wanted), _as_type(exponent, wanted)
 

@@ -27,9 +27,9 @@ from flambeau.ops.shape import movedim, unsqueeze
 
 def _running_sum(self: np.ndarray, dim: int, dtype: Any, backwards: bool) -> np.ndarray:
     if backwards and self.ndim:
-        flipped = kernels.cumsum(np.flip(self, dim), dim, dtype)
+        flipped = _running_sum(np.flip(self, dim), dim, dtype, False)
         return np.ascontiguousarray(np.flip(flipped, dim))
-    return kernels.cumsum(self, dim, dtype)
+    return kernels.cumsum(self, dim) if dtype is None else kernels.cumsum(self, dim, dtype)
 
 
 @linear(_running_sum, dims="dim", node_name="CumsumBackward0", method=False, namespace=None,
@@ -71,7 +71,11 @@ def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tenso
     return movedim(weighted.sum(-1), -1, dim)
 
 
-@primitive(lambda self, dim, dtype: kernels.cumprod(self, dim, dtype), dims="dim",
+def _product_kernel(self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
+    return kernels.cumprod(self, dim) if dtype is None else kernels.cumprod(self, dim, dtype)
+
+
+@primitive(_product_kernel, dims="dim",
            node_name="CumprodBackward0", method=False, namespace=None, d_self=_cumprod_back)
 def _running_product(input: Tensor, dim: int, dtype: Any) -> Any:
     return input, dim, dtype
