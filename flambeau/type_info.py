@@ -71,11 +71,15 @@ class _Named:
     def __repr__(self) -> str:
         return f"torch.{self.name}"
 
-    def __reduce__(self) -> str:
-        return self.name
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _constant, (self.name,)
 
     def __deepcopy__(self, memo: Any) -> _Named:
         return self
+
+
+def _constant(name: str) -> Any:
+    return globals()[name]
 
 
 class layout(_Named):

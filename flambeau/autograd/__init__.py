@@ -21,9 +21,11 @@ from flambeau.autograd.grad_mode import (
 )
 
 _LAZY = ("anomaly_mode", "forward_ad", "functional", "grad_mode", "gradcheck", "graph", "profiler",
+         "profiler_util",
          "variable")
 _FROM = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
-         "gradcheck": "gradcheck", "gradgradcheck": "gradcheck", "Variable": "variable"}
+         "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
+         "kineto_available": "profiler", "_profiler_enabled": "profiler", "Variable": "variable"}
 
 
 class _unsafe_preserve_version_counter:

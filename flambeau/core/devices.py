@@ -54,7 +54,7 @@ class device:
         return hash((self.type, self.index))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return device, ((self.type,) if self.index is None else (self.type, self.index))
+        return _device, (self.type, self.index)
 
     def __enter__(self) -> device:
         self._tokens.append(_default.set(checked(self)))
@@ -71,6 +71,10 @@ class device:
             with self:
                 return function(*args, **kwargs)
         return under_device
+
+
+def _device(type: str, index: int | None) -> device:
+    return device(type, index)
 
 
 device.__module__ = "torch"

@@ -29,7 +29,10 @@ function_modes: ContextVar[tuple[Any, ...]] = ContextVar("function_modes", defau
 
 class Level:
     """Takes over the calls of its thread while it is entered: `level(op, canonical_arguments)`.
-    It is asked about ops, not about composites; `op.call(*arguments)` is the call without it."""
+    It is asked about ops; `op.call(*arguments)` is the call without it. One that only `observes`
+    is shown composites too: `level.composite(op, run, args, kwargs)`."""
+
+    observes = False
 
     def __enter__(self) -> Level:
         interceptors.append(self)
@@ -61,9 +64,10 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
         return overrides.call(op, args, kwargs)
     if op.composite:
         stack = levels.get()
-        if op.fused and not stack:
-            return op.plain_call(*args, **kwargs)
-        return op.direct(*args, **kwargs)
+        run = op.plain_call if op.fused and all(lv.observes for lv in stack) else op.direct
+        observer = next((lv for lv in reversed(stack) if lv.observes), None)
+        return run(*args, **kwargs) if observer is None else observer.composite(
+            op, run, args, kwargs)
     if "out" in kwargs:
         out = kwargs.pop("out")
         result = intercept(op, args, kwargs)

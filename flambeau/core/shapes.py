@@ -40,7 +40,11 @@ class Size(tuple):
     __rmul__ = __mul__
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return Size, (tuple(self),)
+        return _size, (tuple(self),)
+
+
+def _size(extents: tuple[int, ...]) -> Size:
+    return Size(extents)
 
 
 Size.__module__ = "torch"

@@ -24,6 +24,7 @@ from flambeau.ops import (
     elementary,
     embedding,
     extremes,
+    fourier,
     index,
     inquiry,
     join,
@@ -52,12 +53,14 @@ from flambeau.ops import (
     solvers,
     sort,
     special,
+    spectrogram,
+    windows,
 )
 
 __all__ = ["activation", "attention", "bilinear", "bitwise", "comparison", "complex", "conditional",
            "convolve", "copying", "create", "cross_entropy", "decompositions", "differences",
-           "distance", "dropout", "einsum", "elementary", "embedding", "extremes", "index",
-           "inquiry", "join", "linalg", "loss", "matmul", "methods", "moments", "normalize",
-           "padding", "pointwise", "polynomials", "pool", "products", "random", "rearrange",
-           "recurrent", "reduce", "resample", "rounding", "sampling", "scan", "searching", "shape",
-           "softmax", "solvers", "sort", "special"]
+           "distance", "dropout", "einsum", "elementary", "embedding", "extremes", "fourier",
+           "index", "inquiry", "join", "linalg", "loss", "matmul", "methods", "moments",
+           "normalize", "padding", "pointwise", "polynomials", "pool", "products", "random",
+           "rearrange", "recurrent", "reduce", "resample", "rounding", "sampling", "scan",
+           "searching", "shape", "softmax", "solvers", "sort", "special", "spectrogram", "windows"]

@@ -264,7 +264,7 @@ def multi_head_attention_forward(
     head = width // num_heads
 
     def split(x: Tensor) -> Tensor:
-        return x.view(x.shape[0], batch * num_heads, head).transpose(0, 1)
+        return x.view(x.shape[0], batch, num_heads, head).permute(1, 2, 0, 3)
 
     if bias_k is not None and bias_v is not None:
         for name, static in (("key", static_k), ("value", static_v)):
@@ -276,13 +276,13 @@ def multi_head_attention_forward(
         attn_mask = None if attn_mask is None else pad(attn_mask, (0, 1))
         key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, 1))
     q = split(q)
-    k = split(k) if static_k is None else static_k
-    v = split(v) if static_v is None else static_v
+    k = split(k) if static_k is None else static_k.view(batch, num_heads, -1, head)
+    v = split(v) if static_v is None else static_v.view(batch, num_heads, -1, head)
     if add_zero_attn:
-        zeros = flambeau.zeros(batch * num_heads, 1, head, dtype=k.dtype)
+        zeros = flambeau.zeros(batch, num_heads, 1, head, dtype=k.dtype)
         k, v, attn_mask, key_padding_mask = _with_extra(k, v, attn_mask, key_padding_mask, zeros,
                                                         zeros)
-    source = k.shape[1]
+    source = k.shape[2]
     if key_padding_mask is not None:
         if key_padding_mask.shape != (batch, source):
             raise AssertionError("expecting key_padding_mask shape of "
@@ -290,7 +290,6 @@ def multi_head_attention_forward(
         spread = key_padding_mask.view(batch, 1, 1, source).expand(
             -1, num_heads, -1, -1).reshape(batch * num_heads, 1, source)
         attn_mask = spread if attn_mask is None else attn_mask + spread
-    q, k, v = [x.view(batch, num_heads, -1, head) for x in (q, k, v)]
     if attn_mask is not None:
         attn_mask = attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.view(
             batch, num_heads, -1, source)

@@ -308,7 +308,8 @@ class Copying:
             raise RuntimeError("Only Tensors created explicitly by the user can be pickled: this "
                                "one was computed by a recorded op; detach() it first")
         state = {k: v for k, v in self.__dict__.items() if k not in _NOT_COPIED and k != "_grad"}
-        return _rebuild, (type(self), self._array, self._edge is LEAF, state)
+        cls = type(self)
+        return _rebuild, (place_of(cls), self._array, self._edge is LEAF, state)
 
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
@@ -359,7 +360,18 @@ def _copy_storage(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:
     return np.ndarray(array.shape, array.dtype, fresh, array_offset(array), array.strides)
 
 
-def _rebuild(cls: type, array: np.ndarray, requires_grad: bool, state: dict[str, Any]) -> Tensor:
+def place_of(cls: type) -> Any:
+    """A class as pickle can name it: those that say they are torch's live in flambeau."""
+    module = cls.__module__
+    if module != "torch" and not module.startswith("torch."):
+        return cls
+    return "flambeau" + module[5:], cls.__qualname__
+
+
+def _rebuild(cls: Any, array: np.ndarray, requires_grad: bool, state: dict[str, Any]) -> Tensor:
+    if isinstance(cls, tuple):
+        import importlib
+        cls = getattr(importlib.import_module(cls[0]), cls[1])
     tensor = alias(array, cls)
     if requires_grad:
         tensor._edge = LEAF
