@@ -85,8 +85,9 @@ class _Aten:
 
 
 aten = _Aten()
-_ATEN_NAMES = {"matmul2d": "mm", "cast": "_to_copy"}
-_OWN_NAMES = {v: k for k, v in _ATEN_NAMES.items() if k in table}
+ATEN_NAMES = {"cast": "_to_copy", "expand_to": "expand", "view_as_shape": "view",
+              "permute_dims": "permute"}
+_OWN_NAMES = {v: k for k, v in ATEN_NAMES.items() if k in table}
 _known: dict[tuple[str, str], OpOverload] = {}
 
 
@@ -111,7 +112,7 @@ def overload_of(op: Op, canonical: tuple[Any, ...] = ()) -> OpOverload:
         overload = _OVERLOADS[base.name]
         if base.name in ("sum", "mean", "any", "all") and canonical and canonical[1] is None:
             overload = "default"
-    return _overload(op, _ATEN_NAMES.get(op.name, op.name), overload)
+    return _overload(op, ATEN_NAMES.get(op.name, op.name), overload)
 
 
 class _DispatchLevel(modes.Level):

@@ -1,0 +1,81 @@
+"""The table of a profile."""
+from __future__ import annotations
+
+from typing import Any
+
+WIDTH, SPACING = 12, 2
+_UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
+
+
+def build_table(events: Any, sort_by: str | None, row_limit: int, max_source: int, max_name: int,
+                max_shapes: int, header: str | None, top_level_only: bool,
+                time_unit: str | None) -> str:
+    """Rows of equal columns: the name, times and their shares, memory, calls, shapes, source."""
+    from flambeau.autograd.profiler_util import (
+        EventList,
+        _format_memory,
+        _format_time,
+        _format_time_share,
+    )
+    if not events:
+        return ""
+    shown = events
+    if sort_by is not None:
+        key = sort_by.replace("cuda", "device")
+        shown = sorted(events, key=lambda e: getattr(e, key), reverse=True)
+    total = EventList(events).self_cpu_time_total
+
+    def time(us: float) -> str:
+        return _format_time(us) if time_unit is None else f"{us / _UNITS[time_unit]:.3f}{time_unit}"
+    columns = [("Name", _width([e.key for e in events], max_name),
+                lambda e: _cut(e.key, max_name)),
+               ("Self CPU %", WIDTH, lambda e: _format_time_share(e.self_cpu_time_total, total)),
+               ("Self CPU", WIDTH, lambda e: time(e.self_cpu_time_total)),
+               ("CPU total %", WIDTH,
+                lambda e: "0.00%" if e.is_async else _format_time_share(e.cpu_time_total, total)),
+               ("CPU total", WIDTH, lambda e: time(e.cpu_time_total)),
+               ("CPU time avg", WIDTH, lambda e: time(e.cpu_time))]
+    if getattr(events, "_profile_memory", False):
+        columns += [("CPU Mem", WIDTH, lambda e: _format_memory(e.cpu_memory_usage)),
+                    ("Self CPU Mem", WIDTH, lambda e: _format_memory(e.self_cpu_memory_usage))]
+    columns.append(("# of Calls", WIDTH, lambda e: str(e.count)))
+    shapes = [str(e.input_shapes) for e in events if e.input_shapes]
+    if shapes:
+        columns.append(("Input Shapes", _width(shapes, max_shapes),
+                        lambda e: _cut(str(e.input_shapes), max_shapes)))
+    sources = [e.stack[0] for e in events if e.stack]
+    if sources:
+        columns.append(("Source Location", _width(sources, max_source),
+                        lambda e: _cut(e.stack[0] if e.stack else "", max_source)))
+    return _lines(columns, shown, row_limit, header, top_level_only) \
+        + f"Self CPU time total: {time(total)}\n"
+
+
+def _width(texts: list[str], limit: int) -> int:
+    longest = max(map(len, texts)) + 4
+    return min(longest, limit) if limit > 0 else longest
+
+
+def _cut(text: str, limit: int) -> str:
+    return text if limit <= 0 or len(text) <= limit else text[:limit - 3] + "..."
+
+
+def _lines(columns: list[Any], events: Any, row_limit: int, header: str | None,
+           top_level_only: bool) -> str:
+    gap = " " * SPACING
+    rule = gap.join("-" * width for _, width, _ in columns) + gap
+    lines = []
+    if header is not None:
+        lines += ["=" * len(rule), header]
+    if top_level_only:
+        lines += ["=" * len(rule), "This report only display top-level ops statistics"]
+    lines += [rule, gap.join(title.rjust(width) for title, width, _ in columns) + gap, rule]
+    rows = 0
+    for event in events:
+        if rows == row_limit:
+            break
+        if top_level_only and event.cpu_parent is not None:
+            continue
+        rows += 1
+        lines.append(gap.join(text(event).rjust(width) for _, width, text in columns) + gap)
+    return "\n".join([*lines, rule]) + "\n"

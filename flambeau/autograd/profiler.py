@@ -1,0 +1,416 @@
+"""The profiler: which ops ran, how long, on what shapes, inside what.
+
+While a profile is entered, a `Level` sees every op of its threads, and composites around them;
+outside, nothing is there to cost anything.
+
+>>> import flambeau
+>>> x = flambeau.ones(3, requires_grad=True)
+>>> with profile() as prof:
+...     with record_function("my block"):
+...         y = (x * 2).sum()
+...     y.backward()
+>>> [e.name for e in prof.function_events][:3]
+['my block', 'aten::mul', 'aten::sum']
+"""
+from __future__ import annotations
+
+import functools
+import os
+import sys
+import threading
+from contextvars import ContextVar
+from time import perf_counter_ns
+from typing import Any
+
+from flambeau.autograd.profiler_util import (
+    EventList,
+    FunctionEvent,
+    FunctionEventAvg,
+    MemRecordsAcc,
+)
+from flambeau.core import engine
+from flambeau.core import op as core_op
+from flambeau.core.modes import Level
+from flambeau.core.tensor import Tensor
+from flambeau.utils._python_dispatch import ATEN_NAMES
+
+recorders: list[Recorder] = []          # the active ones
+_open: ContextVar[tuple[Raw, ...]] = ContextVar("profiler_open", default=())
+_PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
+
+
+class Raw:
+    """An event while it is recorded."""
+
+    __slots__ = ("end", "forward_thread", "inputs", "memory", "name", "sequence", "stack", "start",
+                 "thread", "user")
+
+    def __init__(self, name: str, thread: int, inputs: Any = None, user: bool = False):
+        self.name, self.thread, self.inputs, self.user = name, thread, inputs, user
+        self.sequence, self.forward_thread, self.memory = -1, 0, 0
+        self.stack: Any = None
+        self.end: int | None = None
+        self.start = perf_counter_ns()
+
+
+class Recorder(Level):
+    """Collects events until it is stopped."""
+
+    observes = True                     # composites are shown to it, and nothing else changes
+
+    def __init__(self, shapes: bool = False, memory: bool = False, stacks: bool = False):
+        self.shapes, self.memory, self.stacks = shapes, memory, stacks
+        self.events: list[Raw] = []
+        self.threads: dict[int, int] = {}
+        self.forward_threads: dict[int, int] = {}
+
+    # ---- start and stop -------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self._anomaly = engine.anomaly.enabled, engine.anomaly.run
+        engine.anomaly.enabled, engine.anomaly.run = True, self._run_node
+        core_op.node_watchers.append(self._see_node)
+        recorders.append(self)
+        self.__enter__()
+        self.origin = perf_counter_ns()
+
+    def stop(self) -> None:
+        self.ended = perf_counter_ns()
+        self.__exit__(None, None, None)
+        recorders.remove(self)
+        core_op.node_watchers.remove(self._see_node)
+        engine.anomaly.enabled, engine.anomaly.run = self._anomaly
+
+    # ---- what happens ---------------------------------------------------------------------------
+
+    def begin(self, name: str, inputs: Any = None, user: bool = False) -> Raw:
+        thread = threading.get_ident()
+        number = self.threads.setdefault(thread, len(self.threads) + 1)
+        event = Raw(name, number, _shapes(inputs) if self.shapes and inputs else None, user)
+        if self.stacks:
+            event.stack = _stack()
+        self.events.append(event)
+        _open.set((*_open.get(), event))
+        event.start = perf_counter_ns()
+        return event
+
+    def end(self, event: Raw) -> None:
+        if event.end is None:
+            event.end = perf_counter_ns()
+        _open.set(tuple(e for e in _open.get() if e is not event))
+
+    def __call__(self, op: Any, canonical: tuple[Any, ...]) -> Any:
+        event = self.begin(op_name(op), canonical)
+        try:
+            result = op.call(*canonical)
+        finally:
+            self.end(event)
+        if self.memory and not op.inplace and not op.view:
+            self._allocated(event, result)
+        return result
+
+    def composite(self, op: Any, run: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """A function made of other ops: `run(*args, **kwargs)`, as one event."""
+        event = self.begin(op_name(op), (*args, *kwargs.values()))
+        try:
+            return run(*args, **kwargs)
+        finally:
+            self.end(event)
+
+    def _allocated(self, event: Raw, result: Any) -> None:
+        parts = result if isinstance(result, (tuple, list)) else (result,)
+        size = sum(t.numel() * t.element_size() for t in parts if isinstance(t, Tensor))
+        for enclosing in (event, *_open.get()):
+            enclosing.memory += size
+
+    def _see_node(self, node: Any) -> None:
+        """A node was recorded: the innermost event is its forward op, or composites around it."""
+        for event in reversed(_open.get()):
+            if event.user or event.sequence >= 0:
+                break
+            event.sequence = node._sequence_nr()
+            self.forward_threads[node.order] = event.thread
+
+    def _run_node(self, this: Any, node: Any, grad: Any) -> Any:
+        """A node runs in backward."""
+        enabled, run = self._anomaly
+        name = node.name().removeprefix("torch.autograd.")
+        events = []
+        for text in (f"autograd::engine::evaluate_function: {name}", name):
+            event = self.begin(text)
+            event.sequence = node._sequence_nr()
+            event.forward_thread = self.forward_threads.get(node.order, 0)
+            events.append(event)
+        try:
+            return run(this, node, grad) if enabled else engine.apply_node(node, grad)
+        finally:
+            for event in reversed(events):
+                self.end(event)
+
+    # ---- what it was ----------------------------------------------------------------------------
+
+    def function_events(self) -> list[FunctionEvent]:
+        found = []
+        for number, raw in enumerate(self.events, 1):
+            end = self.ended if raw.end is None else raw.end
+            found.append(FunctionEvent(
+                id=number, name=raw.name, thread=raw.thread, start_us=self._us(raw.start),
+                end_us=self._us(end), fwd_thread=raw.forward_thread, input_shapes=raw.inputs or [],
+                stack=raw.stack or [], cpu_memory_usage=raw.memory, sequence_nr=raw.sequence,
+                is_user_annotation=raw.user))
+        return found
+
+    def _us(self, stamp: int) -> float:
+        return (stamp - self.origin) / 1000
+
+
+def op_name(op: Any) -> str:
+    return f"aten::{ATEN_NAMES.get(op.name, op.name)}"
+
+
+def _shapes(values: Any) -> list[Any]:
+    found: list[Any] = []
+    for value in values:
+        if isinstance(value, Tensor):
+            found.append(list(value.shape))
+        elif isinstance(value, (tuple, list)) and value and isinstance(value[0], Tensor):
+            found.append([list(v.shape) for v in value if isinstance(v, Tensor)])
+        else:
+            found.append([])
+    return found
+
+
+def _stack() -> list[str]:
+    """The frames of the user's code, innermost first."""
+    frame: Any = sys._getframe(2)
+    found = []
+    while frame is not None:
+        code = frame.f_code
+        if not code.co_filename.startswith(_PACKAGE):
+            found.append(f"{code.co_filename}({frame.f_lineno}): {code.co_name}")
+        frame = frame.f_back
+    return found
+
+
+# ---- what users see ------------------------------------
+
+
+class profile:
+    """Records what runs inside the block; results are there when it has ended.
+
+    `record_shapes` keeps the shapes of inputs, `profile_memory` the sizes of results, `with_stack`
+    the lines of code. The arguments that speak of devices have no effect.
+    """
+
+    def __init__(self, enabled: bool = True, *, use_cuda: bool = False, use_device: Any = None,
+                 record_shapes: bool = False, with_flops: bool = False,
+                 profile_memory: bool = False, with_stack: bool = False,
+                 with_modules: bool = False, use_kineto: bool = False, use_cpu: bool = True,
+                 experimental_config: Any = None, acc_events: bool = False,
+                 custom_trace_id_callback: Any = None, **other: Any):
+        self.enabled, self.acc_events, self.use_device = enabled, acc_events, use_device
+        self.record_shapes, self.with_flops = record_shapes, with_flops
+        self.profile_memory, self.with_stack = profile_memory, with_stack
+        self.entered = False
+        self._events: EventList | None = None
+        self._recorder: Recorder | None = None
+
+    def __enter__(self) -> profile | None:
+        if not self.enabled:
+            return None
+        if self.entered:
+            raise RuntimeError("Profiler context manager is not reentrant")
+        self.entered = True
+        self._recorder = Recorder(self.record_shapes, self.profile_memory, self.with_stack)
+        self._recorder.start()
+        return self
+
+    def __exit__(self, *exception: Any) -> bool:
+        if self._recorder is None:
+            return False
+        self._recorder.stop()
+        events = EventList(self._recorder.function_events(), profile_memory=self.profile_memory,
+                           with_flops=self.with_flops)
+        events._populate_cpu_children()
+        if self.acc_events and self._events is not None:
+            events[:0] = self._events
+        self._events, self._recorder = events, None
+        return False
+
+    @property
+    def function_events(self) -> EventList:
+        """The events, in the order in which they began."""
+        if self._events is None:
+            raise RuntimeError("Profiler didn't finish running")
+        return self._events
+
+    def __repr__(self) -> str:
+        return "<unfinished torch.autograd.profile>" if self._events is None \
+            else repr(self._events)
+
+    def __str__(self) -> str:
+        return "<unfinished torch.autograd.profile>" if self._events is None \
+            else str(self._events)
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100,
+              max_src_column_width: int = 75, max_name_column_width: int = 55,
+              max_shapes_column_width: int = 80, header: str | None = None,
+              top_level_events_only: bool = False, time_unit: str | None = None) -> str:
+        """The events as a table: see `EventList.table`."""
+        return self.function_events.table(
+            sort_by, row_limit, max_src_column_width, max_name_column_width,
+            max_shapes_column_width, header, top_level_events_only, time_unit)
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Write the events as JSON for `chrome://tracing` and Perfetto."""
+        self.function_events.export_chrome_trace(path)
+
+    def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
+        """Write stacks with their times, for flame graphs."""
+        self.function_events.export_stacks(path, metric)
+
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
+                     group_by_overload_name: bool = False) -> EventList:
+        """Sums over the events of one name."""
+        return self.function_events.key_averages(group_by_input_shape, group_by_stack_n,
+                                                 group_by_overload_name)
+
+    def total_average(self) -> FunctionEventAvg:
+        """The sum over all events."""
+        return self.function_events.total_average()
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time of all events, in microseconds."""
+        return self.function_events.self_cpu_time_total
+
+    def toggle_collection_dynamic(self, enabled: bool, activities: Any) -> None:
+        raise NotImplementedError("profile.toggle_collection_dynamic")
+
+
+class record_function:
+    """Names a block, or as a decorator a function, in profiles. Without a profile it does nothing.
+
+    >>> @record_function("step")
+    ... def step():
+    ...     pass
+    >>> with profile() as prof:
+    ...     step()
+    >>> prof.function_events[0].name
+    'step'
+    """
+
+    def __init__(self, name: str, args: str | None = None):
+        self.name, self.args = name, args
+        self._events: list[tuple[Recorder, Raw]] = []
+
+    def __enter__(self) -> record_function:
+        if recorders:
+            self._events = [(r, r.begin(self.name, user=True)) for r in recorders]
+        return self
+
+    def __exit__(self, *exception: Any) -> None:
+        for recorder, event in self._events:
+            recorder.end(event)
+        self._events = []
+
+    def __call__(self, function: Any) -> Any:
+        @functools.wraps(function)
+        def wrapped(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.name, self.args):
+                return function(*args, **kwargs)
+        return wrapped
+
+    def _call_end_callbacks_on_future(self, fut: Any) -> Any:
+        raise NotImplementedError("record_function on futures")
+
+
+class _Ranges:
+    """A context that gives ranges to another tool, which is not there."""
+
+    tool = ""
+
+    def __init__(self, enabled: bool = True, record_shapes: bool = False):
+        self.enabled, self.record_shapes, self.entered = enabled, record_shapes, False
+
+    def __enter__(self) -> _Ranges:
+        if self.enabled:
+            raise RuntimeError(f"{self.tool} is not available: flambeau runs on the CPU")
+        return self
+
+    def __exit__(self, *exception: Any) -> bool:
+        return False
+
+
+class emit_nvtx(_Ranges):
+    """Ranges for NVIDIA's tools, which need a GPU: raises unless `enabled` is False."""
+
+    tool = "NVTX"
+
+
+class emit_itt(_Ranges):
+    """Ranges for Intel's tools, which are not there: raises unless `enabled` is False."""
+
+    tool = "ITT"
+
+
+def load_nvprof(path: str) -> EventList:
+    """Not offered: NVIDIA's profiler needs a GPU."""
+    raise NotImplementedError("load_nvprof")
+
+
+parse_nvprof_trace = load_nvprof
+
+
+class EnforceUnique:
+    """Raises when it sees the same key twice."""
+
+    def __init__(self) -> None:
+        self.seen: set[Any] = set()
+
+    def see(self, *key: Any) -> None:
+        if key in self.seen:
+            raise RuntimeError(f"duplicate key: {key}")
+        self.seen.add(key)
+
+
+class KinetoStepTracker:
+    """Counts steps, of several that count: the furthest one is the current step."""
+
+    _current_step = 0
+    _steps: dict[str, int] = {}
+
+    @classmethod
+    def init_step_count(cls, requester: str) -> None:
+        cls._steps[requester] = cls._current_step
+
+    @classmethod
+    def erase_step_count(cls, requester: str) -> bool:
+        return cls._steps.pop(requester, None) is not None
+
+    @classmethod
+    def increment_step(cls, requester: str) -> int:
+        if requester not in cls._steps:
+            cls.init_step_count(requester)
+        cls._steps[requester] += 1
+        cls._current_step = max(cls._steps.values())
+        return cls._current_step
+
+    @classmethod
+    def current_step(cls) -> int:
+        return cls._current_step
+
+
+def _profiler_enabled() -> bool:
+    """Is a profile being recorded?"""
+    return bool(recorders)
+
+
+def kineto_available() -> bool:
+    """True: a profile has all that PyTorch's newer profiler records on a CPU."""
+    return True
+
+
+__all__ = ["EnforceUnique", "EventList", "FunctionEvent", "KinetoStepTracker", "MemRecordsAcc",
+           "emit_itt", "emit_nvtx", "load_nvprof", "parse_nvprof_trace", "profile",
+           "record_function"]

@@ -1,0 +1,322 @@
+"""What a profile has recorded: events, their averages and their tables."""
+from __future__ import annotations
+
+import enum
+import json
+from collections import defaultdict, namedtuple
+from collections.abc import Iterable
+from typing import Any
+
+Interval = namedtuple("Interval", ["start", "end"])
+Kernel = namedtuple("Kernel", ["name", "device", "duration"])
+MEMORY_EVENT_NAME = "[memory]"
+
+
+class DeviceType(enum.Enum):
+    """Where something ran."""
+
+    CPU = 0
+    CUDA = 1
+
+    def __str__(self) -> str:
+        return f"DeviceType.{self.name}"
+
+
+def _format_time(time_us: float) -> str:
+    """Microseconds, in the unit that suits them."""
+    if time_us >= 1e6:
+        return f"{time_us / 1e6:.3f}s"
+    if time_us >= 1e3:
+        return f"{time_us / 1e3:.3f}ms"
+    return f"{time_us:.3f}us"
+
+
+def _format_memory(nbytes: int) -> str:
+    """Bytes, in the unit that suits them."""
+    for factor, unit in ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "KB")):
+        if abs(nbytes) >= factor:
+            return f"{nbytes / factor:.2f} {unit}"
+    return f"{nbytes} B"
+
+
+def _format_time_share(time_us: float, total_time_us: float) -> str:
+    if total_time_us == 0:
+        return "NaN" if time_us else "0.00%"
+    return f"{time_us * 100.0 / total_time_us:.2f}%"
+
+
+class StringTable(defaultdict):
+    """Names, each once."""
+
+    def __missing__(self, key: str) -> str:
+        self[key] = key
+        return key
+
+
+class MemRecordsAcc:
+    """Records of allocations, to be looked up by time."""
+
+    def __init__(self, mem_records: Iterable[Any]):
+        self._records = sorted(mem_records, key=lambda r: r[0])
+
+    def in_interval(self, start_us: float, end_us: float) -> Iterable[Any]:
+        return [r for r in self._records if start_us <= r[0] <= end_us]
+
+
+class FormattedTimesMixin:
+    """Times as text, and averages over the calls."""
+
+    count: int
+    cpu_time_total: float
+    device_time_total: float
+    self_cpu_time_total: float
+    self_device_time_total: float
+
+    @property
+    def cpu_time(self) -> float:
+        """The average time of a call, in microseconds."""
+        return 0.0 if self.count == 0 else self.cpu_time_total / self.count
+
+    @property
+    def device_time(self) -> float:
+        return 0.0 if self.count == 0 else self.device_time_total / self.count
+
+    cuda_time = device_time
+
+    def __getattr__(self, name: str) -> str:
+        if name.endswith("_str") and not name.startswith("__"):
+            return _format_time(getattr(self, name[:-4]))
+        raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+
+
+class FunctionEvent(FormattedTimesMixin):
+    """One call: of an op, of a node in backward, or of a block that `record_function` names."""
+
+    count = 1
+    device_time_total = self_device_time_total = 0.0
+    cuda_time_total = self_cuda_time_total = 0.0
+
+    def __init__(self, id: int, name: str, thread: int, start_us: float, end_us: float,
+                 overload_name: str | None = None, fwd_thread: int | None = None,
+                 input_shapes: Any = None, stack: Any = None, scope: int = 0,
+                 use_device: str | None = None, cpu_memory_usage: int = 0,
+                 device_memory_usage: int = 0, is_async: bool = False, is_remote: bool = False,
+                 sequence_nr: int = -1, node_id: int = -1, device_type: Any = DeviceType.CPU,
+                 device_index: int = 0, device_resource_id: int | None = None,
+                 is_legacy: bool = False, flops: int | None = None, trace_name: str | None = None,
+                 concrete_inputs: Any = None, kwinputs: Any = None,
+                 is_user_annotation: bool = False, **other: Any):
+        self.id, self.node_id, self.name, self.thread = id, node_id, name, thread
+        self.overload_name = overload_name or ""
+        self.trace_name = name if trace_name is None else trace_name
+        self.time_range = Interval(start_us, end_us)
+        self.fwd_thread, self.input_shapes, self.stack = fwd_thread, input_shapes, stack
+        self.scope, self.use_device = scope, use_device
+        self.cpu_memory_usage, self.device_memory_usage = cpu_memory_usage, device_memory_usage
+        self.is_async, self.is_remote, self.is_legacy = is_async, is_remote, is_legacy
+        self.sequence_nr, self.device_type, self.device_index = (sequence_nr, device_type,
+                                                                 device_index)
+        self.device_resource_id = thread if device_resource_id is None else device_resource_id
+        self.flops, self.concrete_inputs, self.kwinputs = flops, concrete_inputs or [], kwinputs
+        self.is_user_annotation = is_user_annotation
+        self.kernels: list[Kernel] = []
+        self.cpu_children: list[FunctionEvent] = []
+        self.cpu_parent: FunctionEvent | None = None
+
+    @property
+    def key(self) -> str:
+        return self.name
+
+    def append_kernel(self, name: str, device: int, duration: int) -> None:
+        self.kernels.append(Kernel(name, device, duration))
+
+    def append_cpu_child(self, child: FunctionEvent) -> None:
+        self.cpu_children.append(child)
+
+    def set_cpu_parent(self, parent: FunctionEvent) -> None:
+        self.cpu_parent = parent
+
+    @property
+    def cpu_time_total(self) -> float:
+        """The time from start to end, in microseconds."""
+        return self.time_range.end - self.time_range.start
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time without that of the events inside."""
+        if self.is_async:
+            return 0
+        return self.cpu_time_total - sum(c.cpu_time_total for c in self.cpu_children)
+
+    @property
+    def self_cpu_memory_usage(self) -> int:
+        return self.cpu_memory_usage - sum(c.cpu_memory_usage for c in self.cpu_children)
+
+    self_device_memory_usage = 0
+
+    def __repr__(self) -> str:
+        return (f"<FunctionEvent id={self.id} name={self.name} overload_name={self.overload_name} "
+                f"device_type={self.device_type} node_id={self.node_id} "
+                f"cpu_time={self.cpu_time_str} start_us={self.time_range.start} "
+                f"end_us={self.time_range.end} cpu_children={[c.id for c in self.cpu_children]} "
+                f"{self.use_device}_time={self.device_time_str} name={self.name} "
+                f"thread={self.thread} input_shapes={self.input_shapes} "
+                f"cpu_memory_usage={self.cpu_memory_usage} "
+                f"{self.use_device}_memory_usage={self.device_memory_usage} "
+                f"is_async={self.is_async} is_remote={self.is_remote} seq_nr={self.sequence_nr} "
+                f"is_legacy={self.is_legacy}>")
+
+
+class FunctionEventAvg(FormattedTimesMixin):
+    """The sum over several events of one key."""
+
+    def __init__(self) -> None:
+        self.key: str | None = None
+        self.count = self.node_id = 0
+        self.is_async = self.is_remote = self.is_legacy = self.is_user_annotation = False
+        self.use_device: str | None = None
+        self.cpu_time_total = self.self_cpu_time_total = 0.0
+        self.device_time_total = self.self_device_time_total = 0.0
+        self.cpu_memory_usage = self.self_cpu_memory_usage = 0
+        self.device_memory_usage = self.self_device_memory_usage = 0
+        self.input_shapes: Any = None
+        self.overload_name: str | None = None
+        self.stack: Any = None
+        self.scope: int | None = None
+        self.cpu_children: Any = None
+        self.cpu_parent: Any = None
+        self.device_type = DeviceType.CPU
+        self.flops = 0
+
+    def add(self, other: Any) -> FunctionEventAvg:
+        """Add an event, or other such sums of the same key."""
+        if self.key is None:
+            self.key, self.node_id = other.key, other.node_id
+            for name in ("is_async", "is_remote", "cpu_parent", "cpu_children", "overload_name",
+                         "input_shapes", "stack", "scope", "device_type", "is_legacy",
+                         "use_device", "is_user_annotation"):
+                setattr(self, name, getattr(other, name))
+        if other.key != self.key:
+            raise AssertionError(f"cannot add events of {other.key!r} to those of {self.key!r}")
+        for name in ("cpu_time_total", "self_cpu_time_total", "device_time_total",
+                     "self_device_time_total", "cpu_memory_usage", "self_cpu_memory_usage",
+                     "device_memory_usage", "self_device_memory_usage", "count"):
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.flops += other.flops or 0
+        return self
+
+    __iadd__ = add
+
+    def __repr__(self) -> str:
+        device = self.use_device or "cuda"
+        return (f"<FunctionEventAvg key={self.key} self_cpu_time={self.self_cpu_time_total_str} "
+                f"cpu_time={self.cpu_time_str}  self_{device}_time="
+                f"{self.self_device_time_total_str} {device}_time={self.device_time_str} "
+                f"input_shapes={self.input_shapes} cpu_memory_usage={self.cpu_memory_usage} "
+                f"{device}_memory_usage={self.device_memory_usage}>")
+
+
+class EventList(list):
+    """Events, or averages of them."""
+
+    def __init__(self, *args: Any, use_device: str | None = None, profile_memory: bool = False,
+                 with_flops: bool = False, **other: Any):
+        super().__init__(*args)
+        self._use_device, self._profile_memory, self._with_flops = (use_device, profile_memory,
+                                                                    with_flops)
+
+    def _populate_cpu_children(self) -> None:
+        """Find which event ran inside which: by thread, the innermost that encloses it."""
+        threads: dict[Any, list[FunctionEvent]] = defaultdict(list)
+        for event in self:
+            if not event.is_async and event.device_type is DeviceType.CPU:
+                threads[event.thread, event.node_id].append(event)
+        for events in threads.values():
+            events.sort(key=lambda e: (e.time_range.start, -e.time_range.end))
+            enclosing: list[FunctionEvent] = []
+            for event in events:
+                while enclosing and (event.time_range.start >= enclosing[-1].time_range.end
+                                     or event.time_range.end > enclosing[-1].time_range.end):
+                    enclosing.pop()
+                if enclosing:
+                    enclosing[-1].append_cpu_child(event)
+                    event.set_cpu_parent(enclosing[-1])
+                enclosing.append(event)
+
+    @property
+    def self_cpu_time_total(self) -> float:
+        """The time of all events, in microseconds."""
+        return sum(e.self_cpu_time_total for e in self)
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def table(self, sort_by: str | None = None, row_limit: int = 100,
+              max_src_column_width: int = 75, max_name_column_width: int = 55,
+              max_shapes_column_width: int = 80, header: str | None = None,
+              top_level_events_only: bool = False, time_unit: str | None = None) -> str:
+        """The events as a table, at most `row_limit` of them (-1: all), the largest `sort_by`
+        first."""
+        from flambeau.autograd._profiler_table import build_table
+        return build_table(self, sort_by, row_limit, max_src_column_width, max_name_column_width,
+                           max_shapes_column_width, header, top_level_events_only, time_unit)
+
+    def key_averages(self, group_by_input_shapes: bool = False, group_by_stack_n: int = 0,
+                     group_by_overload_name: bool = False) -> EventList:
+        """Sums over the events of one name (and input shapes, and innermost stack frames)."""
+        groups: dict[Any, FunctionEventAvg] = defaultdict(FunctionEventAvg)
+        for event in self:
+            key = (event.key, event.node_id, str(event.device_type), event.is_legacy,
+                   str(event.input_shapes) if group_by_input_shapes else "",
+                   tuple((event.stack or [])[:group_by_stack_n]),
+                   event.overload_name if group_by_overload_name else "")
+            groups[key].add(event)
+        averages = EventList(groups.values(), use_device=self._use_device,
+                             profile_memory=self._profile_memory, with_flops=self._with_flops)
+        for average in averages:
+            average.stack = (average.stack or [])[:group_by_stack_n]
+            if not group_by_input_shapes:
+                average.input_shapes = ""
+            if not group_by_overload_name:
+                average.overload_name = ""
+        return averages
+
+    def total_average(self) -> FunctionEventAvg:
+        """The sum over all events."""
+        total = FunctionEventAvg()
+        for event in self:
+            total.key = None if total.count == 0 else event.key
+            total.add(event)
+        total.key = "Total"
+        return total
+
+    def export_chrome_trace(self, path: str) -> None:
+        """Write the events as JSON for `chrome://tracing` and Perfetto."""
+        events = [{"name": e.trace_name, "ph": "X", "ts": e.time_range.start,
+                   "dur": e.cpu_time_total, "tid": e.thread, "pid": "CPU functions",
+                   "args": {"Sequence number": e.sequence_nr, "Input Dims": e.input_shapes or []}}
+                  for e in self]
+        with open(path, "w") as file:
+            json.dump(events, file)
+
+    def supported_export_stacks_metrics(self) -> list[str]:
+        return ["self_cpu_time_total", "self_cuda_time_total", "self_xpu_time_total",
+                "self_privateuse1_time_total"]
+
+    def export_stacks(self, path: str, metric: str) -> None:
+        """Write stacks with their times, for flame graphs."""
+        if metric not in self.supported_export_stacks_metrics():
+            raise ValueError("metric should be one of: "
+                             f"{self.supported_export_stacks_metrics()}")
+        table = str.maketrans(" ;\t\n", "____")
+        attribute = metric.replace("cuda", "device").replace("xpu", "device")
+        with open(path, "w") as file:
+            for event in self:
+                value = getattr(event, attribute, 0)
+                if event.stack and int(value) > 0:
+                    stack = ";".join(frame.translate(table) for frame in reversed(event.stack))
+                    file.write(f"{stack} {int(value)}\n")
+
+
+__all__ = ["DeviceType", "EventList", "FormattedTimesMixin", "FunctionEvent", "FunctionEventAvg",
+           "Interval", "Kernel", "MemRecordsAcc", "StringTable"]
