@@ -63,7 +63,8 @@ for _name in ("linalg.cholesky", "linalg.cholesky_ex", "cholesky", "linalg.eigva
 def _(r):
     p = np.array([2, 3, 3], np.int32)
     return [call(square(r), p, matrix(r, 3, 2)),
-            call(square(r, 2, kind="complex"), np.stack([p, p]), matrix(r, 2, 3, 2, kind="complex")),
+            call(square(r, 2, kind="complex"), np.stack([p, p]),
+                 matrix(r, 2, 3, 2, kind="complex")),
             call(square(r, 2), np.stack([p, p]), matrix(r, 2, 3), left=False),
             call(square(r, kind="complex"), p, matrix(r, 3, 2, kind="complex"), adjoint=True)]
 
@@ -190,7 +191,8 @@ def _(r):
 def _(r):
     low = matrix(r, 3, 2) @ matrix(r, 2, 3)
     return [call(matrix(r, *s, 3, 3, kind=k)) for s in ((), (2,)) for k in KINDS] + [
-        call(matrix(r, 0, 0)), call(np.zeros((3, 3))).but(smooth=False), call(low).but(smooth=False)]
+        call(matrix(r, 0, 0)), call(np.zeros((3, 3))).but(smooth=False),
+        call(low).but(smooth=False)]
 
 
 @family("linalg.qr")

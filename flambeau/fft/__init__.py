@@ -1,0 +1,11 @@
+"""Discrete Fourier transforms.
+
+>>> import flambeau
+>>> x = flambeau.tensor([1.0, 2.0, 3.0])
+>>> flambeau.allclose(flambeau.fft.irfft(flambeau.fft.rfft(x), 3), x)
+True
+"""
+from flambeau.core.op import public as _public
+
+globals().update(_public["fft"])
+__all__ = sorted(_public["fft"])

@@ -1,0 +1,194 @@
+"""Window functions: `flambeau.signal.windows`, and the older ones of `flambeau` itself.
+
+A window of M values is a formula of n = 0 … M - 1; a *periodic* one (`sym=False`) is the symmetric
+one of M + 1 values without the last. See Harris, On the use of windows for harmonic analysis with
+the discrete Fourier transform, 1978.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import dtypes
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.op import composite
+from flambeau.core.tensor import Tensor
+from flambeau.ops.create import finish
+
+
+def _steps(M: int, sym: bool) -> np.ndarray:
+    """n / (M - 1), from 0 to 1 for a symmetric window."""
+    last = M - 1 if sym else M
+    return np.arange(M) / (last or 1)
+
+
+def _cosines(x: np.ndarray, coefficients: Iterable[float]) -> np.ndarray:
+    """Σ (-1)ᵏ a_k cos(2πk x)"""
+    return sum((-1) ** k * a * np.cos(2 * np.pi * k * x) for k, a in enumerate(coefficients))
+
+
+def _bartlett(x: np.ndarray) -> np.ndarray:
+    return 1 - np.abs(2 * x - 1)
+
+
+def _kaiser(x: np.ndarray, beta: float) -> np.ndarray:
+    return np.i0(beta * np.sqrt(np.maximum(1 - (2 * x - 1) ** 2, 0))) / np.i0(beta)
+
+
+# ---- flambeau.signal.windows --------------------------------------------------------------------
+
+
+def _finished(name: str, M: int, dtype: Any, device: Any, requires_grad: bool,
+              values: Callable[[], np.ndarray]) -> Tensor:
+    target = dtypes.as_numpy_dtype(dtype) or dtypes.default_float()
+    if M < 0:
+        raise ValueError(f"{name} requires non-negative window length, got M={M}")
+    if target not in (np.float32, np.float64):
+        raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
+    if M == 0:
+        array = np.empty(0, target)
+    elif M == 1:
+        array = np.ones(1, target)
+    else:
+        array = values().astype(target)
+    return finish(array, device, requires_grad)
+
+
+def _cosine_window(name: str, coefficients: tuple[float, ...], doc: str) -> Any:
+    def window(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
+               device: Any = None, requires_grad: bool = False) -> Tensor:
+        return _finished("general_cosine", M, dtype, device, requires_grad,
+                         lambda: _cosines(_steps(M, sym), coefficients))
+    window.__doc__ = doc
+    return composite(window, namespace="signal.windows", name=name)
+
+
+hann = _cosine_window("hann", (0.5, 0.5), """(1 - cos(2πn/(M-1))) / 2
+
+    >>> import flambeau
+    >>> flambeau.signal.windows.hann(3)
+    tensor([0., 1., 0.])
+    """)
+hamming = _cosine_window("hamming", (0.54, 0.46), "0.54 - 0.46 cos(2πn/(M-1))")
+blackman = _cosine_window("blackman", (0.42, 0.5, 0.08),
+                          "0.42 - 0.5 cos(2πn/(M-1)) + 0.08 cos(4πn/(M-1))")
+nuttall = _cosine_window("nuttall", (0.3635819, 0.4891775, 0.1365995, 0.0106411),
+                         "Nuttall's sum of four cosines, with low sidelobes.")
+
+
+@composite(namespace="signal.windows")
+def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any = None,
+                   layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """Σ (-1)ᵏ a_k cos(2πkn/(M-1))"""
+    if not isinstance(a, Iterable):
+        raise TypeError("Coefficients must be a list/tuple")
+    a = list(a)
+    if not a:
+        raise ValueError("Coefficients cannot be empty")
+    return _finished("general_cosine", M, dtype, device, requires_grad,
+                     lambda: _cosines(_steps(M, sym), a))
+
+
+@composite(namespace="signal.windows")
+def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None,
+                    layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """α - (1 - α) cos(2πn/(M-1))"""
+    return _finished("general_cosine", M, dtype, device, requires_grad,
+                     lambda: _cosines(_steps(M, sym), (alpha, 1 - alpha)))
+
+
+@composite(namespace="signal.windows")
+def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
+             device: Any = None, requires_grad: bool = False) -> Tensor:
+    """1 - |2n/(M-1) - 1|, a triangle."""
+    return _finished("bartlett", M, dtype, device, requires_grad,
+                     lambda: _bartlett(_steps(M, sym)))
+
+
+@composite(namespace="signal.windows")
+def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
+           requires_grad: bool = False) -> Tensor:
+    """sin(π(n + ½)/M)"""
+    return _finished("cosine", M, dtype, device, requires_grad,
+                     lambda: np.sin(np.pi * (np.arange(M) + 0.5) / (M if sym else M + 1)))
+
+
+@composite(namespace="signal.windows")
+def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True,
+                dtype: Any = None, layout: Any = None, device: Any = None,
+                requires_grad: bool = False) -> Tensor:
+    """exp(-|n - center| / τ)"""
+    if tau <= 0:
+        raise ValueError(f"Tau must be positive, got: {tau} instead.")
+    if sym and center is not None:
+        raise ValueError("Center must be None for symmetric windows")
+    middle = (M if not sym and M > 1 else M - 1) / 2 if center is None else center
+    return _finished("exponential", M, dtype, device, requires_grad,
+                     lambda: np.exp(-np.abs(np.arange(M) - middle) / tau))
+
+
+@composite(namespace="signal.windows")
+def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None,
+             device: Any = None, requires_grad: bool = False) -> Tensor:
+    """exp(-½ ((n - (M-1)/2) / std)²)"""
+    if std <= 0:
+        raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
+    middle = (M if not sym and M > 1 else M - 1) / 2
+    return _finished("gaussian", M, dtype, device, requires_grad,
+                     lambda: np.exp(-0.5 * ((np.arange(M) - middle) / std) ** 2))
+
+
+@composite(namespace="signal.windows")
+def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, layout: Any = None,
+           device: Any = None, requires_grad: bool = False) -> Tensor:
+    """I₀(β √(1 - (2n/(M-1) - 1)²)) / I₀(β)"""
+    if beta < 0:
+        raise ValueError(f"beta must be non-negative, got: {beta} instead.")
+    return _finished("kaiser", M, dtype, device, requires_grad,
+                     lambda: _kaiser(_steps(M, sym), beta))
+
+
+# ---- the older functions ------------------------------------------------------------------------
+
+
+def _older(name: str, values: Any, doc: str, **parameters: float) -> Any:
+    names = list(parameters)
+
+    def window(window_length: int, periodic: bool = True, *positional: float, dtype: Any = None,
+               layout: Any = None, device: Any = None, pin_memory: bool = False,
+               requires_grad: bool = False, **named: float) -> Tensor:
+        given = parameters | dict(zip(names, positional)) | named
+        unknown = [n for n in named if n not in names]
+        if unknown or len(positional) > len(names):
+            raise TypeError(f"{name}() received an invalid combination of arguments: "
+                            + (f"unknown {unknown[0]!r}" if unknown else "too many"))
+        target = dtypes.as_numpy_dtype(dtype) or dtypes.default_float()
+        if target not in FLOATING or target.kind == "c":
+            raise RuntimeError(f"{name} expects floating point dtypes, got: dtype={dtype}")
+        if window_length < 0:
+            raise RuntimeError(f"{name} requires non-negative window_length, got "
+                               f"window_length={window_length}")
+        n = window_length
+        array = np.ones(n) if n <= 1 else values(_steps(n, not periodic), **given)
+        return finish(array.astype(target), device, requires_grad)
+    window.__doc__ = doc
+    return composite(window, name=name)
+
+
+bartlett_window = _older("bartlett_window", _bartlett, "A triangle; see `signal.windows.bartlett`.")
+hann_window = _older("hann_window", lambda x: _cosines(x, (0.5, 0.5)),
+                     """Hann's window; see `signal.windows.hann`.
+
+    >>> import flambeau
+    >>> flambeau.hann_window(4)
+    tensor([0.0000, 0.5000, 1.0000, 0.5000])
+    """)
+hamming_window = _older("hamming_window", lambda x, alpha, beta: _cosines(x, (alpha, beta)),
+                        "α - β cos(2πn/N); see `signal.windows.general_hamming`.",
+                        alpha=0.54, beta=0.46)
+blackman_window = _older("blackman_window", lambda x: _cosines(x, (0.42, 0.5, 0.08)),
+                         "Blackman's window; see `signal.windows.blackman`.")
+kaiser_window = _older("kaiser_window", _kaiser, "Kaiser's window; see `signal.windows.kaiser`.",
+                       beta=12.0)

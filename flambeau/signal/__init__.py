@@ -1,0 +1,4 @@
+"""Signal processing: window functions."""
+from flambeau.signal import windows
+
+__all__ = ["windows"]

@@ -1,0 +1,10 @@
+"""Window functions, symmetric by default.
+
+>>> import flambeau
+>>> flambeau.signal.windows.bartlett(5)
+tensor([0.0000, 0.5000, 1.0000, 0.5000, 0.0000])
+"""
+from flambeau.core.op import public as _public
+
+globals().update(_public["signal.windows"])
+__all__ = sorted(_public["signal.windows"])
