@@ -22,6 +22,7 @@ from flambeau.ops.coercion import NUMBER_FIRST
 from flambeau.ops.conditional import where
 from flambeau.ops.elementary import cos, exp, log, log1p, sigmoid
 from flambeau.ops.pointwise import mul, neg, pow, reciprocal, sgn
+from flambeau.ops.softmax import log_softmax, softmax
 
 NUMBER_FIRST.update({"xlogy", "xlog1py", "zeta"})
 _HERE = {"floating": True, "namespace": "special", "method": False, "inplace": False}
@@ -287,5 +288,6 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
 
 
 public["special"] |= {"expit": sigmoid, "gammaln": lgamma, "psi": digamma, "gammainc": igamma,
-                      "gammaincc": igammac, "multigammaln": mvlgamma}
+                      "gammaincc": igammac, "multigammaln": mvlgamma, "softmax": softmax,
+                      "log_softmax": log_softmax}
 __all__ = ["digamma", "lgamma", "logit", "sinc", "xlogy"]
