@@ -49,7 +49,7 @@ def _current_graph_task_execution_order() -> list[Node]:
     if running is None:
         raise RuntimeError("_current_graph_task_execution_order should only be called from the "
                            "backward pass")
-    nodes = running._reachable()
+    nodes = running.reachable()
     return [nodes[order] for order in sorted(nodes)
             if running.needed is None or order in running.needed]
 

@@ -75,6 +75,7 @@ def _forward(cls: Any, args: tuple[Any, ...], level: ForwardLevel, stack: Any) -
         return _below(cls, args, stack)
     from flambeau.autograd.function import observers
     seen: list[Any] = []
+    versions = [None if t is None else t._version for t in tangents]
     watching = observers.set(seen)
     try:
         output = _below(cls, args, stack)
@@ -98,13 +99,13 @@ def _forward(cls: Any, args: tuple[Any, ...], level: ForwardLevel, stack: Any) -
                            f"{len(outputs)} outputs")
     for position, (one, tangent) in enumerate(zip(outputs, found)):
         if isinstance(one, Tensor):
-            _check_tangent(position, one, tangent, args, given, dirty, without)
+            _check_tangent(position, one, tangent, args, given, versions, dirty, without)
             level.set_tangent(one, tangent)
     return output
 
 
 def _check_tangent(position: int, output: Tensor, tangent: Any, args: Any, given: Any,
-                   dirty: set[int], without: set[int]) -> None:
+                   versions: Any, dirty: set[int], without: set[int]) -> None:
     """A tangent must do what its output does: be absent, be written in place, or be a view."""
     if id(output) in without or not (output.is_floating_point() or output.is_complex()):
         if tangent is not None:
@@ -112,11 +113,11 @@ def _check_tangent(position: int, output: Tensor, tangent: Any, args: Any, given
                                "which is not differentiable. You should return None at that "
                                "position instead.")
         return
-    for arg, own in zip(args, given):
+    for arg, own, version in zip(args, given, versions):
         if own is None or type(arg) not in tensor_types:
             continue
         if output is arg and id(output) in dirty:
-            if tangent is not own:
+            if tangent is not own or (version is not None and own._version == version):
                 raise RuntimeError("An inplace custom Function is not modifying the forward mode "
                                    "gradients inplace. If the forward is modifying an input "
                                    "inplace, then the jvp function must modify the corresponding "

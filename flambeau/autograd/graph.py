@@ -58,8 +58,6 @@ def increment_version(tensor: Any) -> None:
     """Count a write to a tensor (or several) that autograd did not see."""
     tensors = (tensor,) if isinstance(tensor, Tensor) else tensor
     for one in tensors:
-        if one.is_inference():
-            raise RuntimeError("Inference tensors do not track version counter.")
         bump(one)
 
 

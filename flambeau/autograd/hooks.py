@@ -11,6 +11,7 @@ import numpy as np
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.graph import LeafHooks, Node, hooks_of
+from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, basis, gradient_edge, tensor_types
 
@@ -234,3 +235,19 @@ class InputMetadata:
 
 
 basis.accumulator_of, basis.input_metadata = accumulator_of, InputMetadata
+
+
+def check_grad_dtype(tensor: Tensor, grad: Tensor) -> None:
+    """Raise if `grad` has not the type that gradients of `tensor` are to have."""
+    wanted = None if tensor._hooks is None else tensor._hooks.grad_dtype
+    if wanted == "any":
+        return
+    if grad.dtype is not (wanted or tensor.dtype):
+        raise RuntimeError(
+            f"attempting to assign a gradient with dtype '{type_name(grad.dtype).lower()}' to a "
+            f"tensor with grad_dtype '{type_name(wanted or tensor.dtype)}'. The gradient must match "
+            "the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's "
+            "grad_dtype attribute with a specific dtype, or None to allow any dtype.")
+
+
+basis.check_grad_dtype = check_grad_dtype

@@ -32,12 +32,20 @@ class saved_tensors_hooks:
         message = disabled.get()
         if message is not None:
             raise RuntimeError(message)
-        packers.append(self)
+        packers.append(True)
         active.set((*active.get(), (self.pack_hook, self.unpack_hook)))
 
     def __exit__(self, *exception: Any) -> None:
-        active.set(active.get()[:-1])
-        packers.remove(self)
+        drop_innermost(1)
+
+
+def drop_innermost(count: int) -> None:
+    """Leave the `count` innermost contexts of this thread (or all, if there are fewer)."""
+    stack = active.get()
+    count = min(count, len(stack))
+    if count:
+        active.set(stack[:-count])
+        del packers[-count:]
 
 
 class disable_saved_tensors_hooks:
@@ -184,4 +192,5 @@ class SavedTensor:
 
 
 basis.pack_node, basis.SavedTensor = pack_node, SavedTensor.of
+basis.drop_saved_hooks = drop_innermost
 __all__ = ["SavedTensor", "disable_saved_tensors_hooks", "saved_tensors_hooks"]

@@ -20,13 +20,13 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from heapq import heappop, heappush
 from typing import Any
 
 import numpy as np
 
-from flambeau.core.graph import Node, Output, freed
+from flambeau.core.graph import Node, Output, freed, packers
 from flambeau.core.modes import grad_enabled, set_grad_mode
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
@@ -56,8 +56,13 @@ def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
     """
     this = Pass(roots, retain, create_graph, accumulate)
     outer = current_pass.get()
+    if outer is not None:
+        this.depth = outer.depth + 1
+        if this.depth % 25 == 0 and not this.depth == moved_at.get():
+            return on_fresh_stack(run, this.depth, roots, retain, create_graph, captures,
+                                  accumulate)
     token = current_pass.set(this)
-    previous = grad_enabled()
+    previous, hooks = grad_enabled(), len(packers)
     set_grad_mode(create_graph)
     try:
         if captures is not None:
@@ -72,9 +77,33 @@ def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
     finally:
         set_grad_mode(previous)
         current_pass.reset(token)
+        if len(packers) > hooks:                # entered inside the pass and never left
+            basis.drop_saved_hooks(len(packers) - hooks)
     if outer is not None:
         outer.callbacks += this.callbacks
     return captured
+
+
+moved_at: ContextVar[int] = ContextVar("moved_at", default=0)
+
+
+def on_fresh_stack(function: Callable[..., Any], depth: int, *args: Any) -> Any:
+    """Call on a thread of its own: passes inside passes would exhaust this one's stack."""
+    context, answer = copy_context(), []
+    context.run(moved_at.set, depth)
+
+    def call() -> None:
+        try:
+            answer.append((context.run(function, *args), None))
+        except BaseException as error:
+            answer.append((None, error))
+    thread = threading.Thread(target=call)
+    thread.start()
+    thread.join()
+    result, error = answer[0]
+    if error is not None:
+        raise error
+    return result
 
 
 class Pass:
@@ -86,6 +115,7 @@ class Pass:
     leaf_targets: Any = frozenset()         # ids of captured leaves
     counts: dict[int, int] | None = None    # edges into each leaf, once somebody watches one
     running: Node | None = None             # in anomaly mode
+    depth = 0                               # of passes inside passes
 
     def __init__(self, roots: Any, retain: bool, create_graph: bool, accumulate: bool):
         self.roots, self.retain, self.create_graph = roots, retain, create_graph
@@ -376,7 +406,7 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
         if old is None:
             array = grad._array
             if (stolen and not create_graph and getrefcount(grad) <= stolen and array.base is None
-                    and array.flags.owndata and getrefcount(array) <= 3
+                    and getrefcount(array) <= STOLEN_ARRAY
                     and array.strides == leaf._array.strides and grad._edge is None):
                 leaf._grad = grad
             elif create_graph:
@@ -449,19 +479,20 @@ def fit(grad: Any, shape: tuple[int, ...], array_type: Any, node: Any, position:
 
 basis.accumulate = accumulate_shared
 getrefcount = sys.getrefcount
-STOLEN_REFERENCES = 0
+STOLEN_REFERENCES = STOLEN_ARRAY = 0
 kernels_add: Any = np.add
 
 
 def calibrate() -> None:
     """How many references there are to a gradient that only the engine holds differs between
     interpreters: count them once, on a throw-away graph."""
-    global STOLEN_REFERENCES, accumulate_into
+    global STOLEN_REFERENCES, STOLEN_ARRAY, accumulate_into
     seen: list[int] = []
     real = accumulate_into
 
     def count(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> None:
-        seen.append(getrefcount(grad))
+        array = grad._array
+        seen.extend((getrefcount(grad), getrefcount(array)))
 
     accumulate_into = count
     try:
@@ -470,4 +501,4 @@ def calibrate() -> None:
         run([(gradient_edge(product), wrap(np.ones(1, np.float32)))], False, False)
     finally:
         accumulate_into = real
-    STOLEN_REFERENCES = seen[0]
+    STOLEN_REFERENCES, STOLEN_ARRAY = seen

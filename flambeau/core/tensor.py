@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -23,6 +23,11 @@ from flambeau.core import devices, dtypes
 from flambeau.core.dtypes import FROM_NUMPY, from_numpy_dtype
 from flambeau.core.modes import grad_enabled, is_inference_mode_enabled, set_grad_mode
 from flambeau.core.shapes import Size, contiguous_strides
+
+if TYPE_CHECKING:
+    from flambeau.core.methods import Methods   # a stub: what ops/ give to Tensor
+else:
+    Methods = object
 
 
 class Marker:
@@ -41,7 +46,7 @@ tensor_types: set[type] = set()      # all subclasses of Tensor
 basis: Any = type("basis", (), {})   # the ops that core itself calls; ops/ puts them here
 
 
-class Tensor:
+class Tensor(Methods):
     """A multi-dimensional array of numbers of one type that can record how it was computed.
 
     `Tensor(2, 3)` and `Tensor([1.0, 2.0])` are the historical constructors; `flambeau.tensor`,
@@ -209,9 +214,8 @@ class Tensor:
                                 f"type {type(value).__name__}")
             if value is self:
                 raise RuntimeError("can't assign Variable as its own grad")
-            if value.dtype is not self.dtype:
-                raise RuntimeError(f"assigned grad has data of a different type: {value.dtype}, "
-                                   f"expected {self.dtype}")
+            if value.dtype is not self.dtype or self._hooks is not None:
+                basis.check_grad_dtype(self, value)
             if value.device != self.device:
                 raise RuntimeError(f"assigned grad has data located on a different device: "
                                    f"{value.device}, expected {self.device}")

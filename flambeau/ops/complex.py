@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau.core.op import composite, linear, pointwise
+from flambeau.core.op import composite, linear, pointwise, primitive
+from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, plain
 
 _conj = pointwise("conj_physical", kernels.conj, vjp=lambda grad: conj(grad))
@@ -21,6 +22,39 @@ def conj(input: Tensor) -> Tensor:
     if not getattr(input, "_conjugated", False):
         result._conjugated = True
     return result
+
+
+def _joined(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
+    r = np.empty(np.broadcast_shapes(real.shape, imag.shape),
+                 np.complex64 if real.dtype.itemsize <= 4 else np.complex128)
+    r.real[...], r.imag[...] = real, imag
+    return r
+
+
+@primitive(_joined, tensors=("real", "imag"), kind="linear", core="(),()->()", method=False,
+           d_real=lambda grad: real_view(grad), d_imag=lambda grad: imag_view(grad))
+def complex(real: Tensor, imag: Tensor) -> Any:
+    """real + i · imag, of two float tensors that broadcast.
+
+    >>> import flambeau
+    >>> flambeau.complex(flambeau.tensor([1.0]), flambeau.tensor([2.0]))
+    tensor([1.+2.j])
+    """
+    for part in (real, imag):
+        if part._array.dtype.kind != "f":
+            raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
+                               f"{type_name(real.dtype)} and {type_name(imag.dtype)}")
+    if real._array.dtype != imag._array.dtype:
+        raise RuntimeError(f"Expected object of scalar type {type_name(real.dtype)} but got scalar "
+                           f"type {type_name(imag.dtype)} for second argument")
+    return real, imag
+
+
+@composite
+def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
+    """abs · (cos angle + i sin angle)."""
+    result = complex(abs * angle.cos(), abs * angle.sin())
+    return result if out is None else basis.into(out, polar.op, result)
 
 
 @composite(method=True)

@@ -208,7 +208,11 @@ def _transposed(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result
             u._edge = LEAF if u._array.dtype in FLOATING else None
             covectors.append(u)
         node = rule_node(op, canonical, inputs, tangents, results)
-        gradients = node.apply(covectors[0] if op.returns is None else covectors)
+        try:
+            gradients = node.apply(covectors[0] if op.returns is None else covectors)
+        except NotImplementedError as error:
+            raise NotImplementedError(f"Trying to use forward AD with {op.name} that does not "
+                                      f"support it: {error}") from None
         roots = []
         for g, t, source in zip(gradients, tangents, inputs):
             if g is None or t is None or type(g) not in tensor_types or g._edge is None:
