@@ -7,11 +7,13 @@ from __future__ import annotations
 import itertools
 import types
 import weakref
+from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
 from flambeau.autograd.differentiate import queue_callback
-from flambeau.autograd.hooks import AccumulateGrad
+from flambeau.autograd.graph import will_run
+from flambeau.autograd.hooks import AccumulateGrad, accumulator_of
 from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core import engine, modes
 from flambeau.core.graph import Node
@@ -44,14 +46,26 @@ def _current_graph_task_id() -> int:
 
 
 def _current_graph_task_execution_order() -> list[Node]:
-    """The nodes of the running backward pass, in the order in which they will run."""
+    """The nodes of the running backward pass, in the order in which they will run: newest first,
+    and the accumulator of a leaf as soon as all its gradients are there."""
     running = engine.current_pass.get()
     if running is None:
-        raise RuntimeError("_current_graph_task_execution_order should only be called from the "
+        raise RuntimeError("_current_graph_task_execution_order should only be called during the "
                            "backward pass")
     nodes = running.reachable()
-    return [nodes[order] for order in sorted(nodes)
-            if running.needed is None or order in running.needed]
+    orders = [o for o in sorted(nodes) if running.needed is None or o in running.needed]
+    edges = [e for o in orders for e in nodes[o].edges]
+    left = Counter(id(e) for e in edges if isinstance(e, Tensor))
+    found: list[Node] = []
+    for order in orders:
+        found.append(nodes[order])
+        for edge in nodes[order].edges:
+            if isinstance(edge, Tensor):
+                left[id(edge)] -= 1
+                if left[id(edge)] == 0 and (running.captures is None
+                                            or id(edge) in running.leaf_targets):
+                    found.append(accumulator_of(edge))
+    return found
 
 
 def _current_autograd_node() -> Node | None:
@@ -70,12 +84,12 @@ def _will_engine_execute_node(node: Node) -> bool:
         raise RuntimeError("_get_should_execute_nodes should only be called during the backward "
                            "pass")
     if isinstance(node, AccumulateGrad):
-        if running.captures is not None:
+        if running.captures is not None and not running.accumulate:
             raise RuntimeError("A leaf node was passed to _will_engine_execute_node but we are "
                                "currently running autograd.grad(). This is currently not "
                                "supported.")
-        return running.will_run(node.variable)
-    return running.will_run(node)
+        return will_run(running, node.variable)
+    return will_run(running, node)
 
 
 def _queue_callback(callback: Callable[[], None]) -> None:
@@ -90,6 +104,29 @@ class _WeakTensorRef:
 
     def expired(self) -> bool:
         return self._reference() is None
+
+
+_caching = False
+
+
+def _set_cached_tensors_enabled(enabled: bool) -> None:
+    """Whether `_add_cached_tensor` marks tensors."""
+    global _caching
+    _caching = bool(enabled)
+
+
+def _add_cached_tensor(tensor: Tensor) -> None:
+    """Mark a tensor as one that a cache holds."""
+    if _caching:
+        tensor.__dict__["_is_cached"] = True
+
+
+def _remove_cached_tensor(tensor: Tensor) -> None:
+    tensor.__dict__.pop("_is_cached", None)
+
+
+def _is_cached_tensor(tensor: Tensor) -> bool:
+    return _caching and "_is_cached" in tensor.__dict__
 
 
 def _torch_function_mode_enabled() -> bool:
