@@ -103,7 +103,7 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0,
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(0, x), 6)."""
     if input._array.dtype.kind == "b":
-        raise RuntimeError("Boolean inputs not supported for relu6")
+        raise RuntimeError("Bool inputs not supported for hardtanh")
     return hardtanh(input, 0.0, 6.0, inplace)
 
 

@@ -26,12 +26,13 @@ def _scores_to_weights(scores: Tensor) -> Tensor:
 
 def additive_mask(mask: Tensor | None, query: Tensor, key: Tensor, is_causal: bool) -> Any:
     """The mask as numbers to be added to the scores."""
-    if is_causal:
-        rows, columns = query._array.shape[-2], key._array.shape[-2]
-        mask = flambeau.ones(rows, columns, dtype=flambeau.bool).tril()
     if mask is not None and mask._array.dtype == np.bool_:
         zeros = flambeau.zeros_like(mask, dtype=query.dtype)
-        return flambeau.where(mask, zeros, -math.inf)
+        mask = flambeau.where(mask, zeros, -math.inf)
+    if is_causal:
+        shape = (query._array.shape[-2], key._array.shape[-2])
+        later = flambeau.full(shape, -math.inf, dtype=query.dtype).triu(1)
+        mask = later if mask is None else mask + later
     return mask
 
 
@@ -127,9 +128,6 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
     tensor([1., 2.])
     """
     _check(query, key, value, attn_mask)
-    if is_causal and attn_mask is not None:
-        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when "
-                           "is_causal=True")
     if enable_gqa and query._array.ndim >= 3:
         key, value = _repeat_heads(query, key, value)
     if dropout_p or query._array.dtype.kind == "c":

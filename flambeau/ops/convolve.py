@@ -201,8 +201,10 @@ def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any
     elif any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation)):
         raise _output_padding_error(output_padding, stride, dilation)
     if x.dtype is not w.dtype and x.dtype != w.dtype:
-        raise RuntimeError(f"Input type ({_c_name(input)}) and weight type ({_c_name(weight)}) "
-                           "should be the same")
+        own, other = type_name(input.dtype), type_name(weight.dtype)
+        raise RuntimeError(f"Input type (torch.{own}Tensor) and weight type (torch.{other}Tensor) "
+                           "should be the same" if own == "Float" else
+                           f"expected scalar type {own} but found {other}")
     if bias is not None and bias._array.dtype != x.dtype:
         raise RuntimeError(f"Input type ({_c_name(input)}) and bias type ({_c_name(bias)}) "
                            "should be the same")

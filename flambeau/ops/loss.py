@@ -253,6 +253,9 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     if target.size() != input.size():
         raise ValueError(f"Target size ({target.size()}) must be the same as input size "
                          f"({input.size()})")
+    for factor in (weight, pos_weight):
+        if factor is not None:
+            broadcast_shapes(factor._array.shape, input._array.shape)
     return _bce_with_logits(input, target, weight, pos_weight, reduction)
 
 
