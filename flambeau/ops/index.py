@@ -837,12 +837,10 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         if value._array.ndim:
             raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got "
                                f"tensor with {value._array.ndim} dimension(s).")
-        if value.requires_grad:
-            shape = list(input._array.shape)
-            if shape:
-                shape[dim] = index._array.size
-            return index_copy(input, dim, index, value.to(input.dtype).expand(shape))
-        value = value.item()
+        shape = list(input._array.shape)
+        if shape:
+            shape[dim] = index._array.size
+        return index_copy(input, dim, index, value.to(input.dtype).expand(shape))
     return fill_slices(input, index, dim, value)
 
 
