@@ -335,8 +335,9 @@ def test_layouts_in_place_and_out(family, name):
         wanted = flat_tensors(flambeau, function(*args, **kwargs))
         if name.endswith("_") and not name.endswith("__"):
             continue                        # the call has changed its argument
-        strided = [scattered(x) for x in args]
-        same(flat_tensors(flambeau, function(*strided, **kwargs)), wanted, f"{what}, strided")
+        if name not in getattr(FAMILIES[family], "contiguous", ()):
+            strided = [scattered(x) for x in args]
+            same(flat_tensors(flambeau, function(*strided, **kwargs)), wanted, f"{what}, strided")
         inplace = getattr(flambeau.Tensor, name.split(".")[-1] + "_", None)
         if inplace is not None and len(wanted) == 1 and isinstance(args[0], flambeau.Tensor) \
                 and name in flambeau.core.op.public["torch"] \
