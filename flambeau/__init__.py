@@ -41,10 +41,11 @@ newaxis = None
 
 _engine.calibrate()
 
-_LAZY = ("_C", "amp", "autograd", "backends", "cuda", "distributed", "distributions", "fft",
-         "func", "fx", "hub", "jit", "linalg", "multiprocessing", "nn", "optim", "overrides",
-         "printing", "profiler", "random", "serialization", "signal", "sparse", "special",
-         "storage", "testing", "torch_version", "utils", "version")
+_LAZY = ("_C", "accelerator", "amp", "autograd", "backends", "cpu", "cuda", "distributed",
+         "distributions", "fft", "func", "futures", "fx", "hub", "jit", "library", "linalg",
+         "mps", "mtia", "multiprocessing", "nn", "optim", "overrides", "printing", "profiler",
+         "random", "serialization", "signal", "sparse", "special", "storage", "testing",
+         "torch_version", "utils", "version", "xpu")
 
 
 def __getattr__(name: str) -> Any:
@@ -73,5 +74,13 @@ _FROM = {
         "is_warn_always_enabled", "set_deterministic_debug_mode", "set_flush_denormal",
         "set_float32_matmul_precision", "set_warn_always", "use_deterministic_algorithms"),
         "_settings"),
+    "GradScaler": "amp", "autocast": "amp",
+    **dict.fromkeys((
+        "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
+        "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
+        "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
+        "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
+        "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype"),
+        "amp.autocast_mode"),
     "is_storage": "storage", "get_num_threads": "kernels", "set_num_threads": "kernels",
 }

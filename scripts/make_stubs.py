@@ -17,6 +17,7 @@ import importlib
 import importlib.util
 import inspect
 import math
+import os
 import re
 import sys
 import textwrap
@@ -25,6 +26,7 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parent.parent
 sys.path.insert(0, str(ROOT))
+os.environ["FLAMBEAU_KERNELS"] = "reference"  # stubs are the same with and without an extension
 
 import flambeau  # noqa: E402
 from flambeau import Tensor, return_types  # noqa: E402
@@ -160,7 +162,7 @@ def function_text(name: str, function: Any, indent: str = "") -> str:
     found, method = signature(function), bool(indent)
     result = result_text(function, found.return_annotation)
     arguments = parameters(found, method)
-    ignored = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
+    ignored = "  # type: ignore[override]" if name in ("__eq__", "__ne__", "__reduce_ex__") else ""
     text = f"{indent}def {name}({', '.join(arguments)}) -> {result}:{ignored}\n"
     if len(text) > 101:
         inner = "".join(f"{indent}    {argument},\n" for argument in arguments)
@@ -169,7 +171,9 @@ def function_text(name: str, function: Any, indent: str = "") -> str:
         else:
             text = f"{indent}def {name}(\n{inner[:-2]}\n{indent}) -> {result}:{ignored}\n"
     about = summary(function, indent + "    ")
-    return text + about if about or ignored else text[:-1] + " ...\n"
+    if about or ignored:
+        return text + (about or f"{indent}    ...\n")
+    return f"{text[:-1]} ...\n"
 
 
 def summary(function: Any, indent: str) -> str:
@@ -257,7 +261,7 @@ def methods_text() -> str:
             text += f"    @property\n    def {name}(self) -> {kind}: ...\n"
             if value.fset is not None:
                 text += f"    @{name}.setter\n    def {name}(self, value: Any) -> None: ...\n"
-        elif inspect.isfunction(value):
+        elif callable(value) and not inspect.isclass(value):
             text += function_text(name, value, "    ")
         elif isinstance(value, staticmethod):
             text += f"    {name}: Any\n"

@@ -235,6 +235,12 @@ def run_forward(function: Any, inputs: Sequence[Any], tangents: dict[int, Tensor
         return [forward_ad.unpack_dual(o).tangent for o in outputs]
 
 
+def _zeros(inputs: Sequence[Any]) -> dict[int, Tensor]:
+    """Tangents of zero for all variables."""
+    return {i: flambeau.zeros_like(x.detach()) for i, x in enumerate(inputs)
+            if is_differentiable(x)}
+
+
 def forward_columns(function: Any, inputs: Sequence[Any], place: int,
                     outputs: Sequence[Tensor]) -> list[Tensor]:
     """The Jacobian of each output by the real input number `place`."""
@@ -243,7 +249,8 @@ def forward_columns(function: Any, inputs: Sequence[Any], place: int,
     for i in range(x.numel()):
         direction = flambeau.zeros(x.numel(), dtype=x.dtype)
         direction[i] = 1
-        found = run_forward(function, inputs, {place: direction.reshape(x.shape)})
+        found = run_forward(function, inputs,
+                            {**_zeros(inputs), place: direction.reshape(x.shape)})
         for row, tangent, o in zip(rows, found, outputs):
             row.append(_dense_tangent(tangent, o))
     return [flambeau.stack(row) if row else flambeau.zeros(0, o.numel(), dtype=o.dtype)
@@ -254,7 +261,8 @@ def forward_along(function: Any, inputs: Sequence[Any], place: int, outputs: Seq
                   u: Tensor) -> list[Tensor]:
     """The tangent of each output in the direction `u` of the real input number `place`."""
     x = inputs[place]
-    found = run_forward(function, inputs, {place: u.reshape(x.shape).to(x.dtype)})
+    found = run_forward(function, inputs,
+                        {**_zeros(inputs), place: u.reshape(x.shape).to(x.dtype)})
     return [_dense_tangent(t, o) for t, o in zip(found, outputs)]
 
 

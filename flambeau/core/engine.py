@@ -203,7 +203,7 @@ class Pass:
                     node.saved = None
                 if type(produced) is not list:
                     produced = list(produced)
-                grad = newest = None
+                grad = newest = array = None
                 i = -1
                 for edge in node.edges:
                     i += 1
@@ -370,7 +370,9 @@ class Pass:
         if node_hooks is not None and node_hooks.pre:
             grad = basis.run_prehooks(accumulator, node_hooks, grad)
         if grad is not None and self.accumulate:
+            first = leaf._grad is None
             accumulate_into(leaf, grad, self.create_graph, 0)
+            grad = leaf._grad if first else grad
         if hooks is not None:
             for hook in list(hooks.accumulated.values()):
                 if hook(leaf) is not None:

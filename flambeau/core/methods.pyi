@@ -21,6 +21,10 @@ class Methods:
     def H(self) -> Tensor: ...
     @property
     def T(self) -> Tensor: ...
+    def __abs__(self, *, out: Tensor | None = None) -> Tensor:
+        """The absolute value; of complex numbers, the modulus."""
+    def __add__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
     def __and__(self, other: Any) -> Any: ...
     def __array__(self, dtype: Any = None, copy: _bool | None = None) -> np.ndarray: ...
     def __bool__(self) -> _bool: ...
@@ -28,10 +32,19 @@ class Methods:
     def __contains__(self, element: Any) -> _bool: ...
     def __deepcopy__(self, memo: dict[_int, Any]) -> Tensor: ...
     def __dir__(self) -> list[str]: ...
+    def __div__(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
+    def __eq__(self, other: Any, *, out: Tensor | None = None) -> Tensor:  # type: ignore[override]
+        """input = other."""
     def __float__(self) -> _float: ...
+    def __floordiv__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The greatest whole number that is not greater than input / other."""
     def __format__(self, spec: str) -> str: ...
+    def __ge__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input ≥ other."""
     def __getitem__(self, index: Any) -> Tensor:
         """`x[index]`."""
+    def __gt__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input > other."""
     def __iadd__(self, other: Any) -> Tensor:
         """Write the result of `add` into this tensor; returns the tensor."""
     def __iand__(self, other: Any) -> Tensor:
@@ -62,19 +75,39 @@ class Methods:
         """Write the result of `div` into this tensor; returns the tensor."""
     def __ixor__(self, other: Any) -> Tensor:
         """Write the result of `bitwise_xor` into this tensor; returns the tensor."""
+    def __le__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input ≤ other."""
     def __len__(self) -> _int: ...
     def __lshift__(self, other: Any) -> Any: ...
+    def __lt__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input < other."""
+    def __matmul__(self, other: Tensor, *, out: Any = None) -> Tensor:
+        """The matrix product; leading dimensions broadcast, a vector is a row or a column as
+        needed."""
     def __mod__(self, other: Any) -> Any: ...
+    def __mul__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The product."""
+    def __ne__(self, other: Any, *, out: Tensor | None = None) -> Tensor:  # type: ignore[override]
+        """input ≠ other."""
+    def __neg__(self, *, out: Tensor | None = None) -> Tensor:
+        """-input."""
     def __or__(self, other: Any) -> Any: ...
+    def __pos__(self) -> Tensor:
+        """The input itself; what `+x` means."""
     def __pow__(self, other: Any) -> Any: ...
+    def __radd__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
     def __rand__(self, other: Any) -> Any: ...
     def __rdiv__(self, other: Any) -> Any: ...
-    def __reduce_ex__(self, protocol: _int) -> tuple[Any, ...]: ...
+    def __reduce_ex__(self, protocol: _int) -> tuple[Any, ...]:  # type: ignore[override]
+        ...
     def __repr__(self, *, tensor_contents: str | None = None) -> str: ...
     def __rfloordiv__(self, other: Any) -> Any: ...
     def __rlshift__(self, other: Any) -> Any: ...
     def __rmatmul__(self, other: Any) -> Any: ...
     def __rmod__(self, other: Any) -> Any: ...
+    def __rmul__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The product."""
     def __ror__(self, other: Any) -> Any: ...
     def __rpow__(self, other: Any) -> Any: ...
     def __rrshift__(self, other: Any) -> Any: ...
@@ -85,6 +118,9 @@ class Methods:
     def __setitem__(self, index: Any, value: Any) -> None:
         """`x[index] = value`."""
     def __setstate__(self, state: Any) -> None: ...
+    def __sub__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The difference input - alpha · other."""
+    def __truediv__(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
     def __xor__(self, other: Any) -> Any: ...
     @property
     def _backward_hooks(self) -> Any: ...
@@ -93,83 +129,246 @@ class Methods:
     @property
     def _grad_fn(self) -> Any: ...
     def _is_view(self) -> _bool: ...
-    _make_subclass: Any
+    def _make_subclass(self, data: Tensor, require_grad: _bool = False, **_: Any) -> Any:
+        """`data`'s values as an instance of `cls`, outside the graph."""
     def _number(self) -> Any: ...
     def _typed_storage(self) -> Any:
         """The memory as a row of numbers of this tensor's dtype."""
+    def abs(self, *, out: Tensor | None = None) -> Tensor:
+        """The absolute value; of complex numbers, the modulus."""
     def abs_(self) -> Tensor:
         """The absolute value, in place; not of complex numbers."""
+    def absolute(self, *, out: Tensor | None = None) -> Tensor:
+        """The absolute value; of complex numbers, the modulus."""
     def absolute_(self) -> Tensor:
         """The absolute value, in place; not of complex numbers."""
+    def acos(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse cosine."""
     def acos_(self) -> Tensor:
         """Write the result of `acos` into this tensor; returns the tensor."""
+    def acosh(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse hyperbolic cosine."""
     def acosh_(self) -> Tensor:
         """Write the result of `acosh` into this tensor; returns the tensor."""
     def add(self, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
         """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
     def add_(self, other: Any) -> Tensor: ...
+    def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta · input + alpha · Σ batch1[i] @ batch2[i]."""
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """Write the result of `addbmm` into this tensor; returns the tensor."""
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+        """input + value · tensor1 / tensor2."""
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
         """Write the result of `addcdiv` into this tensor; returns the tensor."""
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+        """input + value · tensor1 · tensor2."""
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
         """Write the result of `addcmul` into this tensor; returns the tensor."""
+    def addmm(
+        self,
+        mat1: Tensor,
+        mat2: Tensor,
+        *,
+        beta: Any = 1,
+        alpha: Any = 1,
+        out: Any = None,
+    ) -> Tensor:
+        """beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0 ignores `input`."""
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """Write the result of `addmm` into this tensor; returns the tensor."""
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta · input + alpha · mat @ vec."""
     def addmv_(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """Write the result of `addmv` into this tensor; returns the tensor."""
+    def addr(self, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta · input + alpha · outer(vec1, vec2)."""
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """Write the result of `addr` into this tensor; returns the tensor."""
+    def adjoint(self) -> Tensor:
+        """The conjugate transpose of the last two dimensions, as a view where the tensor is
+        real."""
+    def all(
+        self,
+        dim: Any = None,
+        keepdim: _bool = False,
+        *,
+        axis: Any = None,
+        keepdims: _bool = False,
+    ) -> Tensor:
+        """Are all elements, or all along `dim`, not zero?"""
+    def allclose(
+        self,
+        other: Tensor,
+        rtol: _float = 1e-05,
+        atol: _float = 1e-08,
+        equal_nan: _bool = False,
+    ) -> _bool:
+        """Are all elements close, as `isclose` has it?"""
+    def amax(self, dim: Any = (), keepdim: _bool = False) -> Tensor:
+        """The largest element of all, or along `dim` (one or several). Equal elements share the
+        gradient evenly."""
+    def amin(self, dim: Any = (), keepdim: _bool = False) -> Tensor:
+        """The smallest element of all, or along `dim` (one or several). Equal elements share the
+        gradient evenly."""
+    def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None) -> Any:
+        """The smallest and the largest element, of all or along `dim`."""
+    def angle(self, *, out: Tensor | None = None) -> Tensor:
+        """The angle of complex numbers, in (-π, π]; of real ones 0 or π."""
+    def any(
+        self,
+        dim: Any = None,
+        keepdim: _bool = False,
+        *,
+        axis: Any = None,
+        keepdims: _bool = False,
+    ) -> Tensor:
+        """Is any element, or any along `dim`, not zero?"""
     def apply_(self, callable: Any) -> Tensor:
         """Replace each element by `callable(element)`: slow, and outside of autograd."""
+    def arccos(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse cosine."""
     def arccos_(self) -> Tensor:
         """Write the result of `acos` into this tensor; returns the tensor."""
+    def arccosh(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse hyperbolic cosine."""
     def arccosh_(self) -> Tensor:
         """Write the result of `acosh` into this tensor; returns the tensor."""
+    def arcsin(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse sine."""
     def arcsin_(self) -> Tensor:
         """Write the result of `asin` into this tensor; returns the tensor."""
+    def arcsinh(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse hyperbolic sine."""
     def arcsinh_(self) -> Tensor:
         """Write the result of `asinh` into this tensor; returns the tensor."""
+    def arctan(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse tangent."""
+    def arctan2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The angle of the point (x=other, y=input), in (-π, π]."""
     def arctan2_(self, other: Any) -> Tensor:
         """Write the result of `atan2` into this tensor; returns the tensor."""
     def arctan_(self) -> Tensor:
         """Write the result of `atan` into this tensor; returns the tensor."""
+    def arctanh(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse hyperbolic tangent."""
     def arctanh_(self) -> Tensor:
         """Write the result of `atanh` into this tensor; returns the tensor."""
+    def argmax(
+        self,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        axis: _int | None = None,
+        keepdims: _bool = False,
+        out: Any = None,
+    ) -> Tensor:
+        """The position of the first largest element: in the flattened input, or along `dim`."""
+    def argmin(
+        self,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        axis: _int | None = None,
+        keepdims: _bool = False,
+        out: Any = None,
+    ) -> Tensor:
+        """The position of the first smallest element: in the flattened input, or along `dim`."""
+    def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
+        """The positions that sort the input along `dim`."""
+    def argwhere(self) -> Tensor:
+        """The positions of the elements that are not zero, one a row."""
+    def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+        """A view of `input`'s memory with any size, strides and offset (in elements)."""
+    def as_strided_scatter(
+        self,
+        src: Tensor,
+        size: Any,
+        stride: Any,
+        storage_offset: _int | None = None,
+    ) -> Tensor:
+        """A copy of `input` in which the elements that `as_strided` would show are those of
+        `src`."""
     def as_subclass(self, cls: type) -> Any:
         """The same values, memory and history as an instance of `cls`."""
+    def asin(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse sine."""
     def asin_(self) -> Tensor:
         """Write the result of `asin` into this tensor; returns the tensor."""
+    def asinh(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse hyperbolic sine."""
     def asinh_(self) -> Tensor:
         """Write the result of `asinh` into this tensor; returns the tensor."""
+    def atan(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse tangent."""
+    def atan2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The angle of the point (x=other, y=input), in (-π, π]."""
     def atan2_(self, other: Any) -> Tensor:
         """Write the result of `atan2` into this tensor; returns the tensor."""
     def atan_(self) -> Tensor:
         """Write the result of `atan` into this tensor; returns the tensor."""
+    def atanh(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse hyperbolic tangent."""
     def atanh_(self) -> Tensor:
         """Write the result of `atanh` into this tensor; returns the tensor."""
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta · input + alpha · batch1[i] @ batch2[i] for each i."""
     def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """Write the result of `baddbmm` into this tensor; returns the tensor."""
+    def bernoulli(
+        self,
+        p: _float | None = None,
+        *,
+        generator: Any = None,
+        out: Any = None,
+    ) -> Tensor:
+        """Ones and zeros: ones with the probabilities in `input`, or all with probability `p`."""
+    def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+        """Fill with ones with probability `p` (a number, or a tensor that broadcasts), else
+        zeros."""
     def bfloat16(self, memory_format: Any = None) -> Tensor:
         """This tensor as bfloat16; itself if it is."""
+    def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+        """How often each of 0, 1, 2 … occurs; with `weights`, the sum of those of its
+        occurrences."""
+    def bitwise_and(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The bits set in both."""
     def bitwise_and_(self, other: Any) -> Tensor:
         """Write the result of `bitwise_and` into this tensor; returns the tensor."""
+    def bitwise_left_shift(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input · 2^other; 0 where `other` is no position of a bit."""
     def bitwise_left_shift_(self, other: Any) -> Tensor:
         """Write the result of `bitwise_left_shift` into this tensor; returns the tensor."""
+    def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
+        """Every bit reversed."""
     def bitwise_not_(self) -> Tensor:
         """Write the result of `bitwise_not` into this tensor; returns the tensor."""
+    def bitwise_or(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The bits set in either."""
     def bitwise_or_(self, other: Any) -> Tensor:
         """Write the result of `bitwise_or` into this tensor; returns the tensor."""
+    def bitwise_right_shift(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input / 2^other, rounded down."""
     def bitwise_right_shift_(self, other: Any) -> Tensor:
         """Write the result of `bitwise_right_shift` into this tensor; returns the tensor."""
+    def bitwise_xor(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The bits set in exactly one."""
     def bitwise_xor_(self, other: Any) -> Tensor:
         """Write the result of `bitwise_xor` into this tensor; returns the tensor."""
+    def bmm(self, mat2: Tensor) -> Tensor:
+        """The products of two stacks of matrices, (b, n, k) and (b, k, m), pair by pair."""
     def bool(self, memory_format: Any = None) -> Tensor:
         """This tensor as bool; itself if it is."""
+    def broadcast_to(self, size: Any) -> Tensor:
+        """`expand` to `size`."""
     def byte(self, memory_format: Any = None) -> Tensor:
         """This tensor as uint8; itself if it is."""
+    def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: Any = None) -> Tensor:
+        """Fill with Cauchy numbers."""
     def cdouble(self, memory_format: Any = None) -> Tensor:
         """This tensor as complex128; itself if it is."""
+    def ceil(self, *, out: Tensor | None = None) -> Tensor:
+        """The least whole number that is not less."""
     def ceil_(self) -> Tensor:
         """Write the result of `ceil` into this tensor; returns the tensor."""
     def cfloat(self, memory_format: Any = None) -> Tensor:
@@ -178,26 +377,71 @@ class Methods:
         """This tensor as complex32; itself if it is."""
     def char(self, memory_format: Any = None) -> Tensor:
         """This tensor as int8; itself if it is."""
+    def cholesky(self, upper: _bool = False) -> Tensor:
+        """`linalg.cholesky`, by its older name."""
+    def cholesky_inverse(self, upper: _bool = False) -> Tensor:
+        """The inverse of A from its Cholesky factor."""
+    def cholesky_solve(self, L: Tensor, upper: _bool = False) -> Tensor:
+        """X with A X = B, from the Cholesky factor of A."""
+    def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """At most `chunks` parts of equal extent along `dim`, the last possibly smaller, as
+        views."""
+    def clamp(self, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+        """min(max(input, min), max): each bound a number, a tensor, or absent."""
     def clamp_(self, min: Any = None, max: Any = None) -> Tensor:
         """Write the result of `clamp` into this tensor; returns the tensor."""
+    def clamp_max(self, max: Any, *, out: Any = None) -> Tensor:
+        """min(input, max)."""
     def clamp_max_(self, max: Any) -> Tensor:
         """Write the result of `clamp_max` into this tensor; returns the tensor."""
+    def clamp_min(self, min: Any, *, out: Any = None) -> Tensor:
+        """max(input, min)."""
     def clamp_min_(self, min: Any) -> Tensor:
         """Write the result of `clamp_min` into this tensor; returns the tensor."""
+    def clip(self, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+        """min(max(input, min), max): each bound a number, a tensor, or absent."""
     def clip_(self, min: Any = None, max: Any = None) -> Tensor:
         """Write the result of `clamp` into this tensor; returns the tensor."""
+    def clone(self, *, memory_format: Any = None) -> Tensor:
+        """A copy of `input` that gradients flow through."""
+    def conj(self) -> Tensor:
+        """The complex conjugate; a real tensor is its own."""
+    def conj_physical(self, *, out: Tensor | None = None) -> Tensor: ...
     def conj_physical_(self) -> Tensor:
         """Write the result of `conj_physical` into this tensor; returns the tensor."""
+    def contiguous(self, memory_format: Any = ...) -> Tensor:
+        """`input` itself if its elements lie in memory in that order, else a copy that does."""
     def copy_(self, src: Any, non_blocking: _bool = False) -> Tensor:
         """Write the values of `src`, broadcast and cast, into this tensor; returns the tensor."""
+    def copysign(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The magnitude of `input` with the sign of `other`."""
     def copysign_(self, other: Any) -> Tensor:
         """Write the result of `copysign` into this tensor; returns the tensor."""
+    def corrcoef(self) -> Tensor:
+        """The matrix of correlations of the variables in the rows of `input`."""
+    def cos(self, *, out: Tensor | None = None) -> Tensor:
+        """The cosine."""
     def cos_(self) -> Tensor:
         """Write the result of `cos` into this tensor; returns the tensor."""
+    def cosh(self, *, out: Tensor | None = None) -> Tensor:
+        """The hyperbolic cosine."""
     def cosh_(self) -> Tensor:
         """Write the result of `cosh` into this tensor; returns the tensor."""
+    def count_nonzero(self, dim: Any = None) -> Tensor:
+        """How many elements differ from zero, in all or along `dim`."""
+    def cov(
+        self,
+        *,
+        correction: _int = 1,
+        fweights: Tensor | None = None,
+        aweights: Tensor | None = None,
+    ) -> Tensor:
+        """The covariance matrix of the variables in the rows of `input`, whose columns are
+        observations; `fweights` counts them, `aweights` weighs them."""
     def cpu(self, memory_format: Any = None) -> Tensor:
         """This tensor on the CPU; itself if it is there."""
+    def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
+        """The cross product along `dim`, or along the first dimension of extent 3."""
     def cuda(
         self,
         device: Any = None,
@@ -209,18 +453,49 @@ class Methods:
         """The largest of each element and all before it along `dim`, and its position."""
     def cummin(self, dim: _int) -> return_types.cummin:
         """The smallest of each element and all before it along `dim`, and its position."""
+    def cumprod(self, dim: _int, *, dtype: Any = None, axis: Any = None, out: Any = None) -> Tensor:
+        """The product of each element and all before it along `dim`."""
     def cumprod_(self, dim: _int, *, dtype: Any = None, axis: Any = None) -> Tensor:
         """Write the result of `cumprod` into this tensor; returns the tensor."""
+    def cumsum(self, dim: _int, *, dtype: Any = None, axis: Any = None, out: Any = None) -> Tensor:
+        """The sum of each element and all before it along `dim`."""
     def cumsum_(self, dim: _int, *, dtype: Any = None, axis: Any = None) -> Tensor:
         """Write the result of `cumsum` into this tensor; returns the tensor."""
     def data_ptr(self) -> _int:
         """The address of the first element."""
+    def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
+        """Angles in degrees as radians."""
     def deg2rad_(self) -> Tensor:
         """Write the result of `deg2rad` into this tensor; returns the tensor."""
+    def det(self) -> Any:
+        """`linalg.det`."""
     def detach_(self) -> Tensor:
         """Take this tensor out of the graph, in place. A view cannot be: its base keeps it in."""
+    def diag(self, diagonal: _int = 0, *, out: Any = None) -> Tensor:
+        """A matrix with a vector on its diagonal, or the diagonal of a matrix."""
+    def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+        """The last dimension as the diagonal of two new ones, zeros elsewhere."""
+    def diagflat(self, offset: _int = 0) -> Tensor:
+        """A matrix with all elements of `input` on a diagonal."""
+    def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+        """The diagonal of two dimensions as a last one, a view; `offset` > 0 is above the main
+        one."""
+    def diff(
+        self,
+        n: _int = 1,
+        dim: _int = -1,
+        prepend: Tensor | None = None,
+        append: Tensor | None = None,
+        *,
+        out: Any = None,
+    ) -> Tensor:
+        """The n-th differences of neighbours along `dim`."""
+    def digamma(self, *, out: Tensor | None = None) -> Tensor:
+        """The derivative of lgamma, ψ = Γ' / Γ."""
     def digamma_(self) -> Tensor:
         """Write the result of `digamma` into this tensor; returns the tensor."""
+    def dist(self, other: Tensor, p: _float = 2) -> Tensor:
+        """The norm of order `p` of input - other."""
     def div(self, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
         """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
     def div_(self, other: Any) -> Tensor:
@@ -231,86 +506,200 @@ class Methods:
         """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
     def divide_(self, other: Any) -> Tensor:
         """Divide this tensor in place."""
+    def dot(self, tensor: Tensor) -> Tensor:
+        """The sum of the products of two vectors' elements."""
     def double(self, memory_format: Any = None) -> Tensor:
         """This tensor as float64; itself if it is."""
+    def dsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        """`tensor_split` along dimension 2."""
     def element_size(self) -> _int:
         """Bytes per element."""
+    def eq(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input = other."""
     def eq_(self, other: Any) -> Tensor:
         """Write the result of `eq` into this tensor; returns the tensor."""
+    def equal(self, other: Tensor) -> _bool:
+        """Do two tensors have the same shape and equal elements?"""
+    def erf(self, *, out: Tensor | None = None) -> Tensor:
+        """The error function 2/√π ∫₀ˣ exp(-t²) dt."""
     def erf_(self) -> Tensor:
         """Write the result of `erf` into this tensor; returns the tensor."""
+    def erfc(self, *, out: Tensor | None = None) -> Tensor:
+        """1 - erf(input), exact also where that is small."""
     def erfc_(self) -> Tensor:
         """Write the result of `erfc` into this tensor; returns the tensor."""
+    def erfinv(self, *, out: Tensor | None = None) -> Tensor:
+        """The inverse of the error function, on (-1, 1)."""
     def erfinv_(self) -> Tensor:
         """Write the result of `erfinv` into this tensor; returns the tensor."""
+    def exp(self, *, out: Tensor | None = None) -> Tensor:
+        """e to the power of each element."""
+    def exp2(self, *, out: Tensor | None = None) -> Tensor:
+        """2 to the power of each element."""
     def exp2_(self) -> Tensor:
         """Write the result of `exp2` into this tensor; returns the tensor."""
     def exp_(self) -> Tensor:
         """Write the result of `exp` into this tensor; returns the tensor."""
+    def expand(self, *sizes: Any, implicit: _bool = False) -> Tensor:
+        """Dimensions of extent 1 repeated to `sizes` without copying (stride 0); -1 keeps an
+        extent."""
+    def expand_as(self, other: Tensor) -> Tensor:
+        """`expand` to the shape of `other`."""
+    def expm1(self, *, out: Tensor | None = None) -> Tensor:
+        """exp(input) - 1, exact also near 0."""
     def expm1_(self) -> Tensor:
         """Write the result of `expm1` into this tensor; returns the tensor."""
+    def exponential_(self, lambd: _float = 1, *, generator: Any = None) -> Tensor:
+        """Fill with exponential numbers of rate `lambd`."""
     def fill_(self, value: Any) -> Tensor:
         """Store `value`, a number or a 0-d tensor, in every element; returns the tensor."""
     def fill_number_(self, value: Any) -> Tensor:
         """Write the result of `fill_number` into this tensor; returns the tensor."""
+    def fix(self, *, out: Tensor | None = None) -> Tensor:
+        """The whole part: rounding towards zero."""
     def fix_(self) -> Tensor:
         """Write the result of `trunc` into this tensor; returns the tensor."""
+    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+        """Dimensions `start_dim` to `end_dim` as one."""
+    def flip(self, *dims: Any) -> Tensor:
+        """The order of elements reversed along the given dimensions."""
+    def fliplr(self) -> Tensor:
+        """The order of columns reversed."""
+    def flipud(self) -> Tensor:
+        """The order of rows reversed."""
     def float(self, memory_format: Any = None) -> Tensor:
         """This tensor as float32; itself if it is."""
+    def float_power(self, exponent: Any, *, out: Any = None) -> Tensor:
+        """`input` to the power of `exponent`, in float64 (or complex128)."""
     def float_power_(self, exponent: Any) -> Tensor:
         """`float_power`, in place: for float64 and complex128 only."""
+    def floor(self, *, out: Tensor | None = None) -> Tensor:
+        """The greatest whole number that is not greater."""
     def floor_(self) -> Tensor:
         """Write the result of `floor` into this tensor; returns the tensor."""
+    def floor_divide(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The greatest whole number that is not greater than input / other."""
     def floor_divide_(self, other: Any) -> Tensor:
         """Write the result of `floor_divide` into this tensor; returns the tensor."""
+    def fmax(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The larger of each pair; NaN only if both are."""
+    def fmin(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The smaller of each pair; NaN only if both are."""
+    def fmod(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """What is left of input after division by other; it has the sign of `input`, as C's
+        fmod."""
     def fmod_(self, other: Any) -> Tensor:
         """Write the result of `fmod` into this tensor; returns the tensor."""
+    def frac(self, *, out: Tensor | None = None) -> Tensor:
+        """The part after the point: input - trunc(input)."""
     def frac_(self) -> Tensor:
         """Write the result of `frac` into this tensor; returns the tensor."""
     def frexp(self) -> return_types.frexp:
         """The mantissa in [1/2, 1) and the exponent: input = mantissa · 2^exponent."""
+    def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
+        """result[i][j][k] = input[index[i][j][k]][j][k] for `dim` 0, and likewise for others."""
+    def gcd(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The greatest common divisor."""
     def gcd_(self, other: Any) -> Tensor:
         """Write the result of `gcd` into this tensor; returns the tensor."""
+    def ge(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input ≥ other."""
     def ge_(self, other: Any) -> Tensor:
         """Write the result of `ge` into this tensor; returns the tensor."""
+    def geometric_(self, p: _float, *, generator: Any = None) -> Tensor:
+        """Fill with how many trials of success probability `p` it took to succeed."""
     def geqrf(self) -> return_types.geqrf:
         """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""
+    def ger(self, vec2: Tensor) -> Tensor:
+        """`outer`, by its older name."""
     def get_device(self) -> _int: ...
     @property
     def grad_dtype(self) -> Any: ...
     @grad_dtype.setter
     def grad_dtype(self, value: Any) -> None: ...
+    def greater(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input > other."""
     def greater_(self, other: Any) -> Tensor:
         """Write the result of `gt` into this tensor; returns the tensor."""
+    def greater_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input ≥ other."""
     def greater_equal_(self, other: Any) -> Tensor:
         """Write the result of `ge` into this tensor; returns the tensor."""
+    def gt(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input > other."""
     def gt_(self, other: Any) -> Tensor:
         """Write the result of `gt` into this tensor; returns the tensor."""
     def half(self, memory_format: Any = None) -> Tensor:
         """This tensor as float16; itself if it is."""
     def hardshrink(self, lambd: _float = 0.5) -> Tensor: ...
+    def heaviside(self, values: Tensor, *, out: Any = None) -> Tensor:
+        """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
     def heaviside_(self, values: Tensor) -> Tensor:
         """Write the result of `heaviside` into this tensor; returns the tensor."""
+    def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
+        """How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all
+        elements)."""
+    def histogram(
+        self,
+        bins: Any,
+        *,
+        range: Any = None,
+        weight: Tensor | None = None,
+        density: _bool = False,
+        out: Any = None,
+    ) -> Any:
+        """A histogram with `bins` equal bins in `range`, or with the given edges: (hist,
+        bin_edges)."""
+    def hsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        """`tensor_split` along dimension 1."""
+    def hypot(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """√(input² + other²), without overflow on the way."""
     def hypot_(self, other: Any) -> Tensor:
         """Write the result of `hypot` into this tensor; returns the tensor."""
+    def i0(self, *, out: Tensor | None = None) -> Tensor:
+        """The modified Bessel function of the first kind of order 0."""
     def i0_(self) -> Tensor:
         """Write the result of `i0` into this tensor; returns the tensor."""
+    def igamma(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The regularised lower incomplete gamma function P(input, other)."""
     def igamma_(self, other: Any) -> Tensor:
         """Write the result of `igamma` into this tensor; returns the tensor."""
+    def igammac(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The regularised upper incomplete gamma function Q(input, other)."""
     def igammac_(self, other: Any) -> Tensor:
         """Write the result of `igammac` into this tensor; returns the tensor."""
     @property
     def imag(self) -> Tensor: ...
     @imag.setter
     def imag(self, value: Any) -> None: ...
+    def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
+        """`input` with alpha · slices of `source` added to the slices that `index` names."""
     def index_add_(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
         """Write the result of `index_add` into this tensor; returns the tensor."""
+    def index_copy(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+        """`input` with the slices that `index` names replaced by those of `source`."""
     def index_copy_(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
         """Write the result of `index_copy` into this tensor; returns the tensor."""
+    def index_fill(self, dim: _int, index: Tensor, value: Any) -> Tensor:
+        """`input` with the slices that `index` names filled with `value`."""
     def index_fill_(self, dim: _int, index: Tensor, value: Any) -> Tensor:
         """Write the result of `index_fill` into this tensor; returns the tensor."""
+    def index_put(self, indices: Any, values: Tensor, accumulate: _bool = False) -> Tensor:
+        """`input` with `values` at `indices` (a tuple of index tensors, one a dimension)."""
     def index_put_(self, indices: Any, values: Tensor, accumulate: _bool = False) -> Tensor:
         """Write the result of `index_put` into this tensor; returns the tensor."""
+    def index_reduce(
+        self,
+        dim: _int,
+        index: Tensor,
+        source: Tensor,
+        reduce: str,
+        *,
+        include_self: _bool = True,
+        out: Any = None,
+    ) -> Tensor:
+        """`scatter_reduce` by whole slices: `index` is a vector; "prod", "mean", "amax" or
+        "amin"."""
     def index_reduce_(
         self,
         dim: _int,
@@ -321,9 +710,17 @@ class Methods:
         include_self: _bool = True,
     ) -> Tensor:
         """Write the result of `index_reduce` into this tensor; returns the tensor."""
+    def index_select(self, dim: _int, index: Tensor) -> Tensor:
+        """The slices of `input` along `dim` that the vector `index` names."""
+    def inner(self, other: Tensor) -> Tensor:
+        """The sums of products along the last dimensions; a number multiplies."""
     def int(self, memory_format: Any = None) -> Tensor:
         """This tensor as int32; itself if it is."""
+    def inverse(self) -> Tensor:
+        """`linalg.inv`."""
     def is_complex(self) -> _bool: ...
+    def is_conj(self) -> _bool:
+        """Does this complex tensor come from `conj`?"""
     def is_contiguous(self, memory_format: Any = ...) -> _bool:
         """Do the elements lie in memory in the order of their indices?"""
     @property
@@ -340,57 +737,154 @@ class Methods:
     is_mkldnn: _bool
     is_mps: _bool
     is_mtia: _bool
+    def is_neg(self) -> _bool:
+        """Is this the lazily negated imaginary part of a conjugate? Never: negation is done at
+        once."""
     is_nested: _bool
+    def is_nonzero(self) -> _bool:
+        """Is the one element of this tensor not zero?"""
     is_quantized: _bool
+    def is_same_size(self, other: Tensor) -> _bool:
+        """Do both have the same shape?"""
     def is_signed(self) -> _bool: ...
     is_sparse: _bool
     is_sparse_csr: _bool
     is_vulkan: _bool
     is_xla: _bool
     is_xpu: _bool
+    def isclose(
+        self,
+        other: Tensor,
+        rtol: _float = 1e-05,
+        atol: _float = 1e-08,
+        equal_nan: _bool = False,
+    ) -> Tensor:
+        """Is |input - other| ≤ atol + rtol · |other|, element by element?"""
+    def isfinite(self, *, out: Tensor | None = None) -> Tensor:
+        """Is the element neither ±inf nor NaN?"""
+    def isinf(self, *, out: Tensor | None = None) -> Tensor:
+        """Is the element ±inf?"""
+    def isnan(self, *, out: Tensor | None = None) -> Tensor:
+        """Is the element NaN?"""
+    def isneginf(self, *, out: Tensor | None = None) -> Tensor:
+        """Is the element -inf?"""
+    def isposinf(self, *, out: Tensor | None = None) -> Tensor:
+        """Is the element +inf?"""
+    def isreal(self) -> Tensor:
+        """Is the imaginary part zero?"""
+    def istft(
+        self,
+        n_fft: _int,
+        hop_length: _int | None = None,
+        win_length: _int | None = None,
+        window: Tensor | None = None,
+        center: _bool = True,
+        normalized: _bool = False,
+        onesided: _bool | None = None,
+        length: _int | None = None,
+        return_complex: _bool = False,
+    ) -> Tensor:
+        """The signal that `stft` gave `input` for: pieces, windowed again, added up, and divided
+        by the sum of the squared windows (Griffin and Lim, Signal estimation from modified
+        short-time Fourier transform, 1984)."""
     def item(self) -> Any:
         """The one element, as a Python number."""
     @property
     def itemsize(self) -> _int: ...
+    def kron(self, other: Tensor) -> Tensor:
+        """The Kronecker product: each element of `input` times all of `other`, as a block."""
+    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any:
+        """The k-th smallest element along `dim`, counted from 1, and its position."""
     @property
     def layout(self) -> Any: ...
+    def lcm(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The least common multiple."""
     def lcm_(self, other: Any) -> Tensor:
         """Write the result of `lcm` into this tensor; returns the tensor."""
+    def ldexp(self, other: Tensor, *, out: Any = None) -> Tensor:
+        """input · 2^other."""
     def ldexp_(self, other: Tensor) -> Tensor:
         """Write the result of `ldexp` into this tensor; returns the tensor."""
+    def le(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input ≤ other."""
     def le_(self, other: Any) -> Tensor:
         """Write the result of `le` into this tensor; returns the tensor."""
+    def lerp(self, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
+        """input + weight · (end - input): `input` at weight 0, `end` at weight 1."""
     def lerp_(self, end: Tensor, weight: Any) -> Tensor:
         """Write the result of `lerp` into this tensor; returns the tensor."""
+    def less(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input < other."""
     def less_(self, other: Any) -> Tensor:
         """Write the result of `lt` into this tensor; returns the tensor."""
+    def less_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input ≤ other."""
     def less_equal_(self, other: Any) -> Tensor:
         """Write the result of `le` into this tensor; returns the tensor."""
+    def lgamma(self, *, out: Tensor | None = None) -> Tensor:
+        """The logarithm of |Γ(input)|."""
     def lgamma_(self) -> Tensor:
         """Write the result of `lgamma` into this tensor; returns the tensor."""
+    def log(self, *, out: Tensor | None = None) -> Tensor:
+        """The natural logarithm."""
+    def log10(self, *, out: Tensor | None = None) -> Tensor:
+        """The logarithm to base 10."""
     def log10_(self) -> Tensor:
         """Write the result of `log10` into this tensor; returns the tensor."""
+    def log1p(self, *, out: Tensor | None = None) -> Tensor:
+        """log(1 + input), exact also near 0."""
     def log1p_(self) -> Tensor:
         """Write the result of `log1p` into this tensor; returns the tensor."""
+    def log2(self, *, out: Tensor | None = None) -> Tensor:
+        """The logarithm to base 2."""
     def log2_(self) -> Tensor:
         """Write the result of `log2` into this tensor; returns the tensor."""
     def log_(self) -> Tensor:
         """Write the result of `log` into this tensor; returns the tensor."""
+    def log_normal_(self, mean: _float = 1, std: _float = 2, *, generator: Any = None) -> Tensor:
+        """Fill with numbers whose logarithms are normal, of mean `mean` and deviation `std`."""
+    def log_softmax(self, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Tensor:
+        """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
+    def logaddexp(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """log(exp(input) + exp(other)), computed without overflow."""
+    def logaddexp2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """log2(2^input + 2^other), computed without overflow."""
+    def logcumsumexp(self, dim: _int) -> Tensor:
+        """log(Σ exp) of each element and all before it along `dim`, computed without overflow."""
+    def logdet(self) -> Tensor:
+        """The logarithm of the determinant; NaN where that is negative."""
+    def logical_and(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Are both elements not zero?"""
     def logical_and_(self, other: Any) -> Tensor:
         """Write the result of `logical_and` into this tensor; returns the tensor."""
+    def logical_not(self, *, out: Tensor | None = None) -> Tensor:
+        """Is the element zero?"""
     def logical_not_(self) -> Tensor:
         """Write the result of `logical_not` into this tensor; returns the tensor."""
+    def logical_or(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Is either element not zero?"""
     def logical_or_(self, other: Any) -> Tensor:
         """Write the result of `logical_or` into this tensor; returns the tensor."""
+    def logical_xor(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Is exactly one of the elements not zero?"""
     def logical_xor_(self, other: Any) -> Tensor:
         """Write the result of `logical_xor` into this tensor; returns the tensor."""
+    def logit(self, eps: _float | None = None) -> Tensor:
+        """log(p / (1 - p)) of probabilities, first brought into [eps, 1 - eps] if `eps` is
+        given."""
     def logit_(self, eps: _float | None = None) -> Tensor:
         """Write the result of `logit` into this tensor; returns the tensor."""
+    def logsumexp(self, dim: Any, keepdim: _bool = False) -> Tensor:
+        """log(Σ exp(input)) along `dim`, computed without overflow."""
     def long(self, memory_format: Any = None) -> Tensor:
         """This tensor as int64; itself if it is."""
+    def lt(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input < other."""
     def lt_(self, other: Any) -> Tensor:
         """Write the result of `lt` into this tensor; returns the tensor."""
     def lu(self, pivot: Any = True, get_infos: Any = False) -> Any: ...
+    def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+        """`linalg.lu_solve`, by its older name."""
     @property
     def mH(self) -> Tensor: ...
     @property
@@ -399,16 +893,108 @@ class Methods:
         """Replace each element by `callable(element, element of x, element of y)`."""
     def map_(self, tensor: Tensor, callable: Any) -> Tensor:
         """Replace each element by `callable(element, element of tensor)`."""
+    def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
+        """`value`, a number or a 0-d tensor, where the mask is True; else the input."""
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
         """Write the result of `masked_fill` into this tensor; returns the tensor."""
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+        """`input` with the elements where `mask` is True replaced by those of `source`, in
+        order."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
         """Write the result of `masked_scatter` into this tensor; returns the tensor."""
+    def masked_select(self, mask: Tensor, *, out: Any = None) -> Tensor:
+        """The elements of `input` where `mask` is True, as a vector; the two broadcast."""
+    def matmul(self, other: Tensor, *, out: Any = None) -> Tensor:
+        """The matrix product; leading dimensions broadcast, a vector is a row or a column as
+        needed."""
+    def matrix_exp(self) -> Tensor:
+        """`linalg.matrix_exp`."""
+    def matrix_power(self, n: _int) -> Tensor:
+        """`linalg.matrix_power`."""
+    def max(
+        self,
+        dim: Any = None,
+        keepdim: _bool = False,
+        *,
+        other: Any = None,
+        axis: Any = None,
+        keepdims: _bool = False,
+        out: Any = None,
+    ) -> Any:
+        """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
+        `max(input, other)` the larger of each pair."""
+    def maximum(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The larger of each pair; NaN if either is NaN."""
+    def mean(
+        self,
+        dim: Any = None,
+        keepdim: _bool = False,
+        *,
+        dtype: Any = None,
+        axis: Any = None,
+        keepdims: _bool = False,
+        out: Any = None,
+    ) -> Tensor:
+        """The mean of all elements, or along `dim` (one or several)."""
+    def median(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
+        """The median of all elements, or (values, indices) along `dim`; of an even number of
+        elements the lower one. NaN if there is one."""
+    def min(
+        self,
+        dim: Any = None,
+        keepdim: _bool = False,
+        *,
+        other: Any = None,
+        axis: Any = None,
+        keepdims: _bool = False,
+        out: Any = None,
+    ) -> Any:
+        """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
+        `min(input, other)` the smaller of each pair."""
+    def minimum(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The smaller of each pair; NaN if either is NaN."""
+    def mm(self, mat2: Tensor) -> Tensor:
+        """The product of two matrices."""
+    def mode(self, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any:
+        """The most frequent element along `dim`, the smallest of equally frequent ones, and a
+        position of it."""
+    def moveaxis(self, source: Any, destination: Any) -> Tensor:
+        """Dimensions moved to other places; the rest keep their order."""
+    def movedim(self, source: Any, destination: Any) -> Tensor:
+        """Dimensions moved to other places; the rest keep their order."""
+    def msort(self, *, out: Any = None) -> Tensor:
+        """The input sorted along its first dimension."""
+    def mul(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The product."""
     def mul_(self, other: Any) -> Tensor:
         """Write the result of `mul` into this tensor; returns the tensor."""
+    def multinomial(
+        self,
+        num_samples: _int,
+        replacement: _bool = False,
+        *,
+        generator: Any = None,
+        out: Any = None,
+    ) -> Tensor:
+        """Indices of `num_samples` draws from each row of weights (which need not sum to 1)."""
+    def multiply(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The product."""
     def multiply_(self, other: Any) -> Tensor:
         """Write the result of `mul` into this tensor; returns the tensor."""
+    def mv(self, vec: Tensor) -> Tensor:
+        """The product of a matrix and a vector."""
+    def mvlgamma(self, p: _int, *, out: Any = None) -> Tensor:
+        """The logarithm of the multivariate gamma function of dimension p: p (p - 1) / 4 · log π
+        + Σ_j lgamma(input - j / 2), j = 0 … p - 1."""
     def mvlgamma_(self, p: _int) -> Tensor:
         """Write the result of `mvlgamma` into this tensor; returns the tensor."""
+    def nan_to_num(
+        self,
+        nan: _float | None = None,
+        posinf: _float | None = None,
+        neginf: _float | None = None,
+    ) -> Tensor:
+        """NaN replaced by `nan` (0), and ±inf by `posinf` and `neginf` (the limits of the type)."""
     def nan_to_num_(
         self,
         nan: _float | None = None,
@@ -416,12 +1002,50 @@ class Methods:
         neginf: _float | None = None,
     ) -> Tensor:
         """Write the result of `nan_to_num` into this tensor; returns the tensor."""
+    def nanmean(
+        self,
+        dim: Any = None,
+        keepdim: _bool = False,
+        *,
+        dtype: Any = None,
+        out: Any = None,
+    ) -> Tensor:
+        """The mean of the elements that are not NaN."""
+    def nanmedian(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
+        """The median of the elements that are not NaN, of all or (values, indices) along `dim`."""
+    def nanquantile(
+        self,
+        q: Any,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        interpolation: str = "linear",
+        out: Any = None,
+    ) -> Tensor:
+        """The q-quantiles of the elements that are not NaN."""
+    def nansum(
+        self,
+        dim: Any = None,
+        keepdim: _bool = False,
+        *,
+        dtype: Any = None,
+        out: Any = None,
+    ) -> Tensor:
+        """The sum of the elements that are not NaN."""
+    def narrow(self, dim: _int, start: Any, length: _int) -> Tensor:
+        """`length` slices of `input` along `dim`, from `start` on, as a view."""
     @property
     def nbytes(self) -> _int: ...
+    def ne(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input ≠ other."""
     def ne_(self, other: Any) -> Tensor:
         """Write the result of `ne` into this tensor; returns the tensor."""
+    def neg(self, *, out: Tensor | None = None) -> Tensor:
+        """-input."""
     def neg_(self) -> Tensor:
         """Write the result of `neg` into this tensor; returns the tensor."""
+    def negative(self, *, out: Tensor | None = None) -> Tensor:
+        """-input."""
     def negative_(self) -> Tensor:
         """Write the result of `neg` into this tensor; returns the tensor."""
     def new_empty(
@@ -479,26 +1103,104 @@ class Methods:
         **kwargs: Any
     ) -> Tensor:
         """`zeros` with this tensor's type and device unless given."""
+    def nextafter(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """The next representable number after `input` towards `other`."""
     def nextafter_(self, other: Any) -> Tensor:
         """Write the result of `nextafter` into this tensor; returns the tensor."""
+    def nonzero(self, *, as_tuple: _bool = False, out: Any = None) -> Any:
+        """The positions of the elements that are not zero: one a row, or a tensor a dimension."""
+    def nonzero_static(self, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor:
+        """The first `size` positions of elements that are not zero, filled up with `fill_value`."""
+    def norm(
+        self,
+        p: Any = "fro",
+        dim: Any = None,
+        keepdim: _bool = False,
+        out: Any = None,
+        dtype: Any = None,
+    ) -> Tensor:
+        """The vector norm of order `p` of all elements, or along `dim`; "nuc" is the nuclear
+        norm of matrices."""
+    def normal_(self, mean: _float = 0, std: _float = 1, *, generator: Any = None) -> Tensor:
+        """Fill with normal numbers; returns the tensor."""
+    def not_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input ≠ other."""
     def not_equal_(self, other: Any) -> Tensor:
         """Write the result of `ne` into this tensor; returns the tensor."""
     def numpy(self, *, force: _bool = False) -> np.ndarray:
         """The elements as an array on the same memory; `force` detaches and copies if needed."""
+    def orgqr(self, input2: Tensor) -> Tensor:
+        """`linalg.householder_product`, by its older name."""
+    def ormqr(
+        self,
+        input2: Tensor,
+        input3: Tensor,
+        left: _bool = True,
+        transpose: _bool = False,
+    ) -> Tensor:
+        """The product of Q (or Qᴴ), given as reflections, and a matrix, from the left or the
+        right."""
+    def outer(self, vec2: Tensor) -> Tensor:
+        """All products of an element of one vector and one of another, (n) and (m) to (n, m)."""
+    def permute(self, *dims: Any) -> Tensor:
+        """The dimensions in another order, as a view."""
+    def pinverse(self, rcond: _float = 1e-15) -> Tensor:
+        """`linalg.pinv`, with singular values up to rcond · σ₁ counted as zero."""
     def polygamma(self, n: Any) -> Any: ...
     def polygamma_(self, n: Any) -> Any: ...
+    def positive(self) -> Tensor:
+        """The input itself; what `+x` means."""
+    def pow(self, exponent: Any, *, out: Any = None) -> Tensor:
+        """`input` to the power of `exponent`; either may be a number."""
     def pow_(self, exponent: Any) -> Tensor:
         """Write the result of `pow` into this tensor; returns the tensor."""
+    def prelu(self, weight: Tensor) -> Tensor:
+        """x above 0, weight · x below; `weight` has one element, or one a channel (dimension 1)."""
+    def prod(
+        self,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        dtype: Any = None,
+        axis: _int | None = None,
+        keepdims: _bool = False,
+        out: Any = None,
+    ) -> Tensor:
+        """The product of all elements, or along `dim`. Integers are multiplied as int64."""
+    def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+        """`input` with `source` at places of the flattened tensor; `accumulate` adds."""
     def put_(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """Write the result of `put` into this tensor; returns the tensor."""
     def put_at__(self, value: Tensor, indices: Any, where: Any) -> Tensor:
         """Write the result of `put_at_` into this tensor; returns the tensor."""
+    def qr(self, some: _bool = True) -> Any:
+        """`linalg.qr` with mode "reduced" or, if not `some`, "complete"."""
+    def quantile(
+        self,
+        q: Any,
+        dim: _int | None = None,
+        keepdim: _bool = False,
+        *,
+        interpolation: str = "linear",
+        out: Any = None,
+    ) -> Tensor:
+        """The q-quantiles of all elements, or along `dim`; NaN where there is a NaN."""
+    def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
+        """Angles in radians as degrees."""
     def rad2deg_(self) -> Tensor:
         """Write the result of `rad2deg` into this tensor; returns the tensor."""
+    def random_(self, *bounds: _int, generator: Any = None, **named: _int) -> Tensor:
+        """Fill with integers: `random_(to)` of [0, to), `random_(from, to)` of [from, to),
+        `random_()` of those from 0 to the type's largest (for floating types, the largest
+        before gaps begin)."""
+    def ravel(self) -> Tensor:
+        """All elements as a vector; a view if possible."""
     @property
     def real(self) -> Tensor: ...
     @real.setter
     def real(self, value: Any) -> None: ...
+    def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
+        """1 / input."""
     def reciprocal_(self) -> Tensor:
         """Write the result of `reciprocal` into this tensor; returns the tensor."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
@@ -506,20 +1208,67 @@ class Methods:
         if anything, replaces the gradient. Returns a handle with `remove()`."""
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Call `hook(self)` after a backward pass has added to the `grad` of this leaf."""
+    def relu(self, *, out: Tensor | None = None) -> Tensor:
+        """max(0, input)."""
     def relu_(self) -> Tensor:
         """Write the result of `relu` into this tensor; returns the tensor."""
+    def remainder(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """What is left of input after division by other; it has the sign of `other`, as Python's
+        %."""
     def remainder_(self, other: Any) -> Tensor:
         """Write the result of `remainder` into this tensor; returns the tensor."""
+    def renorm(self, p: _float, dim: _int, maxnorm: _float, *, out: Any = None) -> Tensor:
+        """The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is
+        larger."""
     def renorm_(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
         """Write the result of `renorm` into this tensor; returns the tensor."""
+    def repeat(self, *repeats: Any) -> Tensor:
+        """A copy repeated along each dimension; more repeats than dimensions add dimensions in
+        front."""
+    def repeat_interleave(
+        self,
+        repeats: Any = None,
+        dim: _int | None = None,
+        *,
+        output_size: _int | None = None,
+    ) -> Tensor:
+        """Each slice along `dim` repeated; of the flattened tensor without `dim`."""
+    def reshape(self, *shape: Any) -> Tensor:
+        """The elements in the same order with another shape: a view if possible, else a copy."""
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """`reshape` with the shape of `other`."""
+    def resolve_conj(self) -> Tensor:
+        """The values with no conjugation left to do."""
+    def resolve_neg(self) -> Tensor:
+        """The values with no negation left to do."""
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf tensor in `grad` during backward."""
     @property
     def retains_grad(self) -> _bool: ...
+    def roll(self, shifts: Any, dims: Any = None) -> Tensor:
+        """Elements moved along dimensions, those that fall off coming in at the other end."""
+    def rot90(self, k: _int = 1, dims: Any = (0, 1)) -> Tensor:
+        """Turned by 90° `k` times in the plane of two dimensions."""
+    def round(self, *, decimals: _int = 0, out: Any = None) -> Tensor:
+        """The nearest whole number, or the nearest with so many decimals; halves go to the even
+        one."""
     def round_(self, *, decimals: _int = 0) -> Tensor:
         """Write the result of `round` into this tensor; returns the tensor."""
+    def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
+        """1 / √input."""
     def rsqrt_(self) -> Tensor:
         """Write the result of `rsqrt` into this tensor; returns the tensor."""
+    def scatter(
+        self,
+        dim: _int,
+        index: Tensor,
+        src: Any = None,
+        *,
+        value: Any = None,
+        reduce: str | None = None,
+        out: Any = None,
+    ) -> Tensor:
+        """`input` with `src` (a tensor or a number) where `index` says along `dim`."""
     def scatter_(
         self,
         dim: _int,
@@ -530,8 +1279,20 @@ class Methods:
         reduce: str | None = None,
     ) -> Tensor:
         """Write the result of `scatter` into this tensor; returns the tensor."""
+    def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+        """`input` with `src` added where `index` says along `dim`."""
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
         """Write the result of `scatter_add` into this tensor; returns the tensor."""
+    def scatter_reduce(
+        self,
+        dim: _int,
+        index: Tensor,
+        src: Tensor,
+        reduce: str,
+        *,
+        include_self: _bool = True,
+    ) -> Tensor:
+        """`input` combined with `src` where `index` says along `dim`."""
     def scatter_reduce_(
         self,
         dim: _int,
@@ -542,28 +1303,91 @@ class Methods:
         include_self: _bool = True,
     ) -> Tensor:
         """Write the result of `scatter_reduce` into this tensor; returns the tensor."""
+    def select(self, dim: _int, index: _int) -> Tensor:
+        """The slice at `index` of dimension `dim`, without that dimension, as a view."""
+    def sgn(self, *, out: Tensor | None = None) -> Tensor:
+        """The sign; of complex numbers, input / |input|, and 0 at 0."""
     def sgn_(self) -> Tensor:
         """Write the result of `sgn` into this tensor; returns the tensor."""
     def short(self, memory_format: Any = None) -> Tensor:
         """This tensor as int16; itself if it is."""
+    def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
+        """1 / (1 + exp(-input))."""
     def sigmoid_(self) -> Tensor:
         """Write the result of `sigmoid` into this tensor; returns the tensor."""
+    def sign(self, *, out: Tensor | None = None) -> Tensor:
+        """-1, 0 or 1, as the input is negative, zero or positive."""
     def sign_(self) -> Tensor:
         """Write the result of `sign` into this tensor; returns the tensor."""
+    def signbit(self, *, out: Tensor | None = None) -> Tensor:
+        """Is the sign bit set? True of -0.0 too."""
+    def sin(self, *, out: Tensor | None = None) -> Tensor:
+        """The sine."""
     def sin_(self) -> Tensor:
         """Write the result of `sin` into this tensor; returns the tensor."""
+    def sinc(self, *, out: Tensor | None = None) -> Tensor:
+        """sin(πx) / (πx), 1 at 0."""
     def sinc_(self) -> Tensor:
         """Write the result of `sinc` into this tensor; returns the tensor."""
+    def sinh(self, *, out: Tensor | None = None) -> Tensor:
+        """The hyperbolic sine."""
     def sinh_(self) -> Tensor:
         """Write the result of `sinh` into this tensor; returns the tensor."""
+    def slogdet(self) -> Any:
+        """`linalg.slogdet`."""
+    def softmax(self, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Tensor:
+        """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
+    def sort(
+        self,
+        dim: _int = -1,
+        descending: _bool = False,
+        stable: _bool | None = None,
+        *,
+        out: Any = None,
+    ) -> Any:
+        """The elements in ascending (or descending) order along `dim`, and their old positions."""
+    def split(self, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Parts along `dim`: of one extent (the last may be smaller), or of given extents."""
     def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """Parts of the given extents along `dim`, as views."""
+    def sqrt(self, *, out: Tensor | None = None) -> Tensor:
+        """The square root."""
     def sqrt_(self) -> Tensor:
         """Write the result of `sqrt` into this tensor; returns the tensor."""
+    def square(self, *, out: Any = None) -> Tensor:
+        """The square of each element."""
     def square_(self) -> Tensor:
         """Write the result of `square` into this tensor; returns the tensor."""
+    def squeeze(self, dim: Any = None) -> Tensor:
+        """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`squeeze` in place; returns the tensor."""
+    def std(
+        self,
+        dim: Any = None,
+        unbiased: _bool | None = None,
+        keepdim: _bool = False,
+        *,
+        correction: Any = None,
+        axis: Any = None,
+        keepdims: _bool = False,
+        out: Any = None,
+    ) -> Any:
+        """The standard deviation, the square root of `var`."""
+    def stft(
+        self,
+        n_fft: _int,
+        hop_length: _int | None = None,
+        win_length: _int | None = None,
+        window: Tensor | None = None,
+        center: _bool = True,
+        pad_mode: str = "reflect",
+        normalized: _bool = False,
+        onesided: _bool | None = None,
+        return_complex: _bool | None = None,
+        align_to_window: _bool | None = None,
+    ) -> Tensor:
+        """X[f, t] = Σ_k window_k input[t · hop + k] exp(-2πi f k / n_fft) of signals (…, time)."""
     def storage(self) -> Any:
         """The memory as a row of numbers of this tensor's dtype."""
     def storage_offset(self) -> _int:
@@ -578,28 +1402,100 @@ class Methods:
     def subtract(self, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
         """The difference input - alpha · other."""
     def subtract_(self, other: Any) -> Tensor: ...
+    def sum(
+        self,
+        dim: Any = None,
+        keepdim: _bool = False,
+        *,
+        dtype: Any = None,
+        axis: Any = None,
+        keepdims: _bool = False,
+        out: Any = None,
+    ) -> Tensor:
+        """The sum of all elements, or along `dim` (one or several). Integers are summed as
+        int64."""
+    def sum_to_size(self, *size: Any) -> Tensor:
+        """The sum over the dimensions that broadcasting from `size` would have added or
+        repeated."""
+    def svd(self, some: _bool = True, compute_uv: _bool = True) -> Any:
+        """input = U diag(S) Vᴴ: `linalg.svd`, but it gives V, and by default thin factors."""
+    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
+        """Two dimensions exchanged, as a view."""
     def swapaxes_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`swapaxes` in place; returns the tensor."""
+    def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
+        """Two dimensions exchanged, as a view."""
     def swapdims_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`swapdims` in place; returns the tensor."""
+    def t(self) -> Tensor:
+        """The transpose of a matrix, as a view; vectors and numbers as they are."""
     def t_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`t` in place; returns the tensor."""
+    def take(self, index: Tensor) -> Tensor:
+        """The elements of the flattened `input` at `index`."""
+    def take_along_dim(
+        self,
+        indices: Tensor,
+        dim: _int | None = None,
+        *,
+        out: Any = None,
+    ) -> Tensor:
+        """`gather` with broadcasting of the other dimensions; of the flattened tensor without
+        `dim`."""
+    def tan(self, *, out: Tensor | None = None) -> Tensor:
+        """The tangent."""
     def tan_(self) -> Tensor:
         """Write the result of `tan` into this tensor; returns the tensor."""
+    def tanh(self, *, out: Tensor | None = None) -> Tensor:
+        """The hyperbolic tangent."""
     def tanh_(self) -> Tensor:
         """Write the result of `tanh` into this tensor; returns the tensor."""
+    def tensor_split(self, indices_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+        """`n` parts whose extents differ by at most one, or parts cut at given indices, as
+        views."""
+    def tile(self, *dims: Any) -> Tensor:
+        """`repeat`, with missing repeats counted as 1."""
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """This tensor with another type or on another device; itself if nothing changes."""
     def tolist(self) -> Any:
         """The elements as a Python number or nested lists."""
+    def topk(
+        self,
+        k: _int,
+        dim: _int = -1,
+        largest: _bool = True,
+        sorted: _bool = True,
+        *,
+        out: Any = None,
+    ) -> Any:
+        """The `k` largest (or smallest) elements along `dim`, and their positions."""
+    def trace(self) -> Tensor:
+        """The sum of a matrix's diagonal."""
+    def transpose(self, dim0: _int, dim1: _int) -> Tensor:
+        """Two dimensions exchanged, as a view."""
     def transpose_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`transpose` in place; returns the tensor."""
+    def triangular_solve(
+        self,
+        A: Tensor,
+        upper: _bool = True,
+        transpose: _bool = False,
+        unitriangular: _bool = False,
+    ) -> Any:
+        """`linalg.solve_triangular`, by its older name; it also gives a copy of A."""
+    def tril(self, diagonal: _int = 0) -> Tensor:
+        """Zeros above a diagonal of the last two dimensions."""
     def tril_(self, diagonal: _int = 0) -> Tensor:
         """Write the result of `tril` into this tensor; returns the tensor."""
+    def triu(self, diagonal: _int = 0) -> Tensor:
+        """Zeros below a diagonal of the last two dimensions."""
     def triu_(self, diagonal: _int = 0) -> Tensor:
         """Write the result of `triu` into this tensor; returns the tensor."""
+    def true_divide(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
     def true_divide_(self, other: Any) -> Tensor:
         """Write the result of `div` into this tensor; returns the tensor."""
+    def trunc(self, *, out: Tensor | None = None) -> Tensor:
+        """The whole part: rounding towards zero."""
     def trunc_(self) -> Tensor:
         """Write the result of `trunc` into this tensor; returns the tensor."""
     def type(self, dtype: Any = None, non_blocking: _bool = False) -> Any:
@@ -608,14 +1504,66 @@ class Methods:
         """This tensor with the type of `other`."""
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
         """The slices of `input` along `dim`, as a tuple of views."""
+    def unflatten(self, dim: _int, sizes: Any) -> Tensor:
+        """Dimension `dim` as several; one of `sizes` may be -1."""
+    def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
+        """All windows of `size` slices along a dimension, `step` apart, as a view with one more
+        dimension."""
+    def uniform_(self, *bounds: _float, generator: Any = None, **named: _float) -> Tensor:
+        """Fill with uniform numbers of [from, to), by default [0, 1); returns the tensor."""
+    def unique(
+        self,
+        sorted: _bool = True,
+        return_inverse: _bool = False,
+        return_counts: _bool = False,
+        dim: _int | None = None,
+    ) -> Any:
+        """The distinct elements in ascending order (or distinct slices along `dim`); on request
+        the place of each element among them, and how often each occurs."""
+    def unique_consecutive(
+        self,
+        return_inverse: _bool = False,
+        return_counts: _bool = False,
+        dim: _int | None = None,
+    ) -> Any:
+        """The elements (or slices along `dim`) without those that equal the one before."""
+    def unsqueeze(self, dim: _int) -> Tensor:
+        """A new dimension of extent 1 at position `dim`, as a view."""
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`unsqueeze` in place; returns the tensor."""
     def untyped_storage(self) -> Any:
         """The memory as a row of bytes, one object for all tensors on it."""
+    def var(
+        self,
+        dim: Any = None,
+        unbiased: _bool | None = None,
+        keepdim: _bool = False,
+        *,
+        correction: Any = None,
+        axis: Any = None,
+        keepdims: _bool = False,
+        out: Any = None,
+    ) -> Any:
+        """The variance of all elements, or along `dim`: the sum of the squared distances from
+        the mean over n - correction."""
+    def vdot(self, other: Tensor) -> Tensor:
+        """The sum of conj(input) · other over the elements of two vectors."""
+    def view(self, *shape: Any) -> Tensor:
+        """The same memory seen with another shape (one extent may be -1), or another dtype."""
+    def view_as(self, other: Tensor) -> Tensor:
+        """`view` with the shape of `other`."""
+    def view_as_complex(self) -> Tensor:
+        """A real tensor with a last dimension of 2 as a complex one, on the same memory."""
+    def view_as_real(self) -> Tensor:
+        """A complex tensor as a real one with a last dimension of 2, on the same memory."""
     @property
     def volatile(self) -> _bool: ...
+    def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+        """`tensor_split` along dimension 0."""
     def where(self, condition: Any, other: Any) -> Any:
         """This tensor's elements where the condition holds, else those of `other`."""
+    def xlogy(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input · log(other), 0 where the input is 0."""
     def xlogy_(self, other: Any) -> Tensor:
         """Write the result of `xlogy` into this tensor; returns the tensor."""
     def zero_(self) -> Tensor:

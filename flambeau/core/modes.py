@@ -25,6 +25,7 @@ from typing import Any
 interceptors: list[Any] = []          # an entry for each active level of any thread; never rebound
 levels: ContextVar[tuple[Level, ...]] = ContextVar("levels", default=())
 function_modes: ContextVar[tuple[Any, ...]] = ContextVar("function_modes", default=())
+autocast: ContextVar[Any] = ContextVar("autocast", default=None)    # ops to what casts for them
 
 
 class Level:
@@ -62,6 +63,9 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
             function_modes.reset(token)
     if overrides.wanted(args, kwargs):
         return overrides.call(op, args, kwargs)
+    casts = autocast.get()
+    if casts is not None and op in casts:
+        return casts[op](op, args, kwargs)
     if op.composite:
         stack = levels.get()
         run = op.plain_call if op.fused and all(lv.observes for lv in stack) else op.direct

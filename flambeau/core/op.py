@@ -28,15 +28,15 @@ from typing import Any
 import numpy as np
 from numpy import asarray, ndarray
 
-from flambeau.core import dtypes, overrides
+from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import (Node, Output, next_order, node_class, packers,
-                                 save_input, save_result, unpack, unpack_result)
+from flambeau.core.graph import (Node, Output, next_order, node_class, packers, save_input,
+                                 save_result, unpack, unpack_result)
 from flambeau.core.modes import (grad_enabled, intercept, intercept_canonical, interceptors)
 from flambeau.core.promotion import convert, promote, scalar_cache, scalar_operand, type_name
 from flambeau.core.shapes import Size, broadcast_error
-from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, basis, gradient_edge,
-                                  new_tensor, new_view, plain, tensor_types, wrap)
+from flambeau.core.tensor import (LOOKUP, Tensor, basis, gradient_edge, new_tensor, new_view,
+                                  plain, tensor_types, wrap)
 
 table: dict[str, Op] = {}               # every op, by name
 public: dict[str, dict[str, Any]] = {}  # the public functions of each namespace
@@ -343,7 +343,7 @@ def pointwise(name: str, kernel: Any, *, d: Any = None, d_self: Any = None, d_ot
               namespace: Any = "torch", method: Any = True, inplace: bool = True,
               dunder: str = "", aliases: tuple[str, ...] = (), real_result: bool = False,
               doc: str = "", node_name: str = "", reject: str = "",
-              parameter: str = "other") -> Callable[..., Any]:
+              parameter: str = "other") -> Any:
     """Declare an op that works element by element on one tensor, or on two that broadcast.
 
     d           the derivative by the only argument, as a formula of `self` and `result`
@@ -361,7 +361,7 @@ def pointwise(name: str, kernel: Any, *, d: Any = None, d_self: Any = None, d_ot
             doc=doc, reject=reject)
     plan_saving(op)
     make = make_binary if two else make_unary
-    function = make(op, interceptors, plain)
+    function = fast.callable_of("pointwise", op, make(op, interceptors, plain), kernel)
     op.direct, op.call, op.function = make(op, (), ANY), function, function
     publish(op, function, method, aliases)
     if inplace:
@@ -377,9 +377,7 @@ def class_name(name: str) -> str:
 
 
 def make_unary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
-    kernel, Backward, floating = op.kernel, op.Backward, op.floating
-    rejected = op.reject
-    keep_self, keep_result = "self" in op.saved, "result" in op.saved
+    kernel, floating, rejected = op.kernel, op.floating, op.reject
     differentiable = op.is_differentiable
 
     def call(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -396,51 +394,19 @@ def make_unary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
             r = kernel(x)
         except TypeError:
             raise unsupported(op, x) from None
-        if type(r) is not ndarray:
-            r = asarray(r)
-        result = new_tensor()
-        result._array = r
-        result._base = result._counter = None
+        result = wrap(r)
         edge = input._edge
-        if edge is None or not differentiable or not grad_enabled():
-            result._edge = None
-            return result
-        if edge is LOOKUP:
+        if edge is not None and differentiable and grad_enabled():
             edge = gradient_edge(input)
-            if edge is None:
-                result._edge = None
-                return result
-        node = Backward()
-        result._edge = node
-        node.edges = (input if edge is LEAF else edge,)
-        node.order = next_order()
-        node.shape, node.dtype = r.shape, r.dtype
-        if keep_self and keep_result:
-            node.saved = tuple([save_input(input) if n == "self" else save_result(result)
-                                for n in op.saved])
-        elif keep_self:
-            counter = input._counter
-            node.saved = ((input, 0 if counter is None else counter[0]),)
-        elif keep_result:
-            result._counter = counter = [0]
-            node.saved = ((r, counter, 0, 0),)
-        else:
-            node.saved = ()
-        if packers or node_watchers:
-            watched(node, (input,))
+            if edge is not None:
+                record(op, (input,), (edge,), result)
         return result
     return call
 
 
 def make_binary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
-    kernel, Backward, floating = op.kernel, op.Backward, op.floating
-    differentiable, rejected = op.is_differentiable, op.reject
-    saved = op.saved
-    simple = set(saved) <= {"self", "other"} and op.vjp is None
-    # a saved argument is kept only for the rules that name it
-    self_for = [simple and "self" in parameters(op.rules[t]) for t in ("self", "other")]
-    other_for = [simple and "other" in parameters(op.rules[t]) for t in ("self", "other")]
-    self_first = saved[:1] == ("self",)
+    kernel, floating, rejected = op.kernel, op.floating, op.reject
+    differentiable = op.is_differentiable
 
     def call(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
         if interceptors:
@@ -472,63 +438,14 @@ def make_binary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
             raise broadcast_error(x.shape, y.shape) from None
         except TypeError:
             raise unsupported(op, x) from None
-        if type(r) is not ndarray:
-            r = asarray(r)
-        result = new_tensor()
-        result._array = r
-        result._base = result._counter = None
-        a = input._edge
-        if (a is None and b is None) or not differentiable or not grad_enabled():
-            result._edge = None
+        result = wrap(r)
+        if (input._edge is None and b is None) or not differentiable or not grad_enabled():
             return result
-        if a is LOOKUP:
-            a = gradient_edge(input)
-        elif a is LEAF:
-            a = input
-        if b is LOOKUP:
-            b = gradient_edge(other)
-        elif b is LEAF:
-            b = other
-        if (a is None and b is None) or r.dtype not in FLOATING:
-            result._edge = None
-            return result
-        if not simple:
-            result._edge = None
-            record(op, (input, other), (a, b), result)
-            return result
-        node = Backward()
-        result._edge = node
-        node.edges = (a, b)
-        node.order = next_order()
-        node.shape, node.dtype = r.shape, r.dtype
-        if saved:
-            first = second = None
-            if (self_for[0] and a is not None) or (self_for[1] and b is not None):
-                counter = input._counter
-                first = (input, 0 if counter is None else counter[0])
-            if (other_for[0] and a is not None) or (other_for[1] and b is not None):
-                if type(other) in tensor_types:
-                    counter = other._counter
-                    second = (other, 0 if counter is None else counter[0])
-                else:
-                    second = other
-            if len(saved) == 2:
-                node.saved = (first, second) if self_first else (second, first)
-            else:
-                node.saved = (first,) if self_first else (second,)
-        else:
-            node.saved = ()
-        if packers or node_watchers:
-            watched(node, (input, other))
+        edges = edges_of((input, other))
+        if edges is not None and result._array.dtype in FLOATING:
+            record(op, (input, other), edges, result)
         return result
     return call
-
-
-def watched(node: Node, inputs: Any) -> None:
-    if node_watchers:
-        watch(node, inputs)
-    if packers:
-        basis.pack_node(node)
 
 
 # ---- all other ops with a kernel ----------------------------------------------------------------
@@ -556,7 +473,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
     """
     tensors = (tensors,) if isinstance(tensors, str) else tuple(tensors)
 
-    def declare(arguments: Callable[..., Any]) -> Callable[..., Any]:
+    def declare(arguments: Callable[..., Any]) -> Any:
         title = name or arguments.__name__
         names = params
         if names is None:
@@ -571,10 +488,10 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
         if unknown:
             raise TypeError(f"op {title}: {unknown} name no tensor argument of {tensors}")
         plan_saving(op)
-        function = make_general(op, interceptors, plain, arguments)
-        update_wrapper(function, arguments)
-        op.function = function
-        op.call = make_general(op, interceptors, plain, None)
+        function = update_wrapper(make_general(op, interceptors, plain, arguments), arguments)
+        op.function = function = fast.callable_of("general", op, function, kernel, arguments)
+        op.call = fast.callable_of("general", op, make_general(op, interceptors, plain, None),
+                                   kernel)
         op.direct = make_general(op, (), ANY, None)
         publish(op, function, method, aliases)
         if inplace:
@@ -707,7 +624,7 @@ def composite(function: Any = None, *, namespace: Any = "torch", method: Any = F
                 return overrides.call(op, args, kwargs)
         return function(*args, **kwargs)
 
-    update_wrapper(call, function)
+    call = fast.callable_of("composite", op, update_wrapper(call, function), function)
     op.function = op.call = call
     op.direct = function
     op.body = function
@@ -773,3 +690,7 @@ def publish_inplace(op: Op, aliases: tuple[str, ...]) -> None:
     if "torch" in ((op.namespace,) if isinstance(op.namespace, str) else op.namespace or ()):
         for name in (op.name, *aliases):
             public["torch"].setdefault(f"{name}_", function)
+
+
+fast.bind(passive=passive, node_watchers=node_watchers, replay_of=replay_of,
+          coerce_general=coerce_general)

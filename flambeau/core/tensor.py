@@ -60,6 +60,11 @@ class Tensor(Methods):
     """
 
     __slots__ = ("__dict__", "__weakref__", "_array", "_base", "_counter", "_edge", "_view")
+    _array: Any
+    _edge: Any
+    _base: Tensor | None
+    _counter: Any
+    _view: Any
     __array_priority__ = 1000             # so that ndarray + Tensor asks Tensor
 
     _grad: Tensor | None = None
@@ -316,6 +321,10 @@ class View:
     """
 
     __slots__ = ("made", "node", "replay", "version")
+    made: str
+    node: Any
+    replay: Any
+    version: int
 
 
 new_view: Callable[[], View] = partial(object.__new__, View)

@@ -33,6 +33,7 @@ from flambeau.ops import (
     loss,
     lowrank,
     matmul,
+    memory_methods,
     methods,
     moments,
     normalize,
@@ -49,6 +50,7 @@ from flambeau.ops import (
     rounding,
     sampling,
     scan,
+    scatter_views,
     searching,
     shape,
     softmax,
@@ -59,10 +61,24 @@ from flambeau.ops import (
     windows,
 )
 
+
+
+def __getattr__(name: str) -> Any:
+    """The ops under the names of PyTorch's dispatcher: `torch.ops.aten.mul.Tensor`."""
+    if name == "aten":
+        from flambeau.utils._python_dispatch import aten
+        return aten
+    if name == "profiler":
+        from flambeau.autograd import profiler
+        return profiler
+    raise AttributeError(f"module 'flambeau.ops' has no attribute {name!r}")
+
+
 __all__ = ["activation", "attention", "bilinear", "bitwise", "comparison", "complex", "conditional",
            "convolve", "copying", "create", "cross_entropy", "decompositions", "differences",
            "distance", "dropout", "einsum", "elementary", "embedding", "extremes", "foreach",
-           "fourier", "index", "inquiry", "join", "linalg", "loss", "lowrank", "matmul", "methods",
-           "moments", "normalize", "padding", "pointwise", "polynomials", "pool", "products",
-           "random", "rearrange", "recurrent", "reduce", "resample", "rounding", "sampling", "scan",
-           "searching", "shape", "softmax", "solvers", "sort", "special", "spectrogram", "windows"]
+           "fourier", "index", "inquiry", "join", "linalg", "loss", "lowrank", "matmul",
+           "memory_methods", "methods", "moments", "normalize", "padding", "pointwise",
+           "polynomials", "pool", "products", "random", "rearrange", "recurrent", "reduce",
+           "resample", "rounding", "sampling", "scan", "scatter_views", "searching", "shape",
+           "softmax", "solvers", "sort", "special", "spectrogram", "windows"]

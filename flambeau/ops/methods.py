@@ -204,7 +204,7 @@ class Conversion:
         return object.__format__(self, spec)
 
     def __dir__(self) -> list[str]:
-        return sorted({*dir(type(self)), *self.__dict__})
+        return sorted({*dir(type(self)), *self.__dict__} - {"_view"})
 
 
 class Hooks:

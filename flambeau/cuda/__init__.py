@@ -57,6 +57,13 @@ max_memory_allocated = reset_peak_memory_stats = current_stream = stream = _unav
 get_rng_state = set_rng_state = _unavailable
 
 
+def __getattr__(name: str) -> Any:
+    if name == "amp":
+        import importlib
+        return importlib.import_module("flambeau.cuda.amp")
+    raise AttributeError(f"module 'flambeau.cuda' has no attribute {name!r}")
+
+
 class _Unavailable:
     def __init__(self, *args: Any, **kwargs: Any):
         raise RuntimeError(MESSAGE)
