@@ -4,6 +4,8 @@ Each declaration puts its function into the public namespaces and, where torch h
 method of `Tensor`; `flambeau.core.op.table` holds them all as data.
 """
 
+from typing import Any
+
 from flambeau.ops import (
     activation,
     attention,
@@ -60,7 +62,6 @@ from flambeau.ops import (
     spectrogram,
     windows,
 )
-
 
 
 def __getattr__(name: str) -> Any:
