@@ -1,0 +1,261 @@
+"""Methods about the memory under a tensor: `set_`, `resize_`, pinning, sharing."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.dtypes import as_numpy_dtype
+from flambeau.core.op import public
+from flambeau.core.promotion import type_name
+from flambeau.core.shapes import contiguous_strides, size_of
+from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis, counter_of
+from flambeau.core.views import check_inplace
+
+
+def _method(function: Any, *spaces: str) -> Any:
+    name = function.__name__
+    setattr(Tensor, name, function)
+    for space in spaces:
+        public[space][name] = function
+    return function
+
+
+def _moved(self: Tensor, array: np.ndarray) -> Tensor:
+    """Let the tensor look at other memory."""
+    self._array = array
+    counter_of(self)[0] += 1
+    return self
+
+
+def _on(buffer: Any, dtype: np.dtype, size: Any, stride: Any, offset: int) -> np.ndarray:
+    """An array on a buffer; `stride` and `offset` in elements."""
+    item = dtype.itemsize
+    if 0 in size:
+        return np.empty(size, dtype)
+    return np.ndarray(size, dtype, buffer, offset * item, tuple([s * item for s in stride]))
+
+
+def _needed(size: Any, stride: Any, offset: int, item: int) -> int:
+    """How many bytes of memory such a tensor looks at."""
+    if 0 in size:
+        return 0
+    return (offset + sum((n - 1) * s for n, s in zip(size, stride)) + 1) * item
+
+
+def _grown(self: Tensor, needed: int) -> Any:
+    """The tensor's memory as a buffer of at least that many bytes."""
+    root = array_root(self._array)
+    if needed <= root.nbytes:
+        return root
+    if not self._array.nbytes:
+        return np.zeros(-(-needed // self._array.itemsize), self._array.dtype)
+    storage = self.untyped_storage()
+    storage.resize_(needed)
+    return storage._bytes
+
+
+@_method
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Another shape on the same memory, in its order, with more memory if that is too small; new
+    elements are zero."""
+    size = size_of(sizes)
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: "
+                           f"{list(size)}")
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    if size == self._array.shape:
+        return self
+    stride, item = contiguous_strides(size), self._array.itemsize
+    offset = array_offset(self._array) // item if self._array.nbytes else 0
+    buffer = _grown(self, _needed(size, stride, offset, item))
+    return _moved(self, _on(buffer, self._array.dtype, size, stride, offset))
+
+
+def _resize_as(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """`resize_` to the shape of another tensor."""
+    return resize_(self, *the_template.shape)
+
+
+_resize_as.__name__ = "resize_as_"
+_method(_resize_as, "torch")
+
+
+@_method
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None,
+         stride: Any = None) -> Tensor:
+    """Look at the memory of a tensor or storage, from now on."""
+    if source is None:
+        return _moved(self, np.empty(0, self._array.dtype))
+    if isinstance(source, Tensor):
+        if source._array.dtype != self._array.dtype:
+            a, b = (_c_name(t) for t in (source, self))
+            raise RuntimeError(f"Could not set tensor of type {a} to a tensor of type {b}")
+        if size is None:
+            self._counter = counter_of(source)
+            return _moved(self, source._array)
+        buffer = array_root(source._array)
+    else:
+        buffer = getattr(source, "_untyped_storage", None) or source
+        buffer = buffer.untyped() if hasattr(buffer, "untyped") else buffer
+        source, buffer = buffer, buffer._bytes
+    item = self._array.itemsize
+    if size is None:
+        size = (buffer.nbytes // item - storage_offset,)
+    size = size_of((size,))
+    stride = contiguous_strides(size) if stride is None else size_of((stride,))
+    if _needed(size, stride, storage_offset, item) > buffer.nbytes:
+        source.resize_(_needed(size, stride, storage_offset, item))
+        buffer = source._bytes
+    return _moved(self, _on(buffer, self._array.dtype, size, stride, storage_offset))
+
+
+def _c_name(tensor: Tensor) -> str:
+    return {"Float": "float", "Double": "double", "Long": "long int", "Int": "int",
+            "Short": "short", "Byte": "unsigned char", "Char": "signed char",
+            "Bool": "bool"}.get(type_name(tensor.dtype), type_name(tensor.dtype))
+
+
+@_method
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Do both look at the same memory in the same way?"""
+    a, b = self._array, tensor._array
+    return (a.shape == b.shape and array_strides(a) == array_strides(b)
+            and a.dtype == b.dtype and array_root(a) is array_root(b)
+            and array_offset(a) == array_offset(b))
+
+
+def _as_strided_(self: Tensor, size: Any, stride: Any,
+                 storage_offset: int | None = None) -> Tensor:
+    """`as_strided` in place: the tensor becomes that view of its memory."""
+    check_inplace(self, False)
+    view = basis.as_strided(self, size, stride, storage_offset)
+    edge = view._view.node if self._edge is not None and self._base is None else None
+    if edge is not None:
+        self._edge = edge
+    self._counter = view._counter
+    return _moved(self, view._array)
+
+
+_as_strided_.__name__ = "as_strided_"
+_method(_as_strided_, "torch")
+
+
+@_method
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """The historical constructor, with this tensor's dtype: of sizes, data, or nothing."""
+    import flambeau
+    d = self.dtype
+    if not args:
+        return flambeau.empty(0, dtype=d)
+    first = args[0]
+    if isinstance(first, Tensor):
+        return basis.alias(first)
+    if isinstance(first, (list, tuple)) and not hasattr(first, "numel"):
+        return flambeau.tensor(first, dtype=d)
+    return flambeau.empty(*args, dtype=d)
+
+
+@_method
+def new_empty_strided(self: Tensor, size: Any, stride: Any, dtype: Any = None, layout: Any = None,
+                      device: Any = None, pin_memory: bool = False,
+                      requires_grad: bool = False) -> Tensor:
+    """`empty_strided` with this tensor's dtype and device."""
+    import flambeau
+    return flambeau.empty_strided(size, stride, dtype=dtype or self.dtype,
+                                  device=device or self.device, requires_grad=requires_grad)
+
+
+@_method
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Fill the main diagonal; of tall matrices, with `wrap`, again after each block of rows."""
+    shape = self._array.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step = sum(array_strides(self._array))
+    count = min(shape)
+    offset = self.storage_offset()
+    basis.as_strided(self, (count,), (step,), offset).fill_(fill_value)
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        rows, columns = shape
+        for top in range(columns + 1, rows, columns + 1):
+            part = self[top:top + columns]
+            n = min(part._array.shape)
+            basis.as_strided(self, (n,), (step,), part.storage_offset()).fill_(fill_value)
+    return self
+
+
+@_method
+def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions from the outermost in memory to the innermost."""
+    strides = array_strides(self._array)
+    return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
+
+
+@_method
+def const_data_ptr(self: Tensor) -> int:
+    """`data_ptr`, for reading."""
+    return self.data_ptr()
+
+
+@_method
+def is_shared(self: Tensor) -> bool:
+    """Is the memory shared with other processes?"""
+    return self.untyped_storage().is_shared()
+
+
+@_method
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Is the memory locked for copies to an accelerator? There is none."""
+    return False
+
+
+@_method
+def share_memory_(self: Tensor) -> Tensor:
+    """Move the memory to where other processes can see it."""
+    self.untyped_storage().share_memory_()
+    return self
+
+
+@_method
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """Lock the memory for copies to an accelerator."""
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+@_method
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What `load_state_dict` stores for a parameter: this tensor, overwritten, or the other."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+def typename(obj: Any, /) -> str:
+    """The name of an object's type; of a tensor, its historical type.
+
+    >>> import flambeau
+    >>> flambeau.typename(flambeau.ones(1))
+    'torch.FloatTensor'
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()
+    cls = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(cls, "__module__", "") or ""
+    return cls.__qualname__ if module in ("", "builtins") else f"{module}.{cls.__qualname__}"
+
+
+def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *,
+              dtype: Any = None, layout: Any = None, device: Any = None,
+              pin_memory: bool = False) -> Tensor:
+    """A vector on the bytes of a file; `shared`: writes change the file."""
+    from flambeau.core.dtypes import default_float
+    from flambeau.ops.create import from_numpy
+    d = as_numpy_dtype(dtype) or default_float()
+    mapped = np.memmap(filename, d, "r+" if shared else "c", shape=(size,))
+    return from_numpy(np.asarray(mapped))
+
+
+for _function in (typename, from_file):
+    public["torch"][_function.__name__] = _function

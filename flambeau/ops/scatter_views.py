@@ -1,0 +1,135 @@
+"""Views as copies (`*_copy`), and new tensors with a part of them replaced (`*_scatter`)."""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.core.op import composite
+from flambeau.core.shapes import wrap_dim
+from flambeau.core.tensor import Tensor, basis
+from flambeau.ops import complex as complex_views
+from flambeau.ops import copying, join, shape
+from flambeau.ops.index import basic_view, slice_backward
+from flambeau.ops.join import diagonal, diagonal_backward, split, split_with_sizes, unbind
+from flambeau.ops.linalg_support import composed
+from flambeau.ops.shape import select, select_backward
+
+# ---- views as copies ----------------------------------------------------------------------------
+
+
+def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
+           step: int = 1) -> Tensor:
+    dim = wrap_dim(dim, input._array.ndim)
+    if step <= 0:
+        raise RuntimeError("slice step must be positive")
+    return basic_view(input, (*(slice(None),) * dim, slice(start, end, step), Ellipsis))
+
+
+def _dtype_or_shape(input: Tensor, size: Any) -> Tensor:
+    return shape.view(input, size)
+
+
+def _copied(view: Tensor) -> Tensor:
+    return basis.clone(view, memory_format=None)
+
+
+_VIEWS = {"alias": copying.alias, "as_strided": shape.as_strided, "detach": basis.detach,
+          "diagonal": diagonal, "expand": shape.expand, "permute": shape.permute,
+          "select": select, "slice": _slice, "squeeze": shape.squeeze, "t": shape.t,
+          "transpose": shape.transpose, "unfold": join.unfold, "unsqueeze": shape.unsqueeze,
+          "view": _dtype_or_shape, "view_as_complex": complex_views.view_as_complex,
+          "view_as_real": complex_views.view_as_real, "narrow": join.narrow}
+
+
+def _declare_copy(name: str, view: Any) -> None:
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return _copied(view(input, *args, **kwargs))
+    function.__doc__ = f"A copy of what `{name}` shows."
+    composed(function, name=f"{name}_copy", method=name == "narrow")
+
+
+for _name, _view in _VIEWS.items():
+    _declare_copy(_name, _view)
+
+
+def _declare_parts(name: str, view: Any) -> None:
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        return tuple([_copied(part) for part in view(input, *args, **kwargs)])
+    function.__doc__ = f"Copies of the parts that `{name}` gives."
+    composed(function, name=f"{name}_copy")
+
+
+for _name, _view in (("split", split), ("split_with_sizes", split_with_sizes),
+                     ("unbind", unbind)):
+    _declare_parts(_name, _view)
+
+
+def _declare_unsafe(name: str, view: Any, method: bool) -> None:
+    """Parts that don't count as views, so that they may be written to."""
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        return tuple([_copied(part) for part in view(input, *args, **kwargs)])
+    function.__doc__ = f"`{name}`, but the parts may be written to in place."
+    composite(function, name=f"unsafe_{name}", method=method)
+
+
+for _name, _view in (("split", split), ("split_with_sizes", split_with_sizes),
+                     ("chunk", join.chunk)):
+    _declare_unsafe(_name, _view, True)
+
+# ---- writes as new tensors ----------------------------------------------------------------------
+
+
+def _check_part(src: Tensor, part: Tensor) -> None:
+    if src._array.shape != part._array.shape:
+        raise RuntimeError("expected src to have a size equal to the slice of self. src size = "
+                           f"{list(src._array.shape)}, slice size = {list(part._array.shape)}")
+
+
+def _typed(src: Tensor, like: Tensor) -> Tensor:
+    d = like._array.dtype
+    return src if src._array.dtype == d else basis.cast(src, d)
+
+
+@composed(method=True)
+def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """A copy of `input` with `src` as slice `index` of dimension `dim`.
+
+    >>> import flambeau
+    >>> flambeau.select_scatter(flambeau.zeros(2, 2), flambeau.ones(2), 0, 1)
+    tensor([[0., 0.],
+            [1., 1.]])
+    """
+    part = select(input, dim, index)
+    _check_part(src, part)
+    at = wrap_dim(dim, input._array.ndim)
+    return _replaced(input, part, src, lambda x: select_backward(x, input._array.shape, at, index))
+
+
+def _replaced(input: Tensor, part: Tensor, src: Tensor, spread: Any) -> Tensor:
+    """`input` where `spread` does not reach, `src` where it does: a choice, so that infinities in
+    what is replaced leave no trace."""
+    there = spread(basis.ones_like(part)) != 0
+    return basis.where(there, spread(_typed(src, input)), input)
+
+
+@composed(method=True)
+def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None,
+                  end: int | None = None, step: int = 1) -> Tensor:
+    """A copy of `input` with `src` as slices `start:end:step` of dimension `dim`."""
+    at = wrap_dim(dim, input._array.ndim)
+    part = _slice(input, at, start, end, step)
+    _check_part(src, part)
+    index = (*(slice(None),) * at, slice(start, end, step), Ellipsis)
+    return _replaced(input, part, src, lambda x: slice_backward(x, input._array.shape, index))
+
+
+@composed(method=True)
+def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
+                     dim2: int = 1) -> Tensor:
+    """A copy of `input` with `src` as a diagonal."""
+    part = diagonal(input, offset, dim1, dim2)
+    _check_part(src, part)
+    a, b = wrap_dim(dim1, input._array.ndim), wrap_dim(dim2, input._array.ndim)
+    return _replaced(input, part, src,
+                     lambda x: diagonal_backward(x, input._array.shape, offset, a, b))
+
+
