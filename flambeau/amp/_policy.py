@@ -1,0 +1,150 @@
+"""Which ops autocast changes, and how: the lists that PyTorch documents for the CPU.
+
+A policy is a function `(op, args, kwargs)` that makes the call with other arguments. Autocast is
+set aside meanwhile, as the ops that an op is made of are no calls of the user's.
+"""
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from flambeau import Tensor
+from flambeau.core import dtypes
+from flambeau.core.modes import autocast as active
+from flambeau.core.modes import grad_enabled, intercept
+from flambeau.core.op import table
+
+Policy = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
+
+LOWER = """
+    mm bmm matmul addmm addbmm baddbmm chain_matmul linalg.multi_dot linalg.matmul linalg.vecdot
+    nn.functional.linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+    conv_tbc nn.functional.prelu nn.functional.scaled_dot_product_attention lstm rnn_tanh rnn_relu
+"""
+
+FULL = """
+    nn.functional.avg_pool3d nn.functional.adaptive_avg_pool3d nn.functional.adaptive_max_pool3d
+    nn.functional.adaptive_max_pool3d_with_indices nn.functional.fractional_max_pool2d
+    nn.functional.fractional_max_pool2d_with_indices nn.functional.fractional_max_pool3d
+    nn.functional.fractional_max_pool3d_with_indices nn.functional.max_unpool2d
+    nn.functional.max_unpool3d nn.functional.grid_sample grid_sampler nn.functional.mse_loss
+    nn.functional.l1_loss nn.functional.smooth_l1_loss nn.functional.huber_loss
+    nn.functional.binary_cross_entropy nn.functional.binary_cross_entropy_with_logits
+    nn.functional.cross_entropy nn.functional.nll_loss nn.functional.kl_div kl_div
+    nn.functional.cosine_embedding_loss cosine_embedding_loss nn.functional.hinge_embedding_loss
+    hinge_embedding_loss nn.functional.poisson_nll_loss poisson_nll_loss
+    nn.functional.margin_ranking_loss margin_ranking_loss nn.functional.soft_margin_loss
+    nn.functional.triplet_margin_loss triplet_margin_loss nn.functional.multi_margin_loss
+    nn.functional.multilabel_margin_loss nn.functional.ctc_loss ctc_loss prod quantile nanquantile
+    trace cdist polar view_as_complex stft _reflection_pad1d _reflection_pad2d _reflection_pad3d
+    _replication_pad1d _replication_pad2d _replication_pad3d
+    cholesky cholesky_inverse cholesky_solve inverse lu svd qr pinverse orgqr ormqr geqrf
+    triangular_solve linalg.cholesky linalg.cholesky_ex linalg.inv linalg.inv_ex linalg.solve
+    linalg.lstsq linalg.svd linalg.svdvals linalg.eig linalg.eigvals linalg.eigh linalg.eigvalsh
+    linalg.qr linalg.matrix_rank linalg.cond linalg.householder_product linalg.tensorinv
+    linalg.tensorsolve
+    fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2
+    fft.fftn fft.ifftn fft.rfftn fft.irfftn
+"""
+
+WIDEST = "cat stack index_copy"
+
+# PyTorch has a kernel of its own for these and casts nothing, whatever they are made of here.
+UNTOUCHED = "nn.functional.bilinear addmv addr outer ger kron cross linalg.cross"
+
+# These are made of listed ops, which must be seen instead of the one kernel that runs them.
+OPENED = "lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell _gru_layer"
+
+
+def policies(dtype: dtypes.dtype) -> dict[Any, Policy]:
+    """The policy of each op that autocast to `dtype` changes."""
+    return _policies(dtype, len(table))
+
+
+@cache
+def _policies(dtype: dtypes.dtype, table_size: int) -> dict[Any, Policy]:
+    def lower(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return _with_tensors_as(dtype, op, args, kwargs)
+
+    def widest(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        return _with_tensors_as(_widest(dtype, (*args, *kwargs.values())), op, args, kwargs)
+
+    groups = {lower: LOWER, _full: FULL, widest: WIDEST, _untouched: UNTOUCHED, _opened: OPENED}
+    return {table[name]: policy for policy, names in groups.items() for name in names.split()
+            if name in table}
+
+
+def _full(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return _with_tensors_as(dtypes.float32, op, args, kwargs)
+
+
+def _untouched(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    token = active.set(None)
+    try:
+        return intercept(op, args, kwargs)
+    finally:
+        active.reset(token)
+
+
+def _opened(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    return op.direct(*args, **kwargs)
+
+
+def _with_tensors_as(dtype: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if kwargs.get("out") is None:          # calls that say where to write are left alone
+        args = tuple([cast(a, dtype) for a in args])
+        kwargs = {name: cast(value, dtype) for name, value in kwargs.items()}
+    return _untouched(op, args, kwargs)
+
+
+def eligible(value: Any) -> bool:
+    """Floating-point tensors are cast, but for float64."""
+    return isinstance(value, Tensor) and value.is_floating_point() \
+        and value.dtype is not dtypes.float64
+
+
+def cast(value: Any, dtype: dtypes.dtype) -> Any:
+    """`value` with the tensors in it as `dtype`."""
+    if eligible(value):
+        return value if value.dtype is dtype else _cast_tensor(value, dtype)
+    if type(value) in (list, tuple):
+        return type(value)([cast(v, dtype) for v in value])
+    return value
+
+
+def _widest(lower: dtypes.dtype, values: Any) -> dtypes.dtype:
+    found = lower
+    for value in values:
+        if type(value) in (list, tuple):
+            found = _widest(found, value)
+        elif eligible(value):
+            if dtypes.float32 in (found, value.dtype):
+                found = dtypes.float32
+            elif value.dtype is not found:
+                raise RuntimeError("Unexpected floating ScalarType in at::autocast::prioritize: "
+                                   f"{value.dtype} beside {found}")
+    return found
+
+
+# ---- the cache: one cast a parameter, however often the region uses it --------------------------
+
+cached: dict[int, tuple[Any, Tensor]] = {}      # id → (weak reference, the cast tensor)
+cache_wanted: Callable[[], bool] = lambda: True
+
+
+def _cast_tensor(tensor: Tensor, dtype: dtypes.dtype) -> Tensor:
+    token = active.set(None)
+    try:
+        if dtype is dtypes.float32 or not (grad_enabled() and tensor.requires_grad
+                                           and tensor.is_leaf and cache_wanted()):
+            return tensor.to(dtype)
+        entry = cached.get(id(tensor))
+        if entry is not None and entry[0]() is tensor and entry[1].dtype is dtype:
+            return entry[1]
+        result = tensor.to(dtype)
+        cached[id(tensor)] = weakref.ref(tensor), result
+        return result
+    finally:
+        active.reset(token)

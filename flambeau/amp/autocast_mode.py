@@ -1,0 +1,290 @@
+"""`autocast`: regions in which ops choose the types that they compute in."""
+from __future__ import annotations
+
+import collections.abc
+import functools
+import threading
+import warnings
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau import Tensor
+from flambeau.amp import _policy
+from flambeau.core import modes
+
+
+class _State(threading.local):
+    """What a thread has switched on, for each type of device."""
+
+    def __init__(self) -> None:
+        self.enabled: dict[str, bool] = {}
+        self.dtypes = dict.fromkeys(("cuda", "xpu", "hpu", "mps", "mtia", "maia", "privateuseone"),
+                                    flambeau.float16)
+        self.dtypes |= dict.fromkeys(("cpu", "xla", "ipu"), flambeau.bfloat16)
+        self.cache_enabled = True
+        self.nesting = 0
+
+
+_state = _State()
+_policy.cache_wanted = lambda: _state.cache_enabled
+
+
+def _device_type(device_type: Any) -> str:
+    if not isinstance(device_type, str):
+        raise ValueError(f"Expected `device_type` of type `str`, got: `{type(device_type)}`")
+    return flambeau.device(device_type).type
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Can ops on this type of device be cast? Not those on `meta`.
+
+    >>> is_autocast_available("cpu")
+    True
+    """
+    return _device_type(device_type) in _state.dtypes
+
+
+def get_autocast_dtype(device_type: str) -> flambeau.dtype:
+    """The type that ops of the lower-precision list run in, on this type of device.
+
+    >>> get_autocast_dtype("cpu")
+    torch.bfloat16
+    """
+    try:
+        return _state.dtypes[_device_type(device_type)]
+    except KeyError:
+        raise RuntimeError("unsupported scalarType") from None
+
+
+def set_autocast_dtype(device_type: str, dtype: flambeau.dtype) -> None:
+    """Set what `get_autocast_dtype` gives."""
+    _state.dtypes[_device_type(device_type)] = dtype
+    _switch()
+
+
+def is_autocast_enabled(device_type: str = "cuda") -> bool:
+    """Is autocast on, on this thread, for this type of device?"""
+    return _state.enabled.get(_device_type(device_type), False)
+
+
+def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
+    """Switch autocast on or off; with one argument, for `cuda`."""
+    if enabled is None:
+        device_type, enabled = "cuda", device_type
+    _state.enabled[_device_type(device_type)] = bool(enabled)
+    _switch()
+
+
+def _switch() -> None:
+    """Hand the policies of the CPU to the path of calls, or take them away."""
+    before = modes.autocast.get()
+    after = _policy.policies(_state.dtypes["cpu"]) if _state.enabled.get("cpu") else None
+    if before is None and after is not None:
+        modes.interceptors.append(autocast)
+    elif before is not None and after is None:
+        modes.interceptors.remove(autocast)
+    modes.autocast.set(after)
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Are the casts of parameters kept until the outermost region ends?"""
+    return _state.cache_enabled
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Set what `is_autocast_cache_enabled` gives."""
+    _state.cache_enabled = bool(enabled)
+
+
+def clear_autocast_cache() -> None:
+    """Forget the casts of parameters."""
+    _policy.cached.clear()
+
+
+def autocast_increment_nesting() -> int:
+    """Enter one more region; gives their number."""
+    _state.nesting += 1
+    return _state.nesting
+
+
+def autocast_decrement_nesting() -> int:
+    """Leave a region; gives the number of those left."""
+    _state.nesting -= 1
+    return _state.nesting
+
+
+def _deprecated(name: str, device_type: str, function: Any) -> Any:
+    kind = "gpu" if device_type == "cuda" else device_type
+    verb, _, rest = name.partition("_autocast_")
+    old = f"{verb}_autocast_{kind}_{rest}"
+    takes = rest if verb == "set" else ""
+    instead = f"torch.{name}('{device_type}'{', ' + takes if takes else ''})"
+
+    def call(*args: Any) -> Any:
+        warnings.warn(f"torch.{old}({takes}) is deprecated. Please use {instead} instead.",
+                      DeprecationWarning, stacklevel=2)
+        return function(device_type, *args)
+    call.__name__ = call.__qualname__ = old
+    call.__doc__ = f"The former name of `torch.{name}`, for `{device_type}`."
+    return call
+
+
+is_autocast_cpu_enabled = _deprecated("is_autocast_enabled", "cpu", is_autocast_enabled)
+set_autocast_cpu_enabled = _deprecated("set_autocast_enabled", "cpu", set_autocast_enabled)
+get_autocast_cpu_dtype = _deprecated("get_autocast_dtype", "cpu", get_autocast_dtype)
+set_autocast_cpu_dtype = _deprecated("set_autocast_dtype", "cpu", set_autocast_dtype)
+get_autocast_gpu_dtype = _deprecated("get_autocast_dtype", "cuda", get_autocast_dtype)
+set_autocast_gpu_dtype = _deprecated("set_autocast_dtype", "cuda", set_autocast_dtype)
+
+
+def autocast_decorator(autocast_instance: autocast, func: Any) -> Any:
+    """`func`, run inside `autocast_instance`."""
+    @functools.wraps(func)
+    def decorate_autocast(*args: Any, **kwargs: Any) -> Any:
+        with autocast_instance:
+            return func(*args, **kwargs)
+    decorate_autocast.__script_unsupported = "@autocast() decorator is not supported in script mode"
+    return decorate_autocast
+
+
+class autocast:
+    """A region, or a decorated function, in which ops choose the types that they compute in.
+
+    Products and convolutions run in `dtype` (bfloat16, or float16), losses, FFTs and
+    factorisations in float32, and joining tensors of several types gives the widest; all other
+    ops take what they get. Regions nest, also disabled ones. float64 is left alone, as are
+    in-place calls and calls with `out=`. Backward passes belong outside.
+
+    With `cache_enabled` a parameter is cast once, until the outermost region ends.
+
+    >>> a, b = flambeau.ones(2, 2), flambeau.ones(2, 2)
+    >>> with autocast("cpu"):
+    ...     c = a @ b
+    ...     with autocast("cpu", enabled=False):
+    ...         d = a @ b
+    >>> c.dtype, d.dtype
+    (torch.bfloat16, torch.float32)
+
+    Micikevicius et al., "Mixed Precision Training", 2018, https://arxiv.org/abs/1710.03740.
+    """
+
+    def __init__(self, device_type: str, dtype: flambeau.dtype | None = None, enabled: bool = True,
+                 cache_enabled: bool | None = None):
+        self.device = _device_type(device_type)
+        self.fast_dtype = get_autocast_dtype(self.device) if dtype is None else dtype
+        self.custom_backend_name = "privateuseone"
+        self._cache_enabled = (is_autocast_cache_enabled() if cache_enabled is None
+                               else cache_enabled)
+        if self.device == "cuda":
+            if enabled:
+                warnings.warn("CUDA is not available or torch_xla is imported. "
+                              "Disabling autocast.", stacklevel=2)
+            enabled = False
+        elif self.device == "cpu" and enabled and self.fast_dtype not in (flambeau.bfloat16,
+                                                                          flambeau.float16):
+            warnings.warn("In CPU autocast, but the target dtype is not supported. Disabling "
+                          "autocast.\nCPU Autocast only supports dtypes of torch.bfloat16, "
+                          "torch.float16 currently.", stacklevel=2)
+            enabled = False
+        self._enabled = enabled
+        self._outer: list[tuple[bool, bool, Any]] = []
+
+    def __enter__(self) -> autocast:
+        self._outer.append((is_autocast_cache_enabled(), is_autocast_enabled(self.device),
+                            get_autocast_dtype(self.device)))
+        autocast_increment_nesting()
+        self._set(self._cache_enabled, self._enabled, self.fast_dtype)
+        return self
+
+    def __exit__(self, *exception: Any) -> bool:
+        if autocast_decrement_nesting() == 0:
+            clear_autocast_cache()
+        self._set(*self._outer.pop())
+        return False
+
+    def _set(self, cache_enabled: bool, enabled: bool, dtype: Any) -> None:
+        _state.cache_enabled = cache_enabled
+        _state.enabled[self.device], _state.dtypes[self.device] = enabled, dtype
+        _switch()
+
+    def __call__(self, func: Any) -> Any:
+        return autocast_decorator(self, func)
+
+
+# ---- Functions with an opinion on types ---------------------------------------------------------
+
+def _cast(value: Any, device_type: str, dtype: flambeau.dtype) -> Any:
+    if isinstance(value, Tensor):
+        wanted = (value.is_floating_point() and value.device.type == device_type
+                  and value.dtype is not flambeau.float64)
+        return value.to(dtype) if wanted else value
+    if isinstance(value, (str, bytes, np.ndarray)):
+        return value
+    if isinstance(value, collections.abc.Mapping):
+        return {_cast(k, device_type, dtype): _cast(v, device_type, dtype)
+                for k, v in value.items()}
+    if isinstance(value, collections.abc.Iterable):
+        cast = (_cast(v, device_type, dtype) for v in value)
+        return type(value)(cast) if isinstance(value, (list, tuple)) else cast
+    return value
+
+
+def custom_fwd(fwd: Any = None, *, device_type: str, cast_inputs: flambeau.dtype | None = None
+               ) -> Any:
+    """Decorates the `forward(ctx, …)` of a `torch.autograd.Function` for use under autocast.
+
+    With `cast_inputs`, floating-point tensors on `device_type` arrive as that type, and autocast
+    is off inside. Without it, `forward` runs in the state that it meets, and `custom_bwd` brings
+    `backward` into the same.
+
+    >>> class Square(flambeau.autograd.Function):
+    ...     @staticmethod
+    ...     @custom_fwd(device_type="cpu", cast_inputs=flambeau.float32)
+    ...     def forward(ctx, x):
+    ...         ctx.save_for_backward(x)
+    ...         return x * x
+    ...     @staticmethod
+    ...     @custom_bwd(device_type="cpu")
+    ...     def backward(ctx, grad):
+    ...         return 2 * grad * ctx.saved_tensors[0]
+    >>> with autocast("cpu"):
+    ...     Square.apply(flambeau.ones(2, dtype=flambeau.bfloat16)).dtype
+    torch.float32
+    """
+    _device_type(device_type)
+    if fwd is None:
+        return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
+
+    @functools.wraps(fwd)
+    def decorate_fwd(*args: Any, **kwargs: Any) -> Any:
+        ctx = args[0]
+        ctx._dtype = get_autocast_dtype(device_type)
+        enabled = is_autocast_enabled(device_type)
+        if cast_inputs is None:
+            ctx._fwd_used_autocast = enabled
+            return fwd(*args, **kwargs)
+        ctx._fwd_used_autocast = False
+        if not enabled:
+            return fwd(*args, **kwargs)
+        with autocast(device_type, enabled=False):
+            return fwd(*_cast(args, device_type, cast_inputs),
+                       **_cast(kwargs, device_type, cast_inputs))
+    return decorate_fwd
+
+
+def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
+    """Decorates the `backward(ctx, …)` that belongs to a `forward` with `custom_fwd`."""
+    _device_type(device_type)
+    if bwd is None:
+        return functools.partial(custom_bwd, device_type=device_type)
+
+    @functools.wraps(bwd)
+    def decorate_bwd(*args: Any, **kwargs: Any) -> Any:
+        with autocast(device_type, enabled=args[0]._fwd_used_autocast, dtype=args[0]._dtype):
+            return bwd(*args, **kwargs)
+    return decorate_bwd
+
+
+__all__ = ["autocast", "autocast_decorator", "custom_bwd", "custom_fwd", "is_autocast_available"]

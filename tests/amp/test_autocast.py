@@ -1,0 +1,195 @@
+"""Autocast: types as PyTorch gives them, regions, the cache, Functions that cast for themselves."""
+from __future__ import annotations
+
+import gc
+import json
+import threading
+import warnings
+import weakref
+from pathlib import Path
+
+import pytest
+from autocast_cases import result_types
+
+import flambeau
+from flambeau.core import modes
+
+RECORDED = json.loads((Path(__file__).parent.parent / "data" / "autocast.json").read_text())
+
+
+def product():
+    return flambeau.mm(flambeau.ones(2, 2), flambeau.ones(2, 2)).dtype
+
+
+def test_result_types_are_those_of_pytorch():
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        found = result_types(flambeau)
+    wrong = {}
+    for call, types in RECORDED.items():
+        for ours, theirs in zip(found[call], types):
+            if theirs != "error" and ours != theirs:
+                wrong[call] = found[call], types
+    assert not wrong
+
+
+def test_regions_nest_and_leave_nothing_behind():
+    before = list(modes.interceptors)
+    with flambeau.autocast("cpu"):
+        assert product() is flambeau.bfloat16
+        with flambeau.autocast("cpu", dtype=flambeau.float16):
+            assert product() is flambeau.float16
+            with flambeau.autocast("cpu", enabled=False):
+                assert product() is flambeau.float32
+                assert not flambeau.is_autocast_enabled("cpu")
+            assert flambeau.get_autocast_dtype("cpu") is flambeau.float16
+        assert product() is flambeau.bfloat16
+    assert product() is flambeau.float32
+    assert flambeau.get_autocast_dtype("cpu") is flambeau.bfloat16
+    assert modes.interceptors == before
+
+
+def test_a_region_ends_with_an_error():
+    before = list(modes.interceptors)
+    with pytest.raises(RuntimeError), flambeau.autocast("cpu"):
+        flambeau.mm(flambeau.ones(2, 3), flambeau.ones(2, 3))
+    assert product() is flambeau.float32 and modes.interceptors == before
+
+
+def test_other_threads_are_not_cast():
+    found = []
+    with flambeau.autocast("cpu"):
+        thread = threading.Thread(target=lambda: found.append(product()))
+        thread.start()
+        thread.join()
+    assert found == [flambeau.float32]
+
+
+def test_switches_without_a_region():
+    flambeau.set_autocast_enabled("cpu", True)
+    try:
+        assert product() is flambeau.bfloat16
+        flambeau.set_autocast_dtype("cpu", flambeau.float16)
+        assert product() is flambeau.float16
+    finally:
+        flambeau.set_autocast_enabled("cpu", False)
+        flambeau.set_autocast_dtype("cpu", flambeau.bfloat16)
+    assert product() is flambeau.float32
+
+
+def test_decorator():
+    cast = flambeau.autocast("cpu")(product)
+    assert cast() is flambeau.bfloat16 and product() is flambeau.float32
+
+
+def test_a_parameter_is_cast_once_and_gets_its_gradient():
+    weight = flambeau.nn.Parameter(flambeau.ones(2, 2))
+    x = flambeau.ones(2, 2)
+    with flambeau.autocast("cpu"):
+        first, second = x @ weight, x @ weight
+        casts = [r.grad_fn.next_functions[1][0] for r in (first, second)]
+        assert casts[0] is casts[1]
+    (first.sum() + second.sum()).backward()
+    assert weight.grad.dtype is flambeau.float32
+    assert weight.grad.tolist() == [[4.0, 4.0], [4.0, 4.0]]
+
+
+def test_without_cache():
+    weight = flambeau.nn.Parameter(flambeau.ones(2, 2))
+    x = flambeau.ones(2, 2)
+    with flambeau.autocast("cpu", cache_enabled=False):
+        first, second = x @ weight, x @ weight
+        assert (first.grad_fn.next_functions[1][0] is not second.grad_fn.next_functions[1][0])
+
+
+def test_the_cache_is_emptied():
+    weight = flambeau.nn.Parameter(flambeau.ones(2, 2))
+    with flambeau.autocast("cpu"):
+        flambeau.ones(2, 2) @ weight
+    reference = weakref.ref(weight)
+    del weight
+    gc.collect()
+    assert reference() is None
+
+
+def test_values_are_those_of_the_cast_arguments():
+    flambeau.manual_seed(0)
+    a, b = flambeau.randn(3, 4), flambeau.randn(4, 5)
+    with flambeau.autocast("cpu"):
+        found = a @ b
+    assert flambeau.equal(found, a.bfloat16() @ b.bfloat16())
+
+
+def test_vmap_and_forward_mode_see_the_casts():
+    x, w = flambeau.ones(5, 2), flambeau.ones(2, 3)
+    with flambeau.autocast("cpu"):
+        assert flambeau.vmap(lambda row: row @ w)(x).dtype is flambeau.bfloat16
+        _, tangent = flambeau.func.jvp(lambda t: t @ w, (x,), (x,))
+    assert tangent.dtype is flambeau.bfloat16
+
+
+def test_functions_that_cast_for_themselves():
+    seen = []
+
+    class Cube(flambeau.autograd.Function):
+        @staticmethod
+        @flambeau.amp.custom_fwd(device_type="cpu")
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            seen.append(flambeau.is_autocast_enabled("cpu"))
+            return x ** 3
+
+        @staticmethod
+        @flambeau.amp.custom_bwd(device_type="cpu")
+        def backward(ctx, grad):
+            seen.append(flambeau.is_autocast_enabled("cpu"))
+            return 3 * grad * ctx.saved_tensors[0] ** 2
+
+    x = flambeau.ones(2, requires_grad=True)
+    with flambeau.autocast("cpu"):
+        y = Cube.apply(x)
+    y.sum().backward()
+    assert seen == [True, True] and x.grad.tolist() == [3.0, 3.0]
+
+
+def test_inputs_are_cast_and_autocast_is_off():
+    class Product(flambeau.autograd.Function):
+        @staticmethod
+        @flambeau.amp.custom_fwd(device_type="cpu", cast_inputs=flambeau.float32)
+        def forward(ctx, x):
+            assert x.dtype is flambeau.float32
+            return x @ x
+
+        @staticmethod
+        def backward(ctx, grad):
+            return grad
+
+    half = flambeau.ones(2, 2, dtype=flambeau.bfloat16)
+    with flambeau.autocast("cpu"):
+        assert Product.apply(half).dtype is flambeau.float32
+
+
+def test_what_is_refused():
+    with pytest.raises(ValueError, match="Expected `device_type` of type `str`"):
+        flambeau.autocast(3)
+    with pytest.raises(RuntimeError, match="unsupported scalarType"):
+        flambeau.autocast("meta") if not flambeau.amp.is_autocast_available("meta") else None
+    with pytest.warns(UserWarning, match="target dtype is not supported"):
+        assert not flambeau.autocast("cpu", dtype=flambeau.float32)._enabled
+    with pytest.warns(UserWarning, match="CUDA is not available"):
+        flambeau.autocast("cuda")
+    with flambeau.autocast("cpu"), pytest.raises(RuntimeError, match="prioritize"):
+        flambeau.cat([flambeau.ones(2).half(), flambeau.ones(2).bfloat16()])
+
+
+def test_former_names():
+    from flambeau.cpu.amp import GradScaler, autocast
+    from flambeau.cuda.amp import autocast as cuda_autocast
+    with pytest.warns(FutureWarning, match="torch.cpu.amp.autocast"), autocast():
+        assert product() is flambeau.bfloat16
+    with pytest.warns(FutureWarning, match="torch.amp.GradScaler\\('cpu', args"):
+        GradScaler()
+    with pytest.warns(FutureWarning), pytest.warns(UserWarning), cuda_autocast():
+        assert product() is flambeau.float32
+    with pytest.warns(DeprecationWarning, match="Please use torch.is_autocast_enabled\\('cpu'\\)"):
+        flambeau.is_autocast_cpu_enabled()
