@@ -179,11 +179,11 @@ nextafter = pointwise("nextafter", kernels.nextafter, tensors=("self", "other"),
 
 # ---- powers -------------------------------------------------------------------------------------
 
-_SHORT = {2: kernels.square, 0.5: kernels.sqrt, -0.5: kernels.rsqrt, -1: kernels.reciprocal}
+_SHORT = {1: kernels.positive, 2: kernels.square, 0.5: kernels.sqrt, -0.5: kernels.rsqrt, -1: kernels.reciprocal}
 
 
 def _pow_kernel(self: np.ndarray, exponent: Any) -> np.ndarray:
-    if exponent in _SHORT and (exponent == 2 or self.dtype in FLOATING):
+    if exponent in _SHORT and (exponent in (1, 2) or self.dtype in FLOATING):
         return _SHORT[exponent](self)
     if exponent == 3:
         return kernels.multiply(kernels.square(self), self)
@@ -193,7 +193,8 @@ def _pow_kernel(self: np.ndarray, exponent: Any) -> np.ndarray:
 def _pow_slope(self: Tensor, exponent: Any) -> Tensor:
     if exponent == 0:
         return basis.zeros_like(self)
-    return self * exponent if exponent == 2 else pow(self, exponent - 1) * exponent
+    # also where this is `self` or 1: higher derivatives go through it, as PyTorch's do
+    return pow(self, exponent - 1) * exponent
 
 
 @primitive(_pow_kernel, kind="pointwise", d_self=_pow_slope, node_name="PowBackward0",
