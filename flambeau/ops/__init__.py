@@ -26,6 +26,7 @@ from flambeau.ops import (
     elementary,
     embedding,
     extremes,
+    facts,
     foreach,
     fourier,
     index,
@@ -77,8 +78,8 @@ def __getattr__(name: str) -> Any:
 
 __all__ = ["activation", "attention", "bilinear", "bitwise", "comparison", "complex", "conditional",
            "convolve", "copying", "create", "cross_entropy", "decompositions", "differences",
-           "distance", "dropout", "einsum", "elementary", "embedding", "extremes", "foreach",
-           "fourier", "index", "inquiry", "join", "linalg", "loss", "lowrank", "matmul",
+           "distance", "dropout", "einsum", "elementary", "embedding", "extremes", "facts",
+           "foreach", "fourier", "index", "inquiry", "join", "linalg", "loss", "lowrank", "matmul",
            "memory_methods", "methods", "moments", "normalize", "padding", "pointwise",
            "polynomials", "pool", "products", "random", "rearrange", "recurrent", "reduce",
            "resample", "rounding", "sampling", "scan", "scatter_views", "searching", "shape",

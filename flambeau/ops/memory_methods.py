@@ -32,7 +32,7 @@ def _on(buffer: Any, dtype: np.dtype, size: Any, stride: Any, offset: int) -> np
     """An array on a buffer; `stride` and `offset` in elements."""
     item = dtype.itemsize
     if 0 in size:
-        return np.empty(size, dtype)
+        return np.ndarray(size, dtype, buffer) if buffer.nbytes else np.empty(size, dtype)
     return np.ndarray(size, dtype, buffer, offset * item, tuple([s * item for s in stride]))
 
 

@@ -1,0 +1,134 @@
+"""Facts about this build and process, and arithmetic that sizes share with numbers."""
+from __future__ import annotations
+
+from math import floor, trunc
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.dtypes import as_numpy_dtype, default_float
+from flambeau.core.op import composite, public
+from flambeau.core.tensor import Tensor
+from flambeau.ops.create import finish
+from flambeau.type_info import contiguous_format
+
+has_lapack = has_openmp = has_spectral = True
+has_mkl = False
+legacy_contiguous_format = contiguous_format
+
+
+def get_num_interop_threads() -> int:
+    """How many threads run independent ops at once: one."""
+    return 1
+
+
+def set_num_interop_threads(int: int, /) -> None:
+    """Accepted, and without effect: ops run one after the other."""
+    if int <= 0:
+        raise RuntimeError("set_num_interop_threads expects a positive integer")
+
+
+def init_num_threads() -> None:
+    """Accepted, and without effect."""
+
+
+def get_device(input: Tensor) -> int:
+    """The number of the accelerator that holds the tensor; -1 on the CPU."""
+    return -1
+
+
+def is_distributed(input: Tensor) -> bool:
+    """Is the tensor spread over processes? Never, for this class."""
+    return False
+
+
+# ---- arithmetic of sizes ------------------------------------------------------------------------
+
+
+def sym_int(a: Any) -> int:
+    """`a` rounded towards zero."""
+    return trunc(a)
+
+
+def sym_float(a: Any) -> float:
+    """`a` as a floating-point number."""
+    return float(a)
+
+
+def sym_not(a: Any) -> bool:
+    """`not a`"""
+    return not a
+
+
+def sym_max(a: Any, b: Any) -> Any:
+    """The larger number; floating if one of them is."""
+    found = max(a, b)
+    return float(found) if isinstance(a, float) or isinstance(b, float) else found
+
+
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller number; floating if one of them is."""
+    found = min(a, b)
+    return float(found) if isinstance(a, float) or isinstance(b, float) else found
+
+
+def sym_sum(args: Any) -> Any:
+    """The sum of several numbers."""
+    return sum(args)
+
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """`t` if `b`, else `f`."""
+    return t if b else f
+
+
+def set_default_tensor_type(t: Any, /) -> None:
+    """Make the dtype of a historical type (`flambeau.DoubleTensor`, or its name) the default."""
+    import flambeau
+    if isinstance(t, str):
+        t = getattr(flambeau, t.rpartition(".")[2], t)
+    d = getattr(t, "dtype", None)
+    if d is None:
+        raise TypeError(f"invalid type object: {t!r}")
+    flambeau.set_default_dtype(d)
+
+
+@composite
+def range(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
+          layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
+    """start, start + step, … up to `end`, which is included; `arange` is what others have.
+
+    >>> import flambeau, warnings
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")
+    ...     flambeau.range(1, 3)
+    tensor([1., 2., 3.])
+    """
+    import warnings
+    warnings.warn("torch.range is deprecated and will be removed in a future release because its "
+                  "behavior is inconsistent with Python's range builtin. Instead, use "
+                  "torch.arange, which produces values in [start, end).", UserWarning,
+                  stacklevel=3)
+    if end is None:
+        start, end = 0, start
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    count = floor((end - start) / step) + 1
+    target = as_numpy_dtype(dtype) or default_float()
+    values = (start + np.arange(count, dtype=np.float64) * step).astype(target)
+    result = finish(values, device, requires_grad)
+    if out is None:
+        return result
+    from flambeau.core.op import into
+    return into(out, range.op, result)
+
+
+for _function in (get_num_interop_threads, set_num_interop_threads, init_num_threads, get_device,
+                  is_distributed, sym_int, sym_float, sym_not, sym_max, sym_min, sym_sum, sym_ite,
+                  set_default_tensor_type):
+    _function.__module__ = "torch"
+    public["torch"][_function.__name__] = _function
+for _name in ("has_lapack", "has_openmp", "has_spectral", "has_mkl", "legacy_contiguous_format"):
+    public["torch"][_name] = globals()[_name]

@@ -1,0 +1,283 @@
+"""Factorisations: that they multiply back, and derivatives of what does not depend on the choice of
+signs and phases, to second order; errors; vmap; lists of tensors."""
+import re
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau import func, linalg
+
+
+def matrix(*shape, kind="real", seed=0):
+    rng = np.random.RandomState(seed)
+    a = rng.randn(*shape)
+    if kind == "complex":
+        a = a + 1j * rng.randn(*shape)
+    return flambeau.tensor(a)
+
+
+def real(t):
+    return t.real if t.is_complex() else t
+
+
+def weighted(t, seed=7):
+    """A real number that depends on all elements."""
+    w = matrix(*t.shape, kind="complex" if t.is_complex() else "real", seed=seed)
+    return real((t * w).sum())
+
+
+def hermitian(a):
+    return a + a.mH
+
+
+def definite(a):
+    return a @ a.mH + 2 * flambeau.eye(a.shape[-1], dtype=a.dtype)
+
+
+def projectors(v):
+    """vᵢ vᵢᴴ for each column: no phase in it."""
+    return v.unsqueeze(-2) * v.conj().unsqueeze(-3)
+
+
+def of_svd(a):
+    U, S, Vh = linalg.svd(a, full_matrices=False)
+    return weighted(U * S.exp().unsqueeze(-2) @ Vh) + weighted(projectors(U)) + weighted(S, 3)
+
+
+def of_svd_full(a):
+    U, S, Vh = linalg.svd(a)
+    k = S.shape[-1]
+    return weighted(projectors(U[..., :k])) + weighted(projectors(Vh.mH[..., :k]))
+
+
+def of_eigh(a):
+    L, V = linalg.eigh(hermitian(a))
+    return weighted(V * L.sin().unsqueeze(-2) @ V.mH) + weighted(projectors(V)) + weighted(L, 3)
+
+
+def of_eigh_upper(a):
+    return weighted(linalg.eigvalsh(hermitian(a), "U"))
+
+
+def of_eig(a):
+    L, V = linalg.eig(a)
+    order = flambeau.argsort(L.real + 2 * L.imag)
+    return weighted(projectors(V[..., order])) + weighted(L[order], 3)
+
+
+def of_cholesky(a):
+    return weighted(linalg.cholesky(definite(a))) + weighted(
+        linalg.cholesky(definite(a), upper=True), 3)
+
+
+def of_cholesky_solve(a):
+    L = linalg.cholesky(definite(a))
+    return weighted(flambeau.cholesky_solve(a, L)) + weighted(flambeau.cholesky_inverse(L)) \
+        + weighted(flambeau.cholesky_solve(a, L.mH, upper=True))
+
+
+def of_qr(a):
+    Q, R = linalg.qr(a)
+    return weighted(Q) + weighted(R, 3)
+
+
+def of_det(a):
+    return weighted(linalg.det(a))
+
+
+CASES = [(f, shape, kind) for kind in ("real", "complex") for f, shape in [
+    (of_svd, (3, 3)), (of_svd, (4, 3)), (of_svd, (3, 4)), (of_svd_full, (2, 3)),
+    (of_eigh, (3, 3)), (of_eigh_upper, (3, 3)), (of_eig, (3, 3)), (of_cholesky, (3, 3)),
+    (of_cholesky_solve, (3, 3)), (of_qr, (4, 3)), (of_qr, (3, 3)), (of_qr, (2, 4))]]
+EPS = 1e-5
+
+
+@pytest.mark.parametrize("f,shape,kind", CASES,
+                         ids=[f"{f.__name__}-{s}-{k}" for f, s, k in CASES])
+def test_derivatives(f, shape, kind):
+    a, d, w = (matrix(*shape, kind=kind, seed=s) for s in (1, 2, 3))
+
+    def inner(x, y):
+        return float(real((x.conj() * y).sum()))
+
+    def gradient(x):
+        x = x.clone().requires_grad_()
+        return flambeau.autograd.grad(f(x), x)[0]
+    slope = float((f(a + EPS * d) - f(a - EPS * d)) / (2 * EPS))
+    assert inner(gradient(a), d) == pytest.approx(slope, rel=1e-6, abs=1e-6)
+    assert float(func.jvp(f, (a,), (d,))[1]) == pytest.approx(slope, rel=1e-6, abs=1e-6)
+    curve = (inner(gradient(a + EPS * d), w) - inner(gradient(a - EPS * d), w)) / (2 * EPS)
+    x = a.clone().requires_grad_()
+    g, = flambeau.autograd.grad(f(x), x, create_graph=True)
+    twice, = flambeau.autograd.grad(real((g * w.conj()).sum()), x)
+    assert inner(twice, d) == pytest.approx(curve, rel=1e-5, abs=1e-5)
+    ahead = func.jvp(func.grad(f), (a,), (d,))[1]
+    assert inner(ahead, w) == pytest.approx(curve, rel=1e-5, abs=1e-5)
+
+
+@pytest.mark.parametrize("f,shape,kind", CASES,
+                         ids=[f"{f.__name__}-{s}-{k}" for f, s, k in CASES])
+def test_vmap(f, shape, kind):
+    if f is of_eig:
+        pytest.skip("sorts by a key of one matrix")
+    batch = matrix(2, *shape, kind=kind, seed=5)
+    wanted = flambeau.stack([func.grad(f)(a) for a in batch])
+    found = func.vmap(func.grad(f))(batch)
+    assert flambeau.allclose(found, wanted, atol=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["real", "complex"])
+@pytest.mark.parametrize("shape", [(3, 3), (2, 4, 3), (2, 3, 4), (0, 3), (2, 0, 0)])
+def test_factors_multiply_back(shape, kind):
+    a = matrix(*shape, kind=kind)
+
+    def equal(x, y):
+        assert flambeau.allclose(x, y.to(x.dtype), atol=1e-10)
+    for full in (True, False):
+        U, S, Vh = linalg.svd(a, full_matrices=full)
+        k = S.shape[-1]
+        equal(U[..., :k] * S.unsqueeze(-2) @ Vh[..., :k, :], a)
+    U, S, V = flambeau.svd(a)
+    equal(U * S.unsqueeze(-2) @ V.mH, a)
+    for mode in ("reduced", "complete"):
+        Q, R = linalg.qr(a, mode)
+        equal(Q @ R, a)
+    P, L, U = linalg.lu(a)
+    equal(P @ L @ U, a)
+    if shape[-1] == shape[-2]:
+        L, V = linalg.eig(a)
+        equal(a.to(V.dtype) @ V, V * L.unsqueeze(-2))
+        b = definite(a)
+        equal(linalg.ldl_solve(*linalg.ldl_factor(b, hermitian=True), a, hermitian=True),
+              linalg.solve(b, a))
+        C = linalg.cholesky(b)
+        equal(C @ C.mH, b)
+        L, V = linalg.eigh(b)
+        equal(V * L.unsqueeze(-2) @ V.mH, b)
+
+
+def test_determinant_of_singular_matrices():
+    # PyTorch's gradient loses digits here; the cofactors are exact
+    a = flambeau.diag(flambeau.tensor([1.0, 2.0, 0.0])).requires_grad_()
+    linalg.det(a).backward()
+    assert flambeau.allclose(a.grad, flambeau.diag(flambeau.tensor([0.0, 0.0, 2.0])), atol=1e-6)
+
+
+def test_layout_is_by_columns():
+    a = matrix(2, 3, 3)
+    assert linalg.inv(a).stride() == (9, 1, 3)
+    assert linalg.cholesky(definite(a)).stride() == (9, 1, 3)
+    assert linalg.svd(a).U.stride() == (9, 1, 3)
+
+
+zero, eye = flambeau.zeros(3, 3), flambeau.eye(3)
+ERRORS = [
+    (lambda: linalg.cholesky(zero), linalg.LinAlgError,
+     "linalg.cholesky: The factorization could not be completed because the input is not "
+     "positive-definite (the leading minor of order 1 is not positive-definite)."),
+    (lambda: linalg.cholesky(flambeau.stack([eye, zero])), linalg.LinAlgError,
+     "linalg.cholesky: (Batch element 1): The factorization"),
+    (lambda: linalg.inv(zero), linalg.LinAlgError,
+     "linalg.inv: The diagonal element 1 is zero, the inversion could not be completed because "
+     "the input matrix is singular."),
+    (lambda: linalg.solve(zero, eye), linalg.LinAlgError,
+     "torch.linalg.solve: The solver failed because the input matrix is singular."),
+    (lambda: linalg.svd(eye * float("nan")), linalg.LinAlgError,
+     "linalg.svd: The algorithm failed to converge because the input matrix contained non-finite"),
+    (lambda: linalg.lu_factor(zero), RuntimeError, "torch.linalg.lu_factor: U[1,1] is zero"),
+    (lambda: linalg.inv(flambeau.ones(2, 3)), RuntimeError,
+     "linalg.inv: A must be batches of square matrices, but they are 2 by 3 matrices"),
+    (lambda: linalg.det(flambeau.ones(3)), RuntimeError,
+     "linalg.det: The input tensor A must have at least 2 dimensions."),
+    (lambda: linalg.eigh(flambeau.ones(2, 2, dtype=flambeau.int64)), RuntimeError,
+     "linalg.eigh: Expected a floating point or complex tensor as input. Got Long"),
+    (lambda: linalg.qr(eye, "x"), RuntimeError, "qr received unrecognized mode 'x'"),
+    (lambda: linalg.eigh(eye, "x"), RuntimeError, "Expected UPLO argument to be 'L' or 'U'"),
+    (lambda: linalg.solve(eye, eye.double()), RuntimeError,
+     "linalg.solve: Expected A and B to have the same dtype, but found A of type Float and B of "
+     "type Double instead"),
+    (lambda: linalg.norm(flambeau.ones(2, 3, 3), 2), RuntimeError,
+     "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got 3D."),
+    (lambda: linalg.matrix_norm(eye, 3), RuntimeError,
+     "linalg.matrix_norm: Order 3 not supported."),
+]
+
+
+@pytest.mark.parametrize("make,kind,message", ERRORS, ids=range(len(ERRORS)))
+def test_errors(make, kind, message):
+    with pytest.raises(kind, match="^" + re.escape(message)):
+        make()
+
+
+def test_info_instead_of_errors():
+    assert linalg.cholesky_ex(flambeau.stack([eye, zero])).info.tolist() == [0, 1]
+    assert linalg.inv_ex(zero).info.item() == 1
+    assert linalg.solve_ex(flambeau.stack([zero, eye]), eye).info.tolist() == [1, 0]
+
+
+def test_phases_are_refused():
+    a = matrix(3, 3, kind="complex").requires_grad_()
+    with pytest.raises(RuntimeError, match="linalg_eigh_backward: The eigenvectors in the complex"):
+        (linalg.eigh(hermitian(a)).eigenvectors * 1j).real.sum().backward()
+
+
+def test_low_rank():
+    flambeau.manual_seed(0)
+    a = matrix(20, 15) @ flambeau.diag(0.5 ** flambeau.arange(15.0, dtype=flambeau.float64))
+    wanted = linalg.svdvals(a)[:4]
+    U, S, _ = flambeau.svd_lowrank(a, 4, niter=6)
+    assert flambeau.allclose(S, wanted, rtol=1e-5)
+    assert flambeau.allclose(U.mT @ U, flambeau.eye(4, dtype=a.dtype))
+    centred = a - a.mean(0, keepdim=True)
+    found = flambeau.pca_lowrank(a, 3, niter=6)[1]
+    assert flambeau.allclose(found, linalg.svdvals(centred)[:3], rtol=1e-5)
+    s = a.mT @ a + flambeau.eye(15, dtype=a.dtype)
+    E, X = flambeau.lobpcg(s, 2)
+    assert flambeau.allclose(E, linalg.eigvalsh(s).flip(0)[:2], rtol=1e-6)
+    assert flambeau.allclose(s @ X, X * E, atol=1e-4)
+
+
+def test_foreach():
+    a, b = [flambeau.ones(2), flambeau.full((3,), 2.0)], [flambeau.ones(2), flambeau.ones(3)]
+
+    def lists(found):
+        return [t.tolist() for t in found]
+    assert lists(flambeau._foreach_add(a, b, alpha=2)) == [[3, 3], [4, 4, 4]]
+    assert lists(flambeau._foreach_mul(a, [2, 3])) == [[2, 2], [6, 6, 6]]
+    assert lists(flambeau._foreach_addcmul(a, a, b, value=2)) == [[3, 3], [6, 6, 6]]
+    assert lists(flambeau._foreach_pow(2.0, a)) == [[2, 2], [4, 4, 4]]
+    assert lists(flambeau._foreach_maximum(a, 1.5)) == [[1.5, 1.5], [2, 2, 2]]
+    flambeau._foreach_lerp_(a, b, 0.5)
+    assert lists(a) == [[1, 1], [1.5, 1.5, 1.5]]
+    with pytest.raises(RuntimeError, match="Tensor list must have same number of elements"):
+        flambeau._foreach_add(a, [1.0])
+    with pytest.raises(RuntimeError, match="Tensor list must have at least one tensor"):
+        flambeau._foreach_exp([])
+
+
+def test_einsum_errors():
+    a = flambeau.ones(2, 3)
+    for equation, operands, message in [
+            ("ij,jk", [a], "einsum(): fewer operands were provided than specified in the equation"),
+            ("i", [a], "einsum(): the number of subscripts in the equation (1) does not match the "
+                       "number of dimensions (2) for operand 0 and no ellipsis was given"),
+            ("ij->k", [a], "einsum(): output subscript k does not appear in the equation for any "
+                           "input operand"),
+            ("ij->ii", [a], "einsum(): output subscript i appears more than once in the output"),
+            ("ii", [a], "einsum(): subscript i is repeated for operand 0 but the sizes don't "
+                        "match, 3 != 2")]:
+        with pytest.raises(RuntimeError, match="^" + re.escape(message)):
+            flambeau.einsum(equation, *operands)
+
+
+def test_memory_methods():
+    x = flambeau.arange(6.0)
+    assert flambeau.empty(0).set_(x).is_set_to(x)
+    y = x.clone().resize_(2, 2)
+    assert y.tolist() == [[0, 1], [2, 3]] and y.untyped_storage().nbytes() == 24
+    assert flambeau.empty(0).resize_(3).shape == (3,)
+    assert x.clone().as_strided_((2, 2), (1, 2), 1).tolist() == [[1, 3], [2, 4]]
+    assert flambeau.zeros(7, 3).fill_diagonal_(5, wrap=True).sum() == 30
+    with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
+        x.clone().requires_grad_().resize_(2)
