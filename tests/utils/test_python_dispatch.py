@@ -1,0 +1,51 @@
+import flambeau
+from flambeau.utils._mode_utils import no_dispatch
+from flambeau.utils._python_dispatch import TorchDispatchMode, aten
+
+
+class Log(TorchDispatchMode):
+    def __init__(self):
+        super().__init__()
+        self.names = []
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        self.names.append(func.__name__)
+        return func(*args, **(kwargs or {}))
+
+
+def test_ops_are_seen_below_composites():
+    x = flambeau.ones(2, 2, requires_grad=True)
+    with Log() as log:
+        y = flambeau.matmul(x, x).exp() + 1
+    assert log.names == ["mm.default", "exp.default", "add.Tensor"]
+    assert y.grad_fn.name() == "AddBackward0"
+
+
+def test_modes_nest_and_are_set_aside():
+    with Log() as outer, Log() as inner:
+        flambeau.ones(1).exp()
+        with no_dispatch():
+            flambeau.ones(1).sin()
+    assert outer.names == inner.names == ["exp.default"]
+
+
+def test_a_mode_replaces_results():
+    class Seven(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            return flambeau.full((), 7.0)
+    with Seven():
+        assert (flambeau.ones(3) * 2).item() == 7.0
+
+
+def test_backward_is_seen():
+    x = flambeau.ones(2, requires_grad=True)
+    y = x.sin().sum()
+    with Log() as log:
+        y.backward()
+    assert "cos.default" in log.names
+
+
+def test_names():
+    assert str(aten.mul.Tensor) == "aten.mul.Tensor"
+    assert aten.mul.Tensor is aten.mul.Tensor and flambeau.ops.aten is aten
+    assert repr(aten.exp.default) == "<OpOverload(op='aten.exp', overload='default')>"
