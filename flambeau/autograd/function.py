@@ -362,6 +362,7 @@ def _light(output: Tensor) -> Any:
 def _with_history(node: Any, output: Tensor, edge: Any, inputs: dict[int, Any], dirty: set[int],
                   count: int, without: bool, recorded: bool) -> Tensor:
     if id(output) in dirty:
+        views.bump(output)              # `forward` may have written where we could not see it
         if edge is None:
             return output
         views.check_inplace(output, True)

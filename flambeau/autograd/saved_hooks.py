@@ -95,7 +95,7 @@ def _packed(node: Any, entry: Any, kind: str, pack: Any, unpack_hook: Any) -> An
         edge = gradient_edge(tensor)
         counter = tensor._counter
         find = None if edge is None else (lambda node: edge)
-        given = _original(tensor)
+        given = tensor
     else:
         array, counter, _, index = entry
         find = (lambda node: node) if node.outputs == 1 else (
@@ -112,17 +112,6 @@ def _packed(node: Any, entry: Any, kind: str, pack: Any, unpack_hook: Any) -> An
                            "issue if you need to perform in-place operations on the input to a "
                            "pack hook.")
     return Packed(value, unpack_hook, find)
-
-
-def _original(tensor: Any) -> Any:
-    """What a pack hook is given: the leaf itself, or the values of a tensor outside its graph."""
-    if tensor._edge is None or tensor.is_leaf:
-        return tensor
-    given = alias(tensor._array, type(tensor))
-    given._counter = tensor._counter
-    if given._counter is None:
-        given._counter = tensor._counter = [0]
-    return given
 
 
 class without_hooks_and_grad:
