@@ -1,0 +1,202 @@
+// The type of the callables, and what Python calls: bind once, then a make_… for each op.
+#include "fast.h"
+
+#include <structmember.h>
+
+namespace fast {
+
+Core core;
+PyObject *zero, *one;
+
+static PyTypeObject CallableType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+
+static int traverse(PyObject *self, visitproc visit, void *arg) {
+    Callable *f = (Callable *)self;
+    Py_VISIT(f->dict);
+    Py_VISIT(f->closure);
+    Py_VISIT(f->kernel);
+    Py_VISIT(f->arguments);
+    Py_VISIT(f->op);
+    Py_VISIT(f->node);
+    return 0;
+}
+
+static int clear(PyObject *self) {
+    Callable *f = (Callable *)self;
+    Py_CLEAR(f->dict);
+    return 0;
+}
+
+static void dealloc(PyObject *self) {
+    Callable *f = (Callable *)self;
+    PyObject_GC_UnTrack(self);
+    if (f->weakrefs) PyObject_ClearWeakRefs(self);
+    clear(self);
+    Py_XDECREF(f->closure), Py_XDECREF(f->kernel), Py_XDECREF(f->arguments), Py_XDECREF(f->op);
+    Py_XDECREF((PyObject *)f->node);
+    PyObject_GC_Del(self);
+}
+
+static PyObject *get(PyObject *self, PyObject *object, PyObject *) {
+    return object && object != Py_None ? PyMethod_New(self, object) : incref(self);
+}
+
+static PyObject *attribute(PyObject *self, const char *name) {
+    PyObject *dict = ((Callable *)self)->dict, *found = dict ? PyDict_GetItemString(dict, name) : nullptr;
+    return found ? incref(found) : PyUnicode_FromString("?");
+}
+
+static PyObject *repr(PyObject *self) {
+    Ref name(attribute(self, "__qualname__"));
+    return PyUnicode_FromFormat("<function %U at %p>", name.get(), self);
+}
+
+// A global of its module, as functions are.
+static PyObject *reduce(PyObject *self, PyObject *) { return attribute(self, "__qualname__"); }
+
+static PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Callable, call), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Callable, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Callable, weakrefs), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+static PyGetSetDef getset[] = {
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+static PyMethodDef callable_methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr},
+                                         {nullptr, nullptr, 0, nullptr}};
+
+// ---- making callables ---------------------------------------------------------------------------
+
+static int read_plan(Callable *f, PyObject *plan) {
+    static const char *kinds[] = {"tensor", "param",   "shape",  "dtype",
+                                  "result", "tensors", "shapes", "dtypes"};
+    f->nsaved = int(PyTuple_GET_SIZE(plan));
+    if (f->nsaved > MAX_SAVED) {
+        PyErr_SetString(PyExc_ValueError, "too many saved values");
+        return -1;
+    }
+    for (int i = 0; i < f->nsaved; i++) {
+        const char *kind;
+        int where;
+        unsigned long long users;
+        if (!PyArg_ParseTuple(PyTuple_GET_ITEM(plan, i), "siK", &kind, &where, &users)) return -1;
+        int k = 0;
+        while (k < 8 && std::strcmp(kind, kinds[k])) k++;
+        if (k == 8) {
+            PyErr_Format(PyExc_ValueError, "unknown kind of saved value: %s", kind);
+            return -1;
+        }
+        f->saved[i] = {Saved::Kind(k), int8_t(where), users};
+    }
+    return 0;
+}
+
+// make(kind, closure, kernel, arguments, op, node class, tensors, plan, dtypes, differentiable,
+//      view, replay)
+static PyObject *make(PyObject *, PyObject *args) {
+    const char *kind;
+    PyObject *closure, *kernel, *arguments, *op, *node, *plan;
+    int tensors, differentiable, view, replay;
+    unsigned int dtypes;
+    if (!PyArg_ParseTuple(args, "sOOOOOiO!Ippp", &kind, &closure, &kernel, &arguments, &op, &node,
+                          &tensors, &PyTuple_Type, &plan, &dtypes, &differentiable, &view, &replay))
+        return nullptr;
+    Callable *f = PyObject_GC_New(Callable, &CallableType);
+    if (!f) return nullptr;
+    f->call = !std::strcmp(kind, "pointwise") ? call_pointwise
+              : !std::strcmp(kind, "inplace") ? call_inplace
+              : !std::strcmp(kind, "general") ? call_general
+                                              : call_composite;
+    f->dict = f->weakrefs = nullptr;
+    f->closure = incref(closure), f->kernel = incref(kernel), f->op = incref(op);
+    f->arguments = incref(arguments);
+    f->node = (PyTypeObject *)incref(node);
+    f->tensors = tensors, f->dtypes = dtypes;
+    f->native = Py_TYPE(kernel) == &KernelType;
+    f->differentiable = differentiable, f->view = view, f->replay = replay;
+    int failed = read_plan(f, plan);
+    PyObject_GC_Track((PyObject *)f);
+    if (failed) Py_CLEAR(f);
+    return (PyObject *)f;
+}
+
+static int find_slot(PyTypeObject *type, const char *name, Py_ssize_t *offset) {
+    PyObject *descriptor = PyDict_GetItemString(type->tp_dict, name);
+    if (!descriptor || Py_TYPE(descriptor) != &PyMemberDescr_Type) {
+        PyErr_Format(PyExc_TypeError, "%s has no slot %s", type->tp_name, name);
+        return -1;
+    }
+    *offset = ((PyMemberDescrObject *)descriptor)->d_member->offset;
+    return 0;
+}
+
+// bind(objects): a dictionary of what core/fast.py gives us to know.
+static PyObject *bind(PyObject *, PyObject *objects) {
+    if (!PyDict_Check(objects)) return PyErr_Format(PyExc_TypeError, "expected a dict");
+    PyObject *node = nullptr;
+    struct {
+        const char *name;
+        PyObject **place;
+    } wanted[] = {{"Tensor", (PyObject **)&core.tensor}, {"View", (PyObject **)&core.view},
+                  {"Node", &node}, {"plain", &core.plain}, {"floating", &core.floating},
+                  {"passive", &core.passive}, {"interceptors", &core.interceptors},
+                  {"packers", &core.packers}, {"node_watchers", &core.node_watchers},
+                  {"LEAF", &core.leaf}, {"LOOKUP", &core.lookup}, {"grad_mode", &core.grad_mode},
+                  {"order", &core.order}, {"gradient_edge", &core.gradient_edge},
+                  {"replay_of", &core.replay_of}, {"coerce_general", &core.coerce_general}};
+    for (auto &w : wanted) {
+        PyObject *found = PyDict_GetItemString(objects, w.name);
+        if (!found) return PyErr_Format(PyExc_KeyError, "%s", w.name);
+        *w.place = incref(found);  // for good
+    }
+    if (!PyType_Check(core.tensor) || !PyType_Check(core.view) || !PyType_Check(node) ||
+        !PyAnySet_Check(core.plain) || !PyAnySet_Check(core.floating) ||
+        !PyAnySet_Check(core.passive) || !PyList_Check(core.interceptors) ||
+        !PyList_Check(core.packers) || !PyList_Check(core.node_watchers) ||
+        !PyIter_Check(core.order))
+        return PyErr_Format(PyExc_TypeError, "bind: an object of a wrong type");
+    PyTypeObject *n = (PyTypeObject *)node;
+    if (find_slot(core.tensor, "_array", &core.array) || find_slot(core.tensor, "_base", &core.base) ||
+        find_slot(core.tensor, "_counter", &core.counter) ||
+        find_slot(core.tensor, "_edge", &core.edge) ||
+        find_slot(core.tensor, "_view", &core.view_slot) || find_slot(n, "dtype", &core.node_dtype) ||
+        find_slot(n, "edges", &core.edges) || find_slot(n, "order", &core.node_order) ||
+        find_slot(n, "saved", &core.saved) || find_slot(n, "shape", &core.node_shape) ||
+        find_slot(core.view, "node", &core.view_node) ||
+        find_slot(core.view, "version", &core.version) || find_slot(core.view, "made", &core.made) ||
+        find_slot(core.view, "replay", &core.replay))
+        return nullptr;
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef module_methods[] = {{"fast_make", make, METH_VARARGS, nullptr},
+                                       {"fast_bind", bind, METH_O, nullptr},
+                                       {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace fast
+
+int register_fast(PyObject *module) {
+    using namespace fast;
+    zero = PyLong_FromLong(0), one = PyLong_FromLong(1);
+    PyTypeObject &t = CallableType;
+    t.tp_name = "flambeau.function";
+    t.tp_basicsize = sizeof(Callable);
+    t.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                 Py_TPFLAGS_METHOD_DESCRIPTOR;
+    t.tp_vectorcall_offset = offsetof(Callable, call);
+    t.tp_dictoffset = offsetof(Callable, dict);
+    t.tp_weaklistoffset = offsetof(Callable, weakrefs);
+    t.tp_call = PyVectorcall_Call;
+    t.tp_descr_get = get;
+    t.tp_dealloc = dealloc;
+    t.tp_traverse = traverse;
+    t.tp_clear = fast::clear;
+    t.tp_repr = repr;
+    t.tp_getattro = PyObject_GenericGetAttr;
+    t.tp_setattro = PyObject_GenericSetAttr;
+    t.tp_members = members;
+    t.tp_getset = getset;
+    t.tp_methods = callable_methods;
+    if (!zero || !one || PyType_Ready(&t) < 0) return -1;
+    return PyModule_AddFunctions(module, module_methods);
+}

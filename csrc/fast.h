@@ -1,0 +1,114 @@
+// The common case of a call in C. Tensor, Node and View stay Python classes: what lies in their
+// slots is read and written at the offsets that their member descriptors give. Each path follows a
+// Python closure step by step; whatever is not its case it hands to that closure, untouched.
+#pragma once
+#include "kernel.h"
+
+namespace fast {
+
+// What core/ told us: classes, markers, the lists that are asked before each call, and offsets.
+struct Core {
+    PyTypeObject *tensor, *view;
+    PyObject *plain, *floating, *passive;             // sets of types
+    PyObject *interceptors, *packers, *node_watchers;  // lists, empty nearly always
+    PyObject *leaf, *lookup, *grad_mode, *order;       // order: the counter of nodes
+    PyObject *gradient_edge, *replay_of, *coerce_general;
+    Py_ssize_t array, base, counter, edge, view_slot;               // of Tensor
+    Py_ssize_t node_dtype, edges, node_order, saved, node_shape;    // of Node
+    Py_ssize_t view_node, version, made, replay;                    // of View
+};
+extern Core core;
+extern PyObject *zero, *one;
+
+inline PyObject *&slot(PyObject *object, Py_ssize_t offset) {
+    return *reinterpret_cast<PyObject **>(reinterpret_cast<char *>(object) + offset);
+}
+
+inline void set(PyObject *object, Py_ssize_t offset, PyObject *stolen) {
+    PyObject *old = slot(object, offset);
+    slot(object, offset) = stolen;
+    Py_XDECREF(old);
+}
+
+inline PyObject *incref(PyObject *object) {
+    Py_INCREF(object);
+    return object;
+}
+
+// An owned reference.
+class Ref {
+    PyObject *object;
+
+  public:
+    explicit Ref(PyObject *stolen = nullptr) : object(stolen) {}
+    Ref(const Ref &) = delete;
+    Ref &operator=(const Ref &) = delete;
+    ~Ref() { Py_XDECREF(object); }
+    PyObject *get() const { return object; }
+    PyObject *release() {
+        PyObject *given = object;
+        object = nullptr;
+        return given;
+    }
+    void take(PyObject *stolen) {
+        PyObject *old = object;
+        object = stolen;
+        Py_XDECREF(old);
+    }
+    explicit operator bool() const { return object != nullptr; }
+};
+
+inline bool is_none(PyObject *object) { return !object || object == Py_None; }
+
+inline bool is_plain_tensor(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    return type == core.tensor || PySet_Contains(core.plain, (PyObject *)type) == 1;
+}
+
+// Does a level, a mode or a watcher of nodes want to see calls?
+inline bool watched() {
+    return PyList_GET_SIZE(core.interceptors) || PyList_GET_SIZE(core.packers) ||
+           PyList_GET_SIZE(core.node_watchers);
+}
+
+// One saved value of a node: how it is taken from a call.
+struct Saved {
+    enum Kind : int8_t { TENSOR, PARAM, SHAPE, DTYPE, RESULT, TENSORS, SHAPES, DTYPES } kind;
+    int8_t where;    // which argument; of several tensors, the first that is saved
+    uint64_t users;  // kept only if one of these edges is there
+};
+
+constexpr int MAX_SAVED = 12, MAX_ARGS = 24;
+
+// A callable in place of a Python closure, which it keeps as `closure` and calls when in doubt.
+struct Callable {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *dict, *weakrefs;
+    PyObject *closure, *kernel, *arguments, *op;
+    PyTypeObject *node;
+    int tensors;       // how many tensor arguments; -1: a sequence of them
+    int nsaved;
+    Saved saved[MAX_SAVED];
+    uint32_t dtypes;   // a bit for each that a pointwise op takes as it is
+    bool native, differentiable, view, replay;
+};
+
+inline PyObject *fall_back(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
+    return PyObject_Vectorcall(f->closure, args, nargsf, names);
+}
+
+PyObject *make_tensor(PyObject *stolen_array);
+PyObject *as_array(PyObject *stolen);                        // a kernel's result as an array
+int grad_enabled();                                          // -1: an error
+PyObject *edge_of(PyObject *tensor);                         // a new reference, maybe to None
+bool is_floating(PyObject *array);
+int bump(PyObject *tensor);
+int record(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *result);
+
+PyObject *call_pointwise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_inplace(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+
+}  // namespace fast

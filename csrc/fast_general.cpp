@@ -1,0 +1,164 @@
+// All other ops with a kernel, and composites: `make_general` and `composite` of core/op.py.
+#include "fast.h"
+
+namespace fast {
+
+static bool fits(Callable *f, PyObject *canonical) {
+    if (!PyTuple_CheckExact(canonical)) return false;
+    Py_ssize_t n = PyTuple_GET_SIZE(canonical);
+    if (n > MAX_ARGS || n < (f->tensors < 0 ? 1 : f->tensors)) return false;
+    PyObject *first = PyTuple_GET_ITEM(canonical, 0);
+    return f->tensors >= 0 || PyList_CheckExact(first) || PyTuple_CheckExact(first);
+}
+
+// The kernel's result for canonical arguments; null without an error: not all tensors are plain.
+static PyObject *run(Callable *f, PyObject *canonical) {
+    Py_ssize_t n = PyTuple_GET_SIZE(canonical);
+    int tensors = f->tensors < 0 ? 1 : f->tensors;
+    PyObject *operands[MAX_ARGS], **items = &PyTuple_GET_ITEM(canonical, 0);
+    Ref held;  // keeps the arrays alive
+    if (f->tensors < 0) {
+        Py_ssize_t count = PySequence_Fast_GET_SIZE(items[0]);
+        held.take(PyList_New(count));
+        if (!held) return nullptr;
+        for (Py_ssize_t i = 0; i < count; i++) {
+            PyObject *tensor = PySequence_Fast_GET_ITEM(items[0], i);
+            if (!is_plain_tensor(tensor) || !slot(tensor, core.array)) return nullptr;
+            PyList_SET_ITEM(held.get(), i, incref(slot(tensor, core.array)));
+        }
+        operands[0] = held.get();
+    } else {
+        held.take(PyTuple_New(tensors));
+        if (!held) return nullptr;
+        for (int i = 0; i < tensors; i++) {
+            PyObject *array = items[i];
+            if (array != Py_None || tensors == 1) {
+                if (!is_plain_tensor(array) || !slot(array, core.array)) return nullptr;
+                array = slot(array, core.array);
+            }
+            PyTuple_SET_ITEM(held.get(), i, incref(array));
+            operands[i] = array;
+        }
+    }
+    for (Py_ssize_t i = tensors; i < n; i++) operands[i] = items[i];
+    return as_array(PyObject_Vectorcall(f->kernel, operands, n, nullptr));
+}
+
+// A tensor on part of `parent`'s memory: `make_view`, after `replay_of`.
+static PyObject *make_view(Callable *f, PyObject *parent, PyObject *stolen_array,
+                           PyObject *canonical) {
+    static PyObject *allowed = PyUnicode_InternFromString("");
+    static PyObject *no_grad = PyUnicode_InternFromString("no_grad");
+    Ref result(make_tensor(stolen_array)), replay(incref(Py_None));
+    if (!result) return nullptr;
+    bool ask = f->replay;
+    if (slot(parent, core.edge) == core.lookup) {
+        PyObject *view = slot(parent, core.view_slot);
+        ask |= !view || slot(view, core.replay) != Py_None;
+    }
+    if (ask) replay.take(PyObject_CallFunctionObjArgs(core.replay_of, f->op, parent, canonical, nullptr));
+    int recorded = grad_enabled();
+    if (!replay || recorded < 0) return nullptr;
+    PyObject *counter = slot(parent, core.counter);
+    if (is_none(counter)) {
+        counter = PyList_New(1);
+        if (!counter) return nullptr;
+        PyList_SET_ITEM(counter, 0, incref(zero));
+        set(parent, core.counter, counter);
+    }
+    PyObject *view = core.view->tp_alloc(core.view, 0), *base = slot(parent, core.base);
+    if (!view) return nullptr;
+    slot(view, core.view_node) = incref(Py_None);
+    slot(view, core.version) = incref(PyList_GET_ITEM(counter, 0));
+    slot(view, core.made) = incref(recorded ? allowed : no_grad);
+    slot(view, core.replay) = replay.release();
+    set(result.get(), core.counter, incref(counter));
+    set(result.get(), core.base, incref(is_none(base) ? parent : base));
+    set(result.get(), core.edge, incref(core.lookup));
+    set(result.get(), core.view_slot, view);
+    return result.release();
+}
+
+static int record_call(Callable *f, PyObject *canonical, PyObject *result) {
+    PyObject **items = &PyTuple_GET_ITEM(canonical, 0), **inputs = items;
+    Py_ssize_t n = f->tensors;
+    if (n < 0) {
+        inputs = PySequence_Fast_ITEMS(items[0]);
+        n = PySequence_Fast_GET_SIZE(items[0]);
+    }
+    bool tracked = false;
+    for (Py_ssize_t i = 0; i < n; i++)
+        tracked |= inputs[i] != Py_None && !is_none(slot(inputs[i], core.edge));
+    if (!tracked || !f->differentiable || !is_floating(slot(result, core.array))) return 0;
+    int recorded = grad_enabled();
+    if (recorded <= 0) return recorded;
+    Ref edges(PyTuple_New(n));
+    if (!edges) return -1;
+    recorded = 0;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *edge = inputs[i] == Py_None ? incref(Py_None) : edge_of(inputs[i]);
+        if (!edge) return -1;
+        recorded |= edge != Py_None;
+        PyTuple_SET_ITEM(edges.get(), i, edge);
+    }
+    return recorded ? record(f, items, edges.release(), result) : 0;
+}
+
+static PyObject *coerce(Callable *f, PyObject *const *args, Py_ssize_t n, PyObject *names,
+                        PyObject *canonical) {
+    Ref positional(PyTuple_New(n)), named(PyDict_New());
+    if (!positional || !named) return nullptr;
+    for (Py_ssize_t i = 0; i < n; i++) PyTuple_SET_ITEM(positional.get(), i, incref(args[i]));
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++)
+        if (PyDict_SetItem(named.get(), PyTuple_GET_ITEM(names, i), args[n + i]) < 0) return nullptr;
+    return PyObject_CallFunctionObjArgs(core.coerce_general, f->op, positional.get(), named.get(),
+                                        canonical, nullptr);
+}
+
+PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    Callable *f = (Callable *)self;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (watched() || (names && f->arguments == Py_None)) return fall_back(f, args, nargsf, names);
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++)
+        if (!PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), "out"))
+            return fall_back(f, args, nargsf, names);
+    Ref canonical;
+    if (f->arguments == Py_None) {
+        canonical.take(PyTuple_New(n));
+        for (Py_ssize_t i = 0; canonical && i < n; i++)
+            PyTuple_SET_ITEM(canonical.get(), i, incref(args[i]));
+    } else {
+        canonical.take(PyObject_Vectorcall(f->arguments, args, nargsf, names));
+        if (!canonical && (PyErr_ExceptionMatches(PyExc_AttributeError) ||
+                           PyErr_ExceptionMatches(PyExc_TypeError))) {
+            PyErr_Clear();  // does an argument override functions? the closure asks
+            return fall_back(f, args, nargsf, names);
+        }
+    }
+    if (!canonical) return nullptr;
+    if (!fits(f, canonical.get())) return fall_back(f, args, nargsf, names);
+    Ref array(run(f, canonical.get()));
+    if (!array)
+        return PyErr_Occurred() ? nullptr : coerce(f, args, n, names, canonical.get());
+    PyObject *first = PyTuple_GET_ITEM(canonical.get(), 0);
+    Ref result;
+    if (f->view && (PyArray_BASE((PyArrayObject *)array.get()) ||
+                    array.get() == slot(first, core.array)))
+        result.take(make_view(f, first, array.release(), canonical.get()));
+    else
+        result.take(make_tensor(array.release()));
+    if (!result || record_call(f, canonical.get(), result.get()) < 0) return nullptr;
+    return result.release();
+}
+
+PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    Callable *f = (Callable *)self;
+    bool plain = !PyList_GET_SIZE(core.interceptors);
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf) + (names ? PyTuple_GET_SIZE(names) : 0);
+    for (Py_ssize_t i = 0; plain && i < n; i++)
+        plain = Py_TYPE(args[i]) == core.tensor ||
+                PySet_Contains(core.passive, (PyObject *)Py_TYPE(args[i])) == 1;
+    return PyObject_Vectorcall(plain ? f->kernel : f->closure, args, nargsf, names);
+}
+
+}  // namespace fast

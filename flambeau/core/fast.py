@@ -1,0 +1,50 @@
+"""The common case of a call in C, where the native extension is there.
+
+`csrc/fast*.cpp` does what the closures of `core/op.py` do for plain tensors of one dtype, and hands
+every other call to the closure, which stays the definition (`function.__wrapped__`) and what a
+debugger steps through. The environment variable ``FLAMBEAU_FAST=0`` leaves C out: only slower.
+"""
+from __future__ import annotations
+
+import os
+from functools import update_wrapper
+from typing import Any
+
+from flambeau import kernels
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.graph import Node, next_order, packers
+from flambeau.core.modes import _grad_mode, interceptors
+from flambeau.core.tensor import LEAF, LOOKUP, Tensor, View, gradient_edge, plain
+
+native = None if os.environ.get("FLAMBEAU_FAST") == "0" else kernels._native
+if not hasattr(native, "fast_bind"):
+    native = None                         # built before there was this part
+DTYPE_KINDS = "buuuuiiiiffffcc"           # of the native kernels' dtypes, in their order
+
+
+def bind(**objects: Any) -> None:
+    """Tell C what it is to know of `core/`."""
+    if native is not None:
+        native.fast_bind({
+            "Tensor": Tensor, "View": View, "Node": Node, "plain": plain, "floating": FLOATING,
+            "interceptors": interceptors, "packers": packers, "LEAF": LEAF, "LOOKUP": LOOKUP,
+            "grad_mode": _grad_mode, "order": next_order.__self__,
+            "gradient_edge": gradient_edge, **objects})
+
+
+def callable_of(kind: str, op: Any, closure: Any, kernel: Any, arguments: Any = None) -> Any:
+    """`closure`, or the C callable of this kind that stands in front of it."""
+    declared = op.functional or op
+    if native is None or declared.returns is not None or declared.differentiable is not True:
+        return closure
+    users = getattr(declared, "users", ())
+    plan = tuple([(what, where or 0, -1 % 2**64 if who is None else sum(1 << i for i in who))
+                  for (what, where), who in zip(getattr(declared, "plan", ()), users)])
+    refused = getattr(declared, "reject", "") + "bui" * getattr(declared, "floating", False)
+    dtypes = sum(1 << i for i, k in enumerate(DTYPE_KINDS) if k not in refused)
+    found = native.fast_make(
+        kind, closure, kernel, arguments, op, getattr(declared, "Backward", Node),
+        -1 if declared.variadic else len(declared.tensors), plan, dtypes,
+        declared.is_differentiable, declared.view is not False and len(declared.tensors) == 1,
+        declared.view == "replay")
+    return update_wrapper(found, closure)
