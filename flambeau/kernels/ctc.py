@@ -1,7 +1,7 @@
 """Connectionist temporal classification: the forward-backward algorithm over all alignments.
 
-An alignment walks through the targets with blanks before, between and after them: from each state it
-stays, goes on by one, or skips a blank between two different targets (A. Graves et al., 2006).
+An alignment walks through the targets with blanks before, between and after them: from each state
+it stays, goes on by one, or skips a blank between two different targets (A. Graves et al., 2006).
 """
 import numpy as np
 
@@ -27,7 +27,7 @@ def end_mask(shape, lengths):
 
 @kernel
 def ctc_loss(x, targets, inputs, lengths, blank):
-    """Losses (n,) for log-probabilities `x` (t, n, c), and the logarithms of all prefixes' probabilities."""
+    """Losses (n,) for log-probabilities `x` (t, n, c); the log-probabilities of all prefixes."""
     states, skips = extended(targets, blank)
     steps, n, _ = x.shape
     alphas = np.full((max(steps, 1), *states.shape), -np.inf, x.dtype)
@@ -46,9 +46,9 @@ def ctc_loss(x, targets, inputs, lengths, blank):
 
 @kernel
 def ctc_loss_backward(g, x, losses, alphas, targets, inputs, lengths, blank):
-    """Gradient in x: exp(x) minus the probability that a label is emitted then, given the targets."""
+    """Gradient in x: exp(x) less the probability of emitting that label then, given the targets."""
     states, skips = extended(targets, blank)
-    steps, n, _ = x.shape
+    steps = len(x)
     emitted, inputs = _emitted(x, states), np.asarray(inputs)
     ends = end_mask(states.shape, lengths)
     result = np.exp(x)

@@ -1,4 +1,4 @@
-"""Functions of neural networks: activations, convolutions, pooling, normalisation, losses, attention.
+"""Functions of neural networks: activations, convolutions, pooling, losses, attention, and more.
 
 They are declared in `flambeau.ops`, a file a family; here stands what belongs to no family.
 """
@@ -55,33 +55,40 @@ def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
 
 
 @composite(namespace=NETWORK)
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True,
+              inplace: bool = False) -> Tensor:
     """Dropout of whole channels of (n, c, l) or (c, l)."""
     _check_probability(p)
     rank = input.dim()
     if rank not in (2, 3):
-        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. Note "
+        raise RuntimeError(f"dropout1d: Expected 2D or 3D input, but received a {rank}D input. "
+                           "Note "
                            "that dropout1d exists to provide channel-wise dropout on inputs with 1 "
-                           "spatial dimension, a channel dimension, and an optional batch dimension "
+                           "spatial dimension, a channel dimension, and an optional batch "
+                           "dimension "
                            "(i.e. 2D or 3D inputs).")
     return _channels(input, p, training, inplace, rank == 2)
 
 
 @composite(namespace=NETWORK)
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True,
+              inplace: bool = False) -> Tensor:
     """Dropout of whole channels of (n, c, h, w)."""
     _check_probability(p)
     rank = input.dim()
     if rank not in (3, 4):
         warnings.warn(f"dropout2d: Received a {rank}-D input to dropout2d, which is deprecated and "
                       "will result in an error in a future release. To retain the behavior and "
-                      "silence this warning, please use dropout instead. Note that dropout2d exists "
+                      "silence this warning, please use dropout instead. Note that dropout2d "
+                      "exists "
                       "to provide channel-wise dropout on inputs with 2 spatial dimensions, a "
                       "channel dimension, and an optional batch dimension (i.e. 3D or 4D inputs).",
                       stacklevel=3)
     if rank == 3:
-        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D "
-                      "dropout behavior is desired - input is interpreted as shape (N, C, L), where "
+        warnings.warn("dropout2d: Received a 3D input to dropout2d and assuming that channel-wise "
+                      "1D "
+                      "dropout behavior is desired - input is interpreted as shape (N, C, L), "
+                      "where "
                       "C is the channel dim. This behavior will change in a future release to "
                       "interpret the input as one without a batch dimension, i.e. shape (C, H, W). "
                       "To maintain the 1D channel-wise dropout behavior, please switch to using "
@@ -90,14 +97,16 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
 
 
 @composite(namespace=NETWORK)
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True,
+              inplace: bool = False) -> Tensor:
     """Dropout of whole channels of (n, c, d, h, w) or (c, d, h, w)."""
     _check_probability(p)
     rank = input.dim()
     if rank not in (4, 5):
         warnings.warn(f"dropout3d: Received a {rank}-D input to dropout3d, which is deprecated and "
                       "will result in an error in a future release. To retain the behavior and "
-                      "silence this warning, please use dropout instead. Note that dropout3d exists "
+                      "silence this warning, please use dropout instead. Note that dropout3d "
+                      "exists "
                       "to provide channel-wise dropout on inputs with 3 spatial dimensions, a "
                       "channel dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
                       stacklevel=3)
@@ -131,7 +140,8 @@ def _canonical_mask(mask: Tensor | None, mask_name: str, other_type: Any, other_
     if mask.dtype != flambeau.bool and not floating:
         raise AssertionError(f"only bool and floating types of {mask_name} are supported")
     if check_other and other_type is not None and mask.dtype != other_type:
-        warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use same "
+        warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use "
+                      "same "
                       "type for both instead.", stacklevel=3)
     if floating:
         return mask

@@ -11,15 +11,15 @@ import flambeau
 from flambeau import kernels
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.op import composite, public
-from flambeau.ops.fused import fused
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
-from flambeau.ops.inplace import make_inplace
 from flambeau.kernels import activations
 from flambeau.kernels.random import rrelu_slopes
 from flambeau.ops import pointwise
 from flambeau.ops.elementary import sigmoid, tanh
+from flambeau.ops.fused import fused
+from flambeau.ops.inplace import make_inplace
 from flambeau.ops.random import drawn, stream_of
 
 BOTH = ("nn.functional", "torch")

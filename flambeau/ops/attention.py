@@ -8,11 +8,11 @@ import numpy as np
 
 import flambeau
 from flambeau.core.op import composite, public
-from flambeau.ops.fused import fused
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import attention as kernels
+from flambeau.ops.fused import fused
 from flambeau.ops.softmax import softmax
 
 NETWORK = "nn.functional"
@@ -73,8 +73,10 @@ def attend_with_weights(query: Tensor, key: Tensor, value: Tensor, mask: Any, is
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
     q, k, v = query._array, key._array, value._array
     if min(q.ndim, k.ndim, v.ndim) < 2:
-        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but got "
-                           f"query.dim: {q.ndim} key.dim: {k.ndim} and value.dim: {v.ndim} instead.")
+        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but "
+                           "got "
+                           f"query.dim: {q.ndim} key.dim: {k.ndim} and value.dim: {v.ndim} "
+                           "instead.")
     if not q.dtype == k.dtype == v.dtype:
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got "
                            f"query.dtype: {_c_name(query)} key.dtype: {_c_name(key)} and "
@@ -82,7 +84,8 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> No
     if q.dtype.kind in "bui":
         raise RuntimeError(f"expected scalar type Float but found {type_name(query.dtype)}")
     if mask is not None and mask._array.dtype not in (np.bool_, np.float32, q.dtype):
-        raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, but "
+        raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, "
+                           "but "
                            f"got attn_mask.dtype: {_c_name(mask)} and  query.dtype: "
                            f"{_c_name(query)} instead.")
 
@@ -103,7 +106,8 @@ def _repeat_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Te
     for tensor in (key, value):
         own = tensor._array.shape[-3]
         if own == 0 or heads % own:
-            raise RuntimeError("Number of heads in key and value must divide the number of heads in "
+            raise RuntimeError("Number of heads in key and value must divide the number of heads "
+                               "in "
                                "query")
         repeated.append(tensor if own == heads else tensor.repeat_interleave(heads // own, -3))
     return repeated[0], repeated[1]
@@ -117,8 +121,9 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
     """softmax(scale · Q Kᵀ + mask) V with scale = 1/√d: (..., l, d), (..., s, d), (..., s, e) give
     (..., l, e).
 
-    A boolean `attn_mask` says what takes part, another is added to the scores; `is_causal` lets each
-    query see no later key. `enable_gqa`: several heads of the query share one of key and value.
+    A boolean `attn_mask` says what takes part, another is added to the scores; `is_causal` lets
+    each query see no later key. `enable_gqa`: several heads of the query share one of key and
+    value.
     Vaswani et al., Attention is all you need, NeurIPS 2017.
 
     >>> import flambeau
@@ -174,18 +179,21 @@ def _is_batched(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask: A
     """Do the arguments come with a batch? Raise if their ranks do not fit."""
     rank = query.dim()
     if rank not in (2, 3):
-        raise AssertionError(f"query should be unbatched 2D or batched 3D tensor but received {rank}-D "
+        raise AssertionError("query should be unbatched 2D or batched 3D tensor but received "
+                             f"{rank}-D "
                              "query tensor")
     kind = "batched (3-D)" if rank == 3 else "unbatched (2-D)"
     if key.dim() != rank or value.dim() != rank:
-        raise AssertionError(f"For {kind} `query`, expected `key` and `value` to be {rank}-D but found "
+        raise AssertionError(f"For {kind} `query`, expected `key` and `value` to be {rank}-D but "
+                             "found "
                              f"{key.dim()}-D and {value.dim()}-D tensors respectively")
     if padding is not None and padding.dim() != rank - 1:
         raise AssertionError(f"For {kind} `query`, expected `key_padding_mask` to be `None` or "
                              f"{rank - 1}-D but found {padding.dim()}-D tensor instead")
     if mask is not None:
         if mask.dim() not in (2, 3):
-            raise AssertionError(f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or 3-D "
+            raise AssertionError(f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or "
+                                 "3-D "
                                  f"but found {mask.dim()}-D tensor instead")
         if rank == 2 and mask.dim() == 3:
             expected = (heads, query.shape[0], key.shape[0])
@@ -212,7 +220,8 @@ def _check_sizes(query: Tensor, key: Tensor, value: Tensor, width: int, expected
         raise AssertionError(f"embed_dim {width} not divisible by num_heads {heads}")
     if separate:
         if key.shape[:2] != value.shape[:2]:
-            raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match value's "
+            raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match "
+                                 "value's "
                                  f"{value.shape[:2]}")
     elif key.shape != value.shape:
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
@@ -232,8 +241,8 @@ def multi_head_attention_forward(
         is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
     """What `nn.MultiheadAttention` computes: project, attend in each head, project back.
 
-    `query` (l, n, e), `key` (s, n, k), `value` (s, n, v), or without n. Returns the result (l, n, e)
-    and, if `need_weights`, the weights (n, l, s), averaged over the heads or with them.
+    `query` (l, n, e), `key` (s, n, k), `value` (s, n, v), or without n. Returns the result
+    (l, n, e) and, if `need_weights`, the weights (n, l, s), averaged over the heads or with them.
     """
     batched = _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
@@ -318,6 +327,7 @@ def _mask_of_heads(mask: Tensor | None, batch: int, heads: int, length: int, sou
         return None
     expected = (length, source) if mask.dim() == 2 else (batch * heads, length, source)
     if mask.shape != expected:
-        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should be "
+        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should "
+                           "be "
                            f"{expected}.")
     return mask.unsqueeze(0) if mask.dim() == 2 else mask

@@ -22,11 +22,13 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
                            f"{len(a)} and {len(b)}")
     for d, (m, n) in enumerate(zip(a[:-1], b[:-1])):
         if m != n:
-            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {d}: got {m} "
+            raise RuntimeError(f"bilinear(): input batch dimensions do not match at dim {d}: got "
+                               f"{m} "
                                f"and {n}")
     for name, size, expected in (("input1", a[-1], w[1]), ("input2", b[-1], w[2])):
         if size != expected:
-            raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {size} but "
+            raise RuntimeError(f"bilinear(): {name} size does not match weight size: got {size} "
+                               "but "
                                f"expected {expected}")
     if bias is not None and bias._array.shape[0] != w[0]:
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got "

@@ -1,8 +1,8 @@
 """Convolutions in one, two and three dimensions, transposed ones, and unfolding into columns.
 
-One bilinear op does all: `convolution`. Its gradients in the image and in the weight are bilinear ops
-again, whose own gradients are convolutions: so derivatives of all orders exist. Under vmap a batched
-image joins the batch; batched weights become groups.
+One bilinear op does all: `convolution`. Its gradients in the image and in the weight are bilinear
+ops again, whose own gradients are convolutions: so derivatives of all orders exist. Under vmap a
+batched image joins the batch; batched weights become groups.
 """
 from __future__ import annotations
 
@@ -226,7 +226,8 @@ def _check_channels(x: Any, w: Any, bias: Any, transposed: bool, groups: int) ->
     outputs = w[1] * groups if transposed else w[0]
     if bias is not None and bias._array.shape != (outputs,):
         how = "transposed=1, " if transposed else ""
-        raise RuntimeError(f"Given {how}weight of size {list(w)}, expected bias to be 1-dimensional "
+        raise RuntimeError(f"Given {how}weight of size {list(w)}, expected bias to be "
+                           "1-dimensional "
                            f"with {outputs} elements, but got bias of size "
                            f"{list(bias._array.shape)} instead")
 
@@ -324,7 +325,9 @@ def _rank_error(name: str, n: int, input: Tensor) -> RuntimeError:
                         f"got input of size: {list(input._array.shape)}")
 
 
-conv1d = _convolver(1, """Cross-correlation over one dimension: y_o[t] = b_o + Σ w_oi[k] x_i[s t + d k - p].
+conv1d = _convolver(1, """Cross-correlation over one dimension.
+
+    y_o[t] = b_o + Σ w_oi[k] x_i[stride · t + dilation · k - padding].
 
     `input` (n, c, l) or (c, l), `weight` (o, c / groups, k); `padding` may be "same" or "valid".
 
@@ -340,7 +343,7 @@ conv2d = _convolver(2, """Cross-correlation over two dimensions; see `conv1d`.
     """)
 conv3d = _convolver(3, "Cross-correlation over three dimensions; see `conv1d`.")
 conv_transpose1d = _transposed_convolver(
-    1, """The transpose of `conv1d` as a linear map: `weight` is (c, o / groups, k), and the length is
+    1, """The transpose of `conv1d` as a linear map: `weight` is (c, o / groups, k); the length is
     (l - 1) · stride - 2 · padding + dilation · (k - 1) + output_padding + 1.""")
 conv_transpose2d = _transposed_convolver(2, "The transpose of `conv2d`; see `conv_transpose1d`.")
 conv_transpose3d = _transposed_convolver(3, "The transpose of `conv3d`; see `conv_transpose1d`.")

@@ -9,11 +9,11 @@ import numpy as np
 import flambeau
 from flambeau import kernels as arrays
 from flambeau.core.op import composite
-from flambeau.ops.fused import fused
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import ctc
 from flambeau.kernels import softmax as kernels
+from flambeau.ops.fused import fused
 from flambeau.ops.softmax import log_softmax
 
 NETWORK = "nn.functional"
@@ -195,7 +195,8 @@ def _with_probabilities(input: Tensor, target: Tensor, weight: Any, reduction: s
     axis = 0 if len(shape) == 1 else 1
     classes = shape[axis]
     if weight is not None and weight._array.size != classes:
-        raise RuntimeError(f"cross_entropy: weight tensor should be defined either for all {classes} "
+        raise RuntimeError("cross_entropy: weight tensor should be defined either for all "
+                           f"{classes} "
                            "classes or no classes but got weight tensor of shape: "
                            f"{list(weight._array.shape)}")
     if smoothing:
@@ -297,7 +298,8 @@ def _padded_targets(targets: Tensor, lengths: list[int]) -> np.ndarray:
     t, longest = targets._array, max(lengths, default=0)
     if t.ndim == 1:
         if t.size != sum(lengths):
-            raise RuntimeError(f"Expected tensor to have size {sum(lengths)} at dimension 0, but got "
+            raise RuntimeError(f"Expected tensor to have size {sum(lengths)} at dimension 0, but "
+                               "got "
                                f"size {t.size} for argument #2 'targets' (while checking arguments "
                                "for ctc_loss_allocate_outputs)")
         padded = np.zeros((len(lengths), longest), np.int64)
@@ -307,7 +309,8 @@ def _padded_targets(targets: Tensor, lengths: list[int]) -> np.ndarray:
             at += length
         return padded
     if t.shape[1] < longest:
-        raise RuntimeError(f"Expected tensor to have size at least {longest} at dimension 1, but got "
+        raise RuntimeError(f"Expected tensor to have size at least {longest} at dimension 1, but "
+                           "got "
                            f"size {t.shape[1]} for argument #2 'targets' (while checking arguments "
                            "for ctc_loss_allocate_outputs)")
     return np.ascontiguousarray(t[:, :longest], np.int64)

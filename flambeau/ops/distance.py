@@ -7,10 +7,10 @@ import numpy as np
 
 import flambeau
 from flambeau.core.op import composite
-from flambeau.ops.fused import fused
 from flambeau.core.promotion import join, type_name
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import distances as kernels
+from flambeau.ops.fused import fused
 from flambeau.ops.moments import vector_norm
 
 BOTH = ("nn.functional", "torch")
@@ -115,7 +115,7 @@ def _pdist(input: Tensor, p: float) -> Tensor:
 
 @composite(namespace=BOTH)
 def pdist(input: Tensor, p: float = 2) -> Tensor:
-    """The p-norm distances of all pairs of different rows, in the order (0, 1), (0, 2), ..., (1, 2)."""
+    """The p-norm distances of all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ...."""
     if input._array.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
     if input._array.dtype.kind not in "fV":

@@ -71,7 +71,8 @@ def _check(weight: Any, indices: Any, name: str) -> None:
         raise RuntimeError("'weight' must be 2-D")
     if indices._array.dtype not in (np.int64, np.int32):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following "
-                           f"scalar types: Long, Int; but got torch.{type_name(indices.dtype)}Tensor "
+                           "scalar types: Long, Int; but got "
+                           f"torch.{type_name(indices.dtype)}Tensor "
                            f"instead (while checking arguments for {name})")
 
 
@@ -164,7 +165,8 @@ def _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_
     i = indices._array
     wrong = (i < 0) | (i >= weight._array.shape[0])
     if wrong.any():
-        raise RuntimeError(f"Index {int(np.argmax(wrong))} of input takes value {i[wrong][0]} which "
+        raise RuntimeError(f"Index {int(np.argmax(wrong))} of input takes value {i[wrong][0]} "
+                           "which "
                            f"is not in the valid range [0, {weight._array.shape[0]})")
     place, bags = _bags(indices, offsets, include_last)
     if padding_idx >= 0:
@@ -212,8 +214,8 @@ def embedding_bag_op(weight: Tensor, indices: Tensor, offsets: Tensor,
                      scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
                      per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
                      padding_idx: int | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Sums (mode 0), means (1) or maxima (2) of bags of embeddings, with each index's bag, the bags'
-    sizes, and where the maxima were."""
+    """Sums (mode 0), means (1) or maxima (2) of bags of embeddings, with each index's bag, the
+    bags' sizes, and where the maxima were."""
     _check(weight, indices, "embedding_bag")
     return _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse,
                           per_sample_weights, include_last_offset,
@@ -228,7 +230,8 @@ def _bag_arguments(input: Tensor, offsets: Any, weights: Any) -> tuple[Tensor, T
     rank = input._array.ndim
     if rank == 2:
         if offsets is not None:
-            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is a "
+            raise ValueError("if input is 2D, then offsets has to be None, as input is treated is "
+                             "a "
                              "mini-batch of fixed length sequences. However, found offsets of type "
                              f"{type(offsets)}")
         n, length = input._array.shape
@@ -258,7 +261,8 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
     tensor([[1., 1.]])
     """
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
-        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is not "
+        raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is "
+                         "not "
                          "None, then it must have the same shape as the input "
                          f"({input.shape})")
     input, offsets, per_sample_weights = _bag_arguments(input, offsets, per_sample_weights)

@@ -1,6 +1,6 @@
 """Losses element by element, by distance, and by margin.
 
-`reduction` is "mean", "sum" or "none"; the old flags `size_average` and `reduce` still say the same.
+`reduction` is "mean", "sum" or "none"; the old flags `size_average` and `reduce` still say it.
 """
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ import numpy as np
 import flambeau
 from flambeau import kernels
 from flambeau.core.op import composite, public
-from flambeau.ops.fused import fused
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import losses
 from flambeau.ops.cross_entropy import check_reduction, chosen
+from flambeau.ops.fused import fused
 from flambeau.ops.pool import refuse
 
 NETWORK = "nn.functional"
@@ -53,7 +53,8 @@ def _check_sizes(input: Tensor, target: Tensor) -> None:
                       "broadcasting. Please ensure they have the same size.", stacklevel=4)
 
 
-def elementwise(name: str, value: Any, slope: Any, node_name: str, extra: tuple[str, ...] = ()) -> Any:
+def elementwise(name: str, value: Any, slope: Any, node_name: str,
+                extra: tuple[str, ...] = ()) -> Any:
     """A loss of (input, target, *numbers, reduction): declares the `fused` op that decorates its
     body. `value` and `slope`, the derivative by the input, are array functions; that by the target
     is -slope."""
@@ -193,7 +194,7 @@ def _bce(input: Tensor, target: Tensor, weight: Any, reduction: str) -> Tensor:
 def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
                          size_average: Any = None, reduce: Any = None,
                          reduction: str = "mean") -> Tensor:
-    """-(y log x + (1 - y) log(1 - x)) for probabilities x and targets y; logarithms stop at -100."""
+    """-(y log x + (1 - y) log(1 - x)), for probabilities x, targets y; logarithms stop at -100."""
     reduction = chosen(reduction, size_average, reduce)
     if target.size() != input.size():
         raise ValueError(f"Using a target size ({target.size()}) that is different to the input "
@@ -268,15 +269,16 @@ def _kl_div(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
 @composite(namespace=NETWORK)
 def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
            reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """target · (log target - input), for log-probabilities `input`; "batchmean" divides by the batch.
+    """target · (log target - input), for log-probabilities `input`.
 
-    `log_target`: the target holds log-probabilities too.
+    "batchmean" divides by the batch. `log_target`: the target holds log-probabilities too.
     """
     if size_average is not None or reduce is not None:
         reduction = chosen(reduction, size_average, reduce)
     elif reduction == "mean":
         warnings.warn("reduction: 'mean' divides the total loss by both the batch size and the "
-                      "support size.'batchmean' divides only by the batch size, and aligns with the "
+                      "support size.'batchmean' divides only by the batch size, and aligns with "
+                      "the "
                       "KL div math definition.'mean' will be changed to behave the same as "
                       "'batchmean' in the next major release.", stacklevel=2)
     loss = _kl_div(input, target, log_target)
@@ -290,7 +292,7 @@ def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any 
 def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full: bool = False,
                      size_average: Any = None, eps: float = 1e-8, reduce: Any = None,
                      reduction: str = "mean") -> Tensor:
-    """exp(x) - y x, or, if not `log_input`, x - y log(x + eps): a Poisson likelihood of the target y.
+    """exp(x) - y x, or, if not `log_input`, x - y log(x + eps): Poisson likelihood of targets y.
 
     `full` adds Stirling's approximation of log(y!).
     """
@@ -505,7 +507,7 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
                         p: float = 2, eps: float = 1e-6, swap: bool = False,
                         size_average: Any = None, reduce: Any = None,
                         reduction: str = "mean") -> Tensor:
-    """max(0, ‖a - p‖ - ‖a - n‖ + margin); with `swap` the negative is that of a and p which is nearer.
+    """max(0, ‖a - p‖ - ‖a - n‖ + margin); with `swap`, ‖p - n‖ if that is less than ‖a - n‖.
 
     Balntas et al., Learning shallow convolutional feature descriptors with triplet losses, 2016.
     """

@@ -1,4 +1,4 @@
-"""Normalisations: y = (x - mean) / sqrt(variance + eps) · weight + bias, over various dimensions."""
+"""Normalisations: (x - mean) / sqrt(variance + eps) · weight + bias, over various dimensions."""
 from __future__ import annotations
 
 from math import prod
@@ -9,11 +9,11 @@ import numpy as np
 import flambeau
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite, public
-from flambeau.ops.fused import fused
 from flambeau.core.promotion import join
 from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.kernels import normalization as kernels
 from flambeau.kernels.network import is_narrow
+from flambeau.ops.fused import fused
 from flambeau.ops.pool import refuse
 
 NETWORK = "nn.functional"
@@ -57,7 +57,8 @@ def _train_kernel(input: np.ndarray, weight: Any, bias: Any, eps: float, stats: 
        backward=lambda grad, input, weight, mean, rstd: kernels.batch_norm_backward(
            grad, input, mean, rstd, weight),
        node_name="NativeBatchNormBackward0", namespace=None)
-def _batch_norm_train(input: Tensor, weight: Any, bias: Any, eps: float, stats: list[Any]) -> Tensor:
+def _batch_norm_train(input: Tensor, weight: Any, bias: Any, eps: float,
+                      stats: list[Any]) -> Tensor:
     """Normalised by the batch's own statistics, which are left in `stats`."""
     n = input._array.ndim
     y, mean, variance = standardized(input, (0, *range(2, n)), eps)
@@ -184,11 +185,13 @@ def _layer_norm(input: Tensor, weight: Any, bias: Any, dims: int, eps: float) ->
 def _check_normalized(input: Tensor, shape: Any, weight: Any, bias: Any, name: str) -> int:
     """How many dimensions are normalised over."""
     if type(shape) is int:
-        raise TypeError(f"{name}(): argument 'normalized_shape' (position 2) must be tuple of ints, "
+        raise TypeError(f"{name}(): argument 'normalized_shape' (position 2) must be tuple of "
+                        "ints, "
                         "not int")
     shape, own = tuple(shape), input._array.shape
     if not shape:
-        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., containing "
+        raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., "
+                           "containing "
                            f"at least one element, but got normalized_shape = {list(shape)}")
     for what, p in (("weight", weight), ("bias", bias)):
         if p is not None and p._array.shape != shape:
@@ -293,7 +296,8 @@ def group_norm_op(input: Tensor, num_groups: int, weight: Tensor | None = None,
     if num_groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
     if shape[1] % num_groups:
-        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, but "
+        raise RuntimeError("Expected number of channels in input to be divisible by num_groups, "
+                           "but "
                            f"got input of shape {list(shape)} and num_groups={num_groups}")
     for name, p in (("weight", weight), ("bias", bias)):
         if p is not None and p._array.shape != (shape[1],):
@@ -382,7 +386,7 @@ def instance_norm(input: Tensor, running_mean: Tensor | None = None,
 @composite(namespace=NETWORK)
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75,
                         k: float = 1.0) -> Tensor:
-    """x / (k + alpha · mean of x² over `size` neighbouring channels)^beta. Krizhevsky et al., 2012."""
+    """x / (k + alpha · mean of x² over `size` channels around)^beta. Krizhevsky et al., 2012."""
     shape = input._array.shape
     if len(shape) < 3:
         raise ValueError("Expected 3D or higher dimensionality                          input "

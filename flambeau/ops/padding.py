@@ -141,7 +141,8 @@ def _check_mirror(shape: Any, pad: tuple[int, ...], mode: str) -> None:
         raise NotImplementedError(
             f"Padding size {len(pad)} is not supported for {rank}D input tensor.\nSupported "
             "combinations for non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads "
-            "last dimension)\n  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n  - 4D "
+            "last dimension)\n  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n  - "
+            "4D "
             "or 5D input: padding size = 6 (pads last 3 dimensions)")
     if mode != "circular" and 0 in shape[-n - 1:]:
         raise RuntimeError(f"Expected {_EXTENTS[n]} (batch mode) tensor with possibly 0 batch size "

@@ -533,7 +533,8 @@ def _unpool_size(input: Tensor, kernel: Any, stride: Any, padding: Any, output_s
     if len(output_size) == n + 2:
         output_size = output_size[2:]
     if len(output_size) != n:
-        raise ValueError(f"output_size should be a sequence containing {n} or {n + 2} elements, but "
+        raise ValueError(f"output_size should be a sequence containing {n} or {n + 2} elements, "
+                         "but "
                          f"it has a length of '{len(output_size)}'")
     for d, (o, u, s) in enumerate(zip(output_size, usual, stride)):
         if not u - s < o < u + s:
@@ -554,7 +555,8 @@ def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride
         raise RuntimeError("elements in indices should be type int64 but got: "
                            f"{type_name(indices.dtype)}")
     if n > 1 and x.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, but "
+        raise RuntimeError(f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, "
+                           "but "
                            f"got a tensor with {x.ndim} dimensions.")
     if x.shape != i.shape:
         raise RuntimeError("Expected shape of indices to be same as that of the input tensor "

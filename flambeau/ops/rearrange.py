@@ -41,13 +41,15 @@ def pixel_shuffle(input: Tensor, upscale_factor: int) -> Any:
     """
     shape = input._array.shape
     if len(shape) < 3:
-        raise RuntimeError("pixel_shuffle expects input to have at least 3 dimensions, but got input "
+        raise RuntimeError("pixel_shuffle expects input to have at least 3 dimensions, but got "
+                           "input "
                            f"with {len(shape)} dimension(s)")
     if upscale_factor <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got "
                            f"{upscale_factor}")
     if shape[-3] % upscale_factor ** 2:
-        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible by "
+        raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible "
+                           "by "
                            f"the square of upscale_factor, but input.size(-3)={shape[-3]} is not "
                            f"divisible by {upscale_factor ** 2}")
     return input, upscale_factor
@@ -67,7 +69,8 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Any:
                            f"{downscale_factor}")
     for name, at in (("height", -2), ("width", -1)):
         if shape[at] % downscale_factor:
-            raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by downscale_factor, "
+            raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by "
+                               "downscale_factor, "
                                f"but input.size({at})={shape[at]} is not divisible by "
                                f"{downscale_factor}")
     return input, downscale_factor
@@ -92,7 +95,8 @@ def channel_shuffle(input: Tensor, groups: int) -> Any:
         raise RuntimeError("Number of groups to divide channels in must be positive. Value of "
                            f"groups:{groups}")
     if shape[1] % groups:
-        raise RuntimeError(f"Number of channels must be divisible by groups. Got {shape[1]} channels "
+        raise RuntimeError(f"Number of channels must be divisible by groups. Got {shape[1]} "
+                           "channels "
                            f"and {groups} groups.")
     return input, groups
 
@@ -175,7 +179,8 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
     blocks = _blocks(shape[-2:], *geometry)
     if min(blocks) < 1:
         kernel, dilation, padding, _ = geometry
-        raise RuntimeError(f"Given input with spatial size {tuple(shape[-2:])}, kernel_size={kernel}, "
+        raise RuntimeError(f"Given input with spatial size {tuple(shape[-2:])}, "
+                           f"kernel_size={kernel}, "
                            f"dilation={dilation}, padding={padding}, calculated shape of the array "
                            f"of sliding blocks as {tuple(blocks)}, but its components must be at "
                            "least one.")
@@ -197,14 +202,16 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
                            f"size and non-zero dimensions for input, but got: {list(shape)}")
     at = len(shape) - 2
     if shape[at] % (kernel[0] * kernel[1]):
-        raise RuntimeError(f"Expected size of input's dimension {at} to be divisible by the product "
+        raise RuntimeError(f"Expected size of input's dimension {at} to be divisible by the "
+                           "product "
                            f"of kernel_size, but got input.size({at})={shape[at]} and "
                            f"kernel_size={kernel}.")
     rows, cols = _blocks(size, *geometry)
     if shape[at + 1] != rows * cols:
         _, dilation, padding, stride = geometry
         raise RuntimeError(f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, "
-                           f"padding={padding}, stride={stride}, expected size of input's dimension "
+                           f"padding={padding}, stride={stride}, expected size of input's "
+                           "dimension "
                            f"{at + 1} to match the calculated number of sliding blocks {rows} * "
                            f"{cols} = {rows * cols}, but got input.size({at + 1})={shape[at + 1]}.")
     refuse(input._array, "iu", "col2im_out_cpu")

@@ -13,9 +13,9 @@ import numpy as np
 
 import flambeau
 from flambeau.core.op import composite
-from flambeau.ops.fused import fused
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import recurrent as kernels
+from flambeau.ops.fused import fused
 from flambeau.ops.matmul import linear
 
 # ---- one step ------------------------------------------------------------------------------------
@@ -92,7 +92,7 @@ rnn_relu_cell = _single_state_cell("rnn_relu_cell", _relu_step, 1,
 
 def _stepped(step: Callable[..., Any], x: Tensor, state: Any, weights: Any,
              reverse: bool) -> tuple[Tensor, Any]:
-    """Outputs (t, n, k) and the last state; `weights` are w_ih, w_hh, b_ih, b_hh and perhaps more."""
+    """Outputs (t, n, k) and the last state; `weights` are w_ih, w_hh, b_ih, b_hh, maybe more."""
     w_ih, w_hh, b_ih, b_hh, *more = weights
     gates = linear(x, w_ih, b_ih)
     order = range(x._array.shape[0])
@@ -198,7 +198,7 @@ def _packed(step: Callable[..., Any], data: Tensor, sizes: list[int], state: Any
 
 
 def _weights_of(params: Any, has_biases: bool, slots: int) -> list[tuple[Any, ...]]:
-    """The parameters of each layer and direction: w_ih, w_hh, b_ih, b_hh and perhaps a projection."""
+    """The parameters of each layer and direction: w_ih, w_hh, b_ih, b_hh, maybe a projection."""
     each = len(params) // slots if slots else 0
     groups = []
     for i in range(slots):
@@ -209,7 +209,7 @@ def _weights_of(params: Any, has_biases: bool, slots: int) -> list[tuple[Any, ..
 
 def _stack(mode: str, x: Tensor, state: Any, params: Any, has_biases: bool, layers: int,
            dropout: float, train: bool, bidirectional: bool, sizes: Any = None) -> Any:
-    """Layer on layer; `state` holds the first h (and c) of all of them, (layers · directions, n, k)."""
+    """Layer on layer; `state` holds the first h (and c) of all, (layers · directions, n, k)."""
     directions = 2 if bidirectional else 1
     groups = _weights_of(params, has_biases, layers * directions)
     step = _STEPS[mode]
@@ -257,9 +257,9 @@ def _network(mode: str, doc: str) -> Any:
     return composite(call, name=mode)
 
 
-lstm = _network("lstm", """A stack of LSTM layers: `lstm(input, (h, c), params, has_biases, num_layers,
-    dropout, train, bidirectional, batch_first)` gives the outputs and the last h and c. `params`
-    lists w_ih, w_hh, b_ih, b_hh (and a projection of h) of each layer and direction. With
+lstm = _network("lstm", """A stack of LSTM layers: `lstm(input, (h, c), params, has_biases,
+    num_layers, dropout, train, bidirectional, batch_first)` gives the outputs and the
+    last h and c. `params` lists w_ih, w_hh, b_ih, b_hh (and a projection of h) of each layer and direction. With
     `(data, batch_sizes, (h, c), ...)` the sequences are packed, the longest first.""")
 gru = _network("gru", "A stack of GRU layers; the arguments are those of `lstm`, with one state h.")
 rnn_tanh = _network("rnn_tanh", "A stack of tanh layers; the arguments are those of `gru`.")

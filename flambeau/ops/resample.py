@@ -10,10 +10,10 @@ import numpy as np
 
 import flambeau
 from flambeau.core.op import composite, linear, public
-from flambeau.ops.fused import fused
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import resampling as kernels
+from flambeau.ops.fused import fused
 from flambeau.ops.pool import refuse
 
 NETWORK = "nn.functional"
@@ -91,12 +91,15 @@ def _sizes(input: Tensor, size: Any, scale_factor: Any, recompute: Any) -> tuple
         if isinstance(size, (list, tuple)):
             if len(size) != n:
                 raise ValueError(
-                    "Input and output must have the same number of spatial dimensions, but got input "
-                    f"with spatial dimensions of {spatial} and output size of {size}. Please provide "
+                    "Input and output must have the same number of spatial dimensions, but got "
+                    "input "
+                    f"with spatial dimensions of {spatial} and output size of {size}. Please "
+                    "provide "
                     "input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, "
                     "...,oK) format.")
             if not all(hasattr(s, "__index__") for s in size):
-                raise TypeError("expected size to be one of int or Tuple[int] or Tuple[int, int] or "
+                raise TypeError("expected size to be one of int or Tuple[int] or Tuple[int, int] "
+                                "or "
                                 "Tuple[int, int, int], but got size with types "
                                 f"{[type(s) for s in size]}")
             sizes = [int(s) for s in size]
@@ -117,7 +120,7 @@ def _sizes(input: Tensor, size: Any, scale_factor: Any, recompute: Any) -> tuple
         scales = [float(s) for s in scale_factor]
     else:
         scales = [float(scale_factor)] * n
-    sizes = [int(math.floor(float(s) * f)) for s, f in zip(spatial, scales)]
+    sizes = [math.floor(float(s) * f) for s, f in zip(spatial, scales)]
     return tuple(sizes), None if recompute else tuple(scales)
 
 
@@ -147,8 +150,8 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
                 antialias: bool = False) -> Tensor:
     """`input` (n, c, ...) with its spatial dimensions resized to `size`, or by `scale_factor`.
 
-    Modes: "nearest", "nearest-exact", "linear" (3-D), "bilinear", "bicubic" (4-D), "trilinear" (5-D),
-    "area". `align_corners`: the corner elements' centres, not the corners, stay in place.
+    Modes: "nearest", "nearest-exact", "linear" (3-D), "bilinear", "bicubic" (4-D), "trilinear"
+    (5-D), "area". `align_corners`: the corner elements' centres, not the corners, stay in place.
 
     >>> import flambeau
     >>> flambeau.nn.functional.interpolate(flambeau.tensor([[[1.0, 2.0]]]), scale_factor=2)
@@ -298,18 +301,21 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_m
     x, g = input._array.shape, grid._array.shape
     dims = len(x) - 2
     if x[:1] != g[:1]:
-        raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but got "
+        raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but "
+                           "got "
                            f"input with sizes {list(x)} and grid with sizes {list(g)}")
     if dims not in (2, 3) or len(g) != len(x):
         raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of "
                            f"dimensions, but got input with sizes {list(x)} and grid with sizes "
                            f"{list(g)}")
     if g[-1] != dims:
-        raise RuntimeError(f"grid_sampler(): expected grid to have size {dims} in last dimension, but "
+        raise RuntimeError(f"grid_sampler(): expected grid to have size {dims} in last dimension, "
+                           "but "
                            f"got grid with sizes {list(g)}")
     for d, n in enumerate(x[2:]):
         if n < 1:
-            raise RuntimeError("grid_sampler(): expected input to have non-empty spatial dimensions, "
+            raise RuntimeError("grid_sampler(): expected input to have non-empty spatial "
+                               "dimensions, "
                                f"but input has sizes {list(x)} with dimension {d + 2} being empty")
     mode = _SAMPLING[interpolation_mode]
     if dims == 3 and mode == "bicubic":
@@ -329,7 +335,8 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     Coordinates run from -1 to 1, the last axis of `input` first. Jaderberg et al., 2015.
     """
     if mode not in _SAMPLING:
-        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' or "
+        raise ValueError("nn.functional.grid_sample(): expected mode to be 'bilinear', 'nearest' "
+                         "or "
                          f"'bicubic', but got: '{mode}'")
     if padding_mode not in _PADDING:
         raise ValueError("nn.functional.grid_sample(): expected padding_mode to be 'zeros', "
@@ -361,7 +368,8 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
                                   f"transforms, respectively. Got size {list(size)}.")
     shape = theta._array.shape
     if len(shape) != 3 or shape[1:] != (dims, dims + 1):
-        raise ValueError(f"Expected a batch of {dims}D affine matrices of shape Nx{dims}x{dims + 1} "
+        raise ValueError(f"Expected a batch of {dims}D affine matrices of shape "
+                         f"Nx{dims}x{dims + 1} "
                          f"for size {list(size)}. Got {theta.shape}.")
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")

@@ -1,4 +1,4 @@
-"""Record what PyTorch gives for `tests/ops/network_cases.py`: python tests/data/record_network.py"""
+"""Record what PyTorch gives for `tests/ops/network_cases.py`."""
 import json
 import sys
 from pathlib import Path

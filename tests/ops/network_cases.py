@@ -1,6 +1,6 @@
 """Small calls of the functions of neural networks, which run alike on PyTorch and on flambeau.
 
-`CASES[name](torch, make)` gives a tensor; `make` draws its inputs in float64, the same on either side.
+`CASES[name](torch, make)` gives a tensor; `make` draws its inputs in float64, the same on either.
 """
 import numpy as np
 
@@ -25,7 +25,8 @@ class Maker:
 
     def __init__(self, torch, name, dtype=None):
         self.torch, self.dtype = torch, dtype
-        self.random = np.random.RandomState(sum(ord(c) * (i + 1) for i, c in enumerate(name)) % 2**31)
+        seed = sum(ord(c) * (i + 1) for i, c in enumerate(name))
+        self.random = np.random.RandomState(seed % 2**31)
         self.inputs = []
 
     def __call__(self, *shape, low=None, high=None, grad=True, apart=False):
@@ -209,6 +210,8 @@ simple("local_response_norm_4d", lambda t, F, x: F.local_response_norm(x, 2, 0.5
 simple("normalize", lambda t, F, x: F.normalize(x), (2, 3))
 simple("normalize_p", lambda t, F, x: F.normalize(x, 3, 0), (2, 3))
 
+WEIGHT = [0.5, 2.0, 1.0, 0.25]
+
 # ---- losses --------------------------------------------------------------------------------------
 
 for _reduction in ("mean", "sum", "none"):
@@ -216,7 +219,7 @@ for _reduction in ("mean", "sum", "none"):
         @case(f"{name}_{_r}")
         def _(torch, make):
             x = make(3, 4) if target != "unit" else make(3, 4, low=0.05, high=0.95)
-            kind = {"unit": dict(low=0.05, high=0.95), "positive": dict(low=0.1, high=3)}
+            kind = {"unit": {"low": 0.05, "high": 0.95}, "positive": {"low": 0.1, "high": 3}}
             y = make(3, 4, **kind.get(target, {}))
             return call(torch, torch.nn.functional, x, y, _r)
 
@@ -264,22 +267,21 @@ for _reduction in ("mean", "sum", "none"):
             target = make.integers(shape[1], shape[0], *shape[2:])
             return call(torch, torch.nn.functional, x, target, _r)
 
-    _weight = [0.5, 2.0, 1.0, 0.25]
     _classes("cross_entropy", lambda t, F, x, y, r: F.cross_entropy(x, y, reduction=r))
     _classes("cross_entropy_smooth", lambda t, F, x, y, r: F.cross_entropy(
         x, y, reduction=r, label_smoothing=0.2))
     _classes("cross_entropy_all", lambda t, F, x, y, r: F.cross_entropy(
-        x, y, t.tensor(_weight, dtype=x.dtype), ignore_index=2, reduction=r, label_smoothing=0.1))
+        x, y, t.tensor(WEIGHT, dtype=x.dtype), ignore_index=2, reduction=r, label_smoothing=0.1))
     _classes("cross_entropy_images", lambda t, F, x, y, r: F.cross_entropy(
-        x, y, t.tensor(_weight, dtype=x.dtype), ignore_index=1, reduction=r, label_smoothing=0.1),
+        x, y, t.tensor(WEIGHT, dtype=x.dtype), ignore_index=1, reduction=r, label_smoothing=0.1),
         (2, 4, 2, 3))
     _classes("nll_loss", lambda t, F, x, y, r: F.nll_loss(
-        x, y, t.tensor(_weight, dtype=x.dtype), reduction=r, ignore_index=1))
+        x, y, t.tensor(WEIGHT, dtype=x.dtype), reduction=r, ignore_index=1))
     _classes("nll_loss_images", lambda t, F, x, y, r: F.nll_loss(x, y, reduction=r), (2, 4, 2, 2))
     _classes("multi_margin", lambda t, F, x, y, r: F.multi_margin_loss(
-        x, y, 2, 0.8, t.tensor(_weight, dtype=x.dtype), reduction=r))
+        x, y, 2, 0.8, t.tensor(WEIGHT, dtype=x.dtype), reduction=r))
     _pair("cross_entropy_soft", lambda t, F, x, y, r: F.cross_entropy(
-        x, y, t.tensor(_weight, dtype=x.dtype), reduction=r, label_smoothing=0.1), "positive")
+        x, y, t.tensor(WEIGHT, dtype=x.dtype), reduction=r, label_smoothing=0.1), "positive")
 
     @case(f"multilabel_margin_{_reduction}")
     def _(torch, make, _r=_reduction):
@@ -328,8 +330,8 @@ for _mode in ("sum", "mean", "max"):
     @case(f"embedding_bag_{_mode}")
     def _(torch, make, mode=_mode):
         offsets = torch.tensor([0, 2, 2, 5])
-        return torch.nn.functional.embedding_bag(make.integers(6, 7), make(6, 3, apart=True), offsets,
-                                                 mode=mode, padding_idx=2)
+        return torch.nn.functional.embedding_bag(
+            make.integers(6, 7), make(6, 3, apart=True), offsets, mode=mode, padding_idx=2)
 
 
 @case("embedding_bag_weights")
@@ -469,6 +471,6 @@ for _mode, _gates in (("lstm", 4), ("gru", 3), ("rnn_tanh", 1), ("rnn_relu", 1))
     @case(f"{_mode}_cell")
     def _(torch, make, mode=_mode, gates=_gates):
         h = (make(2, 3), make(2, 3)) if mode == "lstm" else make(2, 3)
-        found = getattr(torch, f"{mode}_cell")(make(2, 2), h, make(gates * 3, 2), make(gates * 3, 3),
-                                               make(gates * 3), make(gates * 3))
+        found = getattr(torch, f"{mode}_cell")(
+            make(2, 2), h, make(gates * 3, 2), make(gates * 3, 3), make(gates * 3), make(gates * 3))
         return torch.cat(found) if mode == "lstm" else found

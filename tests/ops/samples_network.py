@@ -3,8 +3,9 @@ from samples import Samples
 
 from flambeau.core.op import table
 
-FILES = {"activation", "attention", "bilinear", "convolve", "cross_entropy", "distance", "embedding",
-         "loss", "normalize", "padding", "pool", "rearrange", "recurrent", "resample", "softmax"}
+FILES = {"activation", "attention", "bilinear", "convolve", "cross_entropy", "distance",
+         "embedding", "loss", "normalize", "padding", "pool", "rearrange", "recurrent",
+         "resample", "softmax"}
 
 family = Samples()
 for _name, _op in table.items():

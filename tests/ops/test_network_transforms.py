@@ -14,11 +14,11 @@ from flambeau.transforms.forward import ForwardLevel
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from network_cases import CASES, Maker  # noqa: E402
+from network_cases import CASES, Maker
 
 STEP = 1e-6
 RUNNING = {"batch_norm_running", "instance_norm_running"}         # give statistics too
-PRETENDING = RUNNING | {"embedding", "embedding_frequency"}       # gradients that are not derivatives
+PRETENDING = RUNNING | {"embedding", "embedding_frequency"}     # not the derivatives
 DATA_DEPENDENT = RUNNING | {f"gaussian_{r}" for r in ("mean", "sum", "none")}
 
 
@@ -154,7 +154,8 @@ def test_vmap(name, every):
                  for s, x, b in zip(stacks, problem.point, batched)]
         result = run(name, point)
         close(found[k].detach(), result.detach(), 1e-9)
-        expected = flambeau.autograd.grad((result * problem.weights).sum(), point, allow_unused=True)
+        loss = (result * problem.weights).sum()
+        expected = flambeau.autograd.grad(loss, point, allow_unused=True)
         for f, e in zip(found_gradients, expected):
             if f is not None and e is not None:
                 close(f[k].detach(), e, 1e-8)

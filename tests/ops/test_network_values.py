@@ -14,8 +14,8 @@ from flambeau.core.op import public
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from network_answers import answer, calls, names  # noqa: E402
-from network_cases import CASES, Maker  # noqa: E402
+from network_answers import answer, calls, names
+from network_cases import CASES, Maker
 
 DATA = Path(__file__).parents[1] / "data"
 
