@@ -63,17 +63,24 @@ def _mean_back(grad: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
     return basis.expand(restore(grad, shape, dim, keepdim), shape) / count(shape, dim)
 
 
-def _with_mean_back(spread: Any) -> Any:
-    def back(grad: Any, self: Tensor, result0: Tensor, dim: Any, correction: Any,
-             keepdim: bool) -> Any:
-        total = None
-        if grad[0] is not None:
-            total = spread(grad[0], self, result0, dim, correction, keepdim)
-        if grad[1] is not None:
-            part = _mean_back(grad[1], self, dim, keepdim)
-            total = part if total is None else total + part
-        return (total,)
-    return back
+def _with_mean(spread: Any, grad: Any, self: Tensor, dim: Any, keepdim: bool) -> Any:
+    """The gradient through the spread (None if there is none), and that through the mean."""
+    if grad[1] is None:
+        return (spread,)
+    part = _mean_back(grad[1], self, dim, keepdim)
+    return (part if spread is None else spread + part,)
+
+
+def _var_mean_back(grad: Any, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
+    spread = None if grad[0] is None else _var_back(grad[0], self, dim, correction, keepdim)
+    return _with_mean(spread, grad, self, dim, keepdim)
+
+
+def _std_mean_back(grad: Any, self: Tensor, result0: Tensor, dim: Any, correction: Any,
+                   keepdim: bool) -> Any:
+    spread = None if grad[0] is None else _std_back(grad[0], self, result0, dim, correction,
+                                                    keepdim)
+    return _with_mean(spread, grad, self, dim, keepdim)
 
 
 _HIDDEN = {"dims": "dim", "method": False, "namespace": None}
@@ -89,14 +96,14 @@ def _std(input: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
     return input, dim, correction, keepdim
 
 
-@primitive(_moments, returns=tuple, node_name="VarMeanBackward0", **_HIDDEN, vjp=_with_mean_back(
-    lambda grad, self, result0, *rest: _var_back(grad, self, *rest)))
+@primitive(_moments, returns=tuple, node_name="VarMeanBackward0", **_HIDDEN,
+           vjp=_var_mean_back)
 def _var_mean(input: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
     return input, dim, correction, keepdim
 
 
 @primitive(_std_mean, returns=tuple, node_name="StdMeanBackward0", **_HIDDEN,
-           vjp=_with_mean_back(_std_back))
+           vjp=_std_mean_back)
 def _std_and_mean(input: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
     return input, dim, correction, keepdim
 
