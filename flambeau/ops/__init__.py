@@ -4,7 +4,12 @@ Each declaration puts its function into the public namespaces and, where torch h
 method of `Tensor`; `flambeau.core.op.table` holds them all as data.
 """
 
+import importlib
 from typing import Any
+
+# What declarations rely on while they are made comes before them, whatever the alphabet says.
+for _module in ("transforms.meta", "transforms.function_modes", "ops.coercion", "ops.inplace"):
+    importlib.import_module(f"flambeau.{_module}")
 
 from flambeau.ops import (
     activation,
