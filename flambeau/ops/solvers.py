@@ -16,17 +16,18 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import lapack
 from flambeau.ops.conditional import where
 from flambeau.ops.decompositions import (
+    _lu_factor,
     _svd,
     permutation_matrix,
     plus,
     unpacked,
 )
 from flambeau.ops.elementary import log
-from flambeau.ops.join import tril, triu
+from flambeau.ops.join import diagonal, tril, triu
 from flambeau.ops.linalg_support import (
     HIDDEN,
     adjoint,
@@ -46,7 +47,8 @@ from flambeau.ops.linalg_support import (
     values_of,
 )
 from flambeau.ops.pointwise import mul
-from flambeau.ops.reduce import products_of_others
+from flambeau.ops.reduce import prod as prod_of
+from flambeau.ops.reduce import products_of_others, sum
 from flambeau.ops.shape import movedim, reshape, squeeze, unsqueeze
 
 SINGULAR = "The solver failed because the input matrix is singular."
@@ -442,16 +444,22 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
 # ---- determinants -------------------------------------------------------------------------------
 
 
-def _det_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
-    """grad · the conjugate cofactors: det A · A⁻ᵀ, or, of a singular A, out of
-    its singular values."""
-    factor = grad * conj(result)
-    if values_of(result).all():
-        n = self._array.shape[-1]
-        return solved(adjoint(self), unsqueeze(unsqueeze(factor, -1), -1) * identity(n, self))
+def _det_back(grad: Tensor, self: Tensor) -> Tensor:
+    """grad · the conjugate cofactors: det A · A⁻ᴴ, both from one LU factorisation, so that what is
+    wrong with a tiny pivot cancels; without pivots to divide by, from the singular values."""
+    n = self._array.shape[-1]
+    if not n:
+        return basis.zeros_like(self)
+    LU, pivots, _ = _lu_factor(self)
+    sizes = np.abs(np.diagonal(values_of(LU), 0, -2, -1))
+    if (sizes.min(-1) > 1e-3 * np.finfo(sizes.dtype).eps * sizes.max(-1)).all():
+        swaps = sum(pivots != wrap(np.arange(1, n + 1, dtype=np.int32)), -1)
+        found = mul(prod_of(diagonal(LU, 0, -2, -1), -1), 1 - 2 * (swaps % 2))
+        right = unsqueeze(unsqueeze(grad * conj(found), -1), -1) * identity(n, self)
+        return _lu_solve(LU, pivots, right, True, True, "det")
     U, S, Vh = _svd(self, False)
     turn = conj(_det(U) * _det(Vh))
-    others = products_of_others(S, S._array.ndim - 1) if S._array.shape[-1] else S
+    others = products_of_others(S, S._array.ndim - 1)
     return mul(matmul(scale_columns(U, others), Vh), unsqueeze(unsqueeze(grad * turn, -1), -1))
 
 
