@@ -11,8 +11,6 @@ from typing import Any
 for _module in ("transforms.meta", "transforms.function_modes", "ops.coercion", "ops.inplace"):
     importlib.import_module(f"flambeau.{_module}")
 
-from flambeau.ops import coercion, inplace  # isort: skip  (the declarations below use them)
-
 from flambeau.ops import (
     activation,
     attention,

@@ -157,6 +157,14 @@ def test_factors_multiply_back(shape, kind):
         equal(V * L.unsqueeze(-2) @ V.mH, b)
 
 
+def test_values_alone():
+    """Without derivatives, vectors are not computed; the values are the same."""
+    a = matrix(2, 4, 4)
+    assert flambeau.allclose(linalg.svdvals(a), linalg.svd(a).S)
+    assert flambeau.allclose(linalg.eigvalsh(hermitian(a)), linalg.eigh(hermitian(a))[0])
+    assert flambeau.allclose(linalg.eigvals(a).prod(-1).real, linalg.det(a))
+
+
 def test_determinant_of_singular_matrices():
     # PyTorch's gradient loses digits here; the cofactors are exact
     a = flambeau.diag(flambeau.tensor([1.0, 2.0, 0.0])).requires_grad_()
