@@ -258,8 +258,9 @@ def _network(mode: str, doc: str) -> Any:
 
 
 lstm = _network("lstm", """A stack of LSTM layers: `lstm(input, (h, c), params, has_biases,
-    num_layers, dropout, train, bidirectional, batch_first)` gives the outputs and the
-    last h and c. `params` lists w_ih, w_hh, b_ih, b_hh (and a projection of h) of each layer and direction. With
+    num_layers, dropout, train, bidirectional, batch_first)` gives the outputs and the last h and c.
+
+    `params` lists w_ih, w_hh, b_ih, b_hh (and a projection of h) of each layer and direction. With
     `(data, batch_sizes, (h, c), ...)` the sequences are packed, the longest first.""")
 gru = _network("gru", "A stack of GRU layers; the arguments are those of `lstm`, with one state h.")
 rnn_tanh = _network("rnn_tanh", "A stack of tanh layers; the arguments are those of `gru`.")

@@ -1,4 +1,5 @@
 """Functions of neural networks: values and gradients are those that PyTorch gave."""
+import builtins
 import json
 import re
 import sys
@@ -63,7 +64,7 @@ def test_shapes_types_and_errors(call):
     expected = ANSWERS[call]
     if is_error(expected):
         assert is_error(found), found
-        assert found[0] == expected[0]
+        assert issubclass(getattr(builtins, found[0]), getattr(builtins, expected[0]))
         assert found[1].startswith(expected[1][:40])
     else:
         assert found == expected
