@@ -1,0 +1,209 @@
+"""The backward pass: sums, orders, several passes, threads, failures, and what is freed."""
+import gc
+import threading
+import weakref
+
+import pytest
+
+import flambeau
+from flambeau.autograd import Function, grad
+from flambeau.testing import assert_close
+
+
+@pytest.fixture
+def no_gc():
+    gc.disable()
+    yield
+    gc.enable()
+
+
+def leaf(*values, dtype=flambeau.float64):
+    return flambeau.tensor(values, dtype=dtype, requires_grad=True)
+
+
+def test_paths_are_summed():
+    x = leaf(0.3, 0.7)
+    y = x.sin()
+    (y * y + y * x + x).sum().backward()
+    s, c = x.detach().sin(), x.detach().cos()
+    assert_close(x.grad, 2 * s * c + c * x.detach() + s + 1)
+
+
+def test_gradients_accumulate_over_passes():
+    x = leaf(2.0)
+    for n in (1, 2, 3):
+        (x * x).backward(flambeau.ones(1, dtype=x.dtype))
+        assert_close(x.grad, flambeau.tensor([4.0 * n], dtype=x.dtype))
+
+
+def test_freed_graph():
+    x = leaf(2.0)
+    y = (x * x).sum()
+    y.backward(retain_graph=True)
+    y.backward()
+    with pytest.raises(RuntimeError, match="Trying to backward through the graph a second time"):
+        y.backward()
+    z = (x + 1).sum()          # saves nothing: may run twice
+    z.backward()
+    z.backward()
+
+
+def test_higher_orders():
+    x = leaf(0.4)
+    y = x.sin()
+    for expected in ("cos", "-sin", "-cos", "sin"):
+        y, = grad(y.sum(), x, create_graph=True)
+        value = getattr(x.detach(), expected.lstrip("-"))()
+        assert_close(y.detach(), -value if expected[0] == "-" else value)
+
+
+def test_unused_inputs():
+    x, y = leaf(1.0), leaf(2.0)
+    with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+        grad(x.sum(), y)
+    assert grad(x.sum(), y, allow_unused=True) == (None,)
+    assert grad((x * 1).sum(), y, materialize_grads=True)[0].tolist() == [0.0]
+
+
+def test_inputs_limits_what_runs():
+    ran = []
+
+    class Seen(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            ran.append(1)
+            return g
+    x, y = leaf(1.0), leaf(2.0)
+    (x * 2 + Seen.apply(y)).sum().backward(inputs=[x])
+    assert x.grad.tolist() == [2.0] and y.grad is None and ran == []
+
+
+def test_gradient_of_an_intermediate_result():
+    x = leaf(3.0)
+    y = x * x
+    z = (y * 2).sum()
+    assert grad(z, (y, x))[0].tolist() == [2.0]
+    assert grad((y * y).sum(), y)[0].tolist() == [18.0]
+
+
+def test_million_nodes_without_recursion_and_gc(no_gc):
+    x = leaf(1.0)
+    y = x
+    for _ in range(10 ** 6):
+        y = y + 0.0
+    reference = weakref.ref(y.grad_fn)
+    y.sum().backward()
+    assert x.grad.tolist() == [1.0]
+    del y
+    assert reference() is None
+
+
+def test_deep_saved_graph_is_freed_without_recursion(no_gc):
+    x = leaf(1.0)
+    y = x
+    for _ in range(10 ** 5):
+        y = y * 1.0000001
+    reference = weakref.ref(y.grad_fn)
+    del y
+    assert reference() is None
+
+
+def test_graphs_are_no_cycles(no_gc):
+    x = leaf(1.0, 2.0)
+    y = (x.exp() * x).softmax(0)
+    node, result = weakref.ref(y.grad_fn), weakref.ref(y)
+    y.sum().backward()
+    del y
+    assert node() is None and result() is None
+
+
+def test_a_failing_backward_leaves_a_usable_state():
+    class Fails(Function):
+        armed = True
+
+        @staticmethod
+        def forward(ctx, x):
+            return x.clone()
+
+        @staticmethod
+        def backward(ctx, g):
+            if Fails.armed:
+                raise ValueError("on purpose")
+            return g
+    x, y = leaf(2.0), leaf(3.0)
+    out = (Fails.apply(x * x) + y * y).sum()
+    for _ in range(2):
+        with pytest.raises(ValueError, match="on purpose"):
+            out.backward(retain_graph=True)
+    assert flambeau.is_grad_enabled()
+    Fails.armed = False
+    x.grad = y.grad = None
+    out.backward()
+    assert (x.grad.item(), y.grad.item()) == (4.0, 6.0)
+    assert grad((x ** 3).sum(), x)[0].item() == 12.0
+
+
+def test_passes_inside_passes():
+    class Inner(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            return x ** 2
+
+        @staticmethod
+        def backward(ctx, g):
+            x, = ctx.saved_tensors
+            with flambeau.enable_grad():
+                point = x.detach().requires_grad_()
+                slope, = grad((point ** 2).sum(), point)
+            return g * slope
+    x = leaf(3.0)
+    Inner.apply(Inner.apply(x)).sum().backward()
+    assert x.grad.item() == pytest.approx(4 * 27)
+
+
+def test_threads_share_leaves():
+    x = leaf(1.0)
+
+    def work():
+        for _ in range(50):
+            (x * 2).sum().backward()
+    threads = [threading.Thread(target=work) for _ in range(8)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert x.grad.item() == 800.0
+
+
+def test_grad_mode_is_a_threads_own():
+    seen = []
+    with flambeau.no_grad():
+        thread = threading.Thread(target=lambda: seen.append((leaf(1.0) * 2).requires_grad))
+        thread.start()
+        thread.join()
+        assert not (leaf(1.0) * 2).requires_grad
+    assert seen == [True]
+
+
+def test_gradients_of_other_types_and_shapes():
+    x = flambeau.ones(3, requires_grad=True)
+    (x.double() * flambeau.ones(2, 3, dtype=flambeau.float64)).sum().backward()
+    assert x.grad.dtype is flambeau.float32 and x.grad.tolist() == [2.0] * 3
+    z = flambeau.ones(2, dtype=flambeau.complex128, requires_grad=True)
+    (z.real * 2).sum().backward()
+    assert z.grad.tolist() == [2 + 0j] * 2
+
+
+def test_bad_root_gradients():
+    x = flambeau.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="grad can be implicitly created only for scalar"):
+        (x * 2).backward()
+    with pytest.raises(RuntimeError, match="Mismatch in shape"):
+        (x * 2).backward(flambeau.ones(3))
+    with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
+        flambeau.ones(1).backward()

@@ -1,0 +1,58 @@
+import pytest
+
+import flambeau
+from flambeau.core.modes import Level, interceptors
+
+
+def test_grad_modes_nest_and_decorate():
+    x = flambeau.ones(1, requires_grad=True)
+    with flambeau.no_grad():
+        assert not (x * 2).requires_grad
+        with flambeau.enable_grad():
+            assert (x * 2).requires_grad
+        assert not flambeau.is_grad_enabled()
+
+    @flambeau.no_grad()
+    def f():
+        yield (x * 2).requires_grad
+        yield (x * 2).requires_grad
+    assert list(f()) == [False, False] and flambeau.is_grad_enabled()
+    with flambeau.set_grad_enabled(False):
+        assert not flambeau.is_grad_enabled()
+    with pytest.raises(ZeroDivisionError), flambeau.no_grad():
+        1 / 0
+    assert flambeau.is_grad_enabled()
+
+
+def test_inference_mode():
+    x = flambeau.ones(2, requires_grad=True)
+    with flambeau.inference_mode():
+        y = x * 2
+        assert flambeau.is_inference_mode_enabled()
+    assert y.is_inference() and not y.requires_grad
+    with pytest.raises(RuntimeError, match="Inference tensors cannot be saved for backward"):
+        x * y
+
+
+def test_levels_are_asked_innermost_first():
+    seen = []
+
+    class Named(Level):
+        def __init__(self, name):
+            self.name = name
+
+        def __call__(self, op, args):
+            seen.append((self.name, op.name))
+            return op.call(*args)
+    with Named("outer"), Named("inner"):
+        flambeau.ones(1).exp()
+    assert seen == [("inner", "exp"), ("outer", "exp")] and not interceptors
+
+
+def test_a_level_ends_with_an_exception():
+    class Plain(Level):
+        def __call__(self, op, args):
+            raise ValueError("no")
+    with pytest.raises(ValueError), Plain():
+        flambeau.ones(1).exp()
+    assert not interceptors and flambeau.ones(1).exp() is not None
