@@ -65,6 +65,11 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
         x = pad(x.view(front), (n_fft // 2, n_fft // 2), pad_mode)
         x = x.view(*x._array.shape[3 - input._array.ndim:])
 
+    elif align_to_window and size < n_fft:
+        # the first piece starts where its window does, not where the zeros around that do
+        before = (n_fft - size) // 2
+        x = pad(x, (before, n_fft - size - before))
+
     def refused(why: str) -> RuntimeError:
         shown = "None" if window is None else _shown(window, True)
         return RuntimeError(

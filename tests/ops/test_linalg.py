@@ -264,21 +264,6 @@ def test_foreach():
         flambeau._foreach_exp([])
 
 
-def test_einsum_errors():
-    a = flambeau.ones(2, 3)
-    for equation, operands, message in [
-            ("ij,jk", [a], "einsum(): fewer operands were provided than specified in the equation"),
-            ("i", [a], "einsum(): the number of subscripts in the equation (1) does not match the "
-                       "number of dimensions (2) for operand 0 and no ellipsis was given"),
-            ("ij->k", [a], "einsum(): output subscript k does not appear in the equation for any "
-                           "input operand"),
-            ("ij->ii", [a], "einsum(): output subscript i appears more than once in the output"),
-            ("ii", [a], "einsum(): subscript i is repeated for operand 0 but the sizes don't "
-                        "match, 3 != 2")]:
-        with pytest.raises(RuntimeError, match="^" + re.escape(message)):
-            flambeau.einsum(equation, *operands)
-
-
 def test_memory_methods():
     x = flambeau.arange(6.0)
     assert flambeau.empty(0).set_(x).is_set_to(x)

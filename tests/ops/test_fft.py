@@ -1,0 +1,79 @@
+"""Fourier transforms: what the formula says, types, scalings, errors, and the way back."""
+import re
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau import fft
+
+
+def noise(*shape, kind="complex", dtype="float64"):
+    rng = np.random.RandomState(0)
+    x = rng.randn(*shape) + (1j * rng.randn(*shape) if kind == "complex" else 0)
+    return flambeau.tensor(x.astype({"float32": "c8", "float64": "c16"}[dtype]
+                                    if kind == "complex" else dtype))
+
+
+@pytest.mark.parametrize("n", [1, 4, 7])
+def test_formula(n):
+    x = noise(n)
+    k = np.arange(n)
+    matrix = flambeau.tensor(np.exp(-2j * np.pi * np.outer(k, k) / n))
+    assert flambeau.allclose(fft.fft(x), matrix @ x)
+    assert flambeau.allclose(fft.fft(x, norm="ortho"), matrix @ x / n ** 0.5)
+    assert flambeau.allclose(fft.fft(x, norm="forward"), matrix @ x / n)
+    assert flambeau.allclose(fft.ifft(x), matrix.conj() @ x / n)
+
+
+@pytest.mark.parametrize("norm", [None, "ortho", "forward"])
+@pytest.mark.parametrize("n", [4, 5])
+def test_inverses(norm, n):
+    x, real = noise(3, n), noise(3, n, kind="real")
+    assert flambeau.allclose(fft.ifftn(fft.fftn(x, norm=norm), norm=norm), x)
+    assert flambeau.allclose(fft.irfft(fft.rfft(real, norm=norm), n, norm=norm), real)
+    assert flambeau.allclose(fft.irfft2(fft.rfft2(real, norm=norm), (3, n), norm=norm), real)
+    assert flambeau.allclose(fft.hfft(fft.ihfft(real, norm=norm), n, norm=norm), real)
+    assert flambeau.allclose(fft.hfftn(fft.ihfftn(real, norm=norm), (3, n), norm=norm), real)
+    assert flambeau.equal(fft.ifftshift(fft.fftshift(x)), x)
+
+
+def test_types():
+    assert fft.fft(noise(4, kind="real", dtype="float32")).dtype is flambeau.complex64
+    assert fft.fft(noise(4, kind="real")).dtype is flambeau.complex128
+    assert fft.fft(flambeau.arange(4)).dtype is flambeau.complex64
+    assert fft.irfft(noise(3, dtype="float32")).dtype is flambeau.float32
+    assert fft.fftfreq(4).dtype is flambeau.float32
+
+
+@pytest.mark.parametrize("make,kind,message", [
+    (lambda: fft.fft(flambeau.ones(3), n=0), RuntimeError, "Invalid number of data points (0)"),
+    (lambda: fft.fft(flambeau.ones(3), norm="x"), RuntimeError, 'Invalid normalization mode: "x"'),
+    (lambda: fft.fft(flambeau.ones(3).half()), RuntimeError, "Unsupported dtype Half"),
+    (lambda: fft.rfft(noise(3)), RuntimeError,
+     "rfft expects a real input tensor, but got ComplexDouble"),
+    (lambda: fft.fftn(noise(3, 3), dim=(0, 0)), RuntimeError, "FFT dims must be unique"),
+    (lambda: fft.fftn(noise(3, 3), s=(2, 2), dim=(0,)), RuntimeError,
+     "When given, dim and shape arguments must have the same length"),
+    (lambda: fft.fft(flambeau.tensor(1.0)), IndexError,
+     "Dimension specified as -1 but tensor has no dimensions"),
+    (lambda: flambeau.stft(flambeau.ones(9), 4), RuntimeError,
+     "stft requires the return_complex parameter be given for real inputs"),
+    (lambda: flambeau.istft(flambeau.ones(3, 4, 2), 4), RuntimeError,
+     "istft requires a complex-valued input tensor"),
+    (lambda: flambeau.hann_window(-1), RuntimeError, "hann_window requires non-negative"),
+    (lambda: flambeau.signal.windows.gaussian(4, std=-1), ValueError,
+     "Standard deviation must be positive, got: -1 instead."),
+], ids=range(11))
+def test_errors(make, kind, message):
+    with pytest.raises(kind, match="^" + re.escape(message)):
+        make()
+
+
+def test_spectrogram_and_back():
+    x = noise(2, 40, kind="real").requires_grad_()
+    window = flambeau.hann_window(8, dtype=flambeau.float64)
+    y = flambeau.istft(flambeau.stft(x, 8, window=window, return_complex=True), 8, window=window)
+    assert flambeau.allclose(y, x)
+    g, = flambeau.autograd.grad(y.sum(), x)
+    assert flambeau.allclose(g, flambeau.ones_like(g))
