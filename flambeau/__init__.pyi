@@ -13,6 +13,7 @@ import numpy as np
 from flambeau import return_types
 from flambeau.core.dtypes import dtype as _dtype
 from flambeau import _C as _C
+from flambeau import accelerator as accelerator
 from flambeau import amp as amp
 from flambeau import autograd as autograd
 from flambeau import backends as backends
@@ -21,7 +22,11 @@ from flambeau import cuda as cuda
 from flambeau import distributions as distributions
 from flambeau import fft as fft
 from flambeau import func as func
+from flambeau import futures as futures
+from flambeau import hub as hub
 from flambeau import linalg as linalg
+from flambeau import mps as mps
+from flambeau import mtia as mtia
 from flambeau import multiprocessing as multiprocessing
 from flambeau import nn as nn
 from flambeau import ops as ops
@@ -32,12 +37,14 @@ from flambeau import profiler as profiler
 from flambeau import random as random
 from flambeau import serialization as serialization
 from flambeau import signal as signal
+from flambeau import sparse as sparse
 from flambeau import special as special
 from flambeau import storage as storage
 from flambeau import testing as testing
 from flambeau import torch_version as torch_version
 from flambeau import utils as utils
 from flambeau import version as version
+from flambeau import xpu as xpu
 from flambeau._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from flambeau._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from flambeau._settings import get_float32_matmul_precision as get_float32_matmul_precision
@@ -146,6 +153,7 @@ int32: _dtype
 int64: _dtype
 int8: _dtype
 jagged: layout
+legacy_contiguous_format: memory_format
 long: _dtype
 per_channel_affine: qscheme
 per_channel_symmetric: qscheme
@@ -164,35 +172,25 @@ uint32: _dtype
 uint64: _dtype
 uint8: _dtype
 
-def BFloat16Tensor(*args: Any, **kwargs: Any) -> Tensor:
-    """Makes tensors of type bfloat16."""
+BFloat16Tensor: Any
 
-def BoolTensor(*args: Any, **kwargs: Any) -> Tensor:
-    """Makes tensors of type bool."""
+BoolTensor: Any
 
-def ByteTensor(*args: Any, **kwargs: Any) -> Tensor:
-    """Makes tensors of type uint8."""
+ByteTensor: Any
 
-def CharTensor(*args: Any, **kwargs: Any) -> Tensor:
-    """Makes tensors of type int8."""
+CharTensor: Any
 
-def DoubleTensor(*args: Any, **kwargs: Any) -> Tensor:
-    """Makes tensors of type float64."""
+DoubleTensor: Any
 
-def FloatTensor(*args: Any, **kwargs: Any) -> Tensor:
-    """Makes tensors of type float32."""
+FloatTensor: Any
 
-def HalfTensor(*args: Any, **kwargs: Any) -> Tensor:
-    """Makes tensors of type float16."""
+HalfTensor: Any
 
-def IntTensor(*args: Any, **kwargs: Any) -> Tensor:
-    """Makes tensors of type int32."""
+IntTensor: Any
 
-def LongTensor(*args: Any, **kwargs: Any) -> Tensor:
-    """Makes tensors of type int64."""
+LongTensor: Any
 
-def ShortTensor(*args: Any, **kwargs: Any) -> Tensor:
-    """Makes tensors of type int16."""
+ShortTensor: Any
 
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """How beta samples `x` of parameters (alpha, total - alpha) move with alpha, over 1 - x."""
@@ -610,6 +608,9 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: _bool) -> Ten
 def alias(input: Tensor) -> Tensor:
     """The same values on the same memory, as a view."""
 
+def alias_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `alias` shows."""
+
 def all(
     input: Tensor,
     dim: Any = None,
@@ -756,6 +757,12 @@ def argwhere(input: Tensor) -> Tensor:
 
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """A view of `input`'s memory with any size, strides and offset (in elements)."""
+
+def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+    """`as_strided` in place: the tensor becomes that view of its memory."""
+
+def as_strided_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `as_strided` shows."""
 
 def as_strided_scatter(
     input: Tensor,
@@ -1075,7 +1082,7 @@ def conv1d(
     dilation: Any = 1,
     groups: _int = 1,
 ) -> Tensor:
-    """Cross-correlation over one dimension: y_o[t] = b_o + Σ w_oi[k] x_i[s t + d k - p]."""
+    """Cross-correlation over one dimension."""
 
 def conv2d(
     input: Tensor,
@@ -1112,8 +1119,8 @@ def conv_transpose1d(
     groups: _int = 1,
     dilation: Any = 1,
 ) -> Tensor:
-    """The transpose of `conv1d` as a linear map: `weight` is (c, o / groups, k), and the length
-    is (l - 1) · stride - 2 · padding + dilation · (k - 1) + output_padding + 1."""
+    """The transpose of `conv1d` as a linear map: `weight` is (c, o / groups, k); the length is
+    (l - 1) · stride - 2 · padding + dilation · (k - 1) + output_padding + 1."""
 
 def conv_transpose2d(
     input: Tensor,
@@ -1270,6 +1277,9 @@ def detach(input: Tensor) -> Tensor:
 def detach_(self: Tensor) -> Tensor:
     """Take this tensor out of the graph, in place. A view cannot be: its base keeps it in."""
 
+def detach_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `detach` shows."""
+
 def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
     """A matrix with a vector on its diagonal, or the diagonal of a matrix."""
 
@@ -1281,6 +1291,18 @@ def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
 
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two dimensions as a last one, a view; `offset` > 0 is above the main one."""
+
+def diagonal_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `diagonal` shows."""
+
+def diagonal_scatter(
+    input: Tensor,
+    src: Tensor,
+    offset: _int = 0,
+    dim1: _int = 0,
+    dim2: _int = 1,
+) -> Tensor:
+    """A copy of `input` with `src` as a diagonal."""
 
 def diff(
     input: Tensor,
@@ -1450,6 +1472,9 @@ def exp2_(input: Tensor) -> Tensor:
 def exp_(input: Tensor) -> Tensor:
     """Write the result of `exp` into this tensor; returns the tensor."""
 
+def expand_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `expand` shows."""
+
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(input) - 1, exact also near 0."""
 
@@ -1553,6 +1578,18 @@ def frobenius_norm(
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: _bool | None = None) -> Tensor:
     """A tensor on the memory of another library's array."""
 
+def from_file(
+    filename: str,
+    shared: _bool | None = None,
+    size: _int | None = 0,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: _bool = False,
+) -> Tensor:
+    """A vector on the bytes of a file; `shared`: writes change the file."""
+
 def from_numpy(ndarray: np.ndarray, /) -> Tensor:
     """A tensor on the memory of an array: a write to either shows in both."""
 
@@ -1613,6 +1650,12 @@ def geqrf(input: Tensor) -> return_types.geqrf:
 
 def ger(input: Tensor, vec2: Tensor) -> Tensor:
     """`outer`, by its older name."""
+
+def get_device(input: Tensor) -> _int:
+    """The number of the accelerator that holds the tensor; -1 on the CPU."""
+
+def get_num_interop_threads() -> _int:
+    """How many threads run independent ops at once: one."""
 
 def gradient(
     input: Tensor,
@@ -1701,6 +1744,14 @@ def hann_window(
     """Hann's window; see `signal.windows.hann`."""
 
 def hardshrink(input: Tensor, lambd: _float = 0.5) -> Tensor: ...
+
+has_lapack: Any
+
+has_mkl: Any
+
+has_openmp: Any
+
+has_spectral: Any
 
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
@@ -1826,6 +1877,9 @@ def index_reduce_(
 def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
     """The slices of `input` along `dim` that the vector `index` names."""
 
+def init_num_threads() -> None:
+    """Accepted, and without effect."""
+
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sums of products along the last dimensions; a number multiplies."""
 
@@ -1850,6 +1904,9 @@ def is_complex(input: Tensor) -> _bool:
 
 def is_conj(input: Tensor) -> _bool:
     """Does this complex tensor come from `conj`?"""
+
+def is_distributed(input: Tensor) -> _bool:
+    """Is the tensor spread over processes? Never, for this class."""
 
 def is_floating_point(input: Tensor) -> _bool:
     """Are the elements of a floating (not complex) type?"""
@@ -1986,6 +2043,8 @@ def le(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
 
 def le_(input: Tensor, other: Any) -> Tensor:
     """Write the result of `le` into this tensor; returns the tensor."""
+
+legacy_contiguous_format: Any
 
 def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
     """input + weight · (end - input): `input` at weight 0, `end` at weight 1."""
@@ -2134,9 +2193,7 @@ def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False) -> Tensor:
 
 def lstm(input: Tensor, *args: Any, **kwargs: Any) -> Any:
     """A stack of LSTM layers: `lstm(input, (h, c), params, has_biases, num_layers, dropout,
-    train, bidirectional, batch_first)` gives the outputs and the last h and c. `params` lists
-    w_ih, w_hh, b_ih, b_hh (and a projection of h) of each layer and direction. With `(data,
-    batch_sizes, (h, c), ...)` the sequences are packed, the longest first."""
+    train, bidirectional, batch_first)` gives the outputs and the last h and c."""
 
 def lstm_cell(
     input: Tensor,
@@ -2404,6 +2461,9 @@ def nansum(
 def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor:
     """`length` slices of `input` along `dim`, from `start` on, as a view."""
 
+def narrow_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `narrow` shows."""
+
 def native_batch_norm(
     input: Tensor,
     weight: Tensor | None,
@@ -2579,11 +2639,13 @@ def pca_lowrank(
     principal components."""
 
 def pdist(input: Tensor, p: _float = 2) -> Tensor:
-    """The p-norm distances of all pairs of different rows, in the order (0, 1), (0, 2), ..., (1,
-    2)."""
+    """The p-norm distances of all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ...."""
 
 def permute(input: Tensor, *dims: Any) -> Tensor:
     """The dimensions in another order, as a view."""
+
+def permute_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `permute` shows."""
 
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
     """`linalg.pinv`, with singular values up to rcond · σ₁ counted as zero."""
@@ -2759,6 +2821,19 @@ def randperm(
 ) -> Tensor:
     """The integers from 0 to n - 1 in random order."""
 
+def range(
+    start: Any,
+    end: Any = None,
+    step: Any = 1,
+    *,
+    out: Any = None,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """start, start + step, … up to `end`, which is included; `arange` is what others have."""
+
 def ravel(input: Tensor) -> Tensor:
     """All elements as a vector; a view if possible."""
 
@@ -2801,6 +2876,9 @@ def repeat_interleave(
 
 def reshape(input: Tensor, *shape: Any) -> Tensor:
     """The elements in the same order with another shape: a view if possible, else a copy."""
+
+def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """`resize_` to the shape of another tensor."""
 
 def resolve_conj(input: Tensor) -> Tensor:
     """The values with no conjugation left to do."""
@@ -2951,11 +3029,23 @@ def select(input: Tensor, dim: _int, index: _int) -> Tensor:
 
 def select_backward(input: Tensor, shape: Any, dim: _int, index: _int) -> Tensor: ...
 
+def select_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `select` shows."""
+
+def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
+    """A copy of `input` with `src` as slice `index` of dimension `dim`."""
+
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """`elu` scaled so that signals keep mean 0 and variance 1. Klambauer et al., NeurIPS 2017."""
 
 def selu_(input: Tensor, inplace: _bool = False) -> Tensor:
     """Write the result of `selu` into this tensor; returns the tensor."""
+
+def set_default_tensor_type(t: Any, /) -> None:
+    """Make the dtype of a historical type (`flambeau.DoubleTensor`, or its name) the default."""
+
+def set_num_interop_threads(int: _int, /) -> None:
+    """Accepted, and without effect: ops run one after the other."""
 
 def sgn(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sign; of complex numbers, input / |input|, and 0 at 0."""
@@ -2996,6 +3086,19 @@ def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def sinh_(input: Tensor) -> Tensor:
     """Write the result of `sinh` into this tensor; returns the tensor."""
 
+def slice_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `slice` shows."""
+
+def slice_scatter(
+    input: Tensor,
+    src: Tensor,
+    dim: _int = 0,
+    start: _int | None = None,
+    end: _int | None = None,
+    step: _int = 1,
+) -> Tensor:
+    """A copy of `input` with `src` as slices `start:end:step` of dimension `dim`."""
+
 def slogdet(input: Tensor) -> Any:
     """`linalg.slogdet`."""
 
@@ -3015,8 +3118,14 @@ def sort(
 def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """Parts along `dim`: of one extent (the last may be smaller), or of given extents."""
 
+def split_copy(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """Copies of the parts that `split` gives."""
+
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """Parts of the given extents along `dim`, as views."""
+
+def split_with_sizes_copy(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """Copies of the parts that `split_with_sizes` gives."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square root."""
@@ -3032,6 +3141,9 @@ def square_(input: Tensor) -> Tensor:
 
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
+
+def squeeze_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `squeeze` shows."""
 
 def stack(tensors: Any, dim: _int = 0) -> Tensor:
     """Tensors of one shape along a new dimension `dim`."""
@@ -3118,8 +3230,32 @@ def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two dimensions exchanged, as a view."""
 
+def sym_float(a: Any) -> _float:
+    """`a` as a floating-point number."""
+
+def sym_int(a: Any) -> _int:
+    """`a` rounded towards zero."""
+
+def sym_ite(b: Any, t: Any, f: Any) -> Any:
+    """`t` if `b`, else `f`."""
+
+def sym_max(a: Any, b: Any) -> Any:
+    """The larger number; floating if one of them is."""
+
+def sym_min(a: Any, b: Any) -> Any:
+    """The smaller number; floating if one of them is."""
+
+def sym_not(a: Any) -> _bool:
+    """`not a`"""
+
+def sym_sum(args: Any) -> Any:
+    """The sum of several numbers."""
+
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix, as a view; vectors and numbers as they are."""
+
+def t_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `t` shows."""
 
 def take(input: Tensor, index: Tensor) -> Tensor:
     """The elements of the flattened `input` at `index`."""
@@ -3190,6 +3326,9 @@ def trace(input: Tensor) -> Tensor:
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two dimensions exchanged, as a view."""
 
+def transpose_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `transpose` shows."""
+
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) -> Tensor:
     """The integral along `dim` by the trapezoidal rule: of samples y at x, or `dx` apart."""
 
@@ -3255,11 +3394,20 @@ def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def trunc_(input: Tensor) -> Tensor:
     """Write the result of `trunc` into this tensor; returns the tensor."""
 
+def typename(obj: Any, /) -> str:
+    """The name of an object's type; of a tensor, its historical type."""
+
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """The slices of `input` along `dim`, as a tuple of views."""
 
+def unbind_copy(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """Copies of the parts that `unbind` gives."""
+
 def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
     """Dimension `dim` as several; one of `sizes` may be -1."""
+
+def unfold_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `unfold` shows."""
 
 def unique(
     input: Tensor,
@@ -3282,8 +3430,20 @@ def unique_consecutive(
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates, in a tensor of that shape, of positions in the flattened one."""
 
+def unsafe_chunk(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """`chunk`, but the parts may be written to in place."""
+
+def unsafe_split(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """`split`, but the parts may be written to in place."""
+
+def unsafe_split_with_sizes(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+    """`split_with_sizes`, but the parts may be written to in place."""
+
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """A new dimension of extent 1 at position `dim`, as a view."""
+
+def unsqueeze_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `unsqueeze` shows."""
 
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """The powers of a vector's elements as columns, falling unless `increasing`."""
@@ -3321,8 +3481,17 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 def view_as_complex(input: Tensor) -> Tensor:
     """A real tensor with a last dimension of 2 as a complex one, on the same memory."""
 
+def view_as_complex_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `view_as_complex` shows."""
+
 def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as a real one with a last dimension of 2, on the same memory."""
+
+def view_as_real_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `view_as_real` shows."""
+
+def view_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """A copy of what `view` shows."""
 
 def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` along dimension 0."""

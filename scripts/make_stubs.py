@@ -190,7 +190,11 @@ def summary(function: Any, indent: str) -> str:
 
 
 def functions_text(functions: dict[str, Any]) -> str:
-    return "\n".join(function_text(name, functions[name]) for name in sorted(functions))
+    texts = []
+    for name, value in sorted(functions.items()):
+        is_function = callable(value) and not inspect.isclass(value)
+        texts.append(function_text(name, value) if is_function else f"{name}: Any\n")
+    return "\n".join(texts)
 
 
 def static_names(path: Path) -> tuple[list[str], dict[str, ast.stmt]]:

@@ -280,6 +280,8 @@ class Methods:
         """The positions of the elements that are not zero, one a row."""
     def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
         """A view of `input`'s memory with any size, strides and offset (in elements)."""
+    def as_strided_(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+        """`as_strided` in place: the tensor becomes that view of its memory."""
     def as_strided_scatter(
         self,
         src: Tensor,
@@ -409,6 +411,8 @@ class Methods:
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor: ...
     def conj_physical_(self) -> Tensor:
         """Write the result of `conj_physical` into this tensor; returns the tensor."""
+    def const_data_ptr(self) -> _int:
+        """`data_ptr`, for reading."""
     def contiguous(self, memory_format: Any = ...) -> Tensor:
         """`input` itself if its elements lie in memory in that order, else a copy that does."""
     def copy_(self, src: Any, non_blocking: _bool = False) -> Tensor:
@@ -480,6 +484,14 @@ class Methods:
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """The diagonal of two dimensions as a last one, a view; `offset` > 0 is above the main
         one."""
+    def diagonal_scatter(
+        self,
+        src: Tensor,
+        offset: _int = 0,
+        dim1: _int = 0,
+        dim2: _int = 1,
+    ) -> Tensor:
+        """A copy of `input` with `src` as a diagonal."""
     def diff(
         self,
         n: _int = 1,
@@ -494,6 +506,8 @@ class Methods:
         """The derivative of lgamma, ψ = Γ' / Γ."""
     def digamma_(self) -> Tensor:
         """Write the result of `digamma` into this tensor; returns the tensor."""
+    def dim_order(self, *, ambiguity_check: Any = False) -> tuple[_int, ...]:
+        """The dimensions from the outermost in memory to the innermost."""
     def dist(self, other: Tensor, p: _float = 2) -> Tensor:
         """The norm of order `p` of input - other."""
     def div(self, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
@@ -553,6 +567,8 @@ class Methods:
         """Fill with exponential numbers of rate `lambd`."""
     def fill_(self, value: Any) -> Tensor:
         """Store `value`, a number or a 0-d tensor, in every element; returns the tensor."""
+    def fill_diagonal_(self, fill_value: Any, wrap: _bool = False) -> Tensor:
+        """Fill the main diagonal; of tall matrices, with `wrap`, again after each block of rows."""
     def fill_number_(self, value: Any) -> Tensor:
         """Write the result of `fill_number` into this tensor; returns the tensor."""
     def fix(self, *, out: Tensor | None = None) -> Tensor:
@@ -743,9 +759,15 @@ class Methods:
     is_nested: _bool
     def is_nonzero(self) -> _bool:
         """Is the one element of this tensor not zero?"""
+    def is_pinned(self, device: Any = None) -> _bool:
+        """Is the memory locked for copies to an accelerator? There is none."""
     is_quantized: _bool
     def is_same_size(self, other: Tensor) -> _bool:
         """Do both have the same shape?"""
+    def is_set_to(self, tensor: Tensor) -> _bool:
+        """Do both look at the same memory in the same way?"""
+    def is_shared(self) -> _bool:
+        """Is the memory shared with other processes?"""
     def is_signed(self) -> _bool: ...
     is_sparse: _bool
     is_sparse_csr: _bool
@@ -958,6 +980,8 @@ class Methods:
     def mode(self, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any:
         """The most frequent element along `dim`, the smallest of equally frequent ones, and a
         position of it."""
+    def module_load(self, other: Tensor, assign: _bool = False) -> Tensor:
+        """What `load_state_dict` stores for a parameter: this tensor, overwritten, or the other."""
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
         """Dimensions moved to other places; the rest keep their order."""
     def movedim(self, source: Any, destination: Any) -> Tensor:
@@ -1034,6 +1058,8 @@ class Methods:
         """The sum of the elements that are not NaN."""
     def narrow(self, dim: _int, start: Any, length: _int) -> Tensor:
         """`length` slices of `input` along `dim`, from `start` on, as a view."""
+    def narrow_copy(self, *args: Any, **kwargs: Any) -> Tensor:
+        """A copy of what `narrow` shows."""
     @property
     def nbytes(self) -> _int: ...
     def ne(self, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -1048,6 +1074,8 @@ class Methods:
         """-input."""
     def negative_(self) -> Tensor:
         """Write the result of `neg` into this tensor; returns the tensor."""
+    def new(self, *args: Any, device: Any = None) -> Tensor:
+        """The historical constructor, with this tensor's dtype: of sizes, data, or nothing."""
     def new_empty(
         self,
         *size: Any,
@@ -1059,6 +1087,17 @@ class Methods:
         **kwargs: Any
     ) -> Tensor:
         """`empty` with this tensor's type and device unless given."""
+    def new_empty_strided(
+        self,
+        size: Any,
+        stride: Any,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: _bool = False,
+        requires_grad: _bool = False,
+    ) -> Tensor:
+        """`empty_strided` with this tensor's dtype and device."""
     def new_full(
         self,
         *size: Any,
@@ -1144,6 +1183,8 @@ class Methods:
         """All products of an element of one vector and one of another, (n) and (m) to (n, m)."""
     def permute(self, *dims: Any) -> Tensor:
         """The dimensions in another order, as a view."""
+    def pin_memory(self, device: Any = None) -> Tensor:
+        """Lock the memory for copies to an accelerator."""
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """`linalg.pinv`, with singular values up to rcond · σ₁ counted as zero."""
     def polygamma(self, n: Any) -> Any: ...
@@ -1237,6 +1278,11 @@ class Methods:
         """The elements in the same order with another shape: a view if possible, else a copy."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """`reshape` with the shape of `other`."""
+    def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
+        """Another shape on the same memory, in its order, with more memory if that is too small;
+        new elements are zero."""
+    def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+        """`resize_` to the shape of another tensor."""
     def resolve_conj(self) -> Tensor:
         """The values with no conjugation left to do."""
     def resolve_neg(self) -> Tensor:
@@ -1305,10 +1351,22 @@ class Methods:
         """Write the result of `scatter_reduce` into this tensor; returns the tensor."""
     def select(self, dim: _int, index: _int) -> Tensor:
         """The slice at `index` of dimension `dim`, without that dimension, as a view."""
+    def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
+        """A copy of `input` with `src` as slice `index` of dimension `dim`."""
+    def set_(
+        self,
+        source: Any = None,
+        storage_offset: _int = 0,
+        size: Any = None,
+        stride: Any = None,
+    ) -> Tensor:
+        """Look at the memory of a tensor or storage, from now on."""
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
         """The sign; of complex numbers, input / |input|, and 0 at 0."""
     def sgn_(self) -> Tensor:
         """Write the result of `sgn` into this tensor; returns the tensor."""
+    def share_memory_(self) -> Tensor:
+        """Move the memory to where other processes can see it."""
     def short(self, memory_format: Any = None) -> Tensor:
         """This tensor as int16; itself if it is."""
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
@@ -1333,6 +1391,15 @@ class Methods:
         """The hyperbolic sine."""
     def sinh_(self) -> Tensor:
         """Write the result of `sinh` into this tensor; returns the tensor."""
+    def slice_scatter(
+        self,
+        src: Tensor,
+        dim: _int = 0,
+        start: _int | None = None,
+        end: _int | None = None,
+        step: _int = 1,
+    ) -> Tensor:
+        """A copy of `input` with `src` as slices `start:end:step` of dimension `dim`."""
     def slogdet(self) -> Any:
         """`linalg.slogdet`."""
     def softmax(self, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Tensor:
@@ -1527,6 +1594,12 @@ class Methods:
         dim: _int | None = None,
     ) -> Any:
         """The elements (or slices along `dim`) without those that equal the one before."""
+    def unsafe_chunk(self, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        """`chunk`, but the parts may be written to in place."""
+    def unsafe_split(self, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        """`split`, but the parts may be written to in place."""
+    def unsafe_split_with_sizes(self, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
+        """`split_with_sizes`, but the parts may be written to in place."""
     def unsqueeze(self, dim: _int) -> Tensor:
         """A new dimension of extent 1 at position `dim`, as a view."""
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:

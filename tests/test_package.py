@@ -1,0 +1,78 @@
+"""The package as a whole: what importing it costs, its command, its stubs, its size."""
+
+import json
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import flambeau
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGE = Path(flambeau.__file__).resolve().parent.parent
+HEAVY = {"scipy", "ml_dtypes", "tqdm", "matplotlib", "sklearn", "torch", "asyncio",
+         "multiprocessing", "concurrent", "unittest", "doctest", "sqlite3"}  # fmt: skip
+
+
+def python(code, folder, **environment):
+    """What a fresh interpreter prints."""
+    environment = {**os.environ, "PYTHONPATH": str(PACKAGE), **environment}
+    command = [sys.executable, "-c", code]
+    ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    return ran.stdout
+
+
+def test_import_brings_nothing_heavy(tmp_path):
+    code = """
+import sys, numpy
+before = set(sys.modules)
+import flambeau
+print(*(set(sys.modules) - before))
+"""
+    found = set(python(code, tmp_path).split())
+    assert not HEAVY & {name.partition(".")[0] for name in found}
+    # what a program may not need comes when it is used
+    assert not {"flambeau.nn", "flambeau.optim", "flambeau.distributions"} & found
+
+
+def test_import_takes_little_more_than_numpy_takes(tmp_path):
+    """The processor time of this thread, in a fresh interpreter, least of some, after a first."""
+    code = """
+import time, json
+start = time.thread_time()
+import numpy
+middle = time.thread_time()
+import flambeau
+print(json.dumps([middle - start, time.thread_time() - middle]))
+"""
+    cache = {"PYTHONPYCACHEPREFIX": str(tmp_path / "cache"), "PYTHONDONTWRITEBYTECODE": ""}
+    runs = [json.loads(python(code, tmp_path, **cache)) for _ in range(6)][1:]
+    numpy, own = (min(times) for times in zip(*runs))
+    assert own < 1.5 * numpy, f"NumPy {1e3 * numpy:.0f} ms, flambeau {1e3 * own:.0f} ms"
+
+
+def test_missing_modules_are_missing(tmp_path):
+    with pytest.raises(ModuleNotFoundError):
+        __import__("flambeau.no_such_module")
+    with pytest.raises(AttributeError, match="no_such_name"):
+        _ = flambeau.no_such_name
+
+
+def test_kernels_can_be_chosen(tmp_path):
+    printed = python("import flambeau.__main__ as m; m.main(['info'])", tmp_path,
+                     FLAMBEAU_KERNELS="reference")  # fmt: skip
+    assert re.search("^kernels +NumPy, since FLAMBEAU_KERNELS=reference", printed, re.MULTILINE)
+
+
+def test_stubs_are_typed_and_up_to_date(tmp_path):
+    assert (Path(flambeau.__file__).parent / "py.typed").exists()
+    script = ROOT / "scripts" / "make_stubs.py"
+    ran = subprocess.run([sys.executable, str(script), "--check"], capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    methods = (ROOT / "flambeau/core/methods.pyi").read_text()
+    assert "def softmax(self, dim" in methods
+    assert "def add_(self, other: Any" in methods
