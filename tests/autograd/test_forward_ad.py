@@ -1,0 +1,73 @@
+"""Forward mode: against closed forms, through writes and views, and over reverse mode."""
+import pytest
+
+import flambeau
+from flambeau.autograd import forward_ad, grad
+from flambeau.testing import assert_close
+
+
+def tangent_of(f, x, t):
+    with forward_ad.dual_level():
+        return forward_ad.unpack_dual(f(forward_ad.make_dual(x, t))).tangent
+
+
+CASES = {
+    "sin": (lambda x: x.sin(), lambda x: x.cos()),
+    "power": (lambda x: x ** 3, lambda x: 3 * x ** 2),
+    "product": (lambda x: x * x.exp(), lambda x: (1 + x) * x.exp()),
+    "write": (lambda x: (x * 1).mul_(x), lambda x: 2 * x),
+    "reciprocal": (lambda x: 1 / x, lambda x: -1 / x ** 2),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_closed_forms(name):
+    f, slope = CASES[name]
+    x = flambeau.linspace(0.5, 2, 5, dtype=flambeau.float64)
+    t = flambeau.linspace(-1, 1, 5, dtype=flambeau.float64)
+    assert_close(tangent_of(f, x, t), slope(x) * t)
+
+
+@pytest.mark.parametrize("name", ["sin", "power", "product"])
+def test_over_reverse(name):
+    f, slope = CASES[name]
+    x = flambeau.linspace(0.5, 2, 5, dtype=flambeau.float64)
+    t = flambeau.ones(5, dtype=flambeau.float64)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x.clone().requires_grad_(), t)
+        first, = grad(f(dual).sum(), dual, create_graph=True)
+        second = forward_ad.unpack_dual(first).tangent
+    point = x.clone().requires_grad_()
+    expected, = grad(slope(point).sum(), point)
+    assert_close(second.detach(), expected)
+
+
+def test_writes_to_views_reach_the_base():
+    x, t = flambeau.zeros(3), flambeau.ones(1)
+    with forward_ad.dual_level():
+        y = x.clone()
+        y[1:2].copy_(forward_ad.make_dual(flambeau.full((1,), 5.0), t))
+        primal, tangent = forward_ad.unpack_dual(y)
+    assert primal.tolist() == [0.0, 5.0, 0.0] and tangent.tolist() == [0.0, 1.0, 0.0]
+
+
+def test_tangents_end_with_the_level():
+    x = flambeau.ones(1)
+    with forward_ad.dual_level():
+        y = forward_ad.make_dual(x, x) * 2
+    with forward_ad.dual_level():
+        assert forward_ad.unpack_dual(y).tangent is None
+
+
+def test_misuse():
+    x = flambeau.ones(2)
+    with pytest.raises(RuntimeError, match="no level exists"):
+        forward_ad.make_dual(x, x)
+    with forward_ad.dual_level():
+        with pytest.raises(RuntimeError, match="same shape"):
+            forward_ad.make_dual(x, flambeau.ones(3))
+        with pytest.raises(ValueError, match="floating point or complex"):
+            forward_ad.make_dual(flambeau.ones(2, dtype=flambeau.int64), x)
+        with pytest.raises(RuntimeError, match="Nested forward mode AD is not supported"), \
+                forward_ad.dual_level():
+            pass

@@ -1,0 +1,148 @@
+"""Hooks: what they see, in which order they run, and what they replace."""
+import pytest
+
+import flambeau
+from flambeau.autograd.graph import (
+    disable_saved_tensors_hooks,
+    get_gradient_edge,
+    register_multi_grad_hook,
+    saved_tensors_hooks,
+)
+
+
+def leaf(*values):
+    return flambeau.tensor(values, requires_grad=True)
+
+
+def test_order():
+    """Tensor hooks in order of registration, retain_grad, then node prehooks' node and posthooks;
+    accumulation last."""
+    order = []
+    x = leaf(1.0)
+    y = x * 2
+    y.register_hook(lambda g: order.append("tensor 1"))
+    y.grad_fn.register_prehook(lambda g: order.append("pre"))
+    y.grad_fn.register_hook(lambda i, o: order.append("post"))
+    y.register_hook(lambda g: order.append("tensor 2"))
+    x.register_hook(lambda g: order.append("leaf"))
+    x.register_post_accumulate_grad_hook(lambda t: order.append(f"accumulated {t.grad.item()}"))
+    y.sum().backward()
+    assert order == ["tensor 1", "tensor 2", "pre", "post", "leaf", "accumulated 2.0"]
+
+
+def test_replacing_gradients():
+    x = leaf(1.0)
+    y = x * 2
+    y.register_hook(lambda g: g * 3)
+    y.grad_fn.register_prehook(lambda g: (g[0] * 5,))
+    y.grad_fn.register_hook(lambda i, o: (i[0] * 7, None))
+    x.register_hook(lambda g: g * 11)
+    y.sum().backward()
+    assert x.grad.item() == 2 * 3 * 5 * 7 * 11
+
+
+def test_replacements_are_checked():
+    for bad, error in ((lambda g: g[:1], RuntimeError), (lambda g: g.double(), RuntimeError),
+                       (lambda g: 3, TypeError)):
+        x = leaf(1.0, 2.0)
+        x.register_hook(bad)
+        with pytest.raises(error):
+            (x * 2).sum().backward()
+
+
+def test_leaf_hooks_see_the_sum():
+    seen = []
+    x = leaf(3.0)
+    x.register_hook(lambda g: seen.append(g.item()))
+    (x * 2 + x * x).sum().backward()
+    assert seen == [8.0]
+
+
+def test_removing():
+    x = leaf(1.0)
+    handle = x.register_hook(lambda g: g * 100)
+    with x.register_hook(lambda g: g * 10):
+        (x * 1).sum().backward()
+    handle.remove()
+    (x * 1).sum().backward()
+    assert x.grad.item() == 1001.0
+
+
+def test_retain_grad_sees_what_hooks_made():
+    x = leaf(1.0)
+    y = x * 2
+    y.retain_grad()
+    y.register_hook(lambda g: g * 3)
+    (y * 5).sum().backward()
+    assert y.grad.item() == 15.0
+
+
+def test_hooks_follow_a_tensor_through_writes():
+    seen = []
+    x = leaf(1.0)
+    y = x * 2
+    y.register_hook(lambda g: seen.append(("before", g.item())))
+    y.mul_(3)
+    y.register_hook(lambda g: seen.append(("after", g.item())))
+    y.sum().backward()
+    assert seen == [("after", 1.0), ("before", 3.0)]
+
+
+def test_hooks_that_run_a_pass():
+    x = leaf(2.0)
+    inner = []
+
+    def hook(g):
+        with flambeau.enable_grad():
+            z = leaf(5.0)
+            inner.append(flambeau.autograd.grad((z * z).sum(), z)[0].item())
+    y = x * 3
+    y.register_hook(hook)
+    y.sum().backward()
+    assert inner == [10.0] and x.grad.item() == 3.0
+
+
+@pytest.mark.parametrize("mode", ["all", "any"])
+def test_hooks_on_several_tensors(mode):
+    seen = []
+    a, b, c = leaf(1.0), leaf(2.0), leaf(3.0)
+    register_multi_grad_hook((a, b, c), seen.append, mode=mode)
+    (a * b).sum().backward()
+    if mode == "all":
+        assert [g if g is None else g.item() for g in seen[0]] == [2.0, 1.0, None]
+    assert len(seen) == 1
+
+
+def test_saved_tensors_pass_through_hooks():
+    packed = []
+
+    def pack(t):
+        packed.append(t.clone())
+        return len(packed) - 1
+    x = leaf(3.0)
+    with saved_tensors_hooks(pack, lambda i: packed[i] * 2):
+        y = x * x
+    y.sum().backward()
+    assert x.grad.item() == 12.0 and len(packed) == 2
+    with disable_saved_tensors_hooks("not here"), pytest.raises(RuntimeError, match="not here"), \
+            saved_tensors_hooks(pack, pack):
+        pass
+
+
+def test_hooks_of_one_saved_tensor():
+    x = leaf(3.0)
+    y = x.exp()
+    y.grad_fn._raw_saved_result.register_hooks(lambda t: t, lambda t: t * 10)
+    y.sum().backward()
+    assert x.grad.item() == pytest.approx(200.855, rel=1e-4)
+
+
+def test_graph_of_nodes():
+    x = leaf(1.0)
+    y = (x * 2).sum()
+    assert y.grad_fn.name() == "SumBackward0"
+    node = y.grad_fn.next_functions[0][0]
+    assert node.name() == "MulBackward0"
+    assert node.next_functions[0][0].variable is x
+    edge = get_gradient_edge(x)
+    assert flambeau.autograd.grad(y, edge)[0].item() == 2.0
