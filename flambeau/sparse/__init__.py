@@ -1,0 +1,158 @@
+"""`torch.sparse`: products, sums and softmax of sparse tensors, and checks of their indices.
+
+The layouts are coordinates (`sparse_coo`), compressed rows and columns (`sparse_csr`, `sparse_csc`)
+and the same of blocks (`sparse_bsr`, `sparse_bsc`). `to_sparse` and `to_dense` convert;
+`flambeau.sparse_coo_tensor` and its kin make them from parts. Gradients of sparse tensors are
+sparse where an op says so.
+
+>>> import flambeau
+>>> a = flambeau.tensor([[0.0, 2.0], [3.0, 0.0]]).to_sparse()
+>>> flambeau.sparse.mm(a, flambeau.ones(2, 1))
+tensor([[2.],
+        [3.]])
+"""
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from flambeau import Tensor
+from flambeau.ops import sparse as _sparse
+from flambeau.ops import sparse_math as _math
+from flambeau.ops.sparse_diagonals import spdiags
+
+_rules = _math.rules
+
+
+def _published(name: str, function: Any) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__module__ = "torch.sparse"
+    return function
+
+
+def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
+    """The product of two matrices, either of them sparse.
+
+    Two sparse matrices give a sparse one. A sparse factor gets a gradient at its own places only.
+    With `reduce` ("sum", "mean", "amax", "amin") the terms of an element are combined so; `mat1` is
+    then in csr.
+
+    >>> import flambeau
+    >>> a = flambeau.eye(2).to_sparse()
+    >>> flambeau.sparse.mm(a, flambeau.ones(2, 1))
+    tensor([[1.],
+            [1.]])
+    """
+    return _rules["sparse.mm"](mat1, mat2, reduce)
+
+
+def addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta · mat + alpha · mat1 @ mat2, with gradients of a sparse `mat1` at its places only."""
+    return _rules["sparse.addmm"](mat, mat1, mat2, beta, alpha)
+
+
+def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1,
+                  out: Tensor | None = None) -> Tensor:
+    """alpha · (mat1 @ mat2) where the csr tensor `input` has entries, plus beta · input.
+
+    >>> import flambeau
+    >>> places = flambeau.eye(2).to_sparse_csr()
+    >>> flambeau.sparse.sampled_addmm(places, flambeau.ones(2, 3), flambeau.ones(3, 2)).values()
+    tensor([4., 4.])
+    """
+    result = _rules["sparse.sampled_addmm"](input, mat1, mat2, beta=beta, alpha=alpha)
+    return result if out is None else _sparse.replace(out, result)
+
+
+def sum(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
+    """The sum of a sparse tensor, over all or some dimensions; sparse if any sparse one is left.
+
+    >>> import flambeau
+    >>> flambeau.sparse.sum(flambeau.eye(2).to_sparse())
+    tensor(2.)
+    """
+    return _rules["sparse.sum"](input, dim, dtype)
+
+
+def softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """Softmax along `dim` over the entries there are: what is absent counts as minus infinity."""
+    return _rules["sparse.softmax"](input, dim, dtype=dtype)
+
+
+def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+    """The logarithm of `softmax`, computed stably."""
+    return _rules["sparse.log_softmax"](input, dim, dtype=dtype)
+
+
+def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
+    """x with input @ x = other, for a square csr matrix and a vector."""
+    from flambeau.ops.sparse_diagonals import solve
+    if not left:
+        raise NotImplementedError("spsolve with left=False")
+    return solve(input, other)
+
+
+class check_sparse_tensor_invariants:  # noqa: N801
+    """Switches the checks of indices where sparse tensors are made: `enable()`, `disable()`,
+    `is_enabled()`; also a context manager and a decorator.
+
+    >>> import flambeau
+    >>> with flambeau.sparse.check_sparse_tensor_invariants():
+    ...     flambeau.sparse.check_sparse_tensor_invariants.is_enabled()
+    True
+    """
+
+    @staticmethod
+    def is_enabled() -> bool:
+        """Are indices checked?"""
+        return _sparse.Invariants.enabled
+
+    @staticmethod
+    def enable() -> None:
+        """Check the indices of all sparse tensors that are made."""
+        _sparse.Invariants.enabled = True
+
+    @staticmethod
+    def disable() -> None:
+        """Check indices only where `check_invariants=True` says so."""
+        _sparse.Invariants.enabled = False
+
+    def __init__(self, enable: bool = True):
+        self.state, self.saved_state = enable, None
+
+    def __enter__(self) -> None:
+        if self.saved_state is not None:
+            raise RuntimeError("This context manager instance is already activated. Use a different "
+                               "context manager instance for context nesting.")
+        self.saved_state = self.is_enabled()
+        _sparse.Invariants.enabled = self.state
+
+    def __exit__(self, *exception: Any) -> None:
+        _sparse.Invariants.enabled, self.saved_state = self.saved_state, None
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def checked(*args: Any, **kwargs: Any) -> Any:
+            with type(self)(self.state):
+                return function(*args, **kwargs)
+        return checked
+
+
+def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
+    """`gradcheck` (or a wrapper of it) for functions with sparse inputs and outputs.
+
+    The function is checked as one of the values of its sparse inputs; sparse outputs are made
+    dense. With `masked=False` the inputs are filled up with explicit zeros first, so that the
+    gradient of every element is checked.
+    """
+    from flambeau.sparse._gradcheck import wrapped
+    return wrapped(gradcheck)
+
+
+for _name in ("mm", "addmm", "sampled_addmm", "sum", "softmax", "log_softmax", "spsolve",
+              "as_sparse_gradcheck"):
+    _published(_name, globals()[_name])
+
+__all__ = ["addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm",
+           "sampled_addmm", "softmax", "spdiags", "spsolve", "sum"]
