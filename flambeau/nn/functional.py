@@ -148,6 +148,12 @@ def _canonical_mask(mask: Tensor | None, mask_name: str, other_type: Any, other_
     return flambeau.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))
 
 
+def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
+    """Raise unless `arg` is a number or a pair of numbers."""
+    if not isinstance(arg, int) and len(arg) != 2:
+        raise AssertionError(message.format(arg_name))
+
+
 globals().update({name: function for name, function in public[NETWORK].items()
                   if not name.startswith("_")})
 __all__ = sorted(public[NETWORK])

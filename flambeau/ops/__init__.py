@@ -64,6 +64,7 @@ from flambeau.ops import (
     softmax,
     solvers,
     sort,
+    sparse,
     special,
     spectrogram,
     windows,
@@ -88,4 +89,4 @@ __all__ = ["activation", "attention", "bilinear", "bitwise", "comparison", "comp
            "memory_methods", "methods", "moments", "normalize", "padding", "pointwise",
            "polynomials", "pool", "products", "random", "rearrange", "recurrent", "reduce",
            "resample", "rounding", "sampling", "scan", "scatter_views", "searching", "shape",
-           "softmax", "solvers", "sort", "special", "spectrogram", "windows"]
+           "softmax", "solvers", "sort", "sparse", "special", "spectrogram", "windows"]

@@ -14,6 +14,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.kernels import ctc
 from flambeau.kernels import softmax as kernels
 from flambeau.ops.fused import fused
+from flambeau.ops.matmul import linear
 from flambeau.ops.softmax import log_softmax
 
 NETWORK = "nn.functional"
@@ -251,6 +252,20 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
         return _cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing)
     return _smoothed(log_softmax(input, 1), target, weight, reduction, ignore_index,
                      label_smoothing)
+
+
+@composite(namespace=NETWORK)
+def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *,
+                         linear_bias: Tensor | None = None, weight: Tensor | None = None,
+                         reduction: str = "mean", ignore_index: int | None = None,
+                         label_smoothing: float = 0.0, options: Any = None) -> Tensor:
+    """`cross_entropy` of the affine map of `input` (n, k) or (k) by `linear_weight` (c, k)."""
+    rank = input._array.ndim
+    if rank not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {rank}")
+    return cross_entropy(linear(input, linear_weight, linear_bias), target, weight, None,
+                         -100 if ignore_index is None else ignore_index, None, reduction,
+                         label_smoothing)
 
 
 # ---- connectionist temporal classification -------------------------------------------------------

@@ -417,5 +417,14 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12,
     return flambeau.div(input, length) if out is None else flambeau.div(input, length, out=out)
 
 
+@composite
+def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+    """The norms over all dimensions but `dim` (-1: over all), shaped so that they broadcast."""
+    if dim == -1:
+        return v.norm(pow)
+    rank = v._array.ndim
+    return v.norm(pow, tuple([d for d in range(rank) if d != dim % rank]), keepdim=True)
+
+
 __all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm",
            "normalize", "rms_norm"]

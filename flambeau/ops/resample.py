@@ -327,6 +327,19 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_m
     return _SAMPLERS[dims](input, grid, mode, _PADDING[padding_mode], bool(align_corners))
 
 
+def _grid_sampler_of(dims: int) -> None:
+    def sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+                align_corners: bool) -> Tensor:
+        return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
+
+    sampler.__doc__ = f"`grid_sampler` in {dims} dimensions."
+    composite(sampler, name=f"grid_sampler_{dims}d")
+
+
+_grid_sampler_of(2)
+_grid_sampler_of(3)
+
+
 @composite(namespace=NETWORK)
 def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: bool | None = None) -> Tensor:
