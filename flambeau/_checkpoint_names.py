@@ -250,6 +250,10 @@ def reduce_for_checkpoint(obj: Any) -> Any:
     """The call that makes `obj` again, in PyTorch's terms; NotImplemented for ordinary objects."""
     if isinstance(obj, Tensor):
         return _reduce_tensor(obj)
+    if isinstance(obj, Size):
+        return Size, (tuple(obj),)
+    if isinstance(obj, flambeau.device):
+        return flambeau.device, ((obj.type,) if obj.index is None else (obj.type, obj.index))
     if isinstance(obj, type_info.layout):
         return get_layout, (repr(obj),)
     if isinstance(obj, type_info.memory_format):

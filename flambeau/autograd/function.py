@@ -27,6 +27,8 @@ class FunctionCtx:
     """What `forward` and `setup_context` may do with their context."""
 
     __slots__ = ()
+    if TYPE_CHECKING:                        # its attributes are those of a node
+        def __setattr__(self, name: str, value: Any) -> None: ...
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
         """Keep tensors for `backward`, where `ctx.saved_tensors` gives them back."""
@@ -404,7 +406,8 @@ def _with_history(node: Any, output: Tensor, edge: Any, inputs: dict[int, Any], 
 
 
 def _save(node: Any, outputs: tuple[Any, ...], finished: list[Any]) -> None:
-    kinds, entries = [], []
+    kinds: list[str] = []
+    entries: list[Any] = []
     own = {id(f): i for i, f in enumerate(finished) if type(f) in tensor_types}
     own |= {id(o): i for i, o in enumerate(outputs) if type(o) in tensor_types
             and type(finished[i]) in tensor_types and finished[i] is o}
@@ -484,7 +487,7 @@ class NestedIOFunction(Function):
         raise NotImplementedError("NestedIOFunction: pass tensors as separate arguments")
 
 
-def traceable(function_class: type) -> type:
+def traceable(function_class: Any) -> Any:
     """Marks a Function as traceable; nothing depends on it."""
     function_class.is_traceable = True
     return function_class

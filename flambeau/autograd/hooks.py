@@ -237,17 +237,29 @@ class InputMetadata:
 basis.accumulator_of, basis.input_metadata = accumulator_of, InputMetadata
 
 
-def check_grad_dtype(tensor: Tensor, grad: Tensor) -> None:
-    """Raise if `grad` has not the type that gradients of `tensor` are to have."""
+def check_grad(tensor: Tensor, grad: Any) -> None:
+    """Raise if `grad` cannot be the gradient of `tensor`: its type, device or shape is wrong."""
+    if not isinstance(grad, Tensor):
+        raise TypeError("assigned grad expected to be a Tensor or None but got grad of type "
+                        f"{type(grad).__name__}")
+    if grad is tensor:
+        raise RuntimeError("can't assign Variable as its own grad")
     wanted = None if tensor._hooks is None else tensor._hooks.grad_dtype
-    if wanted == "any":
-        return
-    if grad.dtype is not (wanted or tensor.dtype):
+    if wanted != "any" and grad.dtype is not (wanted or tensor.dtype):
+        if wanted is None:
+            raise RuntimeError(f"assigned grad has data of a different type: {grad.dtype}, expected "
+                               f"{tensor.dtype}")
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{type_name(grad.dtype).lower()}' to a "
-            f"tensor with grad_dtype '{type_name(wanted or tensor.dtype)}'. The gradient must match "
-            "the tensor's grad_dtype (defaults to the tensor's dtype). You can set the tensor's "
-            "grad_dtype attribute with a specific dtype, or None to allow any dtype.")
+            f"tensor with grad_dtype '{type_name(wanted)}'. The gradient must match the tensor's "
+            "grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
+            "attribute with a specific dtype, or None to allow any dtype.")
+    if grad.device != tensor.device:
+        raise RuntimeError(f"assigned grad has data located on a different device: {grad.device}, "
+                           f"expected {tensor.device}")
+    if grad._array.shape != tensor._array.shape:
+        raise RuntimeError(f"assigned grad has data of a different size: {list(grad._array.shape)}, "
+                           f"expected {list(tensor._array.shape)}")
 
 
-basis.check_grad_dtype = check_grad_dtype
+basis.check_grad = check_grad

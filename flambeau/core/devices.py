@@ -18,6 +18,9 @@ class device:
     """
 
     __slots__ = ("_tokens", "index", "type")
+    _tokens: list[Any]
+    index: int | None
+    type: str
 
     def __init__(self, type: Any = None, index: int | None = None):
         if isinstance(type, device):

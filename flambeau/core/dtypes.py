@@ -76,7 +76,7 @@ class dtype:
     def __deepcopy__(self, memo: Any) -> dtype:
         return self
 
-    __copy__ = None                         # set below: a dtype is a singleton
+    __copy__: Any = None                    # set below: a dtype is a singleton
 
 
 dtype.__copy__ = lambda self: self

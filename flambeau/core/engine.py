@@ -20,7 +20,7 @@ from __future__ import annotations
 import sys
 import threading
 from collections.abc import Callable
-from contextvars import ContextVar, copy_context
+from contextvars import ContextVar
 from heapq import heappop, heappush
 from typing import Any
 
@@ -28,6 +28,7 @@ import numpy as np
 
 from flambeau.core.graph import Node, Output, freed, packers
 from flambeau.core.modes import grad_enabled, set_grad_mode
+from flambeau.core.overrides import sparse_types
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
 
@@ -58,9 +59,9 @@ def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
     outer = current_pass.get()
     if outer is not None:
         this.depth = outer.depth + 1
-        if this.depth % 25 == 0 and not this.depth == moved_at.get():
-            return on_fresh_stack(run, this.depth, roots, retain, create_graph, captures,
-                                  accumulate)
+        if this.depth % 25 == 0 and basis.needs_fresh_stack(this.depth):
+            return basis.on_fresh_stack(run, this.depth, roots, retain, create_graph, captures,
+                                        accumulate)
     token = current_pass.set(this)
     previous, hooks = grad_enabled(), len(packers)
     set_grad_mode(create_graph)
@@ -82,28 +83,6 @@ def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
     if outer is not None:
         outer.callbacks += this.callbacks
     return captured
-
-
-moved_at: ContextVar[int] = ContextVar("moved_at", default=0)
-
-
-def on_fresh_stack(function: Callable[..., Any], depth: int, *args: Any) -> Any:
-    """Call on a thread of its own: passes inside passes would exhaust this one's stack."""
-    context, answer = copy_context(), []
-    context.run(moved_at.set, depth)
-
-    def call() -> None:
-        try:
-            answer.append((context.run(function, *args), None))
-        except BaseException as error:
-            answer.append((None, error))
-    thread = threading.Thread(target=call)
-    thread.start()
-    thread.join()
-    result, error = answer[0]
-    if error is not None:
-        raise error
-    return result
 
 
 class Pass:
@@ -411,13 +390,15 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
                     and getrefcount(array) <= STOLEN_ARRAY
                     and array.strides == leaf._array.strides and grad._edge is None):
                 leaf._grad = grad
+            elif type(grad) in sparse_types:
+                leaf._grad = basis.first_gradient(grad, getrefcount(grad) <= stolen, create_graph)
             elif create_graph:
                 leaf._grad = basis.copy(basis.empty_like(leaf, dtype=grad.dtype), grad)
             else:
-                leaf._grad = copy_like(grad, leaf)
+                leaf._grad = basis.copy_like(grad, leaf)
             return
         if create_graph or type(old) not in plain or type(grad) not in plain:
-            leaf._grad = basis.add(old, grad)
+            leaf._grad = basis.later_gradient(old, grad, create_graph)
             return
         if old._array.dtype != grad._array.dtype:
             grad = basis.cast(grad, old._array.dtype)
@@ -425,31 +406,6 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
         counter = old._counter
         if counter is not None:
             counter[0] += 1
-
-
-def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:
-    """A copy of `grad` outside the graph, laid out as `leaf` is if that is dense."""
-    if type(grad) not in plain:
-        return basis.detach(basis.clone(grad))
-    source, own = grad._array, leaf._array
-    target = np.empty_like(own, dtype=source.dtype) if is_dense(own) \
-        else np.empty(own.shape, source.dtype)
-    target[...] = source
-    return wrap(target)
-
-
-def is_dense(array: np.ndarray) -> bool:
-    """Do the elements fill their memory without overlap or gaps, in some order of dimensions?"""
-    if array.flags.c_contiguous or array.flags.f_contiguous:
-        return True
-    expected = array.itemsize
-    for stride, n in sorted(zip(array.strides, array.shape)):
-        if n == 1:
-            continue
-        if stride != expected:
-            return False
-        expected *= n
-    return True
 
 
 def accumulate_shared(leaf: Tensor, grad: Tensor) -> None:

@@ -11,15 +11,18 @@ from functools import update_wrapper
 from typing import Any
 
 from flambeau import kernels
-from flambeau.core.dtypes import FLOATING
+from flambeau.core import devices
+from flambeau.core.dtypes import FLOATING, _Defaults
 from flambeau.core.graph import Node, next_order, packers
-from flambeau.core.modes import _grad_mode, interceptors
+from flambeau.core.modes import _grad_mode, inference, interceptors
 from flambeau.core.tensor import LEAF, LOOKUP, Tensor, View, gradient_edge, plain
 
 native = None if os.environ.get("FLAMBEAU_FAST") == "0" else kernels._native
 if not hasattr(native, "fast_bind"):
     native = None                         # built before there was this part
 DTYPE_KINDS = "buuuuiiiiffffcc"           # of the native kernels' dtypes, in their order
+
+read_numbers = getattr(native, "read_numbers", lambda data, dtype: None)   # nested lists, if easy
 
 
 def bind(**objects: Any) -> None:
@@ -29,7 +32,8 @@ def bind(**objects: Any) -> None:
             "Tensor": Tensor, "View": View, "Node": Node, "plain": plain, "floating": FLOATING,
             "interceptors": interceptors, "packers": packers, "LEAF": LEAF, "LOOKUP": LOOKUP,
             "grad_mode": _grad_mode, "order": next_order.__self__,
-            "gradient_edge": gradient_edge, **objects})
+            "gradient_edge": gradient_edge, "defaults": _Defaults, "device": devices._default,
+            "cpu": devices.cpu, "inference": inference, **objects})
 
 
 def callable_of(kind: str, op: Any, closure: Any, kernel: Any, arguments: Any = None) -> Any:

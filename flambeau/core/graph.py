@@ -13,7 +13,6 @@ several outputs is pointed at through an `Output`, which adds the number.
 from __future__ import annotations
 
 import itertools
-import weakref
 from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
@@ -31,6 +30,8 @@ class Node:
     """One recorded op: where gradients go, and what its derivative needs."""
 
     __slots__ = ("__dict__", "__weakref__", "dtype", "edges", "order", "saved", "shape")
+    if TYPE_CHECKING:                    # the values of the slots, and what else a node is given
+        def __getattr__(self, name: str) -> Any: ...
 
     outputs = 1                          # how many results the op gave
     index = 0                            # so that a node can stand for its first output

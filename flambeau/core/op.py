@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import update_wrapper
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy import asarray, ndarray
@@ -71,7 +71,12 @@ class Op:
     batch_rule: Any = None
     vjp: Any = None
     refusal: dict[str, str] = {}        # what to say about kinds of dtype that it has no kernel for
-    functional: Op | None = None        # of an in-place op: what it computes
+    functional: Any = None              # of an in-place op: what it computes
+    function: Any = None                # the three callables
+    call: Any = None
+    direct: Any = None
+    if TYPE_CHECKING:
+        def __getattr__(self, name: str) -> Any: ...    # what else a declaration gives
 
     def __init__(self, name: str, kind: str, **attributes: Any):
         self.name, self.kind = name, kind
@@ -80,7 +85,6 @@ class Op:
         self.rules: dict[str, Any] = {}
         self.saved: tuple[str, ...] = ()
         self.arguments: Callable[..., Any] = lambda *args: args
-        self.function = self.call = self.direct = None
         self.__dict__.update(attributes)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -121,7 +125,8 @@ def plan_saving(op: Op) -> None:
     for formula in formulas:
         wanted += [n for n in parameters(formula) if n not in ("grad", "needs", *wanted)]
     op.saved = tuple(wanted)
-    kinds, plan = [], []
+    kinds: list[str] = []
+    plan: list[Any] = []
     for name in wanted:
         stem = name.removesuffix("_shape").removesuffix("_dtype").removesuffix("_shapes")
         if op.variadic and name == op.tensors[0]:
@@ -174,7 +179,7 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
         return _pointwise_apply(op, rules)
 
     def apply(node: Node, grad: Any) -> Any:
-        produced = []
+        produced: list[Any] = []
         for (rule, takes), edge in zip(rules, node.edges):
             if edge is None or rule is None:
                 produced.append(None)
@@ -188,7 +193,7 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
 
 def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
     def apply(node: Node, grad: Any) -> Any:
-        produced = []
+        produced: list[Any] = []
         for (rule, takes), edge in zip(rules, node.edges):
             if edge is None or rule is None:
                 produced.append(None)
@@ -455,7 +460,8 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
               differentiable: Any = True, variadic: bool = False, params: Any = None,
               dims: Any = (), shapes: Any = (), core: str = "", name: str = "",
               node_name: str = "", namespace: Any = "torch", method: Any = True,
-              inplace: bool = False, aliases: tuple[str, ...] = (), **rules: Any) -> Any:
+              inplace: bool = False, aliases: tuple[str, ...] = (), path: str = "general",
+              **rules: Any) -> Any:
     """Declare an op by its kernel; decorates the function that maps users' arguments to canonical
     ones: the `tensors`, then the rest, in the order of the kernel's parameters.
 
@@ -470,6 +476,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
     shapes      params that are shapes of the result, for batching
     core        core shape, gufunc style: leading dimensions broadcast, which gives batching
     batch       a batching rule, where none of these gives one
+    path        the kind of callable that takes the common case, where that is an own one
     """
     tensors = (tensors,) if isinstance(tensors, str) else tuple(tensors)
 
@@ -489,7 +496,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
             raise TypeError(f"op {title}: {unknown} name no tensor argument of {tensors}")
         plan_saving(op)
         function = update_wrapper(make_general(op, interceptors, plain, arguments), arguments)
-        op.function = function = fast.callable_of("general", op, function, kernel, arguments)
+        op.function = function = fast.callable_of(path, op, function, kernel, arguments)
         op.call = fast.callable_of("general", op, make_general(op, interceptors, plain, None),
                                    kernel)
         op.direct = make_general(op, (), ANY, None)
@@ -572,7 +579,7 @@ def make_general(op: Op, interceptors: Any, plain: Any, arguments: Any) -> Calla
         else:
             r = kernel(*arrays, *canonical[n:])
         if returns is None:
-            result = new_tensor()
+            result: Any = new_tensor()
             result._array = r if type(r) is ndarray else asarray(r)
             result._base = result._counter = result._edge = None
         else:
@@ -607,7 +614,8 @@ def replay_of(op: Op, parent: Tensor, canonical: tuple[Any, ...]) -> Any:
 # ---- composites ---------------------------------------------------------------------------------
 
 def composite(function: Any = None, *, namespace: Any = "torch", method: Any = False,
-              aliases: tuple[str, ...] = (), inplace: bool = False, name: str = "") -> Any:
+              aliases: tuple[str, ...] = (), inplace: bool = False, name: str = "",
+              path: Any = None) -> Any:
     """Declare a public function made of other ops: it needs no rule of any sort."""
     if function is None:
         return lambda f: composite(f, namespace=namespace, method=method, aliases=aliases,
@@ -625,6 +633,8 @@ def composite(function: Any = None, *, namespace: Any = "torch", method: Any = F
         return function(*args, **kwargs)
 
     call = fast.callable_of("composite", op, update_wrapper(call, function), function)
+    if path is not None:                    # a kind of callable, and the op that it calls
+        call = fast.callable_of(path[0], op, call, path[1])
     op.function = op.call = call
     op.direct = function
     op.body = function

@@ -46,6 +46,7 @@ def handle_torch_function(public_api: Any, relevant: Any, *args: Any, **kwargs: 
 
 
 internal_types: set[type] = set()       # flambeau's own subclasses: wrappers and meta tensors
+sparse_types: set[type] = set()         # those among them whose `_array` holds no values
 
 
 def _insert(found: list[Any], arg: Any) -> None:
@@ -59,8 +60,17 @@ def _insert(found: list[Any], arg: Any) -> None:
     found.append(arg)
 
 
+def has_sparse(args: Any, kwargs: dict[str, Any] | None = None) -> bool:
+    """Is any argument a tensor that only rules of its own may touch?"""
+    for arg in (*args, *kwargs.values()) if kwargs else args:
+        cls = type(arg)
+        if cls in sparse_types or (cls in (list, tuple) and has_sparse(arg)):
+            return True
+    return False
+
+
 def wanted(args: Any, kwargs: dict[str, Any] | None = None) -> bool:
-    """Does any argument override functions?"""
+    """Does any argument override functions, or need rules of its own?"""
     for arg in (*args, *kwargs.values()) if kwargs else args:
         cls = type(arg)
         if cls in plain or cls in _PLAIN_TYPES:
@@ -68,15 +78,15 @@ def wanted(args: Any, kwargs: dict[str, Any] | None = None) -> bool:
         if cls is tuple or cls is list:
             for inner in arg:
                 if type(inner) not in plain and type(inner) not in _PLAIN_TYPES:
-                    return bool(overriding(args, kwargs))
+                    return bool(overriding(args, kwargs)) or has_sparse(args, kwargs)
         elif hasattr(cls, "__torch_function__"):
-            return bool(overriding(args, kwargs))
+            return bool(overriding(args, kwargs)) or has_sparse(args, kwargs)
     return False
 
 
 def has_torch_function(relevant: Any) -> bool:
     """Does any of these arguments (or a mode) override functions?"""
-    return bool(modes.function_modes.get()) or wanted(relevant)
+    return bool(modes.function_modes.get()) or bool(overriding(relevant))
 
 
 def public_name(op: Any) -> Any:
@@ -86,7 +96,10 @@ def public_name(op: Any) -> Any:
 
 def call(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Ask the overriding arguments of a call, in turn."""
-    return ask(public_name(op), overriding(args, kwargs), args, kwargs)
+    relevant = overriding(args, kwargs)
+    if not relevant:
+        return basis.on_sparse(public_name(op), args, kwargs)
+    return ask(public_name(op), relevant, args, kwargs)
 
 
 def ask(function: Any, relevant: list[Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

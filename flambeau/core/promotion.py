@@ -88,7 +88,7 @@ def scalar_type(value: Any) -> dtype:
     return dtypes._Defaults.float.to_complex() or dtypes.complex64
 
 
-def result_type(arrays: list[np.ndarray], numbers: list[Any] = ()) -> dtype:
+def result_type(arrays: list[np.ndarray], numbers: Any = ()) -> dtype:
     """The type of an expression over arrays (with and without dimensions) and Python numbers."""
     tiers: list[dtype | None] = [None, None, None]
     for array in arrays:

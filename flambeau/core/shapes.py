@@ -84,28 +84,6 @@ def size_of(sizes: tuple[Any, ...]) -> tuple[int, ...]:
             from None
 
 
-def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
-    """`shape` with its one -1, if any, replaced so that it has `numel` elements."""
-    if -1 in shape:
-        if shape.count(-1) > 1:
-            raise RuntimeError("only one dimension can be inferred")
-        rest = prod([n for n in shape if n != -1])
-        if rest < 0:
-            raise RuntimeError(f"invalid shape dimension {min(shape)}")
-        if rest == 0 and numel == 0:
-            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} "
-                               "because the unspecified dimension size -1 can be any value and is "
-                               "ambiguous")
-        if rest and numel % rest == 0:
-            return tuple([numel // rest if n == -1 else n for n in shape])
-    elif prod(shape) == numel and (not shape or min(shape) >= 0):
-        return shape
-    negative = [n for n in shape if n < -1]
-    if negative:
-        raise RuntimeError(f"invalid shape dimension {negative[0]}")
-    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
-
-
 def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
     """Why two shapes don't broadcast."""
     for i in range(1, min(len(a), len(b)) + 1):

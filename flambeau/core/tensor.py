@@ -214,20 +214,7 @@ class Tensor(Methods):
     @grad.setter
     def grad(self, value: Tensor | None) -> None:
         if value is not None:
-            if not isinstance(value, Tensor):
-                raise TypeError(f"assigned grad expected to be a Tensor or None but got grad of "
-                                f"type {type(value).__name__}")
-            if value is self:
-                raise RuntimeError("can't assign Variable as its own grad")
-            if value.dtype is not self.dtype or self._hooks is not None:
-                basis.check_grad_dtype(self, value)
-            if value.device != self.device:
-                raise RuntimeError(f"assigned grad has data located on a different device: "
-                                   f"{value.device}, expected {self.device}")
-            if value._array.shape != self._array.shape:
-                raise RuntimeError(f"assigned grad has data of a different size: "
-                                   f"{list(value._array.shape)}, expected "
-                                   f"{list(self._array.shape)}")
+            basis.check_grad(self, value)
         self._grad = value
 
     @grad.deleter
@@ -380,7 +367,7 @@ def wrap(array: Any, requires_grad: bool = False) -> Tensor:
 
 def alias(array: np.ndarray, cls: type) -> Any:
     """A tensor of type `cls` on `array`, with no history."""
-    tensor = object.__new__(cls)
+    tensor: Any = object.__new__(cls)
     tensor._array = array
     tensor._edge = tensor._base = tensor._counter = None
     return tensor

@@ -20,12 +20,11 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core import dtypes, overrides
+from flambeau.core import overrides
 from flambeau.core.devices import cpu
 from flambeau.core.graph import Node, next_order
 from flambeau.core.modes import grad_enabled, is_inference_mode_enabled
-from flambeau.core.promotion import can_cast, convert, type_name
-from flambeau.core.shapes import is_expandable_to
+from flambeau.core.promotion import convert
 from flambeau.core.tensor import LEAF, LOOKUP, Tensor, array_strides, basis, gradient_edge
 
 # ---- may this tensor be written to? -------------------------------------------------------------
@@ -86,19 +85,9 @@ def check_inplace(tensor: Tensor, needs_grad: bool) -> None:
 
 def _producer(tensor: Tensor) -> str:
     node = tensor._view.node
-    return node.node.name() if node is not None else "a view op"
-
-
-def check_stored(op_name: str, target: Tensor, result: np.ndarray) -> None:
-    """Raise if `result` cannot be stored into `target`: its type or its shape do not fit."""
-    found, wanted = dtypes.from_numpy_dtype(result.dtype), target.dtype
-    if found is not wanted and not can_cast(found, wanted):
-        raise RuntimeError(f"result type {type_name(found)} can't be cast to the desired output "
-                           f"type {type_name(wanted)}")
-    if result.shape != target._array.shape and not is_expandable_to(result.shape,
-                                                                    target._array.shape):
-        raise RuntimeError(f"output with shape {list(target._array.shape)} doesn't match the "
-                           f"broadcast shape {list(result.shape)}")
+    function = getattr(node, "node", None)
+    function = getattr(function, "_forward_cls", None)      # of a user's Function
+    return function.__name__ if function else "a view op" if node is None else node.node.name()
 
 
 # ---- history after a write ----------------------------------------------------------------------

@@ -9,12 +9,11 @@ from flambeau import type_info
 from flambeau.core import devices, dtypes, overrides, views
 from flambeau.transforms import meta
 from flambeau.core.dtypes import as_numpy_dtype
-from flambeau.core.engine import is_dense
 from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import composite, linear, primitive, public
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import contiguous_strides
-from flambeau.core.tensor import Tensor, alias as bare, basis, plain, tensor_types
+from flambeau.core.tensor import Tensor, alias as bare, basis, plain, tensor_types, wrap
 
 # ---- casts ----------------------------------------------------------------------------------------
 
@@ -315,6 +314,35 @@ def with_strides(input: Tensor, strides: tuple[int, ...]) -> Tensor:
     return basis.permute(contiguous(basis.permute(input, order)), back)
 
 
+# ---- layouts ----------------------------------------------------------------------------------------
+
+
+def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:
+    """A copy of `grad` outside the graph, laid out as `leaf` is if that is dense."""
+    if type(grad) not in plain:
+        return basis.detach(basis.clone(grad))
+    source, own = grad._array, leaf._array
+    target = np.empty_like(own, dtype=source.dtype) if is_dense(own) \
+        else np.empty(own.shape, source.dtype)
+    target[...] = source
+    return wrap(target)
+
+
+def is_dense(array: np.ndarray) -> bool:
+    """Do the elements fill their memory without overlap or gaps, in some order of dimensions?"""
+    if array.flags.c_contiguous or array.flags.f_contiguous:
+        return True
+    expected = array.itemsize
+    for stride, n in sorted(zip(array.strides, array.shape)):
+        if n == 1:
+            continue
+        if stride != expected:
+            return False
+        expected *= n
+    return True
+
+
+basis.copy_like = copy_like
 basis.copy = copy
 basis.cast, basis.clone, basis.detach, basis.alias = cast, clone, _detach, alias
 basis.graph_alias, basis.contiguous, basis.with_strides = graph_alias, contiguous, with_strides

@@ -387,7 +387,7 @@ def _like(name: str, doc: str) -> Any:
         own = input._array
         if where is devices.cpu and not own.flags.c_contiguous and result._array.size \
                 and memory_format in (None, type_info.preserve_format):
-            from flambeau.core.engine import is_dense
+            from flambeau.ops.copying import is_dense
             if is_dense(own):
                 laid_out = np.empty_like(own, dtype=result._array.dtype)
                 laid_out[...] = result._array

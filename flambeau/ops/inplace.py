@@ -4,14 +4,30 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.core import overrides
+import numpy as np
+
+from flambeau.core import fast, overrides
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, intercept, interceptors
 from flambeau.core.op import ANY, SCALARS, Op
-from flambeau.core.promotion import convert, scalar_cache
+from flambeau.core import dtypes
+from flambeau.core.promotion import can_cast, convert, scalar_cache, type_name
+from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import (Tensor, basis, counter_of, gradient_edge, new_tensor, plain,
                                   tensor_types)
-from flambeau.core.views import bump, check_inplace, check_stored, rebase, rebase_to_constant
+from flambeau.core.views import bump, check_inplace, rebase, rebase_to_constant
+
+
+def check_stored(op_name: str, target: Tensor, result: np.ndarray) -> None:
+    """Raise if `result` cannot be stored into `target`: its type or its shape do not fit."""
+    found, wanted = dtypes.from_numpy_dtype(result.dtype), target.dtype
+    if found is not wanted and not can_cast(found, wanted):
+        raise RuntimeError(f"result type {type_name(found)} can't be cast to the desired output "
+                           f"type {type_name(wanted)}")
+    if result.shape != target._array.shape and not is_expandable_to(result.shape,
+                                                                    target._array.shape):
+        raise RuntimeError(f"output with shape {list(target._array.shape)} doesn't match the "
+                           f"broadcast shape {list(result.shape)}")
 
 
 def make_inplace(functional: Op) -> Callable[..., Any]:
@@ -22,7 +38,8 @@ def make_inplace(functional: Op) -> Callable[..., Any]:
             composite=functional.composite, fused=functional.fused)
     pointwise = functional.kind == "pointwise" and len(functional.tensors) == 2
     if pointwise:
-        op.function = _pointwise_inplace(op, interceptors, plain)
+        op.function = fast.callable_of("inplace", op, _pointwise_inplace(op, interceptors, plain),
+                                       functional.kernel)
         op.call, op.direct = op.function, _pointwise_inplace(op, (), ANY)
     else:
         op.function = _general_inplace(op, interceptors, plain, True)

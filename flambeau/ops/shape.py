@@ -10,12 +10,34 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.op import composite, linear
-from flambeau.core.shapes import (infer_size, is_expandable_to, size_of,
+from flambeau.core.shapes import (is_expandable_to, size_of,
                                   wrap_dim, wrap_dims)
 from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis, plain
 from flambeau.kernels import views
 
 # ---- view and reshape -------------------------------------------------------------------------------
+
+
+def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
+    """`shape` with its one -1, if any, replaced so that it has `numel` elements."""
+    if -1 in shape:
+        if shape.count(-1) > 1:
+            raise RuntimeError("only one dimension can be inferred")
+        rest = prod([n for n in shape if n != -1])
+        if rest < 0:
+            raise RuntimeError(f"invalid shape dimension {min(shape)}")
+        if rest == 0 and numel == 0:
+            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} "
+                               "because the unspecified dimension size -1 can be any value and is "
+                               "ambiguous")
+        if rest and numel % rest == 0:
+            return tuple([numel // rest if n == -1 else n for n in shape])
+    elif prod(shape) == numel and (not shape or min(shape) >= 0):
+        return shape
+    negative = [n for n in shape if n < -1]
+    if negative:
+        raise RuntimeError(f"invalid shape dimension {negative[0]}")
+    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
 def _view(self: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
@@ -61,8 +83,8 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 
 
 view_to = view_as_shape.op.call
-view = composite(view, namespace=None, method=True)
-reshape = composite(reshape, method=True)
+view = composite(view, namespace=None, method=True, path=("reshape", view_to))
+reshape = composite(reshape, method=True, path=("reshape", view_to))
 
 
 def viewable(input: Tensor, shape: tuple[int, ...]) -> bool:
