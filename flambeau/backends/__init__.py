@@ -35,6 +35,19 @@ class Backend:
         return f"<backend {self.__name__}>"
 
 
+class _Verbose:
+    """A context that makes a library report what it does: there is nothing to report."""
+
+    def __init__(self, level: int):
+        self.level = level
+
+    def __enter__(self) -> _Verbose:
+        return self
+
+    def __exit__(self, *exception: Any) -> bool:
+        return False
+
+
 class _CPU(Backend):
     """The CPU."""
 
@@ -51,8 +64,9 @@ cudnn = Backend("cudnn", enabled=False, benchmark=False, deterministic=False, al
                 benchmark_limit=10, version=lambda: None, is_acceptable=lambda tensor: False)
 cuda = Backend("cuda", matmul=Backend("cuda.matmul", allow_tf32=False, fp32_precision="none"),
                preferred_linalg_library=lambda backend=None: None)
-mkl = Backend("mkl")
-mkldnn = Backend("mkldnn", enabled=False, deterministic=False)
+mkl = Backend("mkl", verbose=_Verbose, VERBOSE_OFF=0, VERBOSE_ON=1)
+mkldnn = Backend("mkldnn", enabled=False, deterministic=False, verbose=_Verbose, VERBOSE_OFF=0,
+                 VERBOSE_ON=1, VERBOSE_ON_CREATION=2)
 mps = Backend("mps", is_macos_or_newer=lambda *version: False)
 openmp = Backend("openmp")
 opt_einsum = Backend("opt_einsum", enabled=True, strategy="auto")
@@ -69,7 +83,15 @@ def _find_opt_einsum() -> bool:
     return find_spec("opt_einsum") is not None
 
 
-opt_einsum.is_available = _find_opt_einsum
+def _get_opt_einsum() -> Any:
+    """The package `opt_einsum`, or None where it is not installed."""
+    if not _find_opt_einsum():
+        return None
+    import opt_einsum as package
+    return package
+
+
+opt_einsum.is_available, opt_einsum.get_opt_einsum = _find_opt_einsum, _get_opt_einsum
 
 __all__ = ["cpu", "cuda", "cudnn", "cusparselt", "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp",
            "opt_einsum", "quantized"]
