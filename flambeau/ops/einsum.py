@@ -1,6 +1,7 @@
 """Einstein's summation convention: products of tensors whose dimensions have names."""
 from __future__ import annotations
 
+from functools import lru_cache
 from math import prod
 from typing import Any
 
@@ -78,6 +79,7 @@ def _labels(text: str, where: str) -> list[Any]:
     return found
 
 
+@lru_cache(maxsize=256)
 def _parse(equation: str) -> tuple[list[list[Any]], list[Any] | None]:
     left, arrow, right = equation.partition("->")
     inputs = [_labels(part, f"operand {i}") for i, part in enumerate(left.split(","))]

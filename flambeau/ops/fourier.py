@@ -39,8 +39,12 @@ def _typed(result: np.ndarray, like: np.ndarray) -> np.ndarray:
 def _c2c(self: np.ndarray, dims: Any, forward: bool, scale: str) -> np.ndarray:
     if not dims:
         return self.copy()
+    norm = _SCALE[forward][scale]
+    if len(dims) == 1:                      # NumPy's one-dimensional functions cost less
+        transform = np.fft.fft if forward else np.fft.ifft
+        return _typed(transform(self, axis=dims[0], norm=norm), self)
     transform = np.fft.fftn if forward else np.fft.ifftn
-    return _typed(transform(self, axes=dims, norm=_SCALE[forward][scale]), self)
+    return _typed(transform(self, axes=dims, norm=norm), self)
 
 
 @linear(_c2c, node_name="FftC2CBackward0", name="fft_c2c", **_HIDDEN,
@@ -50,8 +54,12 @@ def c2c(input: Tensor, dims: Any, forward: bool, scale: str) -> Any:
 
 
 def _r2c(self: np.ndarray, dims: Any, scale: str, half: bool) -> np.ndarray:
+    norm = _SCALE[True][scale]
+    if len(dims) == 1:
+        transform = np.fft.rfft if half else np.fft.fft
+        return _typed(transform(self, axis=dims[0], norm=norm), self)
     transform = np.fft.rfftn if half else np.fft.fftn
-    return _typed(transform(self, axes=dims, norm=_SCALE[True][scale]), self)
+    return _typed(transform(self, axes=dims, norm=norm), self)
 
 
 def _r2c_back(grad: Tensor, self_shape: Any, dims: Any, scale: str, half: bool) -> Tensor:
@@ -67,8 +75,11 @@ def r2c(input: Tensor, dims: Any, scale: str, half: bool) -> Any:
 
 
 def _c2r(self: np.ndarray, dims: Any, scale: str, size: int) -> np.ndarray:
+    norm = _SCALE[False][scale]
+    if len(dims) == 1:
+        return _typed(np.fft.irfft(self, size, dims[0], norm), self)
     sizes = [self.shape[d] for d in dims[:-1]] + [size]
-    return _typed(np.fft.irfftn(self, sizes, dims, _SCALE[False][scale]), self)
+    return _typed(np.fft.irfftn(self, sizes, dims, norm), self)
 
 
 def _c2r_back(grad: Tensor, self_shape: Any, dims: Any, scale: str, size: int) -> Tensor:
