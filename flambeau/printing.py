@@ -282,10 +282,10 @@ def _tangent_suffix(tensor):
 def _join(start, suffixes, indent, newline=False):
     """``start`` and the suffixes, wrapped at the line width and closed with a bracket."""
     parts = [start]
+    column = len(start) - start.rfind("\n") + 1
     if newline:
         parts.append(",\n" + " " * indent + suffixes[0])
-        start, suffixes = parts[1][2:], suffixes[1:]
-    column = len(start) - start.rfind("\n")
+        column, suffixes = indent + len(suffixes[0]), suffixes[1:]
     for suffix in suffixes:
         if column + len(suffix) + 2 > _options.linewidth:
             parts.append(",\n" + " " * indent + suffix)

@@ -182,7 +182,7 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     retain = create_graph if retain_graph is None else retain_graph
     outs, targets = as_sequence(outputs), as_sequence(inputs)
     relevant = (*outs, *targets)
-    if overrides.wanted(relevant):
+    if overrides.has_torch_function(relevant):
         return overrides.handle_torch_function(
             grad, relevant, outputs, inputs, grad_outputs=grad_outputs, retain_graph=retain_graph,
             create_graph=create_graph, only_inputs=only_inputs, allow_unused=allow_unused,
@@ -232,7 +232,8 @@ moved_at: ContextVar[int] = ContextVar("moved_at", default=0)
 
 def on_fresh_stack(function: Callable[..., Any], depth: int, *args: Any) -> Any:
     """Call on a thread of its own: passes inside passes would exhaust this one's stack."""
-    context, answer = copy_context(), []
+    context = copy_context()
+    answer: list[Any] = []
     context.run(moved_at.set, depth)
 
     def call() -> None:

@@ -13,7 +13,7 @@ import numpy as np
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import class_name, public, table
-from flambeau.core.promotion import convert
+from flambeau.core.promotion import convert, result_type
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
 from flambeau.ops import sparse_compressed as forms
@@ -104,8 +104,10 @@ def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
     return result.requires_grad_() if requires_grad else result
 
 
-@rule("zero_")
-def zero(input: Tensor) -> Tensor:
+@rule("zero_", "fill_number_")
+def zero(input: Tensor, value: Any = 0) -> Tensor:
+    if value != 0:
+        raise unsupported("fill_", input)
     return empty(input._array.shape, input._array.dtype, input._layout)
 
 
@@ -165,9 +167,17 @@ for _name in ("abs asin asinh atan atanh ceil erf erfinv expm1 floor frac isinf 
               "trunc square").split():
     if _name in torch:
         _unary(_name, False)
-for _name in "neg deg2rad rad2deg positive conj real imag resolve_conj conj_physical".split():
+for _name in "deg2rad rad2deg positive conj real imag resolve_conj conj_physical".split():
     if _name in torch:
         _unary(_name, True)
+
+
+@sparse_op("NegBackward0", vjp=lambda grad: [basis.neg(grad)])
+def _neg(self: SparseTensor) -> SparseTensor:
+    return like(self, basis.neg(wrap(self._data))._array)
+
+
+rules["neg"] = lambda input: _neg(input)
 
 
 @rule("pow")
@@ -192,7 +202,7 @@ def _sub(self: Tensor, other: Tensor) -> Tensor:
 
 
 def _sum_of(a: Tensor, b: Tensor, negate: bool) -> Tensor:
-    dtype = torch["result_type"](a, b).numpy
+    dtype = result_type([a._array, b._array]).numpy
     if not is_sparse(a) or not is_sparse(b):
         dense, other = (b, a) if is_sparse(a) else (a, b)
         shape = np.broadcast_shapes(a._array.shape, b._array.shape)
@@ -316,14 +326,14 @@ def mul(input: Any, other: Any) -> Tensor:
 
 def _div_back(grad: Tensor, self: Tensor, other: Any, needs: list[bool]) -> list[Any]:
     by = _conj(other)
-    return [basis.div(grad, by) if needs[0] else None,
-            basis.neg(total(basis.div(basis.mul(grad, _conj(self)), by * by)))
+    return [torch["div"](grad, by) if needs[0] else None,
+            basis.neg(total(torch["div"](basis.mul(grad, _conj(self)), by * by)))
             if len(needs) > 1 and needs[1] else None]
 
 
 @sparse_op("DivBackward0", "self other", vjp=_div_back)
 def _div(self: SparseTensor, other: Any) -> SparseTensor:
-    return like(self, basis.div(wrap(self._data), other)._array)
+    return like(self, torch["div"](wrap(self._data), other)._array)
 
 
 @rule("div")
@@ -516,7 +526,7 @@ def dot(input: Tensor, other: Tensor) -> Tensor:
 
 # ---- sums ---------------------------------------------------------------------------------------
 
-@sparse_op("SumBackward0", vjp=lambda grad, self_shape: [basis.expand(grad, self_shape)])
+@sparse_op("SumBackward0", vjp=lambda grad, self_shape: [torch["broadcast_to"](grad, self_shape)])
 def total(self: SparseTensor) -> Tensor:
     return basis.sum(wrap(self._data))
 
@@ -830,8 +840,11 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
     count = np.searchsorted(wanted[order], along, "right") - first
     take = np.repeat(np.arange(len(along)), count)
     within = np.arange(len(take)) - np.repeat(np.cumsum(count) - count, count)
+    slot = order[np.repeat(first, count) + within]
+    by_slot = np.argsort(slot, kind="stable")
+    take, slot = take[by_slot], slot[by_slot]
     indices = source._where[0][:, take].copy()
-    indices[dim] = order[np.repeat(first, count) + within]
+    indices[dim] = slot
     return moved("IndexSelectBackward0", source, indices, shape, take)
 
 
@@ -863,7 +876,7 @@ def stack(tensors: Any, dim: int = 0) -> Tensor:
     return cat([unsqueeze(x, dim) for x in tensors], dim)
 
 
-@rule("getitem__")
+@rule("getitem__", "getitem")
 def getitem(input: Tensor, index: Any) -> Tensor:
     """Integers, whole slices, None and `...`; a slice with bounds copies."""
     items = list(index) if isinstance(index, tuple) else [index]
