@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import threading
+import warnings
 from collections.abc import Callable
 from contextvars import ContextVar, copy_context
 from typing import Any
@@ -118,6 +119,8 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     `retain_graph` (default: `create_graph`) keeps what the graph saved for another pass;
     `create_graph` records the pass itself; `inputs` limits which tensors get a gradient.
     """
+    if create_graph:
+        _warn_of_cycle()
     if inputs is None and grad_tensors is None and type(tensors) in plain \
             and tensors._array.size == 1 and tensors._array.dtype.kind == "f":
         edge = None if tensors._edge is None else gradient_edge(tensors)
@@ -127,7 +130,6 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
                 create_graph if retain_graph is None else retain_graph, create_graph)
             return
     if grad_variables is not None:
-        import warnings
         warnings.warn("`grad_variables` is deprecated. Use `grad_tensors` instead.",
                       FutureWarning, stacklevel=2)
         if grad_tensors is not None:
@@ -155,6 +157,24 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     run(roots, retain, create_graph, edges, accumulate=True)
 
 
+def _warn_of_cycle() -> None:
+    """Warn, once a process, that gradients with a graph hold their tensors."""
+    global _warned
+    if _warned:
+        from flambeau._settings import is_warn_always_enabled
+        if not is_warn_always_enabled():
+            return
+    _warned = True
+    warnings.warn("Using backward() with create_graph=True will create a reference cycle between the "
+                  "parameter and its gradient which can cause a memory leak. We recommend using "
+                  "autograd.grad when creating the graph to avoid this. If you have to use this "
+                  "function, make sure to reset the .grad fields of your parameters to None after "
+                  "use to break the cycle and avoid the leak.", UserWarning, stacklevel=4)
+
+
+_warned = False
+
+
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,
          create_graph: bool = False, only_inputs: bool = True, allow_unused: bool | None = None,
          is_grads_batched: bool = False, materialize_grads: bool = False) -> tuple[Any, ...]:
@@ -175,7 +195,6 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     if allow_unused is None:
         allow_unused = materialize_grads
     if not only_inputs:
-        import warnings
         warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To "
                       "accumulate gradient for other parts of the graph, please use "
                       "torch.autograd.backward.", FutureWarning, stacklevel=2)
@@ -204,7 +223,10 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     for target, g in zip(targets, found):
         if g is None:
             if materialize_grads:
-                like = target if isinstance(target, Tensor) else _stand_in(target)
+                if not isinstance(target, Tensor):
+                    raise RuntimeError("materialize_grads cannot be used when the given input is a "
+                                       "GradientEdge")
+                like = target
                 g = basis.zeros_like(like, requires_grad=like._array.dtype in dtypes.FLOATING)
             elif not allow_unused:
                 raise RuntimeError("One of the differentiated Tensors appears to not have been used "

@@ -8,7 +8,7 @@ import functools
 import inspect
 import warnings
 from contextvars import ContextVar
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core import modes, views

@@ -17,6 +17,12 @@ class ContextDecorator:
     A decorated generator runs each of its steps, not only its creation, inside the context.
     """
 
+    def __enter__(self) -> Any:
+        raise NotImplementedError
+
+    def __exit__(self, *exception: Any) -> Any:
+        raise NotImplementedError
+
     def clone(self) -> ContextDecorator:
         return type(self)()
 
@@ -144,6 +150,8 @@ class inference_mode(ContextDecorator):
     Results answer True to `is_inference()`; they count no versions for autograd, and using them
     where a graph is recorded raises RuntimeError.
     """
+
+    mode: bool
 
     def __new__(cls, mode: Any = True) -> Any:
         self = object.__new__(cls)

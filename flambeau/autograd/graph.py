@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from flambeau.core import engine
-from flambeau.autograd.hooks import RemovableHandle
-from flambeau.autograd.hooks import AccumulateGrad, accumulator_of
+from flambeau.autograd.grad_mode import no_grad
+from flambeau.autograd.hooks import AccumulateGrad, RemovableHandle, accumulator_of
 from flambeau.core.graph import Node as CoreNode, hooks_of
 from flambeau.autograd.saved_hooks import disable_saved_tensors_hooks, saved_tensors_hooks
-from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
+from flambeau.core.tensor import Tensor, counter_of, gradient_edge, tensor_types
 from flambeau.core.views import bump
 
 
@@ -32,7 +32,7 @@ class Node(metaclass=_NodeMeta):
 class GradientEdge(NamedTuple):
     """Where a gradient goes: a node, and for which of its outputs."""
 
-    node: Node
+    node: Any
     output_nr: int
     ownership_token: Any = None
 
@@ -192,7 +192,7 @@ def allow_mutation_on_saved_tensors():
                 array.__array_interface__["data"][0], tensor._version)
 
     def pack(tensor: Tensor) -> _Handle:
-        views.counter_of(tensor)
+        counter_of(tensor)
         key = key_of(tensor)
         handle = context.handles.get(key)
         if handle is None:
@@ -220,7 +220,7 @@ def allow_mutation_on_saved_tensors():
                 for handle in list(context.by_storage.get(id(counter), ())):
                     original = context.originals.pop(handle, None)
                     if original is not None:
-                        with modes.no_grad():
+                        with no_grad():
                             context.cloned[handle] = original.clone()
                 context.by_storage.pop(id(counter), None)
             return op.call(*args)

@@ -20,7 +20,7 @@ import sys
 import threading
 from contextvars import ContextVar
 from time import perf_counter_ns
-from typing import Any
+from typing import Any, Literal
 
 from flambeau.autograd.profiler_util import (
     EventList,
@@ -225,7 +225,7 @@ class profile:
         self._recorder.start()
         return self
 
-    def __exit__(self, *exception: Any) -> bool:
+    def __exit__(self, *exception: Any) -> Literal[False]:
         if self._recorder is None:
             return False
         self._recorder.stop()
@@ -338,7 +338,7 @@ class _Ranges:
             raise RuntimeError(f"{self.tool} is not available: flambeau runs on the CPU")
         return self
 
-    def __exit__(self, *exception: Any) -> bool:
+    def __exit__(self, *exception: Any) -> Literal[False]:
         return False
 
 

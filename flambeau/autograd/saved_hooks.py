@@ -149,6 +149,9 @@ def register_on_node(node: Any, index: int, pack: Any, unpack_hook: Any) -> None
 class SavedTensor:
     """A handle on one saved value, on which pack and unpack hooks can be registered."""
 
+    _node: Node
+    _index: int
+
     def __new__(cls, *args: Any) -> SavedTensor:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 

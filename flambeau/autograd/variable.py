@@ -15,7 +15,9 @@ class _VariableMeta(type):
 class Variable(metaclass=_VariableMeta):
     """`Variable(tensor, requires_grad=False)` gives a tensor on the same memory."""
 
-    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: Any = None) -> Tensor:
+    _execution_engine: Any
+
+    def __new__(cls, data: Tensor, requires_grad: bool = False, volatile: Any = None) -> Any:
         result = data.detach()
         if requires_grad:
             result.requires_grad_()

@@ -31,8 +31,8 @@ def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...] | None:
 def restore(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...] | None,
             keepdim: bool) -> Tensor:
     """A reduced tensor in the shape that broadcasts against what was reduced."""
-    if keepdim or not shape:
-        return grad
+    if keepdim or not shape or dim is None:
+        return grad                     # one number broadcasts as it is
     dims = range(len(shape)) if dim is None else dim
     return basis.reshape_to(grad, tuple([1 if i in dims else n for i, n in enumerate(shape)]))
 

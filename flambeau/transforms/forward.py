@@ -101,6 +101,14 @@ def keep_state(edge: Any, results: Any) -> None:
 
 def derivative(op: Op, canonical: tuple[Any, ...], tangents: list[Any], result: Any) -> Any:
     """The tangent(s) of `result`, given those of the tensor arguments (None where zero)."""
+    try:
+        return _derivative(op, canonical, tangents, result)
+    except NotImplementedError as error:
+        raise NotImplementedError(f"Trying to use forward AD with {op.name} that does not support "
+                                  f"it: {error}") from None
+
+
+def _derivative(op: Op, canonical: tuple[Any, ...], tangents: list[Any], result: Any) -> Any:
     inputs = op.inputs(canonical)
     if op.jvp_rule is not None:
         return _declared(op, canonical, inputs, tangents, result)
@@ -208,11 +216,7 @@ def _transposed(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result
             u._edge = LEAF if u._array.dtype in FLOATING else None
             covectors.append(u)
         node = rule_node(op, canonical, inputs, tangents, results)
-        try:
-            gradients = node.apply(covectors[0] if op.returns is None else covectors)
-        except NotImplementedError as error:
-            raise NotImplementedError(f"Trying to use forward AD with {op.name} that does not "
-                                      f"support it: {error}") from None
+        gradients = node.apply(covectors[0] if op.returns is None else covectors)
         roots = []
         for g, t, source in zip(gradients, tangents, inputs):
             if g is None or t is None or type(g) not in tensor_types or g._edge is None:
