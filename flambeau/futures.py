@@ -1,0 +1,150 @@
+"""Values that are not there yet.
+
+>>> future = Future()
+>>> doubled = future.then(lambda done: 2 * done.value())
+>>> future.set_result(21)
+>>> doubled.wait()
+42
+"""
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
+
+import flambeau
+
+T = TypeVar("T")
+S = TypeVar("S")
+
+
+class Future(Generic[T]):
+    """A value that another thread sets, or the error that came instead.
+
+    `devices` names what devices the value may be on; on the CPU there is nothing to name.
+    """
+
+    def __init__(self, *, devices: list[Any] | None = None):
+        for device in devices or ():
+            if flambeau.device(device).index is None:
+                raise ValueError(f"Expected devices to have indices, got {device}")
+        self._condition = threading.Condition()
+        self._done = False
+        self._value: Any = None
+        self._error: BaseException | None = None
+        self._callbacks: list[Callable[[], None]] = []
+
+    def __repr__(self) -> str:
+        return f"<torch.jit.Future object at {id(self):#x}>"
+
+    def done(self) -> bool:
+        """Is the value, or the error, there?"""
+        return self._done
+
+    def wait(self) -> T:
+        """The value, as soon as it is there; raises the error if that came instead."""
+        with self._condition:
+            self._condition.wait_for(lambda: self._done)
+        return self.value()
+
+    def value(self) -> T:
+        """The value, which has to be there; raises the error if that came instead."""
+        if not self._done:
+            raise RuntimeError("completed() INTERNAL ASSERT FAILED: the value of this Future is "
+                               "not there yet; wait() waits for it")
+        if self._error is not None:
+            raise self._error
+        return self._value
+
+    def set_result(self, result: T) -> None:
+        """Set the value, and run what waits for it."""
+        self._complete(result, None)
+
+    def set_exception(self, result: BaseException) -> None:
+        """Set an error in place of the value."""
+        assert isinstance(result, Exception), (
+            f"{result} is of type {type(result)}, not an Exception.")
+        self._complete(None, result)
+
+    def _complete(self, value: Any, error: BaseException | None) -> None:
+        with self._condition:
+            if self._done:
+                raise RuntimeError("Attempting to mark a completed Future as complete again. Note "
+                                   "that a Future can only be marked completed once.")
+            self._value, self._error, self._done = value, error, True
+            callbacks, self._callbacks = self._callbacks, []
+            self._condition.notify_all()
+        for callback in callbacks:
+            callback()
+
+    def _when_done(self, callback: Callable[[], None]) -> None:
+        with self._condition:
+            if not self._done:
+                self._callbacks.append(callback)
+                return
+        callback()
+
+    def then(self, callback: Callable[[Future[T]], S]) -> Future[S]:
+        """A future of `callback(self)`, which runs when this one is done."""
+        result: Future[S] = Future()
+
+        def run() -> None:
+            try:
+                value = callback(self)
+            except Exception as error:
+                message = ("Got the following error when running the callback: "
+                           f"{type(error).__name__}: {error}")
+                failure = RuntimeError(message)
+                failure.__cause__ = error
+                result.set_exception(failure)
+            else:
+                result.set_result(value)
+        self._when_done(run)
+        return result
+
+    def add_done_callback(self, callback: Callable[[Future[T]], None]) -> None:
+        """Run `callback(self)` when this future is done; its errors are printed."""
+        def run() -> None:
+            try:
+                callback(self)
+            except Exception:
+                import traceback
+                traceback.print_exc()
+        self._when_done(run)
+
+
+def collect_all(futures: list[Future]) -> Future[list[Future]]:
+    """A future of the list of `futures`, done when all of them are.
+
+    >>> first, second = Future(), Future()
+    >>> both = collect_all([first, second])
+    >>> first.set_result(1), both.done()
+    (None, False)
+    >>> second.set_result(2)
+    >>> [f.value() for f in both.wait()]
+    [1, 2]
+    """
+    result: Future[list[Future]] = Future()
+    lock, missing = threading.Lock(), len(futures)
+
+    def count() -> None:
+        nonlocal missing
+        with lock:
+            missing -= 1
+            last = missing == 0
+        if last:
+            failed = next((f._error for f in futures if f._error is not None), None)
+            result._complete(None if failed else list(futures), failed)
+    if not futures:
+        result.set_result([])
+    for future in futures:
+        future._when_done(count)
+    return result
+
+
+def wait_all(futures: list[Future]) -> list[Any]:
+    """The values of all `futures`; raises the error of the first that has one."""
+    return [future.wait() for future in collect_all(futures).wait()]
+
+
+__all__ = ["Future", "collect_all", "wait_all"]
