@@ -10,6 +10,8 @@ def strided(x, shape, strides, offset):
     root = x
     while isinstance(root.base, np.ndarray):
         root = root.base
+    if not root.flags.c_contiguous:         # a buffer must be: its dimensions as memory has them
+        root = root.transpose(sorted(range(root.ndim), key=lambda d: -root.strides[d]))
     at = x.__array_interface__["data"][0] - root.__array_interface__["data"][0]
     return np.ndarray(shape, x.dtype, root, at + offset, strides)
 
