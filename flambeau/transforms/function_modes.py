@@ -20,7 +20,10 @@ def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwa
                 return answer
         finally:
             modes.function_modes.reset(token)
-    return ask(public_api, overriding(relevant_args), args, kwargs)
+    relevant = overriding(relevant_args)
+    if not relevant:
+        return basis.on_sparse(public_api, args, kwargs)
+    return ask(public_api, relevant, args, kwargs)
 
 
 class DisableTorchFunctionSubclass:
