@@ -261,6 +261,9 @@ class Tensor(Methods):
     def data(self, value: Tensor) -> None:
         if not isinstance(value, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(value).__name__}")
+        if value.layout is not self.layout:
+            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and "
+                               "`tensor` have incompatible tensor type.")
         if value.dtype is not self.dtype and self._edge is not None:
             if value._array.dtype not in dtypes.FLOATING:
                 raise RuntimeError("data set to a tensor that requires gradients must be floating "

@@ -260,6 +260,12 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
     >>> flambeau.nn.functional.embedding_bag(flambeau.tensor([[0, 1]]), flambeau.eye(2), mode="sum")
     tensor([[1., 1.]])
     """
+    if weight._array.dtype == np.int64 and input.is_floating_point():
+        import warnings
+        warnings.warn("Argument order of nn.functional.embedding_bag was changed: "
+                      "embedding_bag(weight, input, ...) is deprecated, it should be "
+                      "embedding_bag(input, weight, ...)", stacklevel=2)
+        input, weight = weight, input
     if per_sample_weights is not None and input.size() != per_sample_weights.size():
         raise ValueError(f"embedding_bag: If per_sample_weights ({per_sample_weights.shape}) is "
                          "not "

@@ -55,6 +55,19 @@ class SparseTensor(Tensor):
     def is_sparse_csr(self) -> bool:
         return self._layout is forms.CSR
 
+    @property
+    def data(self) -> SparseTensor:
+        """The same entries, unknown to autograd."""
+        return bare(self)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not is_sparse(value):
+            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and "
+                               "`tensor` have incompatible tensor type.")
+        self._array, self._layout, self._where = value._array, value._layout, value._where
+        self._data, self._coalesced = value._data, value._coalesced
+
     def stride(self, dim: int | None = None) -> Any:
         if self._layout is not COO:
             raise RuntimeError("Sparse CSR tensors do not have strides")
@@ -187,6 +200,7 @@ def sparse_op(node_name: str, tensors: str = "self", params: str = "", vjp: Any 
     def declare(kernel: Callable[..., Any]) -> Callable[..., Any]:
         op = Op(name or kernel.__name__, "general", kernel=kernel, tensors=tuple(tensors.split()),
                 params=tuple(params.split()), vjp=vjp, node_name=node_name, namespace=None,
+                dims=(), shapes=(), core="",
                 rules={k[2:]: v for k, v in rules.items()}, doc=kernel.__doc__)
         plan_saving(op)
 
@@ -423,6 +437,7 @@ def _to_layout(self: Tensor, layout: Any, blocksize: Any, dense_dim: Any, node: 
         raise RuntimeError(f"{name}: expected a tensor of at least 2 sparse dimensions, got "
                            f"{ndim - dense}")
     if layout in BLOCKED:
+        blocksize = (blocksize, blocksize) if isinstance(blocksize, int) else blocksize
         if blocksize is None or len(blocksize) != 2:
             raise RuntimeError(f"{name}: {layout} layout conversion expects blocksize to be a tuple "
                                f"of 2 ints, got {blocksize}")
@@ -600,6 +615,41 @@ def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
     return masked(self, mask)
 
 
+@publish
+def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Give this tensor another size and numbers of dimensions, in place; entries stay."""
+    shape = tuple(size_of((size,)))
+    data, (where,) = self._data, self._where
+    if len(shape) != sparse_dim + dense_dim:
+        raise RuntimeError("'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
+                           f"{len(shape)}, sparse_dim = {sparse_dim}, dense_dim = {dense_dim}")
+    if len(data) and (sparse_dim != len(where) or dense_dim != data.ndim - 1
+                      or any(a < b for a, b in zip(shape, self._array.shape))):
+        raise RuntimeError("changing the number of sparse or dense dimensions, or shrinking the "
+                           "size, of a non-empty sparse tensor is not supported: use "
+                           "sparse_resize_and_clear_")
+    if len(data):
+        grown = np.zeros((len(data), *shape[sparse_dim:]), data.dtype)
+        grown[tuple(slice(n) for n in data.shape)] = data
+        return _become(self, make(COO, (where,), grown, shape, self._coalesced))
+    return sparse_resize_and_clear_(self, size, sparse_dim, dense_dim)
+
+
+@publish
+def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Drop all entries and give this tensor another size, in place."""
+    shape = tuple(size_of((size,)))
+    return _become(self, make(COO, (np.zeros((sparse_dim, 0), np.int64),), np.zeros(
+        (0, *shape[sparse_dim:]), self._array.dtype), shape))
+
+
+def _become(self: SparseTensor, other: SparseTensor) -> SparseTensor:
+    from flambeau.core.views import bump
+    self.data = other
+    bump(self)
+    return self
+
+
 # ---- making them --------------------------------------------------------------------------------
 
 class Invariants:
@@ -622,6 +672,9 @@ def _value_tensor(data: Any, dtype: Any) -> Tensor:
 def _finish(values: Tensor, pattern: SparseTensor, requires_grad: bool) -> SparseTensor:
     result = with_values(values, pattern)
     if requires_grad:
+        if values._array.dtype.kind in "bui":
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require "
+                               "gradients")
         result.requires_grad = True
     return result
 
@@ -809,7 +862,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 
 # composites whose bodies look at no element
-ALSO_SPARSE = {"addmm", "subtract", "multiply", "divide", "true_divide", "negative", "square",
+ALSO_SPARSE = {"subtract", "multiply", "divide", "true_divide", "negative", "square",
                "absolute", "swapaxes", "swapdims", "adjoint", "is_nonzero", "type_as"}
 
 

@@ -5,13 +5,10 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.op import public
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.kernels import indexing as kernels
 from flambeau.ops.sparse import make, sparse_op, with_values
 from flambeau.ops.sparse_compressed import COO
-
-torch = public["torch"]
 
 
 def _rows_back(grad: Tensor, indices: Tensor, weight_shape: Any, padding_idx: int,
@@ -34,7 +31,8 @@ def sparse_embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale: b
     return wrap(kernels.embedding(weight._array, indices._array))
 
 
-def _gather_back(grad: Tensor, self_shape: Any, index: Tensor, dim: int) -> list[Any]:
+def scattered(grad: Tensor, self_shape: Any, index: Tensor, dim: int) -> Tensor:
+    """The gradient of `gather`: a sparse tensor of `grad`'s elements where `index` says."""
     i = index._array
     if not self_shape:
         where = np.zeros((0, i.size), np.int64)
@@ -42,13 +40,7 @@ def _gather_back(grad: Tensor, self_shape: Any, index: Tensor, dim: int) -> list
         where = np.indices(i.shape).reshape(i.ndim, -1) if i.ndim else np.zeros((1, 1), np.int64)
         where[dim] = np.where(i.reshape(-1) < 0, i.reshape(-1) + self_shape[dim], i.reshape(-1))
     values = grad.reshape(-1)
-    return [with_values(values, make(COO, (where,), values._array, self_shape)), None]
+    return with_values(values, make(COO, (where,), values._array, self_shape))
 
 
-@sparse_op("GatherBackward0", "self index", "dim", vjp=_gather_back)
-def sparse_gather(self: Tensor, index: Tensor, dim: int) -> Tensor:
-    """The elements of `self` that `index` names along `dim`; their gradient is sparse."""
-    return torch["gather"](self, dim, index)
-
-
-__all__ = ["sparse_embedding", "sparse_gather"]
+__all__ = ["scattered", "sparse_embedding"]

@@ -223,7 +223,8 @@ def _sum_of(a: Tensor, b: Tensor, negate: bool) -> Tensor:
     first, second = a._data.astype(dtype, copy=False), b._data.astype(dtype, copy=False)
     if negate:
         second = np.negative(second)
-    if a._where is b._where or same_places(a, b):
+    if same_places(a, b) or (a._layout is b._layout is COO and a._data.shape == b._data.shape
+                             and np.array_equal(a._where[0], b._where[0])):
         return like(a, first + second)
     form = form_of(a)
     x, y = coordinates(a)[0], coordinates(b)[0]
@@ -494,16 +495,40 @@ def _reduced_mm(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
     return start.scatter_reduce(0, where, terms, reduce, include_self=False)
 
 
+def _added_mm(node: str, back: Any) -> Any:
+    """beta · self + alpha · mat1 @ mat2, with the gradients that `back` gives of the product."""
+    def vjp(grad: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any,
+            needs: list[bool]) -> list[Any]:
+        product = grad if alpha == 1 else basis.mul(grad, _conj(alpha))
+        own = (grad if beta == 1 else basis.mul(grad, _conj(beta))) if needs[0] else None
+        return [own, *back(product, mat1, mat2, needs[1:])]
+
+    @sparse_op(node, "self mat1 mat2", "beta alpha", vjp=vjp)
+    def op(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Tensor:
+        product = _product(mat1, mat2)
+        product = product if alpha == 1 else basis.mul(product, alpha)
+        return product if beta == 0 else basis.add(
+            self if beta == 1 else basis.mul(self, beta), product)
+    return op
+
+
+_addmm = _added_mm("AddmmBackward0", _mm_back)
+_sparse_addmm = _added_mm("SparseAddmmBackward0", _masked_mm_back)
+
+
+@rule("addmm")
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    return _addmm(input, mat1, mat2, beta, alpha)
+
+
 @rule("sparse.addmm")
 def sparse_addmm(mat: Tensor, mat1: Tensor, mat2: Tensor, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    product = sparse_mm(mat1, mat2)
-    product = product if alpha == 1 else product * alpha
-    if beta == 0:
-        return product
-    node = product.grad_fn
-    result = (mat if beta == 1 else mat * beta) + product
-    return product if node is not None and not mat.requires_grad and not bool(
-        (mat != 0).any()) else result
+    return _sparse_addmm(mat, mat1, mat2, beta, alpha)
+
+
+@rule("reshape", "view")
+def reshape(input: Tensor, *shape: Any) -> Tensor:
+    raise RuntimeError("reshape is not implemented for sparse tensors")
 
 
 @rule("sparse.sampled_addmm")
@@ -528,7 +553,7 @@ def dot(input: Tensor, other: Tensor) -> Tensor:
 
 @sparse_op("SumBackward0", vjp=lambda grad, self_shape: [torch["broadcast_to"](grad, self_shape)])
 def total(self: SparseTensor) -> Tensor:
-    return basis.sum(wrap(self._data))
+    return torch["sum"](wrap(self._data))
 
 
 def _sum_back(grad: Tensor, dims: Any, pattern: SparseTensor, keepdim: bool) -> list[Tensor]:
