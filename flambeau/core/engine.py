@@ -321,7 +321,8 @@ class Pass:
 
     def count_edges(self, leaf: Tensor) -> int:
         if self.counts is None:
-            self.counts = counts = {}
+            counts: dict[int, int] = {}
+            self.counts = counts
             for edge, _ in self.roots:
                 if type(edge) in tensor_types:
                     counts[id(edge)] = counts.get(id(edge), 0) + 1
@@ -391,7 +392,8 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
                     and array.strides == leaf._array.strides and grad._edge is None):
                 leaf._grad = grad
             elif type(grad) in sparse_types:
-                leaf._grad = basis.first_gradient(grad, getrefcount(grad) <= stolen, create_graph)
+                unshared = getrefcount(grad) <= stolen
+                leaf._grad = basis.first_gradient(grad, unshared, create_graph)
             elif create_graph:
                 leaf._grad = basis.copy(basis.empty_like(leaf, dtype=grad.dtype), grad)
             else:

@@ -193,6 +193,10 @@ def blocksize_of(tensor: SparseTensor) -> tuple[int, int] | None:
 
 # ---- declaring ops on sparse tensors ------------------------------------------------------------
 
+def _not_batched(size: int, dims: Any, *canonical: Any) -> Any:
+    raise RuntimeError("vmap: sparse tensors cannot be batched")
+
+
 def sparse_op(node_name: str, tensors: str = "self", params: str = "", vjp: Any = None,
               name: str = "", **rules: Any) -> Callable[..., Any]:
     """Declare an op by a kernel that takes tensors, the `tensors` first, and gives a new one."""
@@ -200,7 +204,7 @@ def sparse_op(node_name: str, tensors: str = "self", params: str = "", vjp: Any 
     def declare(kernel: Callable[..., Any]) -> Callable[..., Any]:
         op = Op(name or kernel.__name__, "general", kernel=kernel, tensors=tuple(tensors.split()),
                 params=tuple(params.split()), vjp=vjp, node_name=node_name, namespace=None,
-                dims=(), shapes=(), core="",
+                dims=(), shapes=(), core="", batch_rule=_not_batched,
                 rules={k[2:]: v for k, v in rules.items()}, doc=kernel.__doc__)
         plan_saving(op)
 
