@@ -119,6 +119,7 @@ from flambeau.type_info import iinfo as iinfo
 from flambeau.type_info import layout as layout
 from flambeau.type_info import memory_format as memory_format
 from flambeau.type_info import qscheme as qscheme
+from flambeau.version import __version__ as __version__
 from math import e as e
 from math import inf as inf
 from math import nan as nan
@@ -153,7 +154,6 @@ int32: _dtype
 int64: _dtype
 int8: _dtype
 jagged: layout
-legacy_contiguous_format: memory_format
 long: _dtype
 per_channel_affine: qscheme
 per_channel_symmetric: qscheme
@@ -1687,6 +1687,24 @@ def grid_sampler(
 ) -> Tensor:
     """`nn.functional.grid_sample` with its modes as numbers."""
 
+def grid_sampler_2d(
+    input: Tensor,
+    grid: Tensor,
+    interpolation_mode: _int,
+    padding_mode: _int,
+    align_corners: _bool,
+) -> Tensor:
+    """`grid_sampler` in 2 dimensions."""
+
+def grid_sampler_3d(
+    input: Tensor,
+    grid: Tensor,
+    interpolation_mode: _int,
+    padding_mode: _int,
+    align_corners: _bool,
+) -> Tensor:
+    """`grid_sampler` in 3 dimensions."""
+
 def group_norm(
     input: Tensor,
     num_groups: _int,
@@ -2544,6 +2562,9 @@ def norm(
     """The vector norm of order `p` of all elements, or along `dim`; "nuc" is the nuclear norm of
     matrices."""
 
+def norm_except_dim(v: Tensor, pow: _int = 2, dim: _int = 0) -> Tensor:
+    """The norms over all dimensions but `dim` (-1: over all), shaped so that they broadcast."""
+
 def normal(
     mean: Any,
     std: Any = 1.0,
@@ -3114,6 +3135,104 @@ def sort(
     out: Any = None,
 ) -> Any:
     """The elements in ascending (or descending) order along `dim`, and their old positions."""
+
+def sparse_bsc_tensor(
+    compressed_indices: Any = None,
+    plain_indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: _bool = False,
+    requires_grad: _bool = False,
+    check_invariants: _bool | None = None,
+    **parts: Any
+) -> Tensor:
+    """A sparse tensor in the layout `torch.sparse_bsc`, of `ccol_indices`, `row_indices` and
+    `values`: see `sparse_compressed_tensor`."""
+
+def sparse_bsr_tensor(
+    compressed_indices: Any = None,
+    plain_indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: _bool = False,
+    requires_grad: _bool = False,
+    check_invariants: _bool | None = None,
+    **parts: Any
+) -> Tensor:
+    """A sparse tensor in the layout `torch.sparse_bsr`, of `crow_indices`, `col_indices` and
+    `values`: see `sparse_compressed_tensor`."""
+
+def sparse_compressed_tensor(
+    compressed_indices: Any,
+    plain_indices: Any,
+    values: Any,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: _bool = False,
+    requires_grad: _bool = False,
+    check_invariants: _bool | None = None,
+) -> Tensor:
+    """A sparse tensor in the compressed layout `layout`: csr, csc, bsr or bsc."""
+
+def sparse_coo_tensor(
+    indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    device: Any = None,
+    pin_memory: _bool = False,
+    requires_grad: _bool = False,
+    check_invariants: _bool | None = None,
+    is_coalesced: _bool | None = None,
+) -> Tensor:
+    """A sparse tensor of coordinates, (sparse dimensions, entries), and values, (entries,
+    *dense)."""
+
+def sparse_csc_tensor(
+    compressed_indices: Any = None,
+    plain_indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: _bool = False,
+    requires_grad: _bool = False,
+    check_invariants: _bool | None = None,
+    **parts: Any
+) -> Tensor:
+    """A sparse tensor in the layout `torch.sparse_csc`, of `ccol_indices`, `row_indices` and
+    `values`: see `sparse_compressed_tensor`."""
+
+def sparse_csr_tensor(
+    compressed_indices: Any = None,
+    plain_indices: Any = None,
+    values: Any = None,
+    size: Any = None,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: _bool = False,
+    requires_grad: _bool = False,
+    check_invariants: _bool | None = None,
+    **parts: Any
+) -> Tensor:
+    """A sparse tensor in the layout `torch.sparse_csr`, of `crow_indices`, `col_indices` and
+    `values`: see `sparse_compressed_tensor`."""
 
 def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """Parts along `dim`: of one extent (the last may be smaller), or of given extents."""

@@ -47,10 +47,10 @@ def is_deterministic_algorithms_warn_only_enabled() -> bool:
 
 def set_deterministic_debug_mode(debug_mode: int | str) -> None:
     """`use_deterministic_algorithms` by number or name: "default", "warn" or "error"."""
-    names = {"default": 0, "warn": 1, "error": 2}
+    names: dict[Any, int] = {"default": 0, "warn": 1, "error": 2}
     if not isinstance(debug_mode, (int, str)):
         raise TypeError(f"debug_mode must be str or int, but got {type(debug_mode)}")
-    mode = names.get(debug_mode, debug_mode)
+    mode: Any = names.get(debug_mode, debug_mode)
     if mode not in (0, 1, 2):
         raise RuntimeError("invalid value of debug_mode, expected `default`, `warn`, `error` or "
                            f"0, 1, 2, but got {debug_mode}")

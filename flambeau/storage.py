@@ -522,7 +522,7 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyMeta):
 
     __slots__ = ()
 
-    def __new__(cls, *args: Any, wrap_storage: UntypedStorage | None = None) -> TypedStorage:
+    def __new__(cls, *args: Any, wrap_storage: UntypedStorage | None = None) -> Any:
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
 
     @classmethod

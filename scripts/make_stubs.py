@@ -160,20 +160,20 @@ def parameters(found: inspect.Signature, method: bool) -> list[str]:
 
 def function_text(name: str, function: Any, indent: str = "") -> str:
     found, method = signature(function), bool(indent)
+    if name.startswith("__"):  # an operator has no way to pass keywords
+        kept = [p for p in found.parameters.values() if p.name != "out"]
+        found = found.replace(parameters=kept)
     result = result_text(function, found.return_annotation)
     arguments = parameters(found, method)
-    ignored = "  # type: ignore[override]" if name in ("__eq__", "__ne__", "__reduce_ex__") else ""
-    text = f"{indent}def {name}({', '.join(arguments)}) -> {result}:{ignored}\n"
+    text = f"{indent}def {name}({', '.join(arguments)}) -> {result}:\n"
     if len(text) > 101:
         inner = "".join(f"{indent}    {argument},\n" for argument in arguments)
         if not arguments[-1].startswith(("*", "/")):
-            text = f"{indent}def {name}(\n{inner}{indent}) -> {result}:{ignored}\n"
+            text = f"{indent}def {name}(\n{inner}{indent}) -> {result}:\n"
         else:
-            text = f"{indent}def {name}(\n{inner[:-2]}\n{indent}) -> {result}:{ignored}\n"
+            text = f"{indent}def {name}(\n{inner[:-2]}\n{indent}) -> {result}:\n"
     about = summary(function, indent + "    ")
-    if about or ignored:
-        return text + (about or f"{indent}    ...\n")
-    return f"{text[:-1]} ...\n"
+    return text + about if about else f"{text[:-1]} ...\n"
 
 
 def summary(function: Any, indent: str) -> str:
@@ -204,7 +204,8 @@ def static_names(path: Path) -> tuple[list[str], dict[str, ast.stmt]]:
         if isinstance(node, ast.ImportFrom) and node.module != "__future__":
             for alias in node.names:
                 name = alias.asname or alias.name
-                if not name.startswith("_") and not node.module.startswith(("typing", "coll")):
+                public_name = not name.startswith("_") or name == "__version__"
+                if public_name and not node.module.startswith(("typing", "coll")):
                     imports.append(f"from {node.module} import {alias.name} as {name}")
         elif isinstance(node, ast.FunctionDef | ast.ClassDef):
             defined[node.name] = node
@@ -226,7 +227,7 @@ def package_text() -> str:
     constants = [
         f"{name}: {kinds[type(value).__name__]}\n"
         for name, value in sorted(vars(flambeau).items())
-        if type(value).__name__ in kinds and not name.startswith("_")
+        if type(value).__name__ in kinds and not name.startswith("_") and name not in functions
     ]
     body = f"newaxis: None\n{''.join(constants)}\n{functions_text(functions)}"
     about = "PyTorch's tensors and automatic differentiation, on NumPy."

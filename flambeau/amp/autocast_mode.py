@@ -145,7 +145,8 @@ def autocast_decorator(autocast_instance: autocast, func: Any) -> Any:
     def decorate_autocast(*args: Any, **kwargs: Any) -> Any:
         with autocast_instance:
             return func(*args, **kwargs)
-    decorate_autocast.__script_unsupported = "@autocast() decorator is not supported in script mode"
+    vars(decorate_autocast)["__script_unsupported"] = (
+        "@autocast() decorator is not supported in script mode")
     return decorate_autocast
 
 

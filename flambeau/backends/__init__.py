@@ -53,8 +53,8 @@ class _CPU(Backend):
 
     def get_cpu_capability(self) -> str:
         """The vector instructions that the kernels may use, as NumPy names them."""
-        import numpy as np
-        features = getattr(np._core._multiarray_umath, "__cpu_features__", {})
+        from numpy._core import _multiarray_umath
+        features = getattr(_multiarray_umath, "__cpu_features__", {})
         if features.get("AVX512F"):
             return "AVX512"
         return "AVX2" if features.get("AVX2") else "DEFAULT"
@@ -91,7 +91,7 @@ def _get_opt_einsum() -> Any:
     return package
 
 
-opt_einsum.is_available, opt_einsum.get_opt_einsum = _find_opt_einsum, _get_opt_einsum
+vars(opt_einsum).update(is_available=_find_opt_einsum, get_opt_einsum=_get_opt_einsum)
 
 __all__ = ["cpu", "cuda", "cudnn", "cusparselt", "mha", "mkl", "mkldnn", "mps", "nnpack", "openmp",
            "opt_einsum", "quantized"]

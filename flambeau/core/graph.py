@@ -23,15 +23,19 @@ from flambeau.core.tensor import Tensor, alias, basis, counter_of, new_tensor, t
 
 # A node is newer than all that it feeds. Newer nodes get smaller numbers, so that a min-heap of
 # numbers gives the newest node first: an order in which no node runs before it is complete.
-next_order = itertools.count(-1, -1).__next__
+next_order: Any = itertools.count(-1, -1).__next__
 
 
 class Node:
     """One recorded op: where gradients go, and what its derivative needs."""
 
     __slots__ = ("__dict__", "__weakref__", "dtype", "edges", "order", "saved", "shape")
-    if TYPE_CHECKING:                    # the values of the slots, and what else a node is given
-        def __getattr__(self, name: str) -> Any: ...
+    dtype: Any
+    edges: Any
+    order: int
+    saved: Any
+    shape: Any
+    results: Any                         # of a custom Function
 
     outputs = 1                          # how many results the op gave
     index = 0                            # so that a node can stand for its first output

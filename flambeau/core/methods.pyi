@@ -21,9 +21,9 @@ class Methods:
     def H(self) -> Tensor: ...
     @property
     def T(self) -> Tensor: ...
-    def __abs__(self, *, out: Tensor | None = None) -> Tensor:
+    def __abs__(self) -> Tensor:
         """The absolute value; of complex numbers, the modulus."""
-    def __add__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def __add__(self, other: Any) -> Tensor:
         """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
     def __and__(self, other: Any) -> Any: ...
     def __array__(self, dtype: Any = None, copy: _bool | None = None) -> np.ndarray: ...
@@ -32,18 +32,18 @@ class Methods:
     def __contains__(self, element: Any) -> _bool: ...
     def __deepcopy__(self, memo: dict[_int, Any]) -> Tensor: ...
     def __dir__(self) -> list[str]: ...
-    def __div__(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def __eq__(self, other: Any, *, out: Tensor | None = None) -> Tensor:  # type: ignore[override]
+    def __div__(self, other: Any) -> Tensor: ...
+    def __eq__(self, other: Any) -> Tensor:
         """input = other."""
     def __float__(self) -> _float: ...
-    def __floordiv__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def __floordiv__(self, other: Any) -> Tensor:
         """The greatest whole number that is not greater than input / other."""
     def __format__(self, spec: str) -> str: ...
-    def __ge__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def __ge__(self, other: Any) -> Tensor:
         """input ≥ other."""
     def __getitem__(self, index: Any) -> Tensor:
         """`x[index]`."""
-    def __gt__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def __gt__(self, other: Any) -> Tensor:
         """input > other."""
     def __iadd__(self, other: Any) -> Tensor:
         """Write the result of `add` into this tensor; returns the tensor."""
@@ -75,38 +75,37 @@ class Methods:
         """Write the result of `div` into this tensor; returns the tensor."""
     def __ixor__(self, other: Any) -> Tensor:
         """Write the result of `bitwise_xor` into this tensor; returns the tensor."""
-    def __le__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def __le__(self, other: Any) -> Tensor:
         """input ≤ other."""
     def __len__(self) -> _int: ...
     def __lshift__(self, other: Any) -> Any: ...
-    def __lt__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def __lt__(self, other: Any) -> Tensor:
         """input < other."""
-    def __matmul__(self, other: Tensor, *, out: Any = None) -> Tensor:
+    def __matmul__(self, other: Tensor) -> Tensor:
         """The matrix product; leading dimensions broadcast, a vector is a row or a column as
         needed."""
     def __mod__(self, other: Any) -> Any: ...
-    def __mul__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def __mul__(self, other: Any) -> Tensor:
         """The product."""
-    def __ne__(self, other: Any, *, out: Tensor | None = None) -> Tensor:  # type: ignore[override]
+    def __ne__(self, other: Any) -> Tensor:
         """input ≠ other."""
-    def __neg__(self, *, out: Tensor | None = None) -> Tensor:
+    def __neg__(self) -> Tensor:
         """-input."""
     def __or__(self, other: Any) -> Any: ...
     def __pos__(self) -> Tensor:
         """The input itself; what `+x` means."""
     def __pow__(self, other: Any) -> Any: ...
-    def __radd__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def __radd__(self, other: Any) -> Tensor:
         """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
     def __rand__(self, other: Any) -> Any: ...
     def __rdiv__(self, other: Any) -> Any: ...
-    def __reduce_ex__(self, protocol: _int) -> tuple[Any, ...]:  # type: ignore[override]
-        ...
+    def __reduce_ex__(self, protocol: _int) -> tuple[Any, ...]: ...
     def __repr__(self, *, tensor_contents: str | None = None) -> str: ...
     def __rfloordiv__(self, other: Any) -> Any: ...
     def __rlshift__(self, other: Any) -> Any: ...
     def __rmatmul__(self, other: Any) -> Any: ...
     def __rmod__(self, other: Any) -> Any: ...
-    def __rmul__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def __rmul__(self, other: Any) -> Tensor:
         """The product."""
     def __ror__(self, other: Any) -> Any: ...
     def __rpow__(self, other: Any) -> Any: ...
@@ -118,22 +117,33 @@ class Methods:
     def __setitem__(self, index: Any, value: Any) -> None:
         """`x[index] = value`."""
     def __setstate__(self, state: Any) -> None: ...
-    def __sub__(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def __sub__(self, other: Any) -> Tensor:
         """The difference input - alpha · other."""
-    def __truediv__(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
+    def __truediv__(self, other: Any) -> Tensor: ...
     def __xor__(self, other: Any) -> Any: ...
     @property
     def _backward_hooks(self) -> Any: ...
     @_backward_hooks.setter
     def _backward_hooks(self, value: Any) -> None: ...
+    def _coalesced_(self, coalesced: _bool) -> Tensor: ...
+    def _dimI(self) -> _int:
+        """The number of sparse dimensions."""
+    def _dimV(self) -> _int:
+        """The number of dense dimensions."""
     @property
     def _grad_fn(self) -> Any: ...
+    def _indices(self) -> Tensor:
+        """The indices as they are, coalesced or not."""
     def _is_view(self) -> _bool: ...
     def _make_subclass(self, data: Tensor, require_grad: _bool = False, **_: Any) -> Any:
         """`data`'s values as an instance of `cls`, outside the graph."""
+    def _nnz(self) -> _int:
+        """The number of entries."""
     def _number(self) -> Any: ...
     def _typed_storage(self) -> Any:
         """The memory as a row of numbers of this tensor's dtype."""
+    def _values(self) -> Tensor:
+        """The values as they are, coalesced or not, without history."""
     def abs(self, *, out: Tensor | None = None) -> Tensor:
         """The absolute value; of complex numbers, the modulus."""
     def abs_(self) -> Tensor:
@@ -367,6 +377,8 @@ class Methods:
         """This tensor as uint8; itself if it is."""
     def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: Any = None) -> Tensor:
         """Fill with Cauchy numbers."""
+    def ccol_indices(self) -> Tensor:
+        """Where the entries of each column begin, in csc and bsc."""
     def cdouble(self, memory_format: Any = None) -> Tensor:
         """This tensor as complex128; itself if it is."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
@@ -406,6 +418,10 @@ class Methods:
         """Write the result of `clamp` into this tensor; returns the tensor."""
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy of `input` that gradients flow through."""
+    def coalesce(self) -> Tensor:
+        """This tensor with each place once, in row-major order; itself if it is so."""
+    def col_indices(self) -> Tensor:
+        """The column of each entry, in csr and bsr."""
     def conj(self) -> Tensor:
         """The complex conjugate; a real tensor is its own."""
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor: ...
@@ -446,6 +462,8 @@ class Methods:
         """This tensor on the CPU; itself if it is there."""
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """The cross product along `dim`, or along the first dimension of extent 3."""
+    def crow_indices(self) -> Tensor:
+        """Where the entries of each row begin, in csr and bsr."""
     def cuda(
         self,
         device: Any = None,
@@ -471,6 +489,8 @@ class Methods:
         """Angles in degrees as radians."""
     def deg2rad_(self) -> Tensor:
         """Write the result of `deg2rad` into this tensor; returns the tensor."""
+    def dense_dim(self) -> _int:
+        """The number of dense dimensions."""
     def det(self) -> Any:
         """`linalg.det`."""
     def detach_(self) -> Tensor:
@@ -728,12 +748,16 @@ class Methods:
         """Write the result of `index_reduce` into this tensor; returns the tensor."""
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """The slices of `input` along `dim` that the vector `index` names."""
+    def indices(self) -> Tensor:
+        """The indices of a coalesced tensor, (sparse dimensions, entries)."""
     def inner(self, other: Tensor) -> Tensor:
         """The sums of products along the last dimensions; a number multiplies."""
     def int(self, memory_format: Any = None) -> Tensor:
         """This tensor as int32; itself if it is."""
     def inverse(self) -> Tensor:
         """`linalg.inv`."""
+    def is_coalesced(self) -> _bool:
+        """Is each place here once, in row-major order?"""
     def is_complex(self) -> _bool: ...
     def is_conj(self) -> _bool:
         """Does this complex tensor come from `conj`?"""
@@ -1300,6 +1324,8 @@ class Methods:
         one."""
     def round_(self, *, decimals: _int = 0) -> Tensor:
         """Write the result of `round` into this tensor; returns the tensor."""
+    def row_indices(self) -> Tensor:
+        """The row of each entry, in csc and bsc."""
     def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
         """1 / √input."""
     def rsqrt_(self) -> Tensor:
@@ -1413,6 +1439,14 @@ class Methods:
         out: Any = None,
     ) -> Any:
         """The elements in ascending (or descending) order along `dim`, and their old positions."""
+    def sparse_dim(self) -> _int:
+        """The number of sparse dimensions."""
+    def sparse_mask(self, mask: Tensor) -> Tensor:
+        """The values of this tensor at the places of the sparse tensor `mask`."""
+    def sparse_resize_(self, size: Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
+        """Give this tensor another size and numbers of dimensions, in place; entries stay."""
+    def sparse_resize_and_clear_(self, size: Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
+        """Drop all entries and give this tensor another size, in place."""
     def split(self, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """Parts along `dim`: of one extent (the last may be smaller), or of given extents."""
     def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1524,6 +1558,27 @@ class Methods:
         """`repeat`, with missing repeats counted as 1."""
     def to(self, *args: Any, **kwargs: Any) -> Tensor:
         """This tensor with another type or on another device; itself if nothing changes."""
+    def to_dense(self, dtype: Any = None, *, masked_grad: _bool | None = None) -> Tensor:
+        """This tensor with all of its elements; itself if it is dense."""
+    def to_sparse(
+        self,
+        sparse_dim: _int | None = None,
+        *,
+        layout: Any = None,
+        blocksize: Any = None,
+        dense_dim: _int | None = None,
+    ) -> Tensor:
+        """This tensor in a sparse layout, by default coordinates."""
+    def to_sparse_bsc(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
+        """This tensor as compressed columns of blocks."""
+    def to_sparse_bsr(self, blocksize: Any, dense_dim: _int | None = None) -> Tensor:
+        """This tensor as compressed rows of blocks."""
+    def to_sparse_coo(self) -> Tensor:
+        """This tensor as coordinates and values."""
+    def to_sparse_csc(self, dense_dim: _int | None = None) -> Tensor:
+        """This tensor as compressed columns."""
+    def to_sparse_csr(self, dense_dim: _int | None = None) -> Tensor:
+        """This tensor as compressed rows."""
     def tolist(self) -> Any:
         """The elements as a Python number or nested lists."""
     def topk(
@@ -1606,6 +1661,8 @@ class Methods:
         """`unsqueeze` in place; returns the tensor."""
     def untyped_storage(self) -> Any:
         """The memory as a row of bytes, one object for all tensors on it."""
+    def values(self) -> Tensor:
+        """The values of a sparse tensor, which must be coalesced."""
     def var(
         self,
         dim: Any = None,

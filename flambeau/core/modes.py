@@ -69,7 +69,7 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
     if op.composite:
         stack = levels.get()
         run = op.plain_call if op.fused and all(lv.observes for lv in stack) else op.direct
-        observer = next((lv for lv in reversed(stack) if lv.observes), None)
+        observer: Any = next((lv for lv in reversed(stack) if lv.observes), None)
         return run(*args, **kwargs) if observer is None else observer.composite(
             op, run, args, kwargs)
     if "out" in kwargs:

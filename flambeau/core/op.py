@@ -75,6 +75,10 @@ class Op:
     function: Any = None                # the three callables
     call: Any = None
     direct: Any = None
+    plan: Any                           # how a node saves what its formulas name, and for whom
+    users: Any
+    Backward: Any                       # the class of its nodes
+    body: Any                           # of a composite
     if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...    # what else a declaration gives
 
@@ -178,7 +182,7 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
     if op.kind == "pointwise":
         return _pointwise_apply(op, rules)
 
-    def apply(node: Node, grad: Any) -> Any:
+    def apply_rules(node: Node, grad: Any) -> Any:
         produced: list[Any] = []
         for (rule, takes), edge in zip(rules, node.edges):
             if edge is None or rule is None:
@@ -188,7 +192,7 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
             else:
                 produced.append(rule(*[grad if i == 0 else unpack(node, i - 2) for i in takes]))
         return produced
-    return apply
+    return apply_rules
 
 
 def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
@@ -579,14 +583,13 @@ def make_general(op: Op, interceptors: Any, plain: Any, arguments: Any) -> Calla
         else:
             r = kernel(*arrays, *canonical[n:])
         if returns is None:
-            result: Any = new_tensor()
+            result = new_tensor()
             result._array = r if type(r) is ndarray else asarray(r)
             result._base = result._counter = result._edge = None
         else:
             made = "multi_output" if grad_enabled() else "no_grad_multi_output"
-            result = [make_view(inputs[0], a, None, made) if view
-                      else wrap(a) for a in r]
-            result = returns(result) if returns in (tuple, list) else returns(*result)
+            parts = [make_view(inputs[0], a, None, made) if view else wrap(a) for a in r]
+            result = returns(parts) if returns in (tuple, list) else returns(*parts)
         if differentiable and grad_enabled():
             edges = edges_of(inputs)
             if edges is not None:
@@ -682,10 +685,10 @@ def publish(op: Op, function: Any, method: Any, aliases: tuple[str, ...]) -> Non
     function.__name__ = function.__qualname__ = op.name
     if op.doc:
         function.__doc__ = op.doc
-    spaces = (op.namespace,) if isinstance(op.namespace, str) else op.namespace or ()
+    spaces: Any = (op.namespace,) if isinstance(op.namespace, str) else op.namespace or ()
     table[f"{spaces[0]}.{op.name}" if spaces and spaces[0] != "torch" else op.name] = op
     for space in spaces:
-        function.__module__ = "torch" if spaces[0] == "torch" else f"torch.{spaces[0]}"
+        function.__module__ = "flambeau" if spaces[0] == "torch" else f"flambeau.{spaces[0]}"
         for name in (op.name, *aliases):
             public.setdefault(space, {})[name] = function
     if method:

@@ -104,7 +104,7 @@ def start_processes(fn: Any, args: tuple[Any, ...] = (), nprocs: int = 1, join: 
 
     With `join` wait for all of them, and raise what one raises; else return a `ProcessContext`.
     """
-    context = _python.get_context(start_method)
+    context: Any = _python.get_context(start_method)
     processes, errors = [], []
     for i in range(nprocs):
         queue = context.SimpleQueue()

@@ -64,6 +64,9 @@ def alpha_dropout(
 ) -> Tensor:
     """Dropout for SELU networks, which keeps mean and variance. Klambauer et al., 2017."""
 
+def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
+    """Raise unless `arg` is a number or a pair of numbers."""
+
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
@@ -528,6 +531,20 @@ def leaky_relu_(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = F
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """y = x Wᵀ + b: `input` (…, k), `weight` (m, k), `bias` (m) give (…, m)."""
+
+def linear_cross_entropy(
+    input: Tensor,
+    linear_weight: Tensor,
+    target: Tensor,
+    *,
+    linear_bias: Tensor | None = None,
+    weight: Tensor | None = None,
+    reduction: str = "mean",
+    ignore_index: _int | None = None,
+    label_smoothing: _float = 0.0,
+    options: Any = None,
+) -> Tensor:
+    """`cross_entropy` of the affine map of `input` (n, k) or (k) by `linear_weight` (c, k)."""
 
 def local_response_norm(
     input: Tensor,

@@ -6,6 +6,7 @@ from collections import OrderedDict, defaultdict
 from collections.abc import Hashable, Iterable
 from copy import deepcopy
 from itertools import chain
+from typing import Any
 
 import flambeau
 from flambeau import Tensor
@@ -26,8 +27,8 @@ class _RequiredParameter:
 
 required = _RequiredParameter()
 
-_global_optimizer_pre_hooks = OrderedDict()
-_global_optimizer_post_hooks = OrderedDict()
+_global_optimizer_pre_hooks: OrderedDict[int, Any] = OrderedDict()
+_global_optimizer_post_hooks: OrderedDict[int, Any] = OrderedDict()
 
 
 def _register(hooks, hook, prepend=False):

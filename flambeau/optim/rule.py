@@ -27,7 +27,7 @@ class RuleOptimizer(Optimizer):
     takes_sparse = False            # does `update` know sparse gradients?
     takes_complex = False           # does it know complex numbers? Else it sees pairs of reals
     decoupled_weight_decay = False  # where the option of this name does not say it
-    kernel_dtypes = ()              # dtypes of which `step_by_kernel` takes all parameters at once
+    kernel_dtypes: tuple = ()       # dtypes of which `step_by_kernel` takes all parameters at once
     capturable_state = "params and state_steps"
     sparse_hint = ""
 

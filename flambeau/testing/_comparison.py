@@ -152,8 +152,9 @@ def _as_tensors(actual: Any, expected: Any, options: Options, path: Any) -> tupl
     try:
         if not related or isinstance(actual, (str, bytes, Mapping)) or _is_sequence(actual):
             raise TypeError
-        return tuple(v if isinstance(v, Tensor) else flambeau.as_tensor(v)
-                     for v in (actual, expected))
+        first, second = (v if isinstance(v, Tensor) else flambeau.as_tensor(v)
+                         for v in (actual, expected))
+        return first, second
     except (TypeError, ValueError, RuntimeError):
         raise Difference("No comparison pair was able to handle inputs of type "
                          f"{type(actual)} and {type(expected)}.", path, TypeError) from None

@@ -61,6 +61,9 @@ def _uniform(shape: tuple[int, ...], dtype: Any, device: Any, low: float, high: 
 
 def _interval(low: Any, high: Any, dtype: Any) -> tuple[Any, Any]:
     """The interval of values, inside the range of the type."""
+    info: Any
+    least: Any
+    beyond: Any
     if dtype is flambeau.bool:
         least, beyond, default = 0, 2, (0, 2)
     elif dtype.is_floating_point or dtype.is_complex:

@@ -69,7 +69,7 @@ class BatchLevel(Level):
     def __init__(self, size: int, randomness: str = "error"):
         self.size, self.randomness = size, randomness
 
-    def __enter__(self) -> BatchLevel:
+    def __enter__(self) -> Any:
         from flambeau.core.modes import levels
         self.number = 1 + len(levels.get())
         return super().__enter__()
@@ -103,7 +103,7 @@ class BatchLevel(Level):
         dims = [d for _, d in pairs]
         if all(d is None for d in dims):
             found = op.call(*op.with_inputs(canonical, values))
-            where = None if op.returns is None else [None] * len(found)
+            where: Any = None if op.returns is None else [None] * len(found)
         else:
             found, where = batch(op, self.size, canonical, inputs, values, dims)
         if op.returns is None:
@@ -205,7 +205,7 @@ def _shift(op: Op, canonical: Any, inputs: Any) -> tuple[Any, ...]:
         if name in op.dims:
             if old is None:
                 old = tuple(range(rank))
-            new = old + 1 if isinstance(old, int) else tuple([d + 1 for d in old])
+            new: Any = old + 1 if isinstance(old, int) else tuple([d + 1 for d in old])
             shifted[first + i] = new if not _permutes(op, name) else (0, *new)
         elif name in op.shapes:
             size = _level_size(inputs) if size is None else size
@@ -248,7 +248,7 @@ def vmap_pass(function: Callable[[Any], Any], grads: list[Any]) -> list[Any]:
     level = BatchLevel(size)
     with level:
         found = function([None if g is None else level.wrap(g, 0) for g in grads])
-        results = []
+        results: list[Any] = []
         for f in found:
             if f is None:
                 results.append(None)

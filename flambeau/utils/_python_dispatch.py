@@ -145,7 +145,7 @@ class TorchDispatchMode:
         return self
 
     def __exit__(self, *exception: Any) -> None:
-        self._entered_levels.pop().__exit__(*exception)
+        self.__dict__["_entered_levels"].pop().__exit__(*exception)
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchDispatchMode:

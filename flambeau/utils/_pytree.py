@@ -42,7 +42,7 @@ LeafSpec = TreeSpec(None, None, [])
 _nodes: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {}
 
 
-def register_pytree_node(cls: type, flatten_fn: Callable[..., Any], unflatten_fn: Callable[..., Any],
+def register_pytree_node(cls: Any, flatten_fn: Callable[..., Any], unflatten_fn: Callable[..., Any],
                          **_: Any) -> None:
     """Make `cls` a container: `flatten_fn(x)` gives (children, context), `unflatten_fn(children,
     context)` makes it again."""

@@ -185,7 +185,7 @@ class CheckpointFunction(Function):
                 f"When use_reentrant=True, {_PREFIX} is incompatible with .grad() or passing an "
                 "`inputs` parameter to .backward(). To resolve this error, you can either set "
                 "use_reentrant=False, or call .backward() without passing the `inputs` argument.")
-        inputs = list(ctx.inputs)
+        inputs: Any = list(ctx.inputs)
         for place, tensor in zip(ctx.places, ctx.saved_tensors):
             inputs[place] = tensor
         inputs = detach_variable(tuple(inputs))

@@ -57,7 +57,7 @@ class Timer:
         names = {} if globals is None else globals.copy()
         names.setdefault("torch", flambeau)
         self._globals = names
-        self._timer = self._timer_cls(stmt=_dedent(stmt), setup=_dedent(setup), timer=timer,
+        self._timer: Any = self._timer_cls(stmt=_dedent(stmt), setup=_dedent(setup), timer=timer,
                                       globals=names)
         self._task_spec = TaskSpec(stmt=_dedent(stmt), setup=_dedent(setup),
                                    global_setup=global_setup, label=label, sub_label=sub_label,
@@ -119,7 +119,7 @@ class Timer:
                 return number
             number *= 10
 
-    def _empty(self) -> timeit.Timer:
+    def _empty(self) -> Any:
         return self._timer_cls("pass", timer=self._timer.timer)
 
     def repeat(self, repeat: int = -1, number: int = -1) -> None:
