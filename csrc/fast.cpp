@@ -8,7 +8,7 @@ namespace fast {
 Core core;
 PyObject *zero, *one;
 
-static PyTypeObject CallableType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+PyTypeObject CallableType = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
 static int traverse(PyObject *self, visitproc visit, void *arg) {
     Callable *f = (Callable *)self;
@@ -91,6 +91,13 @@ static int read_plan(Callable *f, PyObject *plan) {
     return 0;
 }
 
+static const struct {
+    const char *name;
+    vectorcallfunc call;
+} kinds[] = {{"pointwise", call_pointwise}, {"inplace", call_inplace}, {"general", call_general},
+             {"composite", call_composite}, {"reshape", call_reshape}, {"cat", call_cat},
+             {"filled", call_filled}};
+
 // make(kind, closure, kernel, arguments, op, node class, tensors, plan, dtypes, differentiable,
 //      view, replay)
 static PyObject *make(PyObject *, PyObject *args) {
@@ -101,12 +108,14 @@ static PyObject *make(PyObject *, PyObject *args) {
     if (!PyArg_ParseTuple(args, "sOOOOOiO!Ippp", &kind, &closure, &kernel, &arguments, &op, &node,
                           &tensors, &PyTuple_Type, &plan, &dtypes, &differentiable, &view, &replay))
         return nullptr;
+    vectorcallfunc call = nullptr;
+    for (auto &k : kinds)
+        if (!std::strcmp(kind, k.name)) call = k.call;
+    if (!call || (call == call_reshape && Py_TYPE(kernel) != &CallableType))
+        return PyErr_Format(PyExc_ValueError, "no such kind of callable: %s", kind);
     Callable *f = PyObject_GC_New(Callable, &CallableType);
     if (!f) return nullptr;
-    f->call = !std::strcmp(kind, "pointwise") ? call_pointwise
-              : !std::strcmp(kind, "inplace") ? call_inplace
-              : !std::strcmp(kind, "general") ? call_general
-                                              : call_composite;
+    f->call = call;
     f->dict = f->weakrefs = nullptr;
     f->closure = incref(closure), f->kernel = incref(kernel), f->op = incref(op);
     f->arguments = incref(arguments);
@@ -143,7 +152,8 @@ static PyObject *bind(PyObject *, PyObject *objects) {
                   {"packers", &core.packers}, {"node_watchers", &core.node_watchers},
                   {"LEAF", &core.leaf}, {"LOOKUP", &core.lookup}, {"grad_mode", &core.grad_mode},
                   {"order", &core.order}, {"gradient_edge", &core.gradient_edge},
-                  {"replay_of", &core.replay_of}, {"coerce_general", &core.coerce_general}};
+                  {"defaults", &core.defaults}, {"device", &core.device}, {"cpu", &core.cpu},
+                  {"inference", &core.inference}, {"replay_of", &core.replay_of}, {"coerce_general", &core.coerce_general}};
     for (auto &w : wanted) {
         PyObject *found = PyDict_GetItemString(objects, w.name);
         if (!found) return PyErr_Format(PyExc_KeyError, "%s", w.name);
@@ -171,6 +181,8 @@ static PyObject *bind(PyObject *, PyObject *objects) {
 
 static PyMethodDef module_methods[] = {{"fast_make", make, METH_VARARGS, nullptr},
                                        {"fast_bind", bind, METH_O, nullptr},
+                                       {"read_numbers", (PyCFunction)(void (*)())read_numbers,
+                                        METH_FASTCALL, nullptr},
                                        {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace fast

@@ -13,6 +13,7 @@ struct Core {
     PyObject *interceptors, *packers, *node_watchers;  // lists, empty nearly always
     PyObject *leaf, *lookup, *grad_mode, *order;       // order: the counter of nodes
     PyObject *gradient_edge, *replay_of, *coerce_general;
+    PyObject *defaults, *device, *cpu, *inference;     // for new tensors
     Py_ssize_t array, base, counter, edge, view_slot;               // of Tensor
     Py_ssize_t node_dtype, edges, node_order, saved, node_shape;    // of Node
     Py_ssize_t view_node, version, made, replay;                    // of View
@@ -93,6 +94,7 @@ struct Callable {
     uint32_t dtypes;   // a bit for each that a pointwise op takes as it is
     bool native, differentiable, view, replay;
 };
+extern PyTypeObject CallableType;
 
 inline PyObject *fall_back(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
     return PyObject_Vectorcall(f->closure, args, nargsf, names);
@@ -106,9 +108,15 @@ bool is_floating(PyObject *array);
 int bump(PyObject *tensor);
 int record(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *result);
 
+PyObject *finish(Callable *f, PyObject *canonical, PyObject *stolen_array);  // a call's result
+
 PyObject *call_pointwise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_inplace(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_reshape(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_cat(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_filled(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *read_numbers(PyObject *module, PyObject *const *args, Py_ssize_t n);
 
 }  // namespace fast

@@ -104,6 +104,18 @@ static int record_call(Callable *f, PyObject *canonical, PyObject *result) {
     return recorded ? record(f, items, edges.release(), result) : 0;
 }
 
+PyObject *finish(Callable *f, PyObject *canonical, PyObject *stolen_array) {
+    PyObject *first = PyTuple_GET_ITEM(canonical, 0);
+    Ref result;
+    if (f->view && (PyArray_BASE((PyArrayObject *)stolen_array) ||
+                    stolen_array == slot(first, core.array)))
+        result.take(make_view(f, first, stolen_array, canonical));
+    else
+        result.take(make_tensor(stolen_array));
+    if (!result || record_call(f, canonical, result.get()) < 0) return nullptr;
+    return result.release();
+}
+
 static PyObject *coerce(Callable *f, PyObject *const *args, Py_ssize_t n, PyObject *names,
                         PyObject *canonical) {
     Ref positional(PyTuple_New(n)), named(PyDict_New());
@@ -140,15 +152,7 @@ PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyO
     Ref array(run(f, canonical.get()));
     if (!array)
         return PyErr_Occurred() ? nullptr : coerce(f, args, n, names, canonical.get());
-    PyObject *first = PyTuple_GET_ITEM(canonical.get(), 0);
-    Ref result;
-    if (f->view && (PyArray_BASE((PyArrayObject *)array.get()) ||
-                    array.get() == slot(first, core.array)))
-        result.take(make_view(f, first, array.release(), canonical.get()));
-    else
-        result.take(make_tensor(array.release()));
-    if (!result || record_call(f, canonical.get(), result.get()) < 0) return nullptr;
-    return result.release();
+    return finish(f, canonical.get(), array.release());
 }
 
 PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import type_info
-from flambeau.core import devices, dtypes, overrides
+from flambeau.core import devices, dtypes, fast, overrides
 from flambeau.transforms import meta
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import interceptors, is_inference_mode_enabled
@@ -37,10 +37,12 @@ def finish(array: np.ndarray, device: Any = None, requires_grad: bool = False) -
     return result
 
 
-def creation(function: Any) -> Any:
-    """Publish a function that makes tensors."""
+def creation(function: Any, make: Any = None) -> Any:
+    """Publish a function that makes tensors: of a shape by `make(shape, dtype)`, if that is all."""
     name = function.__name__
     op = Op(name, "creation", composite=True, namespace="torch", doc=function.__doc__)
+    if make is not None:
+        function = fast.callable_of("filled", op, function, make)
     op.function = op.call = op.direct = op.body = function
     table[name] = op
     function.op = op
@@ -131,6 +133,10 @@ def _convert_new(array: np.ndarray, target: np.dtype) -> np.ndarray:
 
 def _from_sequence(data: Any, target: np.dtype | None) -> np.ndarray:
     """Nested sequences: NumPy reads them if it can; tensors inside make it slower."""
+    if target is None:
+        array = fast.read_numbers(data, default_float())
+        if array is not None:
+            return array
     shape = _nested_shape(data)
     try:
         array = np.array(data)
@@ -311,10 +317,10 @@ def _filled(name: str, make: Any, doc: str) -> Any:
             from flambeau.ops.copying import _copied
             array = _copied(array, "channels_last")
         result = finish(array, where, requires_grad)
-        return result if out is None else into(out, function.op, result)
+        return result if out is None else into(out, table[name], result)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return creation(function)
+    return creation(function, make)
 
 
 def _size_keyword(name: str, size: Any, kwargs: dict[str, Any]) -> Any:

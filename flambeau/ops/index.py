@@ -91,7 +91,10 @@ def getitem(self: Tensor, index: Any) -> Tensor:
                 if type(i) is not int and (type(i) is not slice or not _plain_slice(i)):
                     break
             else:
-                return basic_view(self, (*index, Ellipsis))
+                if index:
+                    take = _select if type(index[-1]) is int else _slice
+                    return take(self, (*index, Ellipsis))
+                return _alias(self, (Ellipsis,))
         if type(self) not in plain and overrides.wanted((self, index)):
             return overrides.handle_torch_function(Tensor.__getitem__, (self, index), self, index)
         basic, advanced = parse(self, index)
@@ -547,15 +550,23 @@ def _check_gather(name: str, input: Tensor, dim: int, index: Tensor) -> None:
                                f"from dimension {dim}")
 
 
-def _gather(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
+def _gather(self: np.ndarray, index: np.ndarray, dim: int,
+            sparse_grad: bool = False) -> np.ndarray:
     if not index.size:
         return np.empty(index.shape, self.dtype)
     return indexing.gather(self, dim, index)
 
 
-@linear(_gather, tensors=("self", "index"), dims="dim", params=("dim",),
-        d_self=lambda grad, self_shape, index, dim: scatter_add(
-            new_zeros(grad, self_shape), dim, index, grad))
+def _gather_back(grad: Tensor, self_shape: Any, index: Tensor, dim: int, sparse: bool) -> Tensor:
+    if sparse:
+        from flambeau.ops.sparse_embedding import scattered
+        return scattered(grad, self_shape, index, dim)
+    return scatter_add(new_zeros(grad, self_shape), dim, index, grad)
+
+
+@linear(_gather, tensors=("self", "index"), dims="dim", params=("dim", "sparse_grad"),
+        d_self=lambda grad, self_shape, index, dim, sparse_grad: _gather_back(
+            grad, self_shape, index, dim, sparse_grad))
 def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
     """result[i][j][k] = input[index[i][j][k]][j][k] for `dim` 0, and likewise for others.
 
@@ -566,7 +577,7 @@ def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False)
     """
     dim = _check_index("gather", input, dim, index)
     _check_gather("gather", input, dim, index)
-    return input, index, dim
+    return input, index, dim, sparse_grad
 
 
 @linear(lambda self, index, src, dim: indexing.scatter_add(self, dim, index, _cut(src, index)),

@@ -45,7 +45,7 @@ def _cat_back(grad: Tensor, tensors_shapes: list[Any], dim: int) -> list[Any]:
 
 
 @linear(_cat, tensors=("tensors",), variadic=True, dims="dim", vjp=_cat_back,
-        aliases=("concat", "concatenate"), method=False)
+        aliases=("concat", "concatenate"), method=False, path="cat")
 def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Any:
     """The tensors one after another along `dim`; their other extents agree.
 

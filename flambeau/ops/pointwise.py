@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau.core import dtypes, overrides
+from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import interceptors
 from flambeau.core.op import composite, pointwise, primitive, public, publish
@@ -70,7 +70,8 @@ def scaled_second(function: Any) -> Any:
         return inplace(input, mul(other, alpha) if isinstance(other, Tensor) else other * alpha)
 
     write.op, write.__name__ = op.inplace_op, f"{op.name}_"
-    return call, write
+    return (fast.callable_of("pointwise", op, call, op.kernel),
+            fast.callable_of("inplace", op.inplace_op, write, op.kernel))
 
 
 def check_alpha(input: Tensor, alpha: Any) -> None:

@@ -1,0 +1,286 @@
+"""The callables in C do what the Python closures that they stand in front of do."""
+import copy
+import gc
+import inspect
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import types
+import weakref
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau import kernels
+from flambeau.core import fast
+from flambeau.core.op import table
+
+needs_native = pytest.mark.skipif(fast.native is None, reason="without the native extension")
+DTYPES = [flambeau.bool, flambeau.uint8, flambeau.int32, flambeau.int64, flambeau.float16,
+          flambeau.bfloat16, flambeau.float32, flambeau.float64, flambeau.complex64,
+          flambeau.complex128]
+
+
+def closure_of(function):
+    while not isinstance(function, types.FunctionType):
+        function = function.__wrapped__
+    return function
+
+
+def outcome(call, *args, **kwargs):
+    """Everything that can be seen of a call: values, layout, graph, or what was raised."""
+    try:
+        r = call(*args, **kwargs)
+    except Exception as error:
+        return type(error), str(error)
+    if not isinstance(r, flambeau.Tensor):
+        return r
+    node = r.grad_fn
+    seen = [r._array.tobytes(), r.dtype, r.shape, r.stride(), r.requires_grad, r._version,
+            r._base is None, type(r)]
+    if node is not None:
+        seen += [node.name(), node.shape, node.dtype,
+                 [None if e is None else type(e) for e in node.edges],
+                 [describe(s) for s in node.saved]]
+    return seen
+
+
+def describe(saved):
+    if isinstance(saved, (tuple, list)):
+        return [describe(s) for s in saved]
+    if isinstance(saved, flambeau.Tensor):
+        return saved.shape, saved.dtype, saved._version
+    return saved.tobytes() if isinstance(saved, np.ndarray) else saved
+
+
+def sample(dtype, shape=(2, 3), grad=False):
+    x = (flambeau.arange(6) % 5 + 1).reshape(2, 3).to(dtype)
+    x = x if shape == (2, 3) else x.reshape(-1)[:1].reshape(shape)
+    return x.requires_grad_() if grad and (dtype.is_floating_point or dtype.is_complex) else x
+
+
+@needs_native
+@pytest.mark.parametrize("grad", [False, True])
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div", "eq", "maximum", "atan2"])
+def test_binary_ops_equal_their_closures(name, dtype, grad):
+    function = table[name].function
+    closure = closure_of(function)
+    assert closure is not function
+    others = [sample(dtype, grad=grad), sample(dtype), sample(dtype, (1,)), sample(dtype, ()),
+              sample(flambeau.float32), flambeau.ones(7, dtype=dtype), 2, 2.5, True, 0, -1, 10**12,
+              2.0**-140, 1e300, float("nan"), 1j, "text", None]
+    for other in others:
+        x = sample(dtype, grad=grad)
+        assert repr(outcome(function, x, other)) == repr(outcome(closure, x, other)), other
+        if isinstance(other, flambeau.Tensor):
+            assert repr(outcome(function, other, x)) == repr(outcome(closure, other, x))
+
+
+@needs_native
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", ["sin", "neg", "exp", "abs", "sqrt", "floor", "isnan", "tanh"])
+def test_unary_ops_equal_their_closures(name, dtype):
+    function = table[name].function
+    closure = closure_of(function)
+    for grad in (False, True):
+        base = sample(dtype, grad=grad)
+        for x in (base, base.t(), base[:, ::2], base[0, 0], base.expand(4, 2, 3)):
+            assert repr(outcome(function, x)) == repr(outcome(closure, x))
+            with flambeau.no_grad():
+                assert repr(outcome(function, x)) == repr(outcome(closure, x))
+
+
+@needs_native
+@pytest.mark.parametrize("dtype", DTYPES, ids=str)
+@pytest.mark.parametrize("name", ["add", "sub", "mul", "div"])
+def test_inplace_ops_equal_their_closures(name, dtype):
+    function = table[name].inplace_op.function
+    closure = closure_of(function)
+
+    def both(make, other):
+        assert repr(outcome(function, make(), other)) == repr(outcome(closure, make(), other))
+    others = [sample(dtype), sample(dtype, ()), sample(flambeau.float32), 3, 2.5, True,
+              flambeau.ones(7), sample(dtype, grad=True), None]
+    for other in others:
+        both(lambda: sample(dtype), other)
+        both(lambda: sample(dtype).t(), other)
+        both(lambda: sample(dtype, grad=True), other)
+        both(lambda: sample(dtype)[0], other)
+        both(lambda: sample(dtype, (1,)).expand(4), other)
+
+
+@needs_native
+def test_views_and_joins_equal_their_closures():
+    for grad in (False, True):
+        x = sample(flambeau.float32, grad=grad)
+        for args in [(3, 2), (-1,), ((6,),), ([2, -1],), (flambeau.Size((3, 2)),), (4,), (-1, -1),
+                     (0, -1), (2, 3, 1), (True, 6), (flambeau.int32,), (2**40, 2**40), (), ((),)]:
+            for name in ("view", "reshape"):
+                function = getattr(flambeau.Tensor, name)
+                for y in (x, x.t(), x[1], x.view(6)):
+                    seen, expected = (outcome(f, y, *args) for f in (function,
+                                                                    closure_of(function)))
+                    assert repr(seen) == repr(expected), (name, args)
+        closure = closure_of(flambeau.cat)
+        for tensors in [[x, x], (x, x.detach()), [x], [], [x, x.double()], [x, x.t()], [x, 1], x,
+                        [x, flambeau.ones(0)], [flambeau.ones(())], [flambeau.ones(0, 3), x]]:
+            for kwargs in ({}, {"dim": 1}, {"dim": -2}, {"dim": 5}, {"axis": 1}):
+                seen = outcome(flambeau.cat, tensors, **kwargs)
+                assert repr(seen) == repr(outcome(closure, tensors, **kwargs)), (tensors, kwargs)
+
+
+@needs_native
+def test_new_tensors_equal_their_closures():
+    for name in ("zeros", "empty", "ones"):
+        function = getattr(flambeau, name)
+        for args in [(2, 3), ((2, 3),), ([2],), (), ((),), (0,), (-1,), (True,), (2.0,), (2, "a")]:
+            seen, expected = outcome(function, *args), outcome(closure_of(function), *args)
+            assert seen[1:] == expected[1:], (name, args)
+    assert flambeau.zeros(2, dtype=flambeau.int64).dtype is flambeau.int64
+    with flambeau.device("meta"):
+        assert flambeau.zeros(2).device.type == "meta"
+    flambeau.set_default_dtype(flambeau.float64)
+    try:
+        assert flambeau.zeros(2).dtype is flambeau.float64
+        assert flambeau.tensor([1.5, 2]).dtype is flambeau.float64
+    finally:
+        flambeau.set_default_dtype(flambeau.float32)
+    with flambeau.inference_mode():
+        assert flambeau.zeros(2).is_inference()
+
+
+@needs_native
+def test_nested_lists():
+    read = fast.read_numbers
+    float32 = np.dtype(np.float32)
+    for data in ([1, 2], [1.5, 2], [[1.0], [2.0]], ((1, 2), [3, 4]), [[[0.1]]], [1e300, -0.0]):
+        array, expected = read(data, float32), np.array(data)
+        with np.errstate(over="ignore"):
+            expected = expected.astype(np.int64 if expected.dtype.kind == "i" else np.float32)
+        assert array.dtype == expected.dtype and array.tobytes() == expected.tobytes()
+    for data in ([], [[]], [1, [2]], [[1], 2], [[1], [2, 3]], [True], [1j], [2**70], ["a"], [None],
+                 [np.float32(1)], 1.0, "12"):
+        assert read(data, float32) is None
+    assert read([1.5], np.dtype(np.float16)) is None
+
+
+@needs_native
+def test_a_callable_is_like_a_function():
+    mul = table["mul"].function
+    assert flambeau.mul is mul and flambeau.Tensor.mul is mul and mul.op is table["mul"]
+    assert mul.__name__ == "mul" and mul.__doc__ == "The product."
+    assert list(inspect.signature(mul).parameters) == ["input", "other", "out"]
+    assert list(inspect.signature(flambeau.transpose).parameters) == ["input", "dim0", "dim1"]
+    x = flambeau.ones(2)
+    assert x.mul.__self__ is x and (x.mul(2) == 2).all()
+    assert copy.deepcopy(mul) is mul and weakref.ref(mul)() is mul
+    assert mul.__reduce__() == "mul" and "mul" in repr(mul)
+    mul.mark = 1
+    assert mul.mark == 1
+    del mul.mark
+    assert inspect.isroutine(mul) and callable(mul)
+
+
+def test_a_callable_is_pickled_by_name():
+    code = ("import flambeau.as_torch, torch, pickle\n"
+            "assert pickle.loads(pickle.dumps(torch.mul)) is torch.mul")
+    subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
+
+
+def test_without_c_everything_is_there():
+    code = ("import flambeau\nfrom flambeau.core import fast\nassert fast.native is None\n"
+            "x = flambeau.ones(2, 3, requires_grad=True)\n"
+            "flambeau.cat([(x * 2).view(3, 2), flambeau.zeros(1, 2)]).sum().backward()\n"
+            "assert x.grad.tolist() == [[2.0] * 3] * 2")
+    environment = {**os.environ, "FLAMBEAU_FAST": "0"}
+    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+
+
+@needs_native
+def test_subclasses_and_levels_see_every_call():
+    class Loud(flambeau.Tensor):
+        calls = []
+
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            cls.calls.append(func.__name__)
+            return super().__torch_function__(func, types, args, kwargs)
+
+    x = flambeau.ones(2).as_subclass(Loud)
+    y = flambeau.ones(2)
+    for call in (lambda: y + x, lambda: x.sin(), lambda: x.view(2, 1), lambda: flambeau.cat([y, x]),
+                 lambda: y.add_(x)):
+        before = len(Loud.calls)
+        call()
+        assert len(Loud.calls) > before
+    parameter = flambeau.nn.Parameter(y)
+    assert type(parameter * 1) is flambeau.Tensor and (parameter * 1).requires_grad
+
+
+@needs_native
+def test_nothing_is_kept_alive():
+    x = flambeau.randn(3, 4, requires_grad=True)
+    y = flambeau.ones(3, 4)
+    before = [sys.getrefcount(o) for o in (x, y, x._array, y._array)]
+
+    def work():
+        z = (x * y + 2).sin().exp().view(-1)[2:].view(2, 5)
+        flambeau.cat([z, z * z], 1).sum().backward()
+        x.grad = None
+        y.mul_(1).add_(y)
+        for bad in (lambda: x + flambeau.ones(7), lambda: x.view(5), lambda: y.mul_("a")):
+            with pytest.raises((RuntimeError, TypeError)):
+                bad()
+        return weakref.ref(z), weakref.ref(z.grad_fn)
+
+    gc.disable()
+    try:
+        for _ in range(20):
+            alive = work()
+        assert [r() for r in alive] == [None, None]        # by counting alone
+        assert [sys.getrefcount(o) for o in (x, y, x._array, y._array)] == before
+    finally:
+        gc.enable()
+
+
+@needs_native
+def test_the_graph_is_freed_without_recursion_and_runs_in_threads():
+    def chain():
+        x = flambeau.ones(2, requires_grad=True)
+        y = x
+        for _ in range(2000):
+            y = y * 1.0 + 0.0
+        y.sum().backward()
+        grads.append(x.grad.tolist())
+    grads = []
+    threads = [threading.Thread(target=chain) for _ in range(4)]
+    [t.start() for t in threads]
+    [t.join() for t in threads]
+    assert grads == [[1.0, 1.0]] * 4
+
+
+@needs_native
+def test_a_write_to_saved_memory_is_noticed():
+    x = flambeau.ones(2, requires_grad=True)
+    y = x * 2
+    z = y * y
+    y.add_(flambeau.ones(2))
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        z.sum().backward()
+    e = x.exp()
+    e.view(2, 1).mul_(2)
+    with pytest.raises(RuntimeError, match="modified by an inplace"):
+        e.sum().backward()
+
+
+def test_kernels_know_c():
+    assert (fast.native is None) or fast.native is kernels._native
+
+
+def test_pickle_of_results():
+    x = flambeau.ones(2) + 1
+    assert pickle.loads(pickle.dumps(x)).tolist() == [2.0, 2.0]
