@@ -400,7 +400,8 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
                 leaf._grad = basis.copy_like(grad, leaf)
             return
         if create_graph or type(old) not in plain or type(grad) not in plain:
-            leaf._grad = basis.later_gradient(old, grad, create_graph)
+            leaf._grad = basis.later_gradient(old, grad, create_graph) if sparse_types \
+                else basis.add(old, grad)
             return
         if old._array.dtype != grad._array.dtype:
             grad = basis.cast(grad, old._array.dtype)

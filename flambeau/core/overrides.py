@@ -97,7 +97,7 @@ def public_name(op: Any) -> Any:
 def call(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Ask the overriding arguments of a call, in turn."""
     relevant = overriding(args, kwargs)
-    if not relevant:
+    if not relevant and has_sparse(args, kwargs):
         return basis.on_sparse(public_name(op), args, kwargs)
     return ask(public_name(op), relevant, args, kwargs)
 

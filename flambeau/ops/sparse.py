@@ -179,7 +179,8 @@ def coordinates(tensor: SparseTensor) -> tuple[np.ndarray, np.ndarray]:
 def entries(tensor: SparseTensor) -> tuple[np.ndarray, np.ndarray]:
     """Indices in row-major order and their values, each place once."""
     indices, data = coordinates(tensor)
-    if tensor._coalesced or tensor._layout is forms.CSR:
+    if tensor._coalesced or (tensor._layout is forms.CSR
+                             and forms.is_coalesced(indices, tensor._array.shape)):
         return indices, data
     return forms.coalesced(indices, data, tensor._array.shape)
 

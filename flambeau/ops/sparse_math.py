@@ -10,9 +10,10 @@ from typing import Any
 
 import numpy as np
 
+import flambeau
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.modes import grad_enabled
-from flambeau.core.op import class_name, public, table
+from flambeau.core.op import class_name
 from flambeau.core.promotion import convert, result_type
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
@@ -22,8 +23,6 @@ from flambeau.ops.sparse import (SparseTensor, as_form, bare, coalesced, coordin
                                  same_places, sparse_dim_of, sparse_op, stored_values, to_dense,
                                  unsupported, with_values)
 from flambeau.ops.sparse_compressed import COO
-
-torch = public["torch"]
 
 
 def rule(*names: str) -> Any:
@@ -100,7 +99,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
                requires_grad: bool = False, **_: Any) -> Tensor:
     target = as_numpy_dtype(dtype) or input._array.dtype
     result = empty(input._array.shape, target, input._layout) if layout is None \
-        or layout is input._layout else torch["zeros"](input.shape, dtype=dtype or input.dtype)
+        or layout is input._layout else flambeau.zeros(input.shape, dtype=dtype or input.dtype)
     return result.requires_grad_() if requires_grad else result
 
 
@@ -152,11 +151,10 @@ def through_values(node: str, self: Tensor, function: Any) -> SparseTensor:
 
 
 def _unary(name: str, linear: bool) -> None:
-    function = torch[name]
-    made = getattr(table.get(name), "Backward", None)
-    node = class_name(name) if made is None else made.__name__
-
     def apply(input: Tensor, **kwargs: Any) -> Tensor:
+        function = getattr(flambeau, name)
+        made = getattr(function.op, "Backward", None)
+        node = class_name(name) if made is None else made.__name__
         of = partial(function, **kwargs) if kwargs else function
         return through_values(node, input if linear and not tracked(input) else coalesced(input), of)
     rules[name] = apply
@@ -165,11 +163,9 @@ def _unary(name: str, linear: bool) -> None:
 for _name in ("abs asin asinh atan atanh ceil erf erfinv expm1 floor frac isinf isnan isneginf "
               "isposinf log1p nan_to_num relu round sgn sign signbit sin sinh sqrt tan tanh "
               "trunc square").split():
-    if _name in torch:
-        _unary(_name, False)
+    _unary(_name, False)
 for _name in "deg2rad rad2deg positive conj real imag resolve_conj conj_physical".split():
-    if _name in torch:
-        _unary(_name, True)
+    _unary(_name, True)
 
 
 @sparse_op("NegBackward0", vjp=lambda grad: [basis.neg(grad)])
@@ -186,7 +182,7 @@ def pow(input: Tensor, exponent: Any) -> Tensor:
         raise unsupported("pow", input if is_sparse(input) else exponent)
     if float(exponent) <= 0:
         raise RuntimeError("pow(sparse) with an exponent that is not positive is dense")
-    return through_values("PowBackward0", coalesced(input), lambda v: torch["pow"](v, exponent))
+    return through_values("PowBackward0", coalesced(input), lambda v: flambeau.pow(v, exponent))
 
 
 # ---- sums and differences -----------------------------------------------------------------------
@@ -327,14 +323,14 @@ def mul(input: Any, other: Any) -> Tensor:
 
 def _div_back(grad: Tensor, self: Tensor, other: Any, needs: list[bool]) -> list[Any]:
     by = _conj(other)
-    return [torch["div"](grad, by) if needs[0] else None,
-            basis.neg(total(torch["div"](basis.mul(grad, _conj(self)), by * by)))
+    return [flambeau.div(grad, by) if needs[0] else None,
+            basis.neg(total(flambeau.div(basis.mul(grad, _conj(self)), by * by)))
             if len(needs) > 1 and needs[1] else None]
 
 
 @sparse_op("DivBackward0", "self other", vjp=_div_back)
 def _div(self: SparseTensor, other: Any) -> SparseTensor:
-    return like(self, torch["div"](wrap(self._data), other)._array)
+    return like(self, flambeau.div(wrap(self._data), other)._array)
 
 
 @rule("div")
@@ -345,7 +341,7 @@ def div(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
                            f"shape {shape} for divisor)")
     if rounding_mode is not None:
         return through_values("DivBackward0", coalesced(input),
-                              lambda v: torch["div"](v, other, rounding_mode=rounding_mode))
+                              lambda v: flambeau.div(v, other, rounding_mode=rounding_mode))
     return _div(input, other)
 
 
@@ -385,12 +381,12 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
 
 
 def _h(matrix: Tensor) -> Tensor:
-    return _conj(torch["t"](matrix))
+    return _conj(flambeau.t(matrix))
 
 
 def _mm_back(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool]) -> list[Any]:
-    return [torch["mm"](grad, _h(other)) if needs[0] else None,
-            torch["mm"](_h(self), grad) if needs[1] else None]
+    return [flambeau.mm(grad, _h(other)) if needs[0] else None,
+            flambeau.mm(_h(self), grad) if needs[1] else None]
 
 
 _mm = sparse_op("MmBackward0", "self other", vjp=_mm_back)(_product)
@@ -405,8 +401,8 @@ def mm(input: Tensor, mat2: Tensor) -> Tensor:
 
 
 def _mv_back(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool]) -> list[Any]:
-    return [torch["outer"](grad, _conj(other)) if needs[0] else None,
-            torch["mv"](_h(self), grad) if needs[1] else None]
+    return [flambeau.outer(grad, _conj(other)) if needs[0] else None,
+            flambeau.mv(_h(self), grad) if needs[1] else None]
 
 
 _mv = sparse_op("MvBackward0", "self other", vjp=_mv_back)(_product)
@@ -436,7 +432,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Tensor:
     """Pair by pair."""
     pairs = zip(unbind(input, 0) if is_sparse(input) else input.unbind(0),
                 unbind(mat2, 0) if is_sparse(mat2) else mat2.unbind(0))
-    return torch["stack"]([mm(a, b) for a, b in pairs])
+    return flambeau.stack([mm(a, b) for a, b in pairs])
 
 
 def _masked_mm_back(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool]) -> list[Any]:
@@ -444,10 +440,10 @@ def _masked_mm_back(grad: Tensor, self: Tensor, other: Tensor, needs: list[bool]
     grads: list[Any] = [None, None]
     if needs[0]:
         grads[0] = _at_places(self, grad, _h(other)) if is_sparse(self) \
-            else torch["mm"](grad, _h(other))
+            else flambeau.mm(grad, _h(other))
     if needs[1]:
         grads[1] = _at_places(other, _h(self), grad) if is_sparse(other) \
-            else torch["mm"](_h(self), grad)
+            else flambeau.mm(_h(self), grad)
     return grads
 
 
@@ -455,7 +451,7 @@ def _at_places(like_this: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """The elements of a @ b where `like_this` has entries."""
     pattern = bare(coalesced(like_this))
     if is_sparse(a) or is_sparse(b):
-        return masked(torch["mm"](a, b), pattern)
+        return masked(flambeau.mm(a, b), pattern)
     row, col = (wrap(i) for i in coordinates(pattern)[0])
     products = (a.index_select(0, row) * b.t().index_select(0, col)).sum(1)
     return with_values(products.reshape(pattern._data.shape), pattern)
@@ -473,7 +469,7 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
         if matrix._array.ndim != 2:
             raise RuntimeError(f"sparse.mm: expected matrices, got {matrix.dim()} dimensions")
     if not is_sparse(mat1) and not is_sparse(mat2):
-        return torch["mm"](mat1, mat2)
+        return flambeau.mm(mat1, mat2)
     both = is_sparse(mat1) and is_sparse(mat2)
     if mat1._array.shape[1] != mat2._array.shape[0] and not both and is_sparse(mat1):
         raise RuntimeError(f"addmm: Argument #3 (dense): Expected dim 0 size "
@@ -490,7 +486,7 @@ def _reduced_mm(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
         raise RuntimeError(f"reduce argument must be one of sum, mean, amax, amin, got {reduce}")
     (row, col), _ = coordinates(mat1)
     terms = stored_values(mat1).unsqueeze(1) * mat2.index_select(0, wrap(col))
-    start = torch["zeros"](mat1._array.shape[0], mat2._array.shape[1], dtype=mat2.dtype)
+    start = flambeau.zeros(mat1._array.shape[0], mat2._array.shape[1], dtype=mat2.dtype)
     where = wrap(row).unsqueeze(1).expand(terms.shape)
     return start.scatter_reduce(0, where, terms, reduce, include_self=False)
 
@@ -551,9 +547,9 @@ def dot(input: Tensor, other: Tensor) -> Tensor:
 
 # ---- sums ---------------------------------------------------------------------------------------
 
-@sparse_op("SumBackward0", vjp=lambda grad, self_shape: [torch["broadcast_to"](grad, self_shape)])
+@sparse_op("SumBackward0", vjp=lambda grad, self_shape: [flambeau.broadcast_to(grad, self_shape)])
 def total(self: SparseTensor) -> Tensor:
-    return torch["sum"](wrap(self._data))
+    return flambeau.sum(wrap(self._data))
 
 
 def _sum_back(grad: Tensor, dims: Any, pattern: SparseTensor, keepdim: bool) -> list[Tensor]:
@@ -603,7 +599,7 @@ def _sum(input: Tensor, dim: Any, keepdim: bool, dtype: Any, node: str) -> Tenso
     if dtype is not None:
         input = input.to(dtype)
     elif input._array.dtype.kind in "bui":
-        input = input.to(torch["tensor"](0).dtype)
+        input = input.to(flambeau.tensor(0).dtype)
     if dim is None or (isinstance(dim, (tuple, list)) and not dim):
         return total(input)
     dims = wrap_dims((dim,) if isinstance(dim, int) else tuple(dim), input._array.ndim)
@@ -639,12 +635,12 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False,
     if dim not in (None, (), []) or keepdim:
         raise RuntimeError("norm_sparse currently only supports full reductions, so 'dim' must "
                            "either be empty or contain all dimensions of the input")
-    return torch["norm"](stored_values(coalesced(input)), 2 if p == "fro" or p is None else p)
+    return flambeau.norm(stored_values(coalesced(input)), 2 if p == "fro" or p is None else p)
 
 
 @rule("any")
 def any_(input: Tensor, *_: Any) -> Tensor:
-    return torch["any"](wrap(coalesced(input.detach())._data))
+    return flambeau.any(wrap(coalesced(input.detach())._data))
 
 
 # ---- softmax ------------------------------------------------------------------------------------
@@ -654,7 +650,7 @@ def _softmax_of(pattern: SparseTensor, dim: int, log: bool) -> Any:
     indices, sparse = pattern._where[0], sparse_dim_of(pattern)
     if dim >= sparse:
         name = "log_softmax" if log else "softmax"
-        return lambda v: torch[name](v, dim - sparse + 1)
+        return lambda v: getattr(flambeau, name)(v, dim - sparse + 1)
     others = [d for d in range(sparse) if d != dim]
     flat = forms.flat_index(indices[others], [pattern._array.shape[d] for d in others])
     groups, of = np.unique(flat, return_inverse=True)
@@ -664,7 +660,7 @@ def _softmax_of(pattern: SparseTensor, dim: int, log: bool) -> Any:
         top = np.full((len(groups), *v.shape[1:]), -np.inf, v._array.dtype)
         np.maximum.at(top, of._array, v._array)
         shifted = v - wrap(top)[of]
-        sums = torch["zeros"](len(groups), *v.shape[1:], dtype=v.dtype).index_add(
+        sums = flambeau.zeros(len(groups), *v.shape[1:], dtype=v.dtype).index_add(
             0, of, shifted.exp())
         return shifted - sums.log()[of] if log else shifted.exp() / sums[of]
     return function
@@ -689,7 +685,7 @@ rules["sparse.log_softmax"] = _softmax_rule("log_softmax", "SparseLogSoftmaxBack
 def _moved_back(grad: Tensor, take: Any, pattern: SparseTensor, source: SparseTensor) -> list[Any]:
     values = grad_values(grad, pattern)
     if take is not None:
-        zeros = torch["zeros"](source._data.shape, dtype=values.dtype)
+        zeros = flambeau.zeros(source._data.shape, dtype=values.dtype)
         values = zeros.index_add(0, wrap(take), values)
     return [with_values(values.reshape(source._data.shape), source)]
 
@@ -765,9 +761,9 @@ def _transpose(self: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
 _transposers = {
     "TransposeBackward0": sparse_op(
         "TransposeBackward0", params="dim0 dim1",
-        vjp=lambda grad, dim0, dim1: [torch["transpose"](grad, dim0, dim1)])(_transpose),
+        vjp=lambda grad, dim0, dim1: [flambeau.transpose(grad, dim0, dim1)])(_transpose),
     "TBackward0": sparse_op("TBackward0", params="dim0 dim1",
-                            vjp=lambda grad: [torch["t"](grad)])(_transpose)}
+                            vjp=lambda grad: [flambeau.t(grad)])(_transpose)}
 
 
 @rule("permute", "permute_to")
@@ -891,7 +887,7 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
         indices[dim] += offset
         offset += source._array.shape[dim]
         parts.append(indices)
-    values = torch["cat"]([stored_values(s) for s in sources])
+    values = flambeau.cat([stored_values(s) for s in sources])
     ordered = dim == 0 and all(s._coalesced for s in sources)
     return with_values(values, make(COO, (np.concatenate(parts, 1),), values._array, shape, ordered))
 
@@ -914,7 +910,7 @@ def getitem(input: Tensor, index: Any) -> Tensor:
     result, dim = input, 0
     for item in items:
         if item is None:
-            result, dim = torch["unsqueeze"](result, dim), dim + 1
+            result, dim = flambeau.unsqueeze(result, dim), dim + 1
         elif isinstance(item, slice):
             start, stop, step = item.indices(result._array.shape[dim])
             if step != 1:
@@ -924,9 +920,9 @@ def getitem(input: Tensor, index: Any) -> Tensor:
                     else result.narrow(dim, start, max(stop - start, 0))
             dim += 1
         elif isinstance(item, Tensor) and item._array.ndim:
-            result, dim = torch["index_select"](result, dim, item), dim + 1
+            result, dim = flambeau.index_select(result, dim, item), dim + 1
         else:
-            result = torch["select"](result, dim, int(item))
+            result = flambeau.select(result, dim, int(item))
     return result
 
 
