@@ -10,6 +10,7 @@ tensor([2., 4., 6.])
 from __future__ import annotations
 
 import importlib
+import importlib.util
 from math import e, inf, nan, pi
 from typing import Any
 
@@ -56,7 +57,18 @@ def __getattr__(name: str) -> Any:
         value = getattr(importlib.import_module(f"flambeau.{_FROM[name]}"), name)
         globals()[name] = value
         return value
+    known = _op.public["torch"]
+    if name not in known and importlib.util.find_spec(f"flambeau.{name}") is not None:
+        return importlib.import_module(f"flambeau.{name}")
+    if name[:1] != "_" and (name in known or ops.load(lambda: name in known)):
+        globals()[name] = known[name]
+        return known[name]
     raise AttributeError(f"module 'flambeau' has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    ops.load()
+    return sorted({*globals(), *_op.public["torch"], *_LAZY, *_FROM})
 
 
 _FROM = {

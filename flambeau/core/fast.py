@@ -13,7 +13,7 @@ from typing import Any
 from flambeau import kernels
 from flambeau.core import devices
 from flambeau.core.dtypes import FLOATING, _Defaults
-from flambeau.core.graph import Node, next_order, packers
+from flambeau.core.graph import Node, next_order, packers, unpack_result
 from flambeau.core.modes import _grad_mode, inference, interceptors
 from flambeau.core.tensor import LEAF, LOOKUP, Tensor, View, gradient_edge, plain
 
@@ -32,7 +32,8 @@ def bind(**objects: Any) -> None:
             "Tensor": Tensor, "View": View, "Node": Node, "plain": plain, "floating": FLOATING,
             "interceptors": interceptors, "packers": packers, "LEAF": LEAF, "LOOKUP": LOOKUP,
             "grad_mode": _grad_mode, "order": next_order.__self__,
-            "gradient_edge": gradient_edge, "defaults": _Defaults, "device": devices._default,
+            "gradient_edge": gradient_edge, "unpack_result": unpack_result,
+            "defaults": _Defaults, "device": devices._default,
             "cpu": devices.cpu, "inference": inference, **objects})
 
 

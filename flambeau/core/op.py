@@ -209,24 +209,8 @@ def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
                                           else conjugate(factor)))
         return produced
 
-    if len(rules) != 1 or op.saved not in (("self",), ("result",)):
-        return apply
-    rule, general, of_input = rules[0][0], apply, op.saved == ("self",)
-
-    def apply_to_one(node: Node, grad: Any) -> Any:
-        """The same for the most frequent form: one argument, one saved tensor."""
-        entry = node.saved[0]
-        if type(entry) is not tuple or node.dtype.kind == "c":
-            return general(node, grad)
-        if of_input:
-            tensor, expected = entry
-            counter = tensor._counter
-            if (0 if counter is None else counter[0]) != expected:
-                return general(node, grad)
-        else:
-            tensor = unpack_result(node, entry)
-        return (basis.mul(grad, rule(tensor)),)
-    return apply_to_one
+    places = tuple([(rule, tuple([i - 2 for i in takes])) for rule, takes in rules])
+    return fast.callable_of("apply", op, apply, places, basis)
 
 
 def conjugate(factor: Any) -> Any:

@@ -43,10 +43,38 @@ class Marker:
 LEAF, LOOKUP = Marker("LEAF"), Marker("LOOKUP")
 plain: set[type] = set()             # the types whose tensors an op may take without asking anybody
 tensor_types: set[type] = set()      # all subclasses of Tensor
-basis: Any = type("basis", (), {})   # the ops that core itself calls; ops/ puts them here
 
 
-class Tensor(Methods):
+
+class Basis:
+    """The ops that core itself calls; ops/ puts them here."""
+
+    def __getattr__(self, name: str) -> Any:
+        return find_missing(self, name)
+
+
+def find_missing(owner: Any, name: str) -> Any:
+    """An attribute that a family of ops brings which has not been imported yet."""
+    if name[0] != "_":
+        for load in late_families:
+            if load(lambda: name in vars(owner)):
+                return getattr(owner, name)
+    kind = owner.__name__ if isinstance(owner, type) else type(owner).__name__
+    raise AttributeError(f"'{kind}' object has no attribute {name!r}")
+
+
+late_families: list[Any] = []        # imports families until what is asked for has come with one
+basis: Any = Basis()
+
+
+class TensorMeta(type):
+    """Finds methods that come with a family of ops which has not been imported yet."""
+
+    def __getattr__(cls, name: str) -> Any:
+        return find_missing(Tensor, name)
+
+
+class Tensor(Methods, metaclass=TensorMeta):
     """A multi-dimensional array of numbers of one type that can record how it was computed.
 
     `Tensor(2, 3)` and `Tensor([1.0, 2.0])` are the historical constructors; `flambeau.tensor`,

@@ -8,6 +8,7 @@ import warnings
 from typing import Any
 
 import flambeau
+from flambeau import ops as _ops
 from flambeau.core.op import composite, public
 from flambeau.core.tensor import Tensor
 
@@ -154,6 +155,7 @@ def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
         raise AssertionError(message.format(arg_name))
 
 
+_ops.load()
 globals().update({name: function for name, function in public[NETWORK].items()
                   if not name.startswith("_")})
 __all__ = sorted(public[NETWORK])

@@ -5,70 +5,51 @@ method of `Tensor`; `flambeau.core.op.table` holds them all as data.
 """
 
 import importlib
+from collections.abc import Callable
 from typing import Any
+
+from flambeau.core.tensor import Tensor, find_missing, late_families
 
 # What declarations rely on while they are made comes before them, whatever the alphabet says.
 for _module in ("transforms.meta", "transforms.function_modes", "ops.coercion", "ops.inplace"):
     importlib.import_module(f"flambeau.{_module}")
 
-from flambeau.ops import (
-    activation,
-    attention,
-    bilinear,
-    bitwise,
-    comparison,
-    complex,
-    conditional,
-    convolve,
-    copying,
-    create,
-    cross_entropy,
-    decompositions,
-    differences,
-    distance,
-    dropout,
-    einsum,
-    elementary,
-    embedding,
-    extremes,
-    facts,
-    foreach,
-    fourier,
-    index,
-    inquiry,
-    join,
-    linalg,
-    loss,
-    lowrank,
-    matmul,
-    memory_methods,
-    methods,
-    moments,
-    normalize,
-    padding,
-    pointwise,
-    polynomials,
-    pool,
-    products,
-    random,
-    rearrange,
-    recurrent,
-    reduce,
-    resample,
-    rounding,
-    sampling,
-    scan,
-    scatter_views,
-    searching,
-    shape,
-    softmax,
-    solvers,
-    sort,
-    sparse,
-    special,
-    spectrogram,
-    windows,
+# The families that nearly every program needs; the others are imported when one of their ops is
+# first asked for, in this order (the likeliest first).
+COMMON = (
+    "pointwise", "elementary", "comparison", "conditional", "complex", "copying", "create",
+    "index", "join", "matmul", "methods", "reduce", "shape",
 )
+LATE = [
+    "random", "extremes", "rounding", "activation", "softmax", "moments", "sort", "dropout",
+    "bitwise", "inquiry", "embedding", "convolve", "pool", "normalize", "cross_entropy",
+    "loss", "attention", "padding", "scan", "searching", "products", "einsum",
+    "differences", "sampling", "facts", "rearrange", "memory_methods", "bilinear",
+    "decompositions", "distance", "foreach", "fourier", "linalg", "lowrank", "polynomials",
+    "recurrent", "resample", "scatter_views", "solvers", "sparse", "special", "spectrogram",
+    "windows",
+]
+for _module in COMMON:
+    importlib.import_module(f"flambeau.ops.{_module}")
+
+
+def load(found: Callable[[], bool] = lambda: False) -> bool:
+    """Import further families until `found()`; without it, all of them."""
+    while LATE:
+        importlib.import_module(f"flambeau.ops.{LATE.pop(0)}")
+        if found():
+            return True
+    return found()
+
+
+late_families.append(load)
+
+
+def _missing_method(self: Tensor, name: str) -> Any:
+    return getattr(self, name) if find_missing(Tensor, name) is not None else None
+
+
+Tensor.__getattr__ = _missing_method
 
 
 def __getattr__(name: str) -> Any:
@@ -79,14 +60,6 @@ def __getattr__(name: str) -> Any:
     if name == "profiler":
         from flambeau.autograd import profiler
         return profiler
+    if name in LATE:
+        return importlib.import_module(f"flambeau.ops.{name}")
     raise AttributeError(f"module 'flambeau.ops' has no attribute {name!r}")
-
-
-__all__ = ["activation", "attention", "bilinear", "bitwise", "comparison", "complex", "conditional",
-           "convolve", "copying", "create", "cross_entropy", "decompositions", "differences",
-           "distance", "dropout", "einsum", "elementary", "embedding", "extremes", "facts",
-           "foreach", "fourier", "index", "inquiry", "join", "linalg", "loss", "lowrank", "matmul",
-           "memory_methods", "methods", "moments", "normalize", "padding", "pointwise",
-           "polynomials", "pool", "products", "random", "rearrange", "recurrent", "reduce",
-           "resample", "rounding", "sampling", "scan", "scatter_views", "searching", "shape",
-           "softmax", "solvers", "sort", "sparse", "special", "spectrogram", "windows"]
