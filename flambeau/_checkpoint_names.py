@@ -20,6 +20,7 @@ import numpy as np
 import flambeau
 from flambeau import type_info
 from flambeau import Tensor
+from flambeau.core.overrides import sparse_types
 from flambeau.core import dtypes
 from flambeau.transforms.meta import MetaTensor
 from flambeau.core.shapes import Size, contiguous_strides
@@ -262,7 +263,7 @@ def reduce_for_checkpoint(obj: Any) -> Any:
 
 
 def _reduce_tensor(tensor: Tensor) -> Any:
-    cls = Tensor if type(tensor) is MetaTensor else type(tensor)
+    cls = Tensor if type(tensor) is MetaTensor or type(tensor) in sparse_types else type(tensor)
     own = cls.__dict__.get("__reduce_ex__") or cls.__dict__.get("__reduce__")
     if own is not None and cls is not Tensor and not is_parameter_type(cls):
         return tensor.__reduce_ex__(2)
@@ -281,7 +282,8 @@ def _reduce_tensor(tensor: Tensor) -> Any:
 
 def _state(tensor: Tensor) -> dict[str, Any]:
     """The attributes that the user has given a tensor."""
-    return {name: value for name, value in tensor.__dict__.items() if not hasattr(Tensor, name)}
+    known = type(tensor) if type(tensor) in sparse_types else Tensor
+    return {name: value for name, value in tensor.__dict__.items() if not hasattr(known, name)}
 
 
 def _reduce_plain(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:

@@ -199,14 +199,14 @@ def _not_batched(size: int, dims: Any, *canonical: Any) -> Any:
 
 
 def sparse_op(node_name: str, tensors: str = "self", params: str = "", vjp: Any = None,
-              name: str = "", **rules: Any) -> Callable[..., Any]:
+              kind: str = "general") -> Callable[..., Any]:
     """Declare an op by a kernel that takes tensors, the `tensors` first, and gives a new one."""
 
     def declare(kernel: Callable[..., Any]) -> Callable[..., Any]:
-        op = Op(name or kernel.__name__, "general", kernel=kernel, tensors=tuple(tensors.split()),
+        op = Op(kernel.__name__.strip("_"), kind, kernel=kernel, tensors=tuple(tensors.split()),
                 params=tuple(params.split()), vjp=vjp, node_name=node_name, namespace=None,
                 dims=(), shapes=(), core="", batch_rule=_not_batched,
-                rules={k[2:]: v for k, v in rules.items()}, doc=kernel.__doc__)
+                doc=kernel.__doc__)
         plan_saving(op)
 
         def direct(*canonical: Any) -> Tensor:
@@ -817,19 +817,33 @@ sparse_csr_tensor, sparse_csc_tensor, sparse_bsr_tensor, sparse_bsc_tensor = (
                         ("bsc", forms.BSC)))
 
 
-def empty(shape: tuple[int, ...], dtype: np.dtype, layout: Any) -> SparseTensor:
-    """A tensor without entries, all of whose dimensions are sparse."""
+def empty(shape: tuple[int, ...], dtype: np.dtype, layout: Any, sparse: int | None = None,
+          blocksize: Any = None) -> SparseTensor:
+    """A tensor without entries, `sparse` (by default all) of whose dimensions are sparse."""
+    sparse = len(shape) if sparse is None else sparse
+    dense = shape[sparse:]
     if layout is COO:
-        return make(COO, (np.zeros((len(shape), 0), np.int64),), np.zeros(0, dtype), shape)
-    if len(shape) < 2 or layout in BLOCKED:
+        return make(COO, (np.zeros((sparse, 0), np.int64),), np.zeros((0, *dense), dtype), shape)
+    if sparse < 2 or (layout in BLOCKED and blocksize is None):
         raise NotImplementedError(f"an empty tensor of shape {list(shape)} with layout {layout}")
-    *batch, rows, cols = shape
-    lines = rows if layout is forms.CSR else cols
+    *batch, rows, cols = shape[:sparse]
+    height, width = blocksize or (1, 1)
+    lines = rows // height if layout in BY_ROW else cols // width
     return make(layout, (np.zeros((*batch, lines + 1), np.int64), np.zeros((*batch, 0), np.int64)),
-                np.zeros((*batch, 0), dtype), shape)
+                np.zeros((*batch, 0, *(blocksize or ()), *dense), dtype), shape)
 
 
-basis.empty_sparse = empty
+def empty_like(pattern: SparseTensor, dtype: Any = None) -> SparseTensor:
+    return empty(pattern._array.shape, dtype or pattern._array.dtype, pattern._layout,
+                 sparse_dim_of(pattern), blocksize_of(pattern))
+
+
+def zero_values(pattern: SparseTensor) -> SparseTensor:
+    """Zeros at the places of `pattern`."""
+    return like(pattern, np.zeros_like(pattern._data))
+
+
+basis.empty_sparse, basis.zero_values = empty, zero_values
 
 
 # ---- how calls get here -------------------------------------------------------------------------

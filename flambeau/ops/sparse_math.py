@@ -18,7 +18,7 @@ from flambeau.core.promotion import convert, result_type
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
 from flambeau.ops import sparse_compressed as forms
-from flambeau.ops.sparse import (SparseTensor, as_form, bare, coalesced, coordinates, empty, entries,
+from flambeau.ops.sparse import (SparseTensor, as_form, bare, coalesced, coordinates, empty, empty_like, entries,
                                  form_of, grad_values, is_sparse, like, make, masked, rules,
                                  same_places, sparse_dim_of, sparse_op, stored_values, to_dense,
                                  unsupported, with_values)
@@ -98,7 +98,7 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False, **_: Any) -> Tensor:
     target = as_numpy_dtype(dtype) or input._array.dtype
-    result = empty(input._array.shape, target, input._layout) if layout is None \
+    result = empty_like(input, target) if layout is None \
         or layout is input._layout else flambeau.zeros(input.shape, dtype=dtype or input.dtype)
     return result.requires_grad_() if requires_grad else result
 
@@ -107,7 +107,7 @@ def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: 
 def zero(input: Tensor, value: Any = 0) -> Tensor:
     if value != 0:
         raise unsupported("fill_", input)
-    return empty(input._array.shape, input._array.dtype, input._layout)
+    return empty_like(input)
 
 
 @rule("copy", "copy_")
@@ -187,12 +187,12 @@ def pow(input: Tensor, exponent: Any) -> Tensor:
 
 # ---- sums and differences -----------------------------------------------------------------------
 
-@sparse_op("AddBackward0", "self other", vjp=lambda grad: [grad, grad])
+@sparse_op("AddBackward0", "self other", vjp=lambda grad: [grad, grad], kind="linear")
 def _add(self: Tensor, other: Tensor) -> Tensor:
     return _sum_of(self, other, False)
 
 
-@sparse_op("SubBackward0", "self other", vjp=lambda grad: [grad, basis.neg(grad)])
+@sparse_op("SubBackward0", "self other", vjp=lambda grad: [grad, basis.neg(grad)], kind="linear")
 def _sub(self: Tensor, other: Tensor) -> Tensor:
     return _sum_of(self, other, True)
 
@@ -356,6 +356,14 @@ def _operand(tensor: Tensor) -> Any:
     return coo_array((_known(data), (indices[0], indices[1])), shape=tensor._array.shape).tocsr()
 
 
+def _product_places(a: Tensor, b: Tensor) -> np.ndarray:
+    """Where the product of two sparse matrices has terms."""
+    ones = [_operand(like(t, np.ones(t._data.shape, np.float32))) for t in (a, b)]
+    r = (ones[0] @ ones[1]).tocoo()
+    places = np.stack([r.row, r.col]).astype(np.int64)
+    return forms.coalesced(places, r.data, r.shape)[0]
+
+
 def _known(array: np.ndarray) -> np.ndarray:
     kind = array.dtype
     return array if kind.kind in "biufc" and kind != np.float16 else array.astype(np.float32)
@@ -371,8 +379,9 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
                            f"{b.dtype}")
     if is_sparse(a) and is_sparse(b):
         r = (_operand(a) @ _operand(b)).tocoo()
-        indices = np.stack([r.row, r.col]).astype(np.int64)
-        indices, data = forms.coalesced(indices, r.data.astype(a._array.dtype), r.shape)
+        known, data = forms.coalesced(np.stack([r.row, r.col]).astype(np.int64), r.data, r.shape)
+        indices = _product_places(a, b)             # SciPy drops sums that happen to be zero
+        data = forms.values_at(known, data.astype(a._array.dtype), indices, r.shape)
         result = make(COO, (indices,), data, r.shape, True)
         return result if COO in (a._layout, b._layout) else as_form(
             result, (forms.CSR, 2, None, 0))

@@ -15,6 +15,7 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Output, next_order, save_input, save_result
 from flambeau.core.modes import Level, grad_enabled, set_grad_mode
 from flambeau.core.op import Op, parameters, scaled
+from flambeau.core.overrides import sparse_types
 from flambeau.core.tensor import (LEAF, Tensor, array_strides, basis, gradient_edge, new_tensor,
                                   tensor_types)
 
@@ -212,7 +213,8 @@ def _transposed(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result
     try:
         covectors = []
         for r in results:
-            u = basis.zeros_like(basis.detach(r))
+            u = basis.zero_values(r) if type(r) in sparse_types \
+                else basis.zeros_like(basis.detach(r))
             u._edge = LEAF if u._array.dtype in FLOATING else None
             covectors.append(u)
         node = rule_node(op, canonical, inputs, tangents, results)
