@@ -15,14 +15,15 @@ for _module in ("transforms.meta", "transforms.function_modes", "ops.coercion", 
     importlib.import_module(f"flambeau.{_module}")
 
 # The families that nearly every program needs; the others are imported when one of their ops is
-# first asked for, in this order (the likeliest first).
+# first asked for, in this order (the likeliest first). Families that bring operators are common:
+# Python looks for `__and__` on the class without asking anybody.
 COMMON = (
-    "pointwise", "elementary", "comparison", "conditional", "complex", "copying", "create",
+    "pointwise", "elementary", "comparison", "bitwise", "rounding", "conditional", "complex", "copying", "create",
     "index", "join", "matmul", "methods", "reduce", "shape",
 )
 LATE = [
-    "random", "extremes", "rounding", "activation", "softmax", "moments", "sort", "dropout",
-    "bitwise", "inquiry", "embedding", "convolve", "pool", "normalize", "cross_entropy",
+    "random", "extremes", "activation", "softmax", "moments", "sort", "dropout",
+    "inquiry", "embedding", "convolve", "pool", "normalize", "cross_entropy",
     "loss", "attention", "padding", "scan", "searching", "products", "einsum",
     "differences", "sampling", "facts", "rearrange", "memory_methods", "bilinear",
     "decompositions", "distance", "foreach", "fourier", "linalg", "lowrank", "polynomials",
