@@ -3,6 +3,11 @@
 #include "common.h"
 #include "parallel.h"
 
+#include <cstdlib>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 int register_kernel_types(PyObject *module);
 int register_arithmetic(PyObject *module);
 int register_comparison(PyObject *module);
@@ -40,6 +45,18 @@ static PyObject *simd(PyObject *, PyObject *) {
     return PyUnicode_FromString(target);
 }
 
+// Arrays of megabytes come and go with every training step. By default glibc maps each from the
+// system and gives it back, and the page faults cost more than the loops that fill it: keep them.
+// FLAMBEAU_KEEP_MEMORY=0 leaves the allocator as it is.
+static void keep_memory() {
+#ifdef __GLIBC__
+    const char *choice = std::getenv("FLAMBEAU_KEEP_MEMORY");
+    if (choice && choice[0] == '0') return;
+    mallopt(M_MMAP_THRESHOLD, 32 << 20);
+    mallopt(M_TRIM_THRESHOLD, 128 << 20);
+#endif
+}
+
 static PyMethodDef methods[] = {{"set_num_threads", set_num_threads, METH_O, nullptr},
                                 {"get_num_threads", get_num_threads, METH_NOARGS, nullptr},
                                 {"simd", simd, METH_NOARGS, nullptr},
@@ -50,6 +67,7 @@ static PyModuleDef definition = {PyModuleDef_HEAD_INIT, "_native", nullptr, -1, 
 
 PyMODINIT_FUNC PyInit__native() {
     import_array();
+    keep_memory();
     PyObject *module = PyModule_Create(&definition);
     if (!module) return nullptr;
 #ifdef _OPENMP
