@@ -20,6 +20,8 @@ if os.environ.get("FLAMBEAU_KERNELS") == "reference":
 else:
     try:
         _native = importlib.import_module("flambeau.kernels._native")
+    except ModuleNotFoundError:
+        _native, _why_not = None, "the C++ extension was not built when flambeau was installed"
     except ImportError as error:
         _native, _why_not = None, str(error)
 

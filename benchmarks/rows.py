@@ -1,0 +1,170 @@
+"""The rows of `benchmarks/run.py`: functions that take `torch` and give what is to be timed.
+
+Programs of users in small: nothing here knows whose `torch` it is.
+"""
+
+ROWS = {}
+
+
+def row(group, name):
+    def register(prepare):
+        ROWS[f"{group}: {name}"] = prepare
+        return prepare
+
+    return register
+
+
+def expression(group, code, **make):
+    """A row that evaluates `code` on tensors; `make` says how each name in it is made."""
+
+    def prepare(torch):
+        names = {"torch": torch, "F": torch.nn.functional}
+        for name, source in make.items():
+            names[name] = eval(source, names)
+        compiled = compile(code, code, "eval")
+        return lambda: eval(compiled, names)
+
+    ROWS[f"{group}: {code}"] = prepare
+
+
+# ---- overhead: calls whose arithmetic costs nothing ---------------------------------------------
+
+SMALL = {
+    "a": "torch.ones(4)",
+    "b": "torch.ones(4)",
+    "x": "torch.ones(4, requires_grad=True)",
+    "m": "torch.ones(4, 4)",
+}
+for _code in (
+    "a + b",
+    "x * b",
+    "a * 2.0",
+    "x.sin()",
+    "a.add_(b)",
+    "m[1]",
+    "m[1:3, ::2]",
+    "m.view(2, 8)",
+    "m.sum(dim=1)",
+    "m @ m",
+    "torch.cat([a, b])",
+    "torch.zeros(2, 3)",
+    "(x * b).sum().backward()",
+):
+    expression("overhead", _code, **SMALL)
+
+
+@row("overhead", "1,000 operations and backward")
+def _chain(torch):
+    x = torch.ones(4, requires_grad=True)
+    b = torch.full((4,), 0.5)
+
+    def run():
+        y = x
+        for _ in range(500):
+            y = y * b + x
+        y.sum().backward()
+
+    return run
+
+
+# ---- kernels: calls that are arithmetic ---------------------------------------------------------
+
+LARGE = {"a": "torch.rand(1024, 1024)", "b": "torch.rand(1024, 1024)", "v": "torch.rand(1024)"}
+for _code in (
+    "a + b",
+    "a * v",
+    "a.exp()",
+    "a.tanh()",
+    "a.sum()",
+    "a.sum(0)",
+    "a.t().contiguous()",
+    "a.softmax(1)",
+    "F.layer_norm(a, (1024,), v, v)",
+    "F.gelu(a)",
+    "a.argmax(1)",
+    "a.cumsum(1)",
+    "a.sort(1)",
+    "a.topk(5)",
+    "a @ b",
+):
+    expression("kernels", _code, **LARGE)
+expression("kernels", "F.conv2d(x, w, padding=1)",
+           x="torch.rand(8, 16, 32, 32)", w="torch.rand(32, 16, 3, 3)")  # fmt: skip
+expression("kernels", "F.max_pool2d(x, 2)", x="torch.rand(8, 16, 64, 64)")
+expression("kernels", "F.scaled_dot_product_attention(q, q, q, is_causal=True)",
+           q="torch.rand(4, 4, 128, 32)")  # fmt: skip
+expression("kernels", "F.embedding(i, w)",
+           i="torch.randint(1000, (64, 64))", w="torch.rand(1000, 64)")  # fmt: skip
+expression("kernels", "torch.linalg.solve(a, b)",
+           a="torch.rand(128, 128) + 128 * torch.eye(128)", b="torch.rand(128, 8)")  # fmt: skip
+expression("kernels", "torch.randn(1000, 1000)")
+
+
+# ---- training: forward, backward and a step of the optimiser ------------------------------------
+
+
+def training(torch, model, optimizer, x, y):
+    loss_function = torch.nn.CrossEntropyLoss()
+
+    def run():
+        optimizer.zero_grad()
+        loss_function(model(x), y).backward()
+        optimizer.step()
+
+    return run
+
+
+@row("training", "multilayer perceptron, batch of 64")
+def _perceptron(torch):
+    nn = torch.nn
+    model = nn.Sequential(nn.Linear(128, 256), nn.ReLU(), nn.Linear(256, 256), nn.ReLU(),
+                          nn.Linear(256, 10))  # fmt: skip
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.01, momentum=0.9)
+    return training(torch, model, optimizer, torch.randn(64, 128), torch.randint(10, (64,)))
+
+
+@row("training", "convolutional network, batch of 32")
+def _convolutional(torch):
+    nn = torch.nn
+    model = nn.Sequential(
+        nn.Conv2d(1, 16, 3, padding=1), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Conv2d(16, 32, 3, padding=1), nn.BatchNorm2d(32), nn.ReLU(), nn.MaxPool2d(2),
+        nn.Flatten(), nn.Linear(32 * 7 * 7, 10),
+    )  # fmt: skip
+    optimizer = torch.optim.AdamW(model.parameters())
+    return training(torch, model, optimizer, torch.randn(32, 1, 28, 28), torch.randint(10, (32,)))
+
+
+@row("training", "LSTM, batch of 16, 32 steps")
+def _recurrent(torch):
+    nn = torch.nn
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.lstm, self.head = nn.LSTM(32, 64, batch_first=True), nn.Linear(64, 10)
+
+        def forward(self, x):
+            return self.head(self.lstm(x)[0][:, -1])
+
+    model = Model()
+    optimizer = torch.optim.Adam(model.parameters())
+    return training(torch, model, optimizer, torch.randn(16, 32, 32), torch.randint(10, (16,)))
+
+
+@row("training", "transformer layer, batch of 8, 64 tokens")
+def _transformer(torch):
+    nn = torch.nn
+
+    class Model(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.layer = nn.TransformerEncoderLayer(64, 4, 128, batch_first=True)
+            self.head = nn.Linear(64, 10)
+
+        def forward(self, x):
+            return self.head(self.layer(x).mean(1))
+
+    model = Model()
+    optimizer = torch.optim.AdamW(model.parameters())
+    return training(torch, model, optimizer, torch.randn(8, 64, 64), torch.randint(10, (8,)))
