@@ -96,7 +96,7 @@ static const struct {
     vectorcallfunc call;
 } kinds[] = {{"pointwise", call_pointwise}, {"inplace", call_inplace}, {"general", call_general},
              {"composite", call_composite}, {"reshape", call_reshape}, {"cat", call_cat},
-             {"filled", call_filled}};
+             {"filled", call_filled}, {"apply", call_apply}};
 
 // make(kind, closure, kernel, arguments, op, node class, tensors, plan, dtypes, differentiable,
 //      view, replay)
@@ -111,7 +111,8 @@ static PyObject *make(PyObject *, PyObject *args) {
     vectorcallfunc call = nullptr;
     for (auto &k : kinds)
         if (!std::strcmp(kind, k.name)) call = k.call;
-    if (!call || (call == call_reshape && Py_TYPE(kernel) != &CallableType))
+    if (!call || (call == call_reshape && Py_TYPE(kernel) != &CallableType) ||
+        (call == call_apply && !PyTuple_Check(kernel)))
         return PyErr_Format(PyExc_ValueError, "no such kind of callable: %s", kind);
     Callable *f = PyObject_GC_New(Callable, &CallableType);
     if (!f) return nullptr;
@@ -142,30 +143,29 @@ static int find_slot(PyTypeObject *type, const char *name, Py_ssize_t *offset) {
 // bind(objects): a dictionary of what core/fast.py gives us to know.
 static PyObject *bind(PyObject *, PyObject *objects) {
     if (!PyDict_Check(objects)) return PyErr_Format(PyExc_TypeError, "expected a dict");
-    PyObject *node = nullptr;
     struct {
         const char *name;
         PyObject **place;
     } wanted[] = {{"Tensor", (PyObject **)&core.tensor}, {"View", (PyObject **)&core.view},
-                  {"Node", &node}, {"plain", &core.plain}, {"floating", &core.floating},
+                  {"Node", (PyObject **)&core.node}, {"plain", &core.plain}, {"floating", &core.floating},
                   {"passive", &core.passive}, {"interceptors", &core.interceptors},
                   {"packers", &core.packers}, {"node_watchers", &core.node_watchers},
                   {"LEAF", &core.leaf}, {"LOOKUP", &core.lookup}, {"grad_mode", &core.grad_mode},
                   {"order", &core.order}, {"gradient_edge", &core.gradient_edge},
                   {"defaults", &core.defaults}, {"device", &core.device}, {"cpu", &core.cpu},
-                  {"inference", &core.inference}, {"replay_of", &core.replay_of}, {"coerce_general", &core.coerce_general}};
+                  {"inference", &core.inference}, {"unpack_result", &core.unpack_result}, {"replay_of", &core.replay_of}, {"coerce_general", &core.coerce_general}};
     for (auto &w : wanted) {
         PyObject *found = PyDict_GetItemString(objects, w.name);
         if (!found) return PyErr_Format(PyExc_KeyError, "%s", w.name);
         *w.place = incref(found);  // for good
     }
-    if (!PyType_Check(core.tensor) || !PyType_Check(core.view) || !PyType_Check(node) ||
+    if (!PyType_Check(core.tensor) || !PyType_Check(core.view) || !PyType_Check(core.node) ||
         !PyAnySet_Check(core.plain) || !PyAnySet_Check(core.floating) ||
         !PyAnySet_Check(core.passive) || !PyList_Check(core.interceptors) ||
         !PyList_Check(core.packers) || !PyList_Check(core.node_watchers) ||
         !PyIter_Check(core.order))
         return PyErr_Format(PyExc_TypeError, "bind: an object of a wrong type");
-    PyTypeObject *n = (PyTypeObject *)node;
+    PyTypeObject *n = core.node;
     if (find_slot(core.tensor, "_array", &core.array) || find_slot(core.tensor, "_base", &core.base) ||
         find_slot(core.tensor, "_counter", &core.counter) ||
         find_slot(core.tensor, "_edge", &core.edge) ||

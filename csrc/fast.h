@@ -8,11 +8,11 @@ namespace fast {
 
 // What core/ told us: classes, markers, the lists that are asked before each call, and offsets.
 struct Core {
-    PyTypeObject *tensor, *view;
+    PyTypeObject *tensor, *view, *node;
     PyObject *plain, *floating, *passive;             // sets of types
     PyObject *interceptors, *packers, *node_watchers;  // lists, empty nearly always
     PyObject *leaf, *lookup, *grad_mode, *order;       // order: the counter of nodes
-    PyObject *gradient_edge, *replay_of, *coerce_general;
+    PyObject *gradient_edge, *replay_of, *coerce_general, *unpack_result;
     PyObject *defaults, *device, *cpu, *inference;     // for new tensors
     Py_ssize_t array, base, counter, edge, view_slot;               // of Tensor
     Py_ssize_t node_dtype, edges, node_order, saved, node_shape;    // of Node
@@ -117,6 +117,7 @@ PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, P
 PyObject *call_reshape(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_cat(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_filled(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_apply(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *read_numbers(PyObject *module, PyObject *const *args, Py_ssize_t n);
 
 }  // namespace fast

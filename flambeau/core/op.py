@@ -31,7 +31,7 @@ from numpy import asarray, ndarray
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import (Node, Output, next_order, node_class, packers, save_input,
-                                 save_result, unpack, unpack_result)
+                                 save_result, unpack)
 from flambeau.core.modes import (grad_enabled, intercept, intercept_canonical, interceptors)
 from flambeau.core.promotion import convert, promote, scalar_cache, scalar_operand, type_name
 from flambeau.core.shapes import Size, broadcast_error

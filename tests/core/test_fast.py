@@ -277,6 +277,20 @@ def test_a_write_to_saved_memory_is_noticed():
         e.sum().backward()
 
 
+@needs_native
+@pytest.mark.parametrize("name", ["mul", "div", "add", "sub", "atan2"])
+def test_derivatives_equal_their_closures(name):
+    apply = table[name].Backward.__dict__["apply"]
+    for dtype in (flambeau.float32, flambeau.complex64)[:1 if name == "atan2" else 2]:
+        for other in (sample(dtype, grad=True), sample(dtype)):
+            result = table[name].function(sample(dtype, grad=True), other)
+            node, grad = result.grad_fn, flambeau.ones_like(result).detach()
+            with flambeau.no_grad():
+                ours, theirs = apply(node, grad), closure_of(apply)(node, grad)
+            assert len(ours) == len(theirs) == 2
+            assert all(a is b or (a == b).all() for a, b in zip(ours, theirs))
+
+
 def test_kernels_know_c():
     assert (fast.native is None) or fast.native is kernels._native
 

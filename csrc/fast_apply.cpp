@@ -1,0 +1,73 @@
+// The derivative of a pointwise op, as `_pointwise_apply` of core/op.py puts it together: for each
+// input that wants a gradient, `grad` times what its rule gives for the saved values.
+#include "fast.h"
+
+namespace fast {
+
+// A saved value as rules get it. Null without an error: the closure has to look.
+static PyObject *unpack(const Saved &s, PyObject *node, PyObject *entry) {
+    if (entry == Py_None || (s.kind != Saved::TENSOR && s.kind != Saved::RESULT)) return incref(entry);
+    if (PyFloat_CheckExact(entry) || PyLong_CheckExact(entry)) return incref(entry);
+    if (!PyTuple_CheckExact(entry)) return nullptr;
+    if (s.kind == Saved::RESULT)
+        return PyObject_CallFunctionObjArgs(core.unpack_result, node, entry, nullptr);
+    PyObject *tensor = PyTuple_GET_ITEM(entry, 0), *counter = slot(tensor, core.counter);
+    PyObject *found = is_none(counter) ? zero : PyList_GET_ITEM(counter, 0);
+    if (found != PyTuple_GET_ITEM(entry, 1)) return nullptr;
+    return incref(tensor);
+}
+
+static PyObject *gradient(Callable *f, PyObject *node, PyObject *grad, PyObject *rule, PyObject *takes,
+                          PyObject *saved) {
+    if (rule == one) return incref(grad);
+    Py_ssize_t n = PyTuple_GET_SIZE(takes);
+    Ref values(PyTuple_New(n));
+    if (!values) return nullptr;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        Py_ssize_t which = PyLong_AsSsize_t(PyTuple_GET_ITEM(takes, i));
+        if (which < 0 || which >= f->nsaved) return nullptr;
+        PyObject *value = unpack(f->saved[which], node, PyTuple_GET_ITEM(saved, which));
+        if (!value) return nullptr;
+        PyTuple_SET_ITEM(values.get(), i, value);
+    }
+    Ref factor(PyObject_Vectorcall(rule, &PyTuple_GET_ITEM(values.get(), 0), n, nullptr));
+    if (!factor) return nullptr;
+    static PyObject *name = PyUnicode_InternFromString("mul");
+    Ref mul(PyObject_GetAttr(f->arguments, name));
+    PyObject *factors[2] = {grad, factor.get()};
+    return mul ? PyObject_Vectorcall(mul.get(), factors, 2, nullptr) : nullptr;
+}
+
+// `kernel` holds a pair (rule, places of its parameters among the saved values) for each input;
+// `arguments` is `basis`.
+PyObject *call_apply(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    Callable *f = (Callable *)self;
+    if (PyVectorcall_NARGS(nargsf) != 2 || names || !PyObject_TypeCheck(args[0], core.node))
+        return fall_back(f, args, nargsf, names);
+    PyObject *node = args[0], *dtype = slot(node, core.node_dtype);
+    Ref saved(slot(node, core.saved)), edges(slot(node, core.edges));
+    Py_XINCREF(saved.get());
+    Py_XINCREF(edges.get());
+    Py_ssize_t n = PyTuple_GET_SIZE(f->kernel);
+    bool fits = saved && PyTuple_CheckExact(saved.get()) && edges && PyTuple_CheckExact(edges.get()) &&
+                PyTuple_GET_SIZE(saved.get()) == f->nsaved && PyTuple_GET_SIZE(edges.get()) == n &&
+                dtype && PyArray_DescrCheck(dtype) && ((PyArray_Descr *)dtype)->kind != 'c';
+    for (Py_ssize_t i = 0; fits && i < n; i++) {
+        PyObject *rule = PyTuple_GET_ITEM(PyTuple_GET_ITEM(f->kernel, i), 0);
+        fits = rule == one || rule == Py_None || PyCallable_Check(rule);
+    }
+    if (!fits) return fall_back(f, args, nargsf, names);
+    Ref produced(PyList_New(n));
+    if (!produced) return nullptr;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *pair = PyTuple_GET_ITEM(f->kernel, i), *rule = PyTuple_GET_ITEM(pair, 0);
+        PyObject *g = rule == Py_None || PyTuple_GET_ITEM(edges.get(), i) == Py_None
+                          ? incref(Py_None)
+                          : gradient(f, node, args[1], rule, PyTuple_GET_ITEM(pair, 1), saved.get());
+        if (!g) return PyErr_Occurred() ? nullptr : fall_back(f, args, nargsf, names);
+        PyList_SET_ITEM(produced.get(), i, g);
+    }
+    return produced.release();
+}
+
+}  // namespace fast
