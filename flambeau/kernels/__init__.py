@@ -15,6 +15,24 @@ from .reference import cast, check_divisor
 native_available = False
 _why_not = None
 
+
+
+def _load_native():
+    """Import the extension with OpenMP threads that sleep while they wait.
+
+    By default they spin for a while, and keep the processors from the threads of BLAS, whose turn
+    comes next: a training step that alternates between the two took ten times as long. OpenMP reads
+    the variable when it is loaded; the environment is left as it was.
+    """
+    chosen = os.environ.get("OMP_WAIT_POLICY")
+    os.environ["OMP_WAIT_POLICY"] = chosen or "PASSIVE"
+    try:
+        return importlib.import_module("flambeau.kernels._native")
+    finally:
+        if chosen is None:
+            del os.environ["OMP_WAIT_POLICY"]
+
+
 if os.environ.get("FLAMBEAU_KERNELS") == "reference":
     _native, _why_not = None, "FLAMBEAU_KERNELS=reference"
 else:
