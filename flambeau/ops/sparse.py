@@ -882,7 +882,8 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 
 # composites whose bodies look at no element
 ALSO_SPARSE = {"subtract", "multiply", "divide", "true_divide", "negative", "square",
-               "absolute", "swapaxes", "swapdims", "adjoint", "is_nonzero", "type_as"}
+               "absolute", "is_nonzero", "is_same_size", "is_floating_point", "is_complex",
+               "is_signed", "numel", "result_type", "is_inference", "get_device"}
 
 
 def _flat(args: Any) -> Any:

@@ -29,7 +29,7 @@ def wrapped(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
             result = function(*rebuilt)
             many = result if isinstance(result, (tuple, list)) else (result,)
             dense = tuple(r.to_dense(masked_grad=masked) if isinstance(r, Tensor)
-                          and r.layout is not flambeau.strided and r.requires_grad else r
+                          and r.layout is not flambeau.strided else r
                           for r in many)
             return dense if isinstance(result, (tuple, list)) else dense[0]
         return gradcheck(of_values, tuple(parts), **kwargs)
