@@ -37,7 +37,7 @@ if os.environ.get("FLAMBEAU_KERNELS") == "reference":
     _native, _why_not = None, "FLAMBEAU_KERNELS=reference"
 else:
     try:
-        _native = importlib.import_module("flambeau.kernels._native")
+        _native = _load_native()
     except ModuleNotFoundError:
         _native, _why_not = None, "the C++ extension was not built when flambeau was installed"
     except ImportError as error:
