@@ -312,6 +312,9 @@ def _filled(name: str, make: Any, doc: str) -> Any:
             return overrides.handle_torch_function(
                 function, (), *size, dtype=dtype, device=device, requires_grad=requires_grad)
         where = devices.checked(device)
+        if layout is not None and layout is not type_info.strided:
+            from flambeau.ops.sparse import without_entries
+            return without_entries(name, shape, target, layout, requires_grad)
         array = make(shape, target) if where is devices.cpu else meta.hollow(shape, target)
         if memory_format is not None and memory_format is not type_info.contiguous_format:
             from flambeau.ops.copying import _copied

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+import flambeau
 from flambeau import type_info
 from flambeau.core import devices, overrides
 from flambeau.core.dtypes import as_numpy_dtype
@@ -833,6 +834,15 @@ def empty(shape: tuple[int, ...], dtype: np.dtype, layout: Any, sparse: int | No
                 np.zeros((*batch, 0, *(blocksize or ()), *dense), dtype), shape)
 
 
+def without_entries(name: str, shape: tuple[int, ...], dtype: np.dtype, layout: Any,
+                    requires_grad: bool) -> SparseTensor:
+    """`zeros` and `empty` with a sparse layout."""
+    if name not in ("zeros", "empty"):
+        raise NotImplementedError(f"{name} with layout {layout}")
+    result = empty(shape, dtype, layout)
+    return result.requires_grad_() if requires_grad else result
+
+
 def empty_like(pattern: SparseTensor, dtype: Any = None) -> SparseTensor:
     return empty(pattern._array.shape, dtype or pattern._array.dtype, pattern._layout,
                  sparse_dim_of(pattern), blocksize_of(pattern))
@@ -844,6 +854,42 @@ def zero_values(pattern: SparseTensor) -> SparseTensor:
 
 
 basis.empty_sparse, basis.zero_values = empty, zero_values
+
+
+# ---- products of other kinds --------------------------------------------------------------------
+
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns.
+
+    >>> import flambeau
+    >>> flambeau.hspmm(flambeau.eye(2).to_sparse(), flambeau.ones(2, 1)).dense_dim()
+    1
+    """
+    expect_coo(mat1, "hspmm")
+    rows = np.unique(mat1._where[0][0])
+    taken = flambeau.mm(mat1, mat2).index_select(0, wrap(rows))
+    return with_values(taken, make(COO, (rows[None],), taken._array, (
+        mat1._array.shape[0], mat2._array.shape[1]), True))
+
+
+def smm(input: Tensor, mat: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix, as a sparse one."""
+    product = hspmm(input, mat)
+    rows, width = product._where[0][0], mat._array.shape[1]
+    where = np.stack([np.repeat(rows, width), np.tile(np.arange(width), len(rows))])
+    values = stored_values(product).reshape(-1)
+    return with_values(values, make(COO, (where,), values._array, product._array.shape, True))
+
+
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
+    scaled = input if beta == 1 else input * beta
+    product = smm(mat1, mat2)
+    return scaled + (product if alpha == 1 else product * alpha)
+
+
+for _function in (hspmm, smm, sspaddmm):
+    publish(_function, _function is not hspmm, True)
 
 
 # ---- how calls get here -------------------------------------------------------------------------
