@@ -60,7 +60,7 @@ def __getattr__(name: str) -> Any:
     known = _op.public["torch"]
     if name not in known and importlib.util.find_spec(f"flambeau.{name}") is not None:
         return importlib.import_module(f"flambeau.{name}")
-    if name[:1] != "_" and (name in known or ops.load(lambda: name in known)):
+    if name[:2] != "__" and (name in known or ops.load(lambda: name in known)):
         globals()[name] = known[name]
         return known[name]
     raise AttributeError(f"module 'flambeau' has no attribute {name!r}")
