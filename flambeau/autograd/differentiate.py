@@ -165,11 +165,11 @@ def _warn_of_cycle() -> None:
         if not is_warn_always_enabled():
             return
     _warned = True
-    warnings.warn("Using backward() with create_graph=True will create a reference cycle between the "
-                  "parameter and its gradient which can cause a memory leak. We recommend using "
-                  "autograd.grad when creating the graph to avoid this. If you have to use this "
-                  "function, make sure to reset the .grad fields of your parameters to None after "
-                  "use to break the cycle and avoid the leak.", UserWarning, stacklevel=4)
+    warnings.warn("Using backward() with create_graph=True will create a reference cycle between "
+                  "the parameter and its gradient which can cause a memory leak. We recommend "
+                  "using autograd.grad when creating the graph to avoid this. If you have to use "
+                  "this function, make sure to reset the .grad fields of your parameters to None "
+                  "after use to break the cycle and avoid the leak.", UserWarning, stacklevel=4)
 
 
 _warned = False
@@ -195,8 +195,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     if allow_unused is None:
         allow_unused = materialize_grads
     if not only_inputs:
-        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). To "
-                      "accumulate gradient for other parts of the graph, please use "
+        warnings.warn("only_inputs argument is deprecated and is ignored now (defaults to True). "
+                      "To accumulate gradient for other parts of the graph, please use "
                       "torch.autograd.backward.", FutureWarning, stacklevel=2)
     retain = create_graph if retain_graph is None else retain_graph
     outs, targets = as_sequence(outputs), as_sequence(inputs)
@@ -229,9 +229,9 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
                 like = target
                 g = basis.zeros_like(like, requires_grad=like._array.dtype in dtypes.FLOATING)
             elif not allow_unused:
-                raise RuntimeError("One of the differentiated Tensors appears to not have been used "
-                                   "in the graph. Set allow_unused=True if this is the desired "
-                                   "behavior.")
+                raise RuntimeError("One of the differentiated Tensors appears to not have been "
+                                   "used in the graph. Set allow_unused=True if this is the "
+                                   "desired behavior.")
         results.append(g)
     return tuple(results)
 
@@ -247,7 +247,7 @@ def queue_callback(callback: Callable[[], None]) -> None:
 basis.backward = backward
 
 
-# ---- passes inside passes inside passes -------------------------------------------------------------
+# ---- passes inside passes inside passes ----------------------------------------------------------
 
 moved_at: ContextVar[int] = ContextVar("moved_at", default=0)
 

@@ -28,8 +28,8 @@ class UnpackedDualTensor(NamedTuple):
 def enter_dual_level() -> int:
     """Enter the level of forward mode; there is one, which does not nest (`func.jvp` does)."""
     if any(level in levels.get() for level in _entered):
-        raise RuntimeError("Nested forward mode AD is not supported at the moment. If you would like "
-                           "to see this feature added, please upvote https://github.com/pytorch/"
+        raise RuntimeError("Nested forward mode AD is not supported at the moment. If you would "
+                           "like to see this feature added, please upvote https://github.com/pytorch/"
                            "pytorch/issues/62671. (func.jvp nests.)")
     level = ForwardLevel()
     level.__enter__()
@@ -71,8 +71,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     """`tensor` as a view that carries `tangent`."""
     at = current_level()
     if at is None:
-        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, make "
-                           "sure to enter_dual_level() first.")
+        raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, "
+                           "make sure to enter_dual_level() first.")
     if not (tensor.is_floating_point() or tensor.is_complex()):
         raise ValueError("Expected primal to be floating point or complex, but got: "
                          f"{tensor.dtype}")

@@ -20,7 +20,7 @@ from flambeau.core.op import node_watchers, watch
 from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, basis, counter_of, gradient_edge,
                                   tensor_types)
 
-# ---- the context ------------------------------------------------------------------------------------
+# ---- the context ---------------------------------------------------------------------------------
 
 
 class FunctionCtx:
@@ -84,8 +84,8 @@ class BackwardNode(Node, FunctionCtx):
                      for g, meta in zip(grads, self.metas)]
         cls = self._forward_cls
         if cls.backward is not Function.backward and cls.vjp is not Function.vjp:
-            raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is not "
-                               "allowed. You should only implement one of them.")
+            raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is "
+                               "not allowed. You should only implement one of them.")
         rule = cls.vjp if cls.vjp is not Function.vjp else cls.backward
         produced = rule(self, *grads)
         if type(produced) is not tuple:
@@ -107,9 +107,9 @@ class BackwardNode(Node, FunctionCtx):
                     raise TypeError(f"expected Variable or None (got {type(g).__name__})")
                 kept.append(g)
             elif g is not None:
-                raise RuntimeError(f"function {self.name()} returned a gradient different from None "
-                                   f"at position {i + 1}, but the corresponding forward input was "
-                                   "not a Variable")
+                raise RuntimeError(f"function {self.name()} returned a gradient different from "
+                                   f"None at position {i + 1}, but the corresponding forward input "
+                                   "was not a Variable")
         return kept
 
     @property
@@ -151,7 +151,7 @@ def _zeros(meta: Any) -> Tensor:
     return zeros(shape, dtype=from_numpy_dtype(array_type))
 
 
-# ---- Function ---------------------------------------------------------------------------------------
+# ---- Function ------------------------------------------------------------------------------------
 
 
 class FunctionMeta(type):
@@ -171,11 +171,11 @@ class _Static(FunctionCtx):
 class Function(metaclass=FunctionMeta):
     """An op with a derivative of the user's own: subclass it and call `apply`.
 
-    `forward(ctx, *args)` computes; `backward(ctx, *grad_outputs)` gives a gradient for each argument
-    of `forward` (None for those that have none). `ctx.save_for_backward` keeps tensors between them.
-    Or `forward(*args)` without a context, and `setup_context(ctx, inputs, output)`. `jvp(ctx,
-    *tangents)` is the rule of forward mode, `vmap(info, in_dims, *args)` that of batching;
-    `generate_vmap_rule = True` makes the latter from the others.
+    `forward(ctx, *args)` computes; `backward(ctx, *grad_outputs)` gives a gradient for each
+    argument of `forward` (None for those that have none). `ctx.save_for_backward` keeps tensors
+    between them. Or `forward(*args)` without a context, and `setup_context(ctx, inputs, output)`.
+    `jvp(ctx, *tangents)` is the rule of forward mode, `vmap(info, in_dims, *args)` that of
+    batching; `generate_vmap_rule = True` makes the latter from the others.
 
     >>> import flambeau
     >>> class Square(Function):
@@ -229,14 +229,14 @@ class Function(metaclass=FunctionMeta):
     @staticmethod
     def jvp(ctx: Any, *grad_inputs: Any) -> Any:
         """Tangents of the outputs, given those of the inputs."""
-        raise NotImplementedError("You must implement the jvp function for custom autograd.Function "
-                                  "to use it with forward mode AD.")
+        raise NotImplementedError("You must implement the jvp function for custom "
+                                  "autograd.Function to use it with forward mode AD.")
 
     @staticmethod
     def vmap(info: Any, in_dims: Any, *args: Any) -> Any:
         """Outputs for all slices at once, and where the slices are in them."""
-        raise NotImplementedError("To use autograd.Function with vmap, you must either override the "
-                                  "vmap staticmethod or set generate_vmap_rule=True.")
+        raise NotImplementedError("To use autograd.Function with vmap, you must either override "
+                                  "the vmap staticmethod or set generate_vmap_rule=True.")
 
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
@@ -369,8 +369,8 @@ def _with_history(node: Any, output: Tensor, edge: Any, inputs: dict[int, Any], 
             return output
         views.check_inplace(output, True)
         if output._base is not None and count > 1:
-            raise RuntimeError("If your Function modifies inplace an input that is a view of another "
-                               "Tensor, your Function cannot return more than one Tensor.")
+            raise RuntimeError("If your Function modifies inplace an input that is a view of "
+                               "another Tensor, your Function cannot return more than one Tensor.")
         views.rebase(output, edge)
         return output
     if id(output) in inputs:
@@ -431,7 +431,7 @@ def _save(node: Any, outputs: tuple[Any, ...], finished: list[Any]) -> None:
     node.to_save = node.dirty_tensors = node.non_differentiable = ()
 
 
-# ---- decorators and helpers -------------------------------------------------------------------------
+# ---- decorators and helpers ----------------------------------------------------------------------
 
 
 def once_differentiable(function: Any) -> Any:

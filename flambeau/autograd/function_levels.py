@@ -31,8 +31,8 @@ def apply_under_level(cls: Any, args: tuple[Any, ...]) -> Any:
             return NotImplemented
         if not _has_vmap(cls):
             raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap "
-                               "support. Please override and implement the vmap staticmethod or set "
-                               "generate_vmap_rule=True.")
+                               "support. Please override and implement the vmap staticmethod or "
+                               "set generate_vmap_rule=True.")
         return _batched(cls, args, level, stack)
     return NotImplemented
 

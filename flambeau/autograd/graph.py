@@ -156,7 +156,7 @@ def _get_grad_fn_or_grad_acc(tensor: Any) -> Node:
     return tensor.grad_fn if tensor.grad_fn is not None else get_gradient_edge(tensor).node
 
 
-# ---- mutation of saved tensors ----------------------------------------------------------------------
+# ---- mutation of saved tensors -------------------------------------------------------------------
 
 
 class _CloneOnWrite:
@@ -207,8 +207,8 @@ def allow_mutation_on_saved_tensors():
         if found is not None:
             return found
         if handle not in context.originals:
-            raise RuntimeError("Trying to backward outside of the 'allow_mutation_on_saved_tensors' "
-                               "contextin which the graph was originally recorded.")
+            raise RuntimeError("Trying to backward outside of the "
+                               "'allow_mutation_on_saved_tensors' contextin which the graph was originally recorded.")
         return context.originals[handle]
 
     class Watch(modes.Level):

@@ -119,7 +119,7 @@ def move_retained(tensor: Tensor, old: Any, new: Any) -> None:
 basis.register_hook, basis.move_retained = register, move_retained
 
 
-# ---- running them -----------------------------------------------------------------------------------
+# ---- running them --------------------------------------------------------------------------------
 
 
 def check_replacement(grad: Any, answer: Any) -> Any:
@@ -127,8 +127,8 @@ def check_replacement(grad: Any, answer: Any) -> Any:
     if grad is None:
         return answer
     if type(answer) not in tensor_types:
-        raise TypeError(f"hook should return None or a Tensor, not {type(answer).__name__}: expected "
-                        "Variable, but hook returned something else")
+        raise TypeError(f"hook should return None or a Tensor, not {type(answer).__name__}: "
+                        "expected Variable, but hook returned something else")
     if answer._array.shape != grad._array.shape:
         raise RuntimeError(f"hook has changed the size of value: {list(grad._array.shape)} became "
                            f"{list(answer._array.shape)}")
@@ -247,8 +247,8 @@ def check_grad(tensor: Tensor, grad: Any) -> None:
     wanted = None if tensor._hooks is None else tensor._hooks.grad_dtype
     if wanted != "any" and grad.dtype is not (wanted or tensor.dtype):
         if wanted is None:
-            raise RuntimeError(f"assigned grad has data of a different type: {grad.dtype}, expected "
-                               f"{tensor.dtype}")
+            raise RuntimeError(f"assigned grad has data of a different type: {grad.dtype}, "
+                               f"expected {tensor.dtype}")
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{type_name(grad.dtype).lower()}' to a "
             f"tensor with grad_dtype '{type_name(wanted)}'. The gradient must match the tensor's "

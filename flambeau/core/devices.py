@@ -5,8 +5,8 @@ from contextvars import ContextVar
 from typing import Any
 
 _TORCH_TYPES = frozenset(
-    "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu mtia "
-    "privateuseone".split())
+    "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu "
+    "mtia privateuseone".split())
 
 
 class device:

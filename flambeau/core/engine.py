@@ -287,7 +287,7 @@ class Pass:
             old = waiting[edge.index]
             waiting[edge.index] = grad if old is None else basis.add(old, grad)
 
-    # ---- leaves -----------------------------------------------------------------------------------
+    # ---- leaves ----------------------------------------------------------------------------------
 
     def deliver_leaf(self, leaf: Tensor, grad: Any, node: Any, position: int) -> None:
         """A gradient has arrived at a leaf: add it to `grad`, at once where nobody watches."""

@@ -9,15 +9,15 @@ A declaration gives the kernel (arrays in, arrays out) and the derivative; its *
     def cumsum(input, dim, *, dtype=None):          # what users call: signature, documentation
         return input, wrap_dim(dim, input.ndim)     # what the kernel and the formulas get
 
-The names of a formula's parameters say what is saved: inputs (`self`, `other`), the `result`, shapes
-and types of inputs (`self_shape`, `self_dtype`), and the op's other arguments. A formula that does
-not name a value never keeps it alive. Formulas call ops on tensors, so they can be differentiated,
-batched and traced themselves.
+The names of a formula's parameters say what is saved: inputs (`self`, `other`), the `result`,
+shapes and types of inputs (`self_shape`, `self_dtype`), and the op's other arguments. A formula
+that does not name a value never keeps it alive. Formulas call ops on tensors, so they can be
+differentiated, batched and traced themselves.
 
 The path of a call: (1) does a level take over? (2) plain tensors of one type? else promotion,
 wrapping, overrides; (3) the kernel; (4) if an input requires grad, a node. Each op has three
-callables made from one source: the public one, `op.call` (canonical arguments, levels respected) and
-`op.direct` (canonical arguments, nothing is asked).
+callables made from one source: the public one, `op.call` (canonical arguments, levels respected)
+and `op.direct` (canonical arguments, nothing is asked).
 """
 from __future__ import annotations
 
@@ -114,7 +114,7 @@ class Op:
         return (*inputs, *canonical[len(self.tensors):])
 
 
-# ---- formulas and what they save ------------------------------------------------------------------
+# ---- formulas and what they save -----------------------------------------------------------------
 
 def parameters(formula: Any) -> tuple[str, ...]:
     """The names of a formula's parameters; a constant has none."""
@@ -329,7 +329,7 @@ def make_view(parent: Tensor, array: ndarray, replay: Any, made: str) -> Tensor:
     return result
 
 
-# ---- pointwise ops --------------------------------------------------------------------------------
+# ---- pointwise ops -------------------------------------------------------------------------------
 
 def pointwise(name: str, kernel: Any, *, d: Any = None, d_self: Any = None, d_other: Any = None,
               vjp: Any = None, floating: bool = False, tensors: tuple[str, ...] | None = None,

@@ -26,8 +26,8 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     tensor([2., 2., 2.])
     """
     if randomness not in ("error", "different", "same"):
-        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or 'same'. "
-                           f"Got {randomness}")
+        raise RuntimeError(f"Only allowed values for randomness are 'error', 'different', or "
+                           f"'same'. Got {randomness}")
     if not (chunk_size is None or chunk_size > 0):
         raise ValueError(f"vmap: chunk_size should be None or greater than 0. (got {chunk_size})")
 
@@ -52,13 +52,13 @@ def _inputs(in_dims: Any, args: Any, func: Any) -> Any:
         raise ValueError(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple "
                          f"matching the structure of inputs, got: {type(in_dims)}.")
     if not args:
-        raise ValueError(f"{call}: got no inputs. Maybe you forgot to add inputs, or you are trying "
-                         "to vmap over a function with no inputs. The latter is unsupported.")
+        raise ValueError(f"{call}: got no inputs. Maybe you forgot to add inputs, or you are "
+                         "trying to vmap over a function with no inputs. The latter is unsupported.")
     leaves, spec = tree_flatten(args)
     dims = broadcast_to_and_flatten(in_dims, spec)
     if dims is None:
-        raise ValueError(f"{call}: in_dims is not compatible with the structure of `inputs`. in_dims "
-                         f"has structure {tree_flatten(in_dims)[1]} but inputs has structure {spec}.")
+        raise ValueError(f"{call}: in_dims is not compatible with the structure of `inputs`. "
+                         f"in_dims has structure {tree_flatten(in_dims)[1]} but inputs has structure {spec}.")
     for i, (leaf, dim) in enumerate(zip(leaves, dims)):
         if dim is not None and not isinstance(dim, int):
             raise ValueError(f"{call}: Got in_dim={dim} for an input but in_dim must be either an "
@@ -77,8 +77,8 @@ def _inputs(in_dims: Any, args: Any, func: Any) -> Any:
     if not sizes:
         raise ValueError("vmap: at least one of the in_dims must not be None: no input is sliced")
     if any(n != sizes[0] for n in sizes):
-        raise ValueError("vmap: Expected all tensors to have the same size in the mapped dimension, "
-                         f"got sizes {sizes} for the mapped dimension")
+        raise ValueError("vmap: Expected all tensors to have the same size in the mapped "
+                         f"dimension, got sizes {sizes} for the mapped dimension")
     return sizes[0], dims, leaves, spec
 
 
@@ -105,8 +105,8 @@ def _outputs(level: BatchLevel, func: Any, outputs: Any, out_dims: Any) -> Any:
     if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1 and len(leaves) == 1:
         dims = list(out_dims)
     if dims is None:
-        raise ValueError(f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is not "
-                         "compatible with the structure of `outputs`. out_dims has structure "
+        raise ValueError(f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is "
+                         "not compatible with the structure of `outputs`. out_dims has structure "
                          f"{tree_flatten(out_dims)[1]} but outputs has structure {spec}.")
     return tree_unflatten([_unwrap(level, leaf, d, func, out_dims)
                            for leaf, d in zip(leaves, dims)], spec)

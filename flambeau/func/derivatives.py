@@ -113,8 +113,8 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0,
                                        "tuple: (output, aux) if has_aux is True")
                 output, aux = output
             if not isinstance(output, Tensor):
-                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a tensor, "
-                                   f"got {type(output)}")
+                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a "
+                                   f"tensor, got {type(output)}")
             if output.dim():
                 raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar "
                                    f"tensor, got tensor with {output.dim()} dims. Maybe you wanted "
@@ -245,7 +245,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     return value, slope
 
 
-# ---- Jacobians --------------------------------------------------------------------------------------
+# ---- Jacobians -----------------------------------------------------------------------------------
 
 
 def _unit_vectors(leaves: list[Tensor]) -> list[Tensor]:

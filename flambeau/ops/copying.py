@@ -15,7 +15,7 @@ from flambeau.core.promotion import convert
 from flambeau.core.shapes import contiguous_strides
 from flambeau.core.tensor import Tensor, alias as bare, basis, plain, tensor_types, wrap
 
-# ---- casts ----------------------------------------------------------------------------------------
+# ---- casts ---------------------------------------------------------------------------------------
 
 
 @linear(lambda self, dtype: convert(self, dtype), method=False, namespace=None,
@@ -114,9 +114,9 @@ def detach_(self: Tensor) -> Tensor:
     """Take this tensor out of the graph, in place. A view cannot be: its base keeps it in."""
     if self._base is not None and self._is_view() and self.requires_grad:
         raise RuntimeError("Can't detach views in-place; use detach() instead. If you are using "
-                           "DistributedDataParallel (DDP) for training, and gradient_as_bucket_view "
-                           "is set as True, gradients are views of DDP buckets, and hence detach_() "
-                           "cannot be called on these gradients.")
+                           "DistributedDataParallel (DDP) for training, and "
+                           "gradient_as_bucket_view is set as True, gradients are views of DDP "
+                           "buckets, and hence detach_() cannot be called on these gradients.")
     if self._base is None:
         if self._edge is not None and not self.is_leaf:
             # a new counter, ahead of the old one: nodes that saved this tensor will notice
@@ -142,7 +142,7 @@ def graph_alias(input: Tensor) -> Any:
     return (input,)
 
 
-# ---- to ---------------------------------------------------------------------------------------------
+# ---- to ------------------------------------------------------------------------------------------
 
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """This tensor with another type or on another device; itself if nothing changes.
@@ -237,7 +237,7 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False,
 
 Tensor.type_as, Tensor.cpu, Tensor.cuda = type_as, cpu, cuda
 
-# ---- in-place copy ----------------------------------------------------------------------------------
+# ---- in-place copy -------------------------------------------------------------------------------
 
 
 @primitive(lambda self, src: np.broadcast_to(convert(src, self.dtype), self.shape),
@@ -314,7 +314,7 @@ def with_strides(input: Tensor, strides: tuple[int, ...]) -> Tensor:
     return basis.permute(contiguous(basis.permute(input, order)), back)
 
 
-# ---- layouts ----------------------------------------------------------------------------------------
+# ---- layouts -------------------------------------------------------------------------------------
 
 
 def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:

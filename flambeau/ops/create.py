@@ -51,7 +51,7 @@ def creation(function: Any, make: Any = None) -> Any:
     return function
 
 
-# ---- from data --------------------------------------------------------------------------------------
+# ---- from data -----------------------------------------------------------------------------------
 
 
 @creation
@@ -276,8 +276,8 @@ def from_numpy(ndarray: np.ndarray, /) -> Tensor:
         warnings.warn("The given NumPy array is not writable, and PyTorch does not support "
                       "non-writable tensors. This means writing to this tensor will result in "
                       "undefined behavior. You may want to copy the array to protect its data or "
-                      "make it writable before converting it to a tensor. This type of warning will "
-                      "be suppressed for the rest of this program.", UserWarning, stacklevel=2)
+                      "make it writable before converting it to a tensor. This type of warning "
+                      "will be suppressed for the rest of this program.", UserWarning, stacklevel=2)
     return wrap(ndarray.view(np.ndarray) if type(ndarray) is not np.ndarray else ndarray)
 
 
@@ -294,7 +294,7 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0,
     return finish(np.frombuffer(buffer, as_numpy_dtype(dtype), count, offset), None, requires_grad)
 
 
-# ---- filled with a value ----------------------------------------------------------------------------
+# ---- filled with a value -------------------------------------------------------------------------
 
 
 def _filled(name: str, make: Any, doc: str) -> Any:
@@ -456,7 +456,7 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     return finish(array, device, requires_grad)
 
 
-# ---- ranges -----------------------------------------------------------------------------------------
+# ---- ranges --------------------------------------------------------------------------------------
 
 
 @creation
@@ -537,7 +537,7 @@ def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any =
     return result if out is None else into(out, logspace.op, result)
 
 
-# ---- the historical constructor ---------------------------------------------------------------------
+# ---- the historical constructor ------------------------------------------------------------------
 
 
 def legacy_constructor(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -20,7 +20,7 @@ from flambeau.kernels import indexing, views
 from flambeau.ops.create import arange, array_of, full
 from flambeau.ops.shape import movedim, reshape, unsqueeze
 
-# ---- basic indices: a view --------------------------------------------------------------------------
+# ---- basic indices: a view -----------------------------------------------------------------------
 
 
 def _scatter_basic(self: np.ndarray, shape: tuple[int, ...], index: Any) -> np.ndarray:
@@ -234,7 +234,7 @@ def Tensor_of(array: np.ndarray) -> Tensor:
     return wrap(array)
 
 
-# ---- index tensors: a copy --------------------------------------------------------------------------
+# ---- index tensors: a copy -----------------------------------------------------------------------
 
 
 def numpy_index(arrays: Any, where: tuple[int, ...], ndim: int) -> tuple[Any, ...]:
@@ -505,8 +505,8 @@ def _assign(view: Tensor, value: Any) -> None:
         except RuntimeError as error:
             if "match" in str(error) and "broadcast" not in str(error):
                 raise RuntimeError(f"The expanded size of the tensor ({target[-1] if target else 1})"
-                                   f" must match the existing size ({shape[-1] if shape else 1}) at "
-                                   f"non-singleton dimension {max(len(target) - 1, 0)}.  Target "
+                                   f" must match the existing size ({shape[-1] if shape else 1}) "
+                                   f"at non-singleton dimension {max(len(target) - 1, 0)}.  Target "
                                    f"sizes: {list(target)}.  Tensor sizes: {list(shape)}") from None
             raise
         return
@@ -529,7 +529,7 @@ def new_zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 basis.new_zeros = new_zeros
 
-# ---- gather and scatter -----------------------------------------------------------------------------
+# ---- gather and scatter --------------------------------------------------------------------------
 
 
 def _check_index(name: str, input: Tensor, dim: int, index: Tensor) -> int:
@@ -733,7 +733,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     return input, index, src, dim, reduce, include_self
 
 
-# ---- by slices --------------------------------------------------------------------------------------
+# ---- by slices -----------------------------------------------------------------------------------
 
 
 def _check_slices(name: str, index: Tensor) -> None:
@@ -855,7 +855,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     return fill_slices(input, index, dim, value)
 
 
-# ---- flat, masked -----------------------------------------------------------------------------------
+# ---- flat, masked --------------------------------------------------------------------------------
 
 
 @linear(lambda self, index: indexing.take(self, index), tensors=("self", "index"),

@@ -17,7 +17,7 @@ from flambeau.ops.index import basic_view, index_select, slice_backward
 from flambeau.ops.shape import (expand, movedim, permute_to, reshape, select, squeeze, transpose,
                                 unsqueeze, view)
 
-# ---- joining ----------------------------------------------------------------------------------------
+# ---- joining -------------------------------------------------------------------------------------
 
 
 def _cat(arrays: list[np.ndarray], dim: int) -> np.ndarray:
@@ -157,7 +157,7 @@ def _at_least(rank: int) -> Any:
 
 atleast_1d, atleast_2d, atleast_3d = (_at_least(r) for r in (1, 2, 3))
 
-# ---- cutting ----------------------------------------------------------------------------------------
+# ---- cutting -------------------------------------------------------------------------------------
 
 
 def _unbind_kernel(self: np.ndarray, dim: int) -> list[np.ndarray]:
@@ -312,7 +312,7 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     return basic_view(input, (*(slice(None),) * dim, slice(start, start + length), Ellipsis))
 
 
-# ---- flattening and its inverse ---------------------------------------------------------------------
+# ---- flattening and its inverse ------------------------------------------------------------------
 
 
 @composite(method=True)
@@ -389,7 +389,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     return tuple(expand(t, shape) for t in tensors)
 
 
-# ---- repeating, turning -----------------------------------------------------------------------------
+# ---- repeating, turning --------------------------------------------------------------------------
 
 
 @composite(namespace=None, method=True)
@@ -501,7 +501,7 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
     return flip(transpose(input, a, b), (a,)) if k == 1 else transpose(flip(input, (a,)), a, b)
 
 
-# ---- diagonals and triangles ------------------------------------------------------------------------
+# ---- diagonals and triangles ---------------------------------------------------------------------
 
 
 def _diagonal(self: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
@@ -611,7 +611,7 @@ def _indices(name: str, of: Any) -> Any:
 tril_indices, triu_indices = _indices("tril_indices", np.tril_indices), _indices(
     "triu_indices", np.triu_indices)
 
-# ---- windows and grids ------------------------------------------------------------------------------
+# ---- windows and grids ---------------------------------------------------------------------------
 
 
 def _windows(self: np.ndarray, dim: int, size: int, step: int) -> np.ndarray:
@@ -668,8 +668,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
                       "indexing argument.", UserWarning, stacklevel=3)
         indexing = "ij"
     if indexing not in ("ij", "xy"):
-        raise RuntimeError("torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but received: "
-                           f"{indexing}")
+        raise RuntimeError("torch.meshgrid: indexing must be one of \"xy\" or \"ij\", but "
+                           f"received: {indexing}")
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
@@ -712,7 +712,7 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
     return input[wrap(rows)]
 
 
-# ---- writes to the shape alone ----------------------------------------------------------------------
+# ---- writes to the shape alone -------------------------------------------------------------------
 
 def _inplace_shape(name: str, function: Any) -> None:
     """`t_`, `squeeze_` …: the tensor becomes the view of itself."""

@@ -52,7 +52,7 @@ def conj(tensor: Tensor) -> Tensor:
     return basis.conj(tensor) if tensor._array.dtype.kind == "c" else tensor
 
 
-# ---- the primitive products -------------------------------------------------------------------------
+# ---- the primitive products ----------------------------------------------------------------------
 
 
 @multilinear(lambda self, mat2: product(self, mat2), tensors=("self", "mat2"), core="(n,k),(k,m)->(n,m)",
@@ -138,9 +138,9 @@ def dot(input: Tensor, tensor: Tensor) -> Any:
     if len(a) != 1 or len(b) != 1:
         raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
     if a != b:
-        raise RuntimeError(f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] to "
-                           f"have the same number of elements, but got {a[0]} and {b[0]} elements "
-                           "respectively")
+        raise RuntimeError(f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] "
+                           f"to have the same number of elements, but got {a[0]} and {b[0]} "
+                           "elements respectively")
     if input._array.dtype != tensor._array.dtype:
         raise RuntimeError("dot : expected both vectors to have same dtype, but found "
                            f"{type_name(input.dtype)} and {type_name(tensor.dtype)}")
@@ -153,7 +153,7 @@ def _batched_dot(dims: Any, self: Tensor, tensor: Tensor) -> Any:
     return mul(a, b).sum(-1), 0
 
 
-# ---- what users call --------------------------------------------------------------------------------
+# ---- what users call -----------------------------------------------------------------------------
 
 
 @composite(method=True, aliases=())
@@ -234,7 +234,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     return result if out is None else basis.into(out, addmm.op, result)
 
 
-# ---- the affine map ---------------------------------------------------------------------------------
+# ---- the affine map ------------------------------------------------------------------------------
 
 
 def _affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:

@@ -15,7 +15,7 @@ from flambeau.core.shapes import (is_expandable_to, size_of,
 from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis, plain
 from flambeau.kernels import views
 
-# ---- view and reshape -------------------------------------------------------------------------------
+# ---- view and reshape ----------------------------------------------------------------------------
 
 
 def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
@@ -100,7 +100,7 @@ def contiguous_clone(input: Tensor) -> Tensor:
     return _clone(input, "C")
 
 
-# ---- permuting --------------------------------------------------------------------------------------
+# ---- permuting -----------------------------------------------------------------------------------
 
 
 @linear(lambda self, permutation: self.transpose(permutation), view=True, dims="permutation",
@@ -127,8 +127,8 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     """
     dims = size_of(dims)
     if len(dims) != input.ndim:
-        raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does not "
-                           f"match the length of the desired ordering of dimensions i.e. "
+        raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does "
+                           f"not match the length of the desired ordering of dimensions i.e. "
                            f"input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}")
     return permute_to(input, wrap_dims(dims, input.ndim))
 
@@ -195,7 +195,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     return permute_to(input, tuple(order))
 
 
-# ---- adding and removing dimensions of 1 ------------------------------------------------------------
+# ---- adding and removing dimensions of 1 ---------------------------------------------------------
 
 
 @linear(lambda self, dim: np.expand_dims(self, dim), view=True, dims="dim",
@@ -220,7 +220,7 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     return squeeze_dims(input, tuple([d for d in dims if shape[d] == 1]))
 
 
-# ---- expanding --------------------------------------------------------------------------------------
+# ---- expanding -----------------------------------------------------------------------------------
 
 
 @linear(lambda self, shape: views.expand(self, shape), view=True, method=False, namespace=None,
@@ -262,8 +262,8 @@ def expand(input: Tensor, *sizes: Any, implicit: bool = False) -> Tensor:
                                    f"leading, non-existing dimension {i}")
             n = own
         elif own is not None and own not in (1, n):
-            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing size "
-                               f"({own}) at non-singleton dimension {i}.  Target sizes: "
+            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing "
+                               f"size ({own}) at non-singleton dimension {i}.  Target sizes: "
                                f"{list(sizes)}.  Tensor sizes: {list(shape)}")
         target.append(n)
     return expand_to(input, tuple(target))
@@ -289,7 +289,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     return view_as_shape(summed, target) if lead else summed
 
 
-# ---- selecting --------------------------------------------------------------------------------------
+# ---- selecting -----------------------------------------------------------------------------------
 
 
 @linear(lambda self, dim, index: views.select(self, dim, index), view=True, dims="dim",
@@ -318,7 +318,7 @@ def select_backward(input: Tensor, shape: Any, dim: int, index: int) -> Any:
     return input, tuple(shape), dim, index
 
 
-# ---- strides ----------------------------------------------------------------------------------------
+# ---- strides -------------------------------------------------------------------------------------
 
 
 def _as_strided(self: np.ndarray, size: tuple[int, ...], stride: tuple[int, ...],
@@ -327,8 +327,8 @@ def _as_strided(self: np.ndarray, size: tuple[int, ...], stride: tuple[int, ...]
     item = self.itemsize
     last = offset + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else offset - 1
     if (last + 1) * item > root.nbytes or offset < 0:
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage offset "
-                           f"{offset}, and itemsize {item} requiring a storage size of "
+        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage "
+                           f"offset {offset}, and itemsize {item} requiring a storage size of "
                            f"{(last + 1) * item} are out of bounds for storage of size "
                            f"{root.nbytes}")
     at = array_offset(self)

@@ -1,9 +1,9 @@
 """Sparse tensors: what they are, how they are made, and how calls reach their rules.
 
 A `SparseTensor` keeps indices and values as arrays; in place of all of its elements it has an array
-of its shape and type that takes the memory of one. No kernel of a dense op may see that: `overrides`
-hands each public call with a sparse argument to `dispatch`, which runs the rule that `sparse_math`
-holds for the op's name, or says that there is none.
+of its shape and type that takes the memory of one. No kernel of a dense op may see that:
+`overrides` hands each public call with a sparse argument to `dispatch`, which runs the rule that
+`sparse_math` holds for the op's name, or says that there is none.
 
 Ops on sparse tensors are declared as all others are, with formulas of their gradients, but their
 kernels take tensors. Two of them carry the rest: `with_values` makes a sparse tensor of values and
@@ -445,8 +445,8 @@ def _to_layout(self: Tensor, layout: Any, blocksize: Any, dense_dim: Any, node: 
     if layout in BLOCKED:
         blocksize = (blocksize, blocksize) if isinstance(blocksize, int) else blocksize
         if blocksize is None or len(blocksize) != 2:
-            raise RuntimeError(f"{name}: {layout} layout conversion expects blocksize to be a tuple "
-                               f"of 2 ints, got {blocksize}")
+            raise RuntimeError(f"{name}: {layout} layout conversion expects blocksize to be a "
+                               f"tuple of 2 ints, got {blocksize}")
         blocksize = tuple(int(b) for b in blocksize)
         rows, cols = self._array.shape[ndim - dense - 2:ndim - dense]
         if min(blocksize) <= 0 or rows % blocksize[0] or cols % blocksize[1]:

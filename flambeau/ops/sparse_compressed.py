@@ -1,8 +1,8 @@
 """Sparse forms as arrays: coordinates, compressed rows and columns, and what must hold for them.
 
 Coordinates are an integer array (sparse dimensions, entries) with values (entries, *dense).
-Compressed forms keep, for each batch, where the entries of a row (or column) begin, and each entry's
-column (or row); the entries of bsr and bsc are blocks.
+Compressed forms keep, for each batch, where the entries of a row (or column) begin, and each
+entry's column (or row); the entries of bsr and bsc are blocks.
 """
 from __future__ import annotations
 

@@ -31,8 +31,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     if offsets._array.ndim > 1:
         raise RuntimeError(f"Offsets must be scalar or vector, got {offsets._array.ndim} dimensions")
     if len(steps) != rows._array.shape[0]:
-        raise RuntimeError(f"Number of diagonals ({rows._array.shape[0]}) does not match the number "
-                           f"of offsets ({len(steps)})")
+        raise RuntimeError(f"Number of diagonals ({rows._array.shape[0]}) does not match the "
+                           f"number of offsets ({len(steps)})")
     if len(np.unique(steps)) != len(steps):
         raise RuntimeError("Offset tensor contains duplicate values")
     found = []

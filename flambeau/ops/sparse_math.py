@@ -113,8 +113,8 @@ def zero(input: Tensor, value: Any = 0) -> Tensor:
 @rule("copy", "copy_")
 def copy(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     if not (is_sparse(input) and is_sparse(src)):
-        raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found self "
-                           f"type = {input.layout} and src type = {src.layout}")
+        raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found "
+                           f"self type = {input.layout} and src type = {src.layout}")
     return _clone(cast(src, input._array.dtype))
 
 
@@ -337,8 +337,8 @@ def _div(self: SparseTensor, other: Any) -> SparseTensor:
 def div(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
     if not is_sparse(input) or not is_number(other):
         shape = list(other._array.shape) if type(other) in tensor_types else []
-        raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor (got "
-                           f"shape {shape} for divisor)")
+        raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor "
+                           f"(got shape {shape} for divisor)")
     if rounding_mode is not None:
         return through_values("DivBackward0", coalesced(input),
                               lambda v: flambeau.div(v, other, rounding_mode=rounding_mode))

@@ -123,8 +123,8 @@ class check_sparse_tensor_invariants:  # noqa: N801
 
     def __enter__(self) -> None:
         if self.saved_state is not None:
-            raise RuntimeError("This context manager instance is already activated. Use a different "
-                               "context manager instance for context nesting.")
+            raise RuntimeError("This context manager instance is already activated. Use a "
+                               "different context manager instance for context nesting.")
         self.saved_state = self.is_enabled()
         _sparse.Invariants.enabled = self.state
 

@@ -1,9 +1,9 @@
 """vmap: a tensor that stands for one slice, whatever the slice, of a larger one.
 
 A `BatchedTensor` shows users the shape of one example; its `_value` holds them all, along `_bdim`.
-While a `BatchLevel` is entered, each op on such a tensor runs once on the whole. How follows from the
-op's kind: pointwise ops broadcast; ops with a core shape broadcast their leading dimensions; ops that
-name their `dims` and `shapes` shift them by one; others declare `batch`, or are looped over.
+While a `BatchLevel` is entered, each op on such a tensor runs once on the whole. How follows from
+the op's kind: pointwise ops broadcast; ops with a core shape broadcast their leading dimensions;
+ops that name their `dims` and `shapes` shift them by one; others declare `batch`, or are looped over.
 
     >>> import flambeau
     >>> level = BatchLevel(3)

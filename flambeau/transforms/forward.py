@@ -1,10 +1,10 @@
 """Forward mode: derivatives that travel with the values.
 
-While a `ForwardLevel` is entered, a tensor may carry a tangent for it, in `_tangents[level]`. Each op
-then also computes the tangent of its result, by ops: so levels nest, and reverse mode goes through.
-A linear op's tangent is the op itself; a pointwise op's follows from its derivative; an op that
-declares `jvp` says it; for all others the reverse rule is transposed, which is exact, since a reverse
-rule is linear in the gradient: its own reverse rule is the forward rule.
+While a `ForwardLevel` is entered, a tensor may carry a tangent for it, in `_tangents[level]`. Each
+op then also computes the tangent of its result, by ops: so levels nest, and reverse mode goes
+through. A linear op's tangent is the op itself; a pointwise op's follows from its derivative; an op
+that declares `jvp` says it; for all others the reverse rule is transposed, which is exact, since a
+reverse rule is linear in the gradient: its own reverse rule is the forward rule.
 """
 from __future__ import annotations
 

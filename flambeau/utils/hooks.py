@@ -102,18 +102,18 @@ class BackwardHook:
     def _at_inputs(self, grad_inputs: tuple[Any, ...], grad_outputs: tuple[Any, ...]) -> Any:
         if self.grad_outputs is None:
             raise RuntimeError("Module backward hook for grad_input is called before the "
-                               "grad_output one. This happens because the gradient in your nn.Module "
-                               "flows to the Module's input without passing through the Module's "
-                               "output. Make sure that the output depends on the input and that the "
-                               "loss is computed based on the output.")
+                               "grad_output one. This happens because the gradient in your "
+                               "nn.Module flows to the Module's input without passing through the "
+                               "Module's output. Make sure that the output depends on the input "
+                               "and that the loss is computed based on the output.")
         grads = self._spread(grad_inputs, self.input_places, self.n_inputs)
         for hook in self.user_hooks:
             answer = hook(self.module, grads, self.grad_outputs)
             if answer is not None:
                 answer = answer if isinstance(answer, tuple) else (answer,)
                 if len(answer) != len(grads):
-                    raise RuntimeError("Backward hook returned an invalid number of grad_input, got "
-                                       f"{len(answer)}, but expected {len(grads)}")
+                    raise RuntimeError("Backward hook returned an invalid number of grad_input, "
+                                       f"got {len(answer)}, but expected {len(grads)}")
                 grads = answer
         self.grad_outputs = None
         return tuple(grads[i] for i in self.input_places)
