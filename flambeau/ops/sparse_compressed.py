@@ -17,7 +17,7 @@ from flambeau.core.promotion import type_name
 
 COO, CSR, CSC = type_info.sparse_coo, type_info.sparse_csr, type_info.sparse_csc
 BSR, BSC = type_info.sparse_bsr, type_info.sparse_bsc
-BY_ROW, BLOCKED = (CSR, BSR), (BSR, BSC)
+BY_ROW, BLOCKED, COMPRESSED = (CSR, BSR), (BSR, BSC), (CSR, CSC, BSR, BSC)
 TITLES = {type_info.strided: "Strided", COO: "Sparse", CSR: "SparseCsr", CSC: "SparseCsc",
           BSR: "SparseBsr", BSC: "SparseBsc"}
 
@@ -54,7 +54,7 @@ def is_coalesced(indices: np.ndarray, shape: tuple[int, ...]) -> bool:
 
 def found_at(indices: np.ndarray, wanted: np.ndarray,
              shape: tuple[int, ...]) -> tuple[np.ndarray, np.ndarray]:
-    """For each column of `wanted`, which of the (coalesced) entries it is, and whether it is one."""
+    """For each column of `wanted`, which of the (coalesced) entries it is, and if it is one."""
     known, asked = flat_index(indices, shape), flat_index(wanted, shape)
     if not known.size:
         return np.zeros(asked.size, np.int64), np.zeros(asked.size, bool)

@@ -10,7 +10,7 @@ from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.ops import sparse_compressed as forms
 from flambeau.ops.sparse import as_form, is_sparse, make, sparse_op, to_sparse, with_values
-from flambeau.ops.sparse_math import _at_places, _operand
+from flambeau.ops.sparse_products import at_places, operand
 
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Tensor:
@@ -29,7 +29,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     if len(shape) != 2:
         raise RuntimeError(f"Output shape must be 2d, got {list(shape)}")
     if offsets._array.ndim > 1:
-        raise RuntimeError(f"Offsets must be scalar or vector, got {offsets._array.ndim} dimensions")
+        raise RuntimeError("Offsets must be scalar or vector, got "
+                           f"{offsets._array.ndim} dimensions")
     if len(steps) != rows._array.shape[0]:
         raise RuntimeError(f"Number of diagonals ({rows._array.shape[0]}) does not match the "
                            f"number of offsets ({len(steps)})")
@@ -59,14 +60,14 @@ spdiags.__module__ = "torch.sparse"
 def _solve_back(grad: Tensor, self: Tensor, result: Tensor, needs: list[bool]) -> list[Any]:
     by = as_form(flambeau.t(self), (forms.CSR, 2, None, 0))
     other = solve(basis.conj(by) if by._array.dtype.kind == "c" else by, grad)
-    return [_at_places(self, basis.neg(other).unsqueeze(1), result.conj().unsqueeze(0))
+    return [at_places(self, basis.neg(other).unsqueeze(1), result.conj().unsqueeze(0))
             if needs[0] else None, other if needs[1] else None]
 
 
 @sparse_op("SpsolveBackward0", "self other", vjp=_solve_back)
 def _solve(self: Tensor, other: Tensor) -> Tensor:
     from scipy.sparse.linalg import spsolve
-    return wrap(spsolve(_operand(self).tocsc(), other._array).astype(self._array.dtype))
+    return wrap(spsolve(operand(self).tocsc(), other._array).astype(self._array.dtype))
 
 
 def solve(input: Tensor, other: Tensor) -> Tensor:

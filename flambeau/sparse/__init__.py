@@ -19,10 +19,10 @@ from typing import Any
 
 from flambeau import Tensor
 from flambeau.ops import sparse as _sparse
-from flambeau.ops import sparse_math as _math
+from flambeau.ops import sparse_math, sparse_places, sparse_products, sparse_reduce
 from flambeau.ops.sparse_diagonals import spdiags
 
-_rules = _math.rules
+_rules = _sparse.rules
 
 
 def _published(name: str, function: Any) -> Any:
@@ -93,7 +93,7 @@ def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
     return solve(input, other)
 
 
-class check_sparse_tensor_invariants:  # noqa: N801
+class check_sparse_tensor_invariants:
     """Switches the checks of indices where sparse tensors are made: `enable()`, `disable()`,
     `is_enabled()`; also a context manager and a decorator.
 
