@@ -19,6 +19,7 @@ from flambeau import autograd as autograd
 from flambeau import backends as backends
 from flambeau import cpu as cpu
 from flambeau import cuda as cuda
+from flambeau import distributed as distributed
 from flambeau import distributions as distributions
 from flambeau import fft as fft
 from flambeau import func as func
@@ -1808,6 +1809,9 @@ def histogramdd(
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` along dimension 1."""
 
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns."""
+
 def hstack(tensors: Any, *, out: Any = None) -> Tensor:
     """Tensors side by side: along dimension 1 (0 for vectors)."""
 
@@ -3123,6 +3127,9 @@ def slice_scatter(
 def slogdet(input: Tensor) -> Any:
     """`linalg.slogdet`."""
 
+def smm(input: Tensor, mat: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix, as a sparse one."""
+
 def softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Tensor:
     """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
 
@@ -3263,6 +3270,9 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
 
 def squeeze_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A copy of what `squeeze` shows."""
+
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
 
 def stack(tensors: Any, dim: _int = 0) -> Tensor:
     """Tensors of one shape along a new dimension `dim`."""

@@ -18,14 +18,13 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau import type_info
-from flambeau import Tensor
-from flambeau.core.overrides import sparse_types
+from flambeau import Tensor, type_info
 from flambeau.core import dtypes
-from flambeau.transforms.meta import MetaTensor
+from flambeau.core.overrides import sparse_types
 from flambeau.core.shapes import Size, contiguous_strides
 from flambeau.core.tensor import array_offset, array_root, array_strides, arrays_of, wrap
 from flambeau.storage import TypedStorage, UntypedStorage, dense_bytes, storage_of
+from flambeau.transforms.meta import MetaTensor
 
 # Reading ------------------------------------------------------------------------------------------
 

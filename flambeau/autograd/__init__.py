@@ -1,4 +1,4 @@
-"""Automatic differentiation: `backward`, `grad`, modes, and functions with derivatives of one's own.
+"""Automatic differentiation: `backward`, `grad`, modes, and functions with own derivatives.
 """
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from typing import Any
 
 import flambeau as torch
 from flambeau.autograd import function
-from flambeau.autograd.function import Function, NestedIOFunction
 from flambeau.autograd.differentiate import backward, grad
-from flambeau.autograd.saved_hooks import SavedTensor
-from flambeau.autograd.hooks import AccumulateGrad
-from flambeau.autograd.graph import Node
-from flambeau.core.tensor import Tensor, counter_of
+from flambeau.autograd.function import Function, NestedIOFunction
 from flambeau.autograd.grad_mode import (
     enable_grad,
     inference_mode,
     no_grad,
     set_grad_enabled,
 )
+from flambeau.autograd.graph import Node
+from flambeau.autograd.hooks import AccumulateGrad
+from flambeau.autograd.saved_hooks import SavedTensor
+from flambeau.core.tensor import Tensor, counter_of
 
 _LAZY = ("anomaly_mode", "forward_ad", "functional", "grad_mode", "gradcheck", "graph", "profiler",
          "profiler_util",

@@ -11,8 +11,8 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.autograd import forward_ad
-from flambeau.autograd.grad_mode import enable_grad, no_grad
 from flambeau.autograd.differentiate import grad
+from flambeau.autograd.grad_mode import enable_grad, no_grad
 
 
 def is_differentiable(x: Any) -> bool:

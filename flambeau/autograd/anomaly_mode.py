@@ -55,7 +55,7 @@ def run_watched(this: Any, node: Node, grad: Any) -> Any:
 
 
 def _warn(message: str) -> None:
-    """Warn; where warnings are errors, print: the error of the backward itself must come through."""
+    """Warn; where warnings are errors, print: the error of the backward must come through."""
     try:
         warnings.warn(message, UserWarning, stacklevel=3)
     except Warning as warning:

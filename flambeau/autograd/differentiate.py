@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from flambeau.autograd.hooks import AccumulateGrad
 from flambeau.core import dtypes, overrides
 from flambeau.core.engine import current_pass, run
-from flambeau.autograd.hooks import AccumulateGrad
 from flambeau.core.graph import output_edges
 from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
 

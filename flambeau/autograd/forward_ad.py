@@ -10,10 +10,10 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from flambeau.transforms.forward import ForwardLevel
 from flambeau.autograd.grad_mode import ContextDecorator
 from flambeau.core.modes import levels
 from flambeau.core.tensor import Tensor, basis
+from flambeau.transforms.forward import ForwardLevel
 
 _entered: list[ForwardLevel] = []
 

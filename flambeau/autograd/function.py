@@ -13,12 +13,17 @@ from typing import TYPE_CHECKING, Any
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core import modes, views
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import (Node, Output, freed, next_order, packers, save_input,
-                                 unpack)
+from flambeau.core.graph import Node, Output, freed, next_order, packers, save_input, unpack
 from flambeau.core.modes import grad_enabled, interceptors, levels, set_grad_mode
 from flambeau.core.op import node_watchers, watch
-from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, basis, counter_of, gradient_edge,
-                                  tensor_types)
+from flambeau.core.tensor import (
+    LOOKUP,
+    Tensor,
+    basis,
+    counter_of,
+    gradient_edge,
+    tensor_types,
+)
 
 # ---- the context ---------------------------------------------------------------------------------
 
@@ -317,7 +322,8 @@ def finish(node: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded:
                                    "mark_dirty received a tensor that was not an input. If it is a "
                                    "view of an intermediate, this is not supported.")
             warnings.warn("Only input Tensors should be given to ctx.mark_dirty(). If a Tensor is "
-                          "not an input, there is no need to pass it to mark_dirty().", stacklevel=4)
+                          "not an input, there is no need to pass it to mark_dirty().",
+                          stacklevel=4)
             dirty.discard(id(tensor))
             continue
         if id(tensor) not in returned:

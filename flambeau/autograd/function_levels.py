@@ -4,10 +4,10 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-from flambeau.transforms.batching import BatchedTensor, BatchLevel
-from flambeau.transforms.forward import ForwardLevel
 from flambeau.core.modes import levels
 from flambeau.core.tensor import Tensor, basis, tensor_types
+from flambeau.transforms.batching import BatchedTensor, BatchLevel
+from flambeau.transforms.forward import ForwardLevel
 
 VmapInfo = namedtuple("VmapInfo", ["batch_size", "randomness"])
 

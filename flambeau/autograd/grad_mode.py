@@ -7,8 +7,14 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.core.modes import (Level, grad_enabled, inference, is_inference_mode_enabled, levels,
-                                 set_grad_mode)
+from flambeau.core.modes import (
+    Level,
+    grad_enabled,
+    inference,
+    is_inference_mode_enabled,
+    levels,
+    set_grad_mode,
+)
 
 
 class ContextDecorator:

@@ -8,11 +8,12 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from flambeau.core import engine
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.hooks import AccumulateGrad, RemovableHandle, accumulator_of
-from flambeau.core.graph import Node as CoreNode, hooks_of
 from flambeau.autograd.saved_hooks import disable_saved_tensors_hooks, saved_tensors_hooks
+from flambeau.core import engine
+from flambeau.core.graph import Node as CoreNode
+from flambeau.core.graph import hooks_of
 from flambeau.core.tensor import Tensor, counter_of, gradient_edge, tensor_types
 from flambeau.core.views import bump
 
@@ -183,7 +184,7 @@ class _Handle:
 def allow_mutation_on_saved_tensors():
     """Inside, tensors that were saved for backward may be written to: the old values are copied
     when that happens, and backward uses the copy."""
-    from flambeau.core import modes, views
+    from flambeau.core import modes
     context = _CloneOnWrite()
 
     def key_of(tensor: Tensor) -> tuple[Any, ...]:
@@ -208,7 +209,8 @@ def allow_mutation_on_saved_tensors():
             return found
         if handle not in context.originals:
             raise RuntimeError("Trying to backward outside of the "
-                               "'allow_mutation_on_saved_tensors' contextin which the graph was originally recorded.")
+                               "'allow_mutation_on_saved_tensors' contextin which the graph was "
+                               "originally recorded.")
         return context.originals[handle]
 
     class Watch(modes.Level):

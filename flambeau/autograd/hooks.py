@@ -258,7 +258,8 @@ def check_grad(tensor: Tensor, grad: Any) -> None:
         raise RuntimeError(f"assigned grad has data located on a different device: {grad.device}, "
                            f"expected {tensor.device}")
     if grad._array.shape != tensor._array.shape:
-        raise RuntimeError(f"assigned grad has data of a different size: {list(grad._array.shape)}, "
+        raise RuntimeError("assigned grad has data of a different size: "
+                               f"{list(grad._array.shape)}, "
                            f"expected {list(tensor._array.shape)}")
 
 

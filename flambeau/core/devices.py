@@ -1,4 +1,4 @@
-"""Devices: where a tensor's elements live. Today that is `cpu`, or `meta`: nowhere (only shapes)."""
+"""Devices: where a tensor's elements live. Today `cpu`, or `meta`: nowhere (only shapes)."""
 from __future__ import annotations
 
 from contextvars import ContextVar

@@ -121,7 +121,7 @@ def from_numpy_dtype(array_type: Any) -> dtype:
     found = FROM_NUMPY.get(array_type) or FROM_NUMPY.get(array_type.newbyteorder("="))
     if found is None and array_type.name in _BY_NAME:
         found = _BY_NAME[array_type.name]
-        found.numpy                         # loads and registers it
+        _ = found.numpy                     # loads and registers it
     if found is None:
         raise TypeError(
             f"can't convert np.ndarray of type numpy.{array_type.name}. The only supported types "

@@ -131,7 +131,7 @@ class Pass:
         self.needed = needed
 
     def reachable(self) -> dict[int, Node]:
-        """All nodes that the roots depend on; with captures of nodes only, none older than these."""
+        """All nodes that the roots depend on; with captures of nodes only, none older than they."""
         oldest = None
         if self.targets and not self.leaf_targets:
             oldest = max(self.targets)
@@ -302,7 +302,8 @@ class Pass:
         captured = id(leaf) in self.leaf_targets
         if self.captures is not None and not captured:
             return
-        if (captured and not self.accumulate) or leaf._hooks is not None or leaf._accumulator is not None:
+        if (captured and not self.accumulate) or leaf._hooks is not None \
+                or leaf._accumulator is not None:
             self._deliver_watched(leaf, grad)
         elif grad is not None and self.accumulate:
             accumulate_into(leaf, grad, self.create_graph, STOLEN_REFERENCES)

@@ -169,6 +169,12 @@ def save_input(tensor: Any) -> Any:
     """A saved input: the tensor itself and the version it has now."""
     if type(tensor) not in tensor_types:
         return tensor                   # a number, or None
+    if tensor._inference:
+        raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use "
+                           "Tensors created in inference mode in computation tracked by autograd. "
+                           "To work around this, you can make a clone to get a normal tensor and "
+                           "use it in autograd, or use `torch.no_grad()` instead of "
+                           "`torch.inference_mode()`.")
     counter = tensor._counter
     return tensor, 0 if counter is None else counter[0]
 

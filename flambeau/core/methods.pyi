@@ -1288,8 +1288,7 @@ class Methods:
     def renorm_(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
         """Write the result of `renorm` into this tensor; returns the tensor."""
     def repeat(self, *repeats: Any) -> Tensor:
-        """A copy repeated along each dimension; more repeats than dimensions add dimensions in
-        front."""
+        """A copy repeated along each dimension; more repeats than dimensions add some in front."""
     def repeat_interleave(
         self,
         repeats: Any = None,
@@ -1428,6 +1427,8 @@ class Methods:
         """A copy of `input` with `src` as slices `start:end:step` of dimension `dim`."""
     def slogdet(self) -> Any:
         """`linalg.slogdet`."""
+    def smm(self, mat: Tensor) -> Tensor:
+        """The product of a sparse and a dense matrix, as a sparse one."""
     def softmax(self, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Tensor:
         """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
     def sort(
@@ -1463,6 +1464,8 @@ class Methods:
         """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`squeeze` in place; returns the tensor."""
+    def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
     def std(
         self,
         dim: Any = None,

@@ -1,6 +1,6 @@
 """How an op is declared, and the one path that a call takes.
 
-A declaration gives the kernel (arrays in, arrays out) and the derivative; its *kind* gives the rest:
+A declaration gives kernel (arrays in, arrays out) and derivative; its *kind* gives the rest:
 
     sin = pointwise("sin", kernels.sin, d=lambda self: cos(self))
     mul = pointwise("mul", kernels.multiply, d_self=lambda other: other, d_other=lambda self: self)
@@ -30,13 +30,30 @@ from numpy import asarray, ndarray
 
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import (Node, Output, next_order, node_class, packers, save_input,
-                                 save_result, unpack)
-from flambeau.core.modes import (grad_enabled, intercept, intercept_canonical, interceptors)
+from flambeau.core.graph import (
+    Node,
+    Output,
+    next_order,
+    node_class,
+    packers,
+    save_input,
+    save_result,
+    unpack,
+)
+from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors
 from flambeau.core.promotion import convert, promote, scalar_cache, scalar_operand, type_name
 from flambeau.core.shapes import Size, broadcast_error
-from flambeau.core.tensor import (LOOKUP, Tensor, basis, gradient_edge, new_tensor, new_view,
-                                  plain, tensor_types, wrap)
+from flambeau.core.tensor import (
+    LOOKUP,
+    Tensor,
+    basis,
+    gradient_edge,
+    new_tensor,
+    new_view,
+    plain,
+    tensor_types,
+    wrap,
+)
 
 table: dict[str, Op] = {}               # every op, by name
 public: dict[str, dict[str, Any]] = {}  # the public functions of each namespace
@@ -304,13 +321,6 @@ node_watchers: list[Any] = []           # anomaly mode and its kind: called with
 def watch(node: Node, inputs: Any = ()) -> None:
     for watcher in node_watchers:
         watcher(node)
-    for tensor in inputs:
-        if getattr(tensor, "_inference", False) and not getattr(node.op, "view", False):
-            raise RuntimeError("Inference tensors cannot be saved for backward. Please do not use "
-                               "Tensors created in inference mode in computation tracked by "
-                               "autograd. To work around this, you can make a clone to get a "
-                               "normal tensor and use it in autograd, or use `torch.no_grad()` "
-                               "instead of `torch.inference_mode()`.")
 
 
 def make_view(parent: Tensor, array: ndarray, replay: Any, made: str) -> Tensor:

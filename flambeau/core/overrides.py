@@ -111,7 +111,7 @@ def ask(function: Any, relevant: list[Any], args: tuple[Any, ...], kwargs: dict[
     name = getattr(function, "__name__", function)
     raise TypeError(f"no implementation found for '{getattr(function, '__module__', 'torch')}."
                     f"{name}' on types that implement __torch_function__: "
-                    f"{[t for t in types]}")
+                    f"{list(types)}")
 
 
 def call_mode(mode: Any, op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

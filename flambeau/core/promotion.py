@@ -48,8 +48,8 @@ def join(a: dtype, b: dtype) -> dtype:
     if b.kind == "c" and a.kind == "c":
         return dtypes.complex128 if dtypes.complex128 in (a, b) else dtypes.complex64
     if b.kind == "c":
-        return join(b, a.to_complex()) if a.itemsize >= 4 or a.itemsize == 2 and \
-            b is not dtypes.complex32 else b
+        return join(b, a.to_complex()) if a.itemsize >= 4 or (a.itemsize == 2 and \
+            b is not dtypes.complex32) else b
     if a.itemsize == 1 or b.itemsize == 1:
         raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote "
                            f"{type_name(a)} and {type_name(b)}")

@@ -25,7 +25,7 @@ from flambeau.core.modes import grad_enabled, is_inference_mode_enabled, set_gra
 from flambeau.core.shapes import Size, contiguous_strides
 
 if TYPE_CHECKING:
-    from flambeau.core.methods import Methods   # a stub: what ops/ give to Tensor
+    from flambeau.core.methods import Methods  # a stub: what ops/ give to Tensor
 else:
     Methods = object
 

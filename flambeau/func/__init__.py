@@ -10,7 +10,11 @@ from flambeau.func.derivatives import (
     linearize,
     vjp,
 )
-from flambeau.func.modules import functional_call, replace_all_batch_norm_modules_, stack_module_state
+from flambeau.func.modules import (
+    functional_call,
+    replace_all_batch_norm_modules_,
+    stack_module_state,
+)
 from flambeau.func.rewrite import functionalize
 
 __all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd",

@@ -5,9 +5,9 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.transforms.batching import BatchedTensor, BatchLevel
 from flambeau.core.tensor import Tensor, basis
-from flambeau.utils._pytree import (broadcast_to_and_flatten, tree_flatten, tree_unflatten)
+from flambeau.transforms.batching import BatchedTensor, BatchLevel
+from flambeau.utils._pytree import broadcast_to_and_flatten, tree_flatten, tree_unflatten
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error",
@@ -53,12 +53,14 @@ def _inputs(in_dims: Any, args: Any, func: Any) -> Any:
                          f"matching the structure of inputs, got: {type(in_dims)}.")
     if not args:
         raise ValueError(f"{call}: got no inputs. Maybe you forgot to add inputs, or you are "
-                         "trying to vmap over a function with no inputs. The latter is unsupported.")
+                         "trying to vmap over a function with no inputs. The latter is "
+                         "unsupported.")
     leaves, spec = tree_flatten(args)
     dims = broadcast_to_and_flatten(in_dims, spec)
     if dims is None:
         raise ValueError(f"{call}: in_dims is not compatible with the structure of `inputs`. "
-                         f"in_dims has structure {tree_flatten(in_dims)[1]} but inputs has structure {spec}.")
+                         f"in_dims has structure {tree_flatten(in_dims)[1]} but inputs has "
+                         f"structure {spec}.")
     for i, (leaf, dim) in enumerate(zip(leaves, dims)):
         if dim is not None and not isinstance(dim, int):
             raise ValueError(f"{call}: Got in_dim={dim} for an input but in_dim must be either an "

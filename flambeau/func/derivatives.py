@@ -11,13 +11,13 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.core import engine
-from flambeau.transforms.batching import BatchLevel, lift
-from flambeau.transforms.forward import ForwardLevel
 from flambeau.autograd.grad_mode import enable_grad
+from flambeau.core import engine
 from flambeau.core.modes import levels
 from flambeau.core.tensor import LEAF, Tensor, basis, gradient_edge
 from flambeau.func.batch import vmap
+from flambeau.transforms.batching import BatchLevel, lift
+from flambeau.transforms.forward import ForwardLevel
 from flambeau.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 
@@ -204,7 +204,7 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to be tuples, "
                            f"got {type(primals)} and {type(tangents)}")
     leaves, spec = tree_flatten(primals)
-    directions, spec_t = tree_flatten(tangents)
+    directions, _ = tree_flatten(tangents)
     if len(leaves) != len(directions):
         raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the "
                            "same python structure.")
@@ -225,7 +225,8 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     slopes = [basis.zeros_like(v) if t is None else t for v, t in zip(values, found)]
     result = tree_unflatten(values, spec_out), tree_unflatten(slopes, spec_out)
     if has_aux:
-        return (*result, tree_map(lambda x: _without(x, level) if isinstance(x, Tensor) else x, aux))
+        return (*result, tree_map(
+            lambda x: _without(x, level) if isinstance(x, Tensor) else x, aux))
     return result
 
 
@@ -262,7 +263,8 @@ def _unit_vectors(leaves: list[Tensor]) -> list[Tensor]:
 
 
 def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
-           chunk_size: int | None = None, _preallocate_and_copy: bool = False) -> Callable[..., Any]:
+           chunk_size: int | None = None,
+           _preallocate_and_copy: bool = False) -> Callable[..., Any]:
     """The Jacobian of `func` by its argument(s) `argnums`, in reverse mode: row by row.
 
     >>> import flambeau

@@ -18,8 +18,8 @@ for _module in ("transforms.meta", "transforms.function_modes", "ops.coercion", 
 # first asked for, in this order (the likeliest first). Families that bring operators are common:
 # Python looks for `__and__` on the class without asking anybody.
 COMMON = (
-    "pointwise", "elementary", "comparison", "bitwise", "rounding", "conditional", "complex", "copying", "create",
-    "index", "join", "matmul", "methods", "reduce", "shape",
+    "pointwise", "elementary", "comparison", "bitwise", "rounding", "conditional", "complex",
+    "copying", "create", "index", "join", "matmul", "methods", "reduce", "shape",
 )
 LATE = [
     "random", "extremes", "activation", "softmax", "moments", "sort", "dropout",

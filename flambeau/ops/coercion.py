@@ -1,4 +1,4 @@
-"""The rare cases of a call: arguments that are not plain tensors, and results that go into `out=`."""
+"""The rare cases of a call: arguments that are not plain tensors, results that go into `out=`."""
 from __future__ import annotations
 
 from typing import Any

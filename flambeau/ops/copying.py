@@ -7,13 +7,14 @@ import numpy as np
 
 from flambeau import type_info
 from flambeau.core import devices, dtypes, overrides, views
-from flambeau.transforms import meta
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors, levels
 from flambeau.core.op import composite, linear, primitive, public
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import contiguous_strides
-from flambeau.core.tensor import Tensor, alias as bare, basis, plain, tensor_types, wrap
+from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
+from flambeau.core.tensor import alias as bare
+from flambeau.transforms import meta
 
 # ---- casts ---------------------------------------------------------------------------------------
 
@@ -347,5 +348,15 @@ basis.copy = copy
 basis.cast, basis.clone, basis.detach, basis.alias = cast, clone, _detach, alias
 basis.graph_alias, basis.contiguous, basis.with_strides = graph_alias, contiguous, with_strides
 basis.contiguous_strides = contiguous_strides
-__all__ = ["alias", "cast", "clone", "contiguous", "copy", "copy_", "detach", "to", "views",
-           "tensor_types"]
+__all__ = [
+    "alias",
+    "cast",
+    "clone",
+    "contiguous",
+    "copy",
+    "copy_",
+    "detach",
+    "tensor_types",
+    "to",
+    "views",
+]

@@ -9,10 +9,17 @@ from typing import Any
 from numpy import asarray, ndarray
 
 from flambeau.core import engine, overrides
-from flambeau.core.graph import (freed, next_order, node_class, packers, save_input, save_result,
-                                 unpack)
+from flambeau.core.graph import (
+    freed,
+    next_order,
+    node_class,
+    packers,
+    save_input,
+    save_result,
+    unpack,
+)
 from flambeau.core.modes import grad_enabled, intercept, interceptors, set_grad_mode
-from flambeau.core.op import (Op, class_name, edges_of, node_watchers, parameters, publish, watch)
+from flambeau.core.op import Op, class_name, edges_of, node_watchers, parameters, publish, watch
 from flambeau.core.tensor import Tensor, basis, gradient_edge, new_tensor, plain, wrap
 
 

@@ -127,7 +127,7 @@ def explain(tensor: Tensor, index: Any, error: IndexError) -> IndexError:
     if count > len(shape):
         return IndexError(f"too many indices for tensor of dimension {len(shape)}")
     dim = 0
-    for position, item in enumerate(items):
+    for item in items:
         if item is Ellipsis:
             dim += len(shape) - count
         elif item is not None and not isinstance(item, bool):
@@ -418,8 +418,8 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if type(self) in plain and not interceptors and not self._inference and (
             not grad_enabled() or (self._edge is None and getattr(value, "_edge", None) is None)):
         kind = type(index)
-        if kind is int or kind is slice and _plain_slice(index) or kind is tuple and all(
-                type(i) is int or (type(i) is slice and _plain_slice(i)) for i in index):
+        if kind is int or (kind is slice and _plain_slice(index)) or (kind is tuple and all(
+                type(i) is int or (type(i) is slice and _plain_slice(i)) for i in index)):
             if _set_plain(self, index, value):
                 return
     if type(self) not in plain or type(value) not in plain:
@@ -504,7 +504,8 @@ def _assign(view: Tensor, value: Any) -> None:
             view.copy_(value)
         except RuntimeError as error:
             if "match" in str(error) and "broadcast" not in str(error):
-                raise RuntimeError(f"The expanded size of the tensor ({target[-1] if target else 1})"
+                raise RuntimeError("The expanded size of the tensor "
+                                   f"({target[-1] if target else 1})"
                                    f" must match the existing size ({shape[-1] if shape else 1}) "
                                    f"at non-singleton dimension {max(len(target) - 1, 0)}.  Target "
                                    f"sizes: {list(target)}.  Tensor sizes: {list(shape)}") from None
@@ -675,7 +676,6 @@ def _reduce_gradients(grad: Any, self: Any, index: Any, src: Any, result: Any, d
     """By kind: sums and means share the gradient; amax and amin split it between the extremes;
     products leave one factor out."""
     to_self = to_src = None
-    shape = self._array.shape
     if reduce == "sum":
         to_self, to_src = grad, gather(grad, dim, index)
     elif reduce == "mean":

@@ -6,15 +6,21 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core import fast, overrides
+from flambeau.core import dtypes, fast, overrides
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, intercept, interceptors
 from flambeau.core.op import ANY, SCALARS, Op
-from flambeau.core import dtypes
 from flambeau.core.promotion import can_cast, convert, scalar_cache, type_name
 from flambeau.core.shapes import is_expandable_to
-from flambeau.core.tensor import (Tensor, basis, counter_of, gradient_edge, new_tensor, plain,
-                                  tensor_types)
+from flambeau.core.tensor import (
+    Tensor,
+    basis,
+    counter_of,
+    gradient_edge,
+    new_tensor,
+    plain,
+    tensor_types,
+)
 from flambeau.core.views import bump, check_inplace, rebase, rebase_to_constant
 
 

@@ -9,13 +9,23 @@ import numpy as np
 
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.op import composite, linear, primitive
-from flambeau.core.promotion import convert, join as join_types
+from flambeau.core.promotion import convert
+from flambeau.core.promotion import join as join_types
 from flambeau.core.shapes import broadcast_shapes, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import views
 from flambeau.ops.index import basic_view, index_select, slice_backward
-from flambeau.ops.shape import (expand, movedim, permute_to, reshape, select, squeeze, transpose,
-                                unsqueeze, view)
+from flambeau.ops.shape import (
+    expand,
+    movedim,
+    permute_to,
+    reshape,
+    select,
+    squeeze,
+    transpose,
+    unsqueeze,
+    view,
+)
 
 # ---- joining -------------------------------------------------------------------------------------
 
@@ -394,7 +404,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 @composite(namespace=None, method=True)
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
-    """A copy repeated along each dimension; more repeats than dimensions add dimensions in front."""
+    """A copy repeated along each dimension; more repeats than dimensions add some in front."""
     repeats = size_of(repeats)
     shape = tuple(input._array.shape)
     if len(repeats) < len(shape):

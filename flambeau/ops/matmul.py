@@ -55,7 +55,8 @@ def conj(tensor: Tensor) -> Tensor:
 # ---- the primitive products ----------------------------------------------------------------------
 
 
-@multilinear(lambda self, mat2: product(self, mat2), tensors=("self", "mat2"), core="(n,k),(k,m)->(n,m)",
+@multilinear(lambda self, mat2: product(self, mat2), tensors=("self", "mat2"),
+             core="(n,k),(k,m)->(n,m)",
              d_self=lambda grad, mat2: _by(grad, adjoint(mat2)),
              d_mat2=lambda grad, self: _by(adjoint(self), grad),
              batch=lambda size, dims, self, mat2: _batched_mm(dims, self, mat2))

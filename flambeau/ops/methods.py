@@ -14,8 +14,18 @@ import numpy as np
 from flambeau import type_info
 from flambeau.core import devices
 from flambeau.core.modes import grad_enabled
-from flambeau.core.tensor import (LEAF, LOOKUP, Tensor, alias, array_offset, array_root,
-                                  array_strides, basis, has_torch_function, plain)
+from flambeau.core.tensor import (
+    LEAF,
+    LOOKUP,
+    Tensor,
+    alias,
+    array_offset,
+    array_root,
+    array_strides,
+    basis,
+    has_torch_function,
+    plain,
+)
 
 
 class Form:

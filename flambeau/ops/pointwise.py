@@ -180,7 +180,8 @@ nextafter = pointwise("nextafter", kernels.nextafter, tensors=("self", "other"),
 
 # ---- powers -------------------------------------------------------------------------------------
 
-_SHORT = {1: kernels.positive, 2: kernels.square, 0.5: kernels.sqrt, -0.5: kernels.rsqrt, -1: kernels.reciprocal}
+_SHORT = {1: kernels.positive, 2: kernels.square, 0.5: kernels.sqrt, -0.5: kernels.rsqrt,
+          -1: kernels.reciprocal}
 
 
 def _pow_kernel(self: np.ndarray, exponent: Any) -> np.ndarray:

@@ -19,7 +19,6 @@ import numpy as np
 
 from flambeau import type_info
 from flambeau.core import devices, dtypes, modes, views
-from flambeau.transforms import meta
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import passive
@@ -29,6 +28,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.kernels import random as kernels
 from flambeau.ops.create import finish
 from flambeau.random import Generator, default_generator
+from flambeau.transforms import meta
 
 passive.update((Generator, Size, devices.device))
 Fill = Callable[[np.ndarray], Any]

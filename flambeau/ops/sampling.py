@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from flambeau.core import devices, dtypes, views
-from flambeau.transforms import meta
 from flambeau.core.dtypes import default_float
 from flambeau.core.modes import interceptors
 from flambeau.core.op import class_name, composite, primitive
@@ -33,6 +32,7 @@ from flambeau.ops.random_fills import (
     unsupported,
     vmap_level,
 )
+from flambeau.transforms import meta
 
 
 def sampled(op: Any, *canonical: Any) -> Tensor:

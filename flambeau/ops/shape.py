@@ -10,8 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.op import composite, linear
-from flambeau.core.shapes import (is_expandable_to, size_of,
-                                  wrap_dim, wrap_dims)
+from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis, plain
 from flambeau.kernels import views
 
@@ -72,7 +71,7 @@ def view(input: Tensor, *shape: Any) -> Tensor:
 
 def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """`reshape` to a shape that is known to fit."""
-    if input._array.flags.c_contiguous and type(input) in plain or viewable(input, shape):
+    if (input._array.flags.c_contiguous and type(input) in plain) or viewable(input, shape):
         return view_to(input, shape)
     return view_to(contiguous_clone(input), shape)
 

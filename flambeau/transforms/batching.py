@@ -3,7 +3,8 @@
 A `BatchedTensor` shows users the shape of one example; its `_value` holds them all, along `_bdim`.
 While a `BatchLevel` is entered, each op on such a tensor runs once on the whole. How follows from
 the op's kind: pointwise ops broadcast; ops with a core shape broadcast their leading dimensions;
-ops that name their `dims` and `shapes` shift them by one; others declare `batch`, or are looped over.
+ops that name their `dims` and `shapes` shift them by one; others declare `batch`, or are
+looped over.
 
     >>> import flambeau
     >>> level = BatchLevel(3)
@@ -21,12 +22,12 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau.core import overrides
-from flambeau.transforms.forward import keep_state
-from flambeau.transforms.meta import hollow
 from flambeau.core.modes import Level, grad_enabled
 from flambeau.core.op import Op, record
 from flambeau.core.promotion import result_type
 from flambeau.core.tensor import LEAF, Tensor, alias, basis, gradient_edge, plain, tensor_types
+from flambeau.transforms.forward import keep_state
+from flambeau.transforms.meta import hollow
 
 
 class BatchedTensor(Tensor):

@@ -16,8 +16,15 @@ from flambeau.core.graph import Output, next_order, save_input, save_result
 from flambeau.core.modes import Level, grad_enabled, set_grad_mode
 from flambeau.core.op import Op, parameters, scaled
 from flambeau.core.overrides import sparse_types
-from flambeau.core.tensor import (LEAF, Tensor, array_strides, basis, gradient_edge, new_tensor,
-                                  tensor_types)
+from flambeau.core.tensor import (
+    LEAF,
+    Tensor,
+    array_strides,
+    basis,
+    gradient_edge,
+    new_tensor,
+    tensor_types,
+)
 
 
 class ForwardLevel(Level):

@@ -72,7 +72,8 @@ def _kind(tree: Any) -> Any:
     return namedtuple if is_namedtuple(tree) else None
 
 
-def tree_flatten(tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
+def tree_flatten(
+        tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
     """The leaves of a nested container, from left to right, and its shape.
 
     >>> tree_flatten({"a": 1, "b": (2, 3)})[0]
@@ -142,7 +143,7 @@ def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> boo
 
 
 def broadcast_to_and_flatten(tree: Any, treespec: TreeSpec) -> list[Any] | None:
-    """Leaves of `tree` where a leaf may stand for a whole part of `treespec`; None if they differ."""
+    """Leaves of `tree`, one of which may stand for a part of `treespec`; None if they differ."""
     if treespec.type is None:
         return [tree] if _kind(tree) is None else None
     if _kind(tree) is None:

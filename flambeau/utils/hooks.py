@@ -85,8 +85,8 @@ class BackwardHook:
             if answer is not None:
                 answer = answer if isinstance(answer, tuple) else (answer,)
                 if len(answer) != len(grads):
-                    raise RuntimeError("Backward pre hook returned an invalid number of grad_output,"
-                                       f" got {len(answer)}, but expected {len(grads)}")
+                    raise RuntimeError("Backward pre hook returned an invalid number of "
+                                       f"grad_output, got {len(answer)}, but expected {len(grads)}")
                 grads = answer
         self.grad_outputs = grads
         if not self.input_places and self.user_hooks:

@@ -8,7 +8,7 @@ import torch
 
 here = Path(__file__).parent
 sys.path.insert(0, str(here.parent / "amp"))
-import autocast_cases  # noqa: E402
+import autocast_cases
 
 warnings.simplefilter("ignore")
 found = autocast_cases.result_types(torch)

@@ -13,7 +13,7 @@ import torch
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "distributions"))
 
-from distribution_cases import cases, divergences, facts  # noqa: E402
+from distribution_cases import cases, divergences, facts
 
 
 def rounded(value):

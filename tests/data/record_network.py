@@ -9,7 +9,7 @@ import torch
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "ops"))
 
-from network_cases import CASES, Maker  # noqa: E402
+from network_cases import CASES, Maker
 
 
 def record(name):

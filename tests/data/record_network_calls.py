@@ -9,7 +9,7 @@ import torch
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "ops"))
 
-from network_answers import answer, calls, names  # noqa: E402
+from network_answers import answer, calls, names
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")

@@ -16,7 +16,7 @@ import torch
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "nn"))
 
-from nn_cases import CASES, checksum, run  # noqa: E402
+from nn_cases import CASES, checksum, run
 
 # PyTorch's own gradient of this one is not the derivative of its forward.
 NO_GRADIENT = ("CrossMapLRN2d",)

@@ -16,7 +16,7 @@ import torch.nn.utils.stateless
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "nn"))
 
-from nn_scripts import run_script, scripts  # noqa: E402
+from nn_scripts import run_script, scripts
 
 if __name__ == "__main__":
     recorded = {code: run_script(code, torch) for codes in scripts().values() for code in codes}

@@ -14,7 +14,7 @@ import torch
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE.parent / "ops"))
-from samples import as_tensors, dtype_row, families, flat_tensors, resolve, weights  # noqa: E402
+from samples import as_tensors, dtype_row, families, flat_tensors, resolve, weights
 
 
 class Recorder:

@@ -12,7 +12,7 @@ import torch
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE.parent / "optim"))
 
-from optim_cases import (  # noqa: E402
+from optim_cases import (
     optimizer_cases,
     schedule,
     scheduler_cases,

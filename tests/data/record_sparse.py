@@ -10,7 +10,7 @@ import torch
 
 here = Path(__file__).parent
 sys.path.insert(0, str(here.parent / "ops"))
-from sparse_cases import EXPRESSIONS, outcome  # noqa: E402
+from sparse_cases import EXPRESSIONS, outcome
 
 warnings.simplefilter("ignore")
 record = {expression: outcome(torch, expression) for expression in EXPRESSIONS}

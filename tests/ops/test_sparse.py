@@ -19,7 +19,7 @@ from flambeau.sparse import as_sparse_gradcheck, check_sparse_tensor_invariants
 
 HERE = Path(__file__).parent
 sys.path.insert(0, str(HERE))
-from sparse_cases import EXPRESSIONS, outcome  # noqa: E402
+from sparse_cases import EXPRESSIONS, outcome
 
 RECORD = json.loads((HERE.parent / "data" / "sparse.json").read_text())
 LAYOUTS = [flambeau.sparse_coo, flambeau.sparse_csr, flambeau.sparse_csc, flambeau.sparse_bsr,

@@ -21,7 +21,7 @@ from flambeau.core.modes import Level
 HERE = Path(__file__).parent
 _spec = importlib.util.spec_from_file_location("samples", HERE / "samples.py")
 samples = importlib.util.module_from_spec(_spec)
-import sys  # noqa: E402
+import sys
 
 sys.modules["samples"] = samples
 _spec.loader.exec_module(samples)
