@@ -76,3 +76,14 @@ def test_stubs_are_typed_and_up_to_date(tmp_path):
     methods = (ROOT / "flambeau/core/methods.pyi").read_text()
     assert "def softmax(self, dim" in methods
     assert "def add_(self, other: Any" in methods
+
+
+@pytest.mark.parametrize("name", ["README.md", "docs/operations.md"])
+def test_examples_of_the_documents(name, tmp_path):
+    code = f"""
+import doctest
+found = doctest.testfile({str(ROOT / name)!r}, module_relative=False,
+                         optionflags=doctest.NORMALIZE_WHITESPACE)
+assert found.attempted and not found.failed
+"""
+    python(code, tmp_path)
