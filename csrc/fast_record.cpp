@@ -88,6 +88,18 @@ static bool is_tensor(PyObject *object) { return PyObject_TypeCheck(object, core
 
 static PyObject *save_input(PyObject *object) {
     if (!is_tensor(object)) return incref(object);  // a number, or None
+    static PyObject *name = PyUnicode_InternFromString("_inference");
+    PyObject *made_in_inference_mode = PyObject_GetAttr(object, name);
+    if (!made_in_inference_mode) return nullptr;
+    Py_DECREF(made_in_inference_mode);
+    if (made_in_inference_mode == Py_True) {
+        PyErr_SetString(PyExc_RuntimeError,
+                        "Inference tensors cannot be saved for backward. Please do not use Tensors "
+                        "created in inference mode in computation tracked by autograd. To work "
+                        "around this, you can make a clone to get a normal tensor and use it in "
+                        "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+        return nullptr;
+    }
     PyObject *version = version_of(object);
     PyObject *entry = PyTuple_New(2);
     if (!entry) {

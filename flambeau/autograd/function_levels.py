@@ -4,8 +4,9 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-from flambeau.core.modes import levels
-from flambeau.core.tensor import Tensor, basis, tensor_types
+from flambeau.core.graph import save_input
+from flambeau.core.modes import grad_enabled, levels
+from flambeau.core.tensor import Tensor, basis, gradient_edge, tensor_types
 from flambeau.transforms.batching import BatchedTensor, BatchLevel
 from flambeau.transforms.forward import ForwardLevel
 
@@ -28,7 +29,7 @@ def apply_under_level(cls: Any, args: tuple[Any, ...]) -> Any:
                                    "generate_vmap_rule=True and an overriden vmap staticmethod. "
                                    "Please set generate_vmap_rule=False or delete the overriden "
                                    "vmap staticmethod to avoid ambiguity.")
-            return NotImplemented
+            return _generated(cls, args, level, stack)
         if not _has_vmap(cls):
             raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap "
                                "support. Please override and implement the vmap staticmethod or "
@@ -48,6 +49,113 @@ def _below(cls: Any, args: tuple[Any, ...], stack: Any) -> Any:
         return cls.apply(*args)
     finally:
         levels.reset(token)
+
+
+def _generated(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -> Any:
+    """The batching rule made of the Function itself: one level down runs a Function whose forward
+    and backward are those of `cls`, with the level entered around them."""
+    from flambeau.autograd.function import Function
+    pairs = [level.unwrap(a) for a in args]
+    dims, size = [d for _, d in pairs], level.size
+    kept: list[Any] = []                # the inner context; what it saved: an argument, or a tensor
+
+    class Whole(Function):
+        @staticmethod
+        def forward(ctx: Any, *values: Any) -> Any:
+            inner = ctx.inner = cls._backward_cls()
+            inner.needs_input_grad = ctx.needs_input_grad
+            with BatchLevel(size, level.randomness) as slices:
+                given = [v if d is None else slices.wrap(v, d) for v, d in zip(values, dims)]
+                if cls.setup_context is Function.setup_context:
+                    output = cls.forward(inner, *given)
+                else:
+                    output = cls.forward(*given)
+                    cls.setup_context(inner, tuple(given), output)
+            if inner.dirty_tensors:
+                raise NotImplementedError("mark_dirty in a Function with generate_vmap_rule=True: "
+                                          "write a vmap staticmethod for it")
+            ctx.single = not isinstance(output, tuple)
+            outputs = (output,) if ctx.single else output
+            without = {id(t) for t in inner.non_differentiable}
+            whole = [_whole(slices, o) for o in outputs]
+            ctx.mark_non_differentiable(*[w for w, o in zip(whole, outputs) if id(o) in without])
+            ctx.set_materialize_grads(inner.materialize_grads)
+            saved = [slices.unwrap(t) for t in inner.to_save]
+            ctx.save_for_backward(*[v for v, _ in saved])
+            ctx.saved_dims = [d for _, d in saved]
+            position = {id(t): i for i, t in enumerate(given)}
+            kept.append((inner, [position.get(id(t), pair) for t, pair in zip(inner.to_save, saved)],
+                         [i for i, o in enumerate(outputs) if id(o) in without]))
+            return whole[0] if ctx.single else tuple(whole)
+
+        @staticmethod
+        def backward(ctx: Any, *grads: Any) -> Any:
+            inner = ctx.inner
+            with BatchLevel(size, level.randomness) as slices:
+                saved = [v if d is None else slices.wrap(v, d)
+                         for v, d in zip(ctx.saved_tensors, ctx.saved_dims)]
+                inner._in_forward = False
+                inner.saved = tuple([None if t is None else save_input(t) for t in saved])
+                inner.saved_kinds = ("tensor",) * len(saved)
+                rule = cls.vjp if cls.vjp is not Function.vjp else cls.backward
+                found = rule(inner, *[None if g is None else slices.wrap(g, 0) for g in grads])
+                found = found if isinstance(found, tuple) else (found,)
+                return tuple(None if g is None else _gathered(slices, g, d)
+                             for g, d in zip(found, dims))
+
+    Whole.__name__ = Whole.__qualname__ = cls.__name__
+    token = levels.set(stack[:-1])
+    try:
+        output = Whole.apply(*[v for v, _ in pairs])
+    finally:
+        levels.reset(token)
+    outputs = output if isinstance(output, tuple) else (output,)
+    outputs = tuple(level.wrap(o, 0) if isinstance(o, Tensor) else o for o in outputs)
+    if grad_enabled() and any(d_ is not None for d_ in edges_of(args, level)):
+        outputs = _recorded(cls, args, outputs, level, *kept[0])
+    return outputs if isinstance(output, tuple) else outputs[0]
+
+
+def edges_of(args: Any, level: BatchLevel) -> list[Any]:
+    """Where gradients of the tensor arguments go at this level itself."""
+    return [gradient_edge(a) if type(a) is BatchedTensor and a._level is level
+            and a._edge is not None else None for a in args if type(a) in tensor_types]
+
+
+def _recorded(cls: Any, args: Any, outputs: Any, level: BatchLevel, inner: Any, saved: Any,
+              without: list[int]) -> tuple[Any, ...]:
+    """The outputs with the node that the graph at this level has for the call."""
+    from flambeau.autograd.function import finish
+    node = cls._backward_cls()
+    node.__dict__.update(inner.__dict__)
+    edges = edges_of(args, level)
+    node.edges, node.saved = tuple(edges), ()
+    node.is_tensor_input = [type(a) in tensor_types for a in args]
+    found = iter(edges)
+    node.needs_input_grad = tuple([next(found) is not None if t else False
+                                   for t in node.is_tensor_input])
+    node.to_save = tuple([args[s] if isinstance(s, int) else
+                          s[0] if s[1] is None else level.wrap(*s) for s in saved])
+    node.dirty_tensors, node.non_differentiable = (), tuple([outputs[i] for i in without])
+    return tuple(finish(node, args, outputs, True))
+
+
+def _whole(slices: BatchLevel, output: Any) -> Any:
+    """An output with its slices in front."""
+    if not isinstance(output, Tensor):
+        return output
+    value, bdim = slices.unwrap(output)
+    if bdim is None:
+        return basis.clone(basis.expand(value, (slices.size, *value.shape)))
+    return value if bdim == 0 else basis.movedim(value, bdim, 0)
+
+
+def _gathered(slices: BatchLevel, grad: Tensor, dim: int | None) -> Tensor:
+    """A gradient in the form of the whole input: summed if all slices share it."""
+    value = _whole(slices, grad)
+    if dim is None:
+        return value.sum(0)
+    return value if dim == 0 else basis.movedim(value, 0, dim)
 
 
 def _batched(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -> Any:

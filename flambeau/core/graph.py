@@ -99,6 +99,8 @@ class Node:
         """Run the node's derivative on given gradients."""
         if len(grads) != self.outputs:
             raise TypeError(f"expected {self.outputs} arguments, got {len(grads)} instead")
+        if self.saved is None:
+            raise freed(self)
         if self.outputs == 1:
             produced = self.apply(grads[0])
         else:

@@ -139,6 +139,8 @@ def rebase(tensor: Tensor, node: Any) -> None:
     slices.shape, slices.dtype = base._array.shape, base._array.dtype
     take, put = _access(tensor, base)
     slices.saved = (inner, take, put)
+    if base._retains_grad:
+        basis.move_retained(base, base_edge, slices)
     base._edge = slices
     view = tensor._view
     view.version = -1                       # find a new node when next asked
@@ -168,11 +170,13 @@ def _access(view: Tensor, base: Tensor) -> tuple[Any, Any]:
     """Functions that take the view's part out of a gradient of the base, and put one into it."""
     replay = view._view.replay
     if replay is not None:
+        own_strides = array_strides(base._array)
+
         def put_replayed(grad: Tensor, part: Tensor) -> Tensor:
-            whole = basis.clone(grad)
+            whole = basis.clone(basis.with_strides(grad, own_strides))
             replay(whole).copy_(part)
             return whole
-        return replay, put_replayed
+        return lambda grad: replay(basis.with_strides(grad, own_strides)), put_replayed
     array, whole = view._array, base._array
     shape, strides = array.shape, array_strides(array)
     offset = view.storage_offset() - base.storage_offset()

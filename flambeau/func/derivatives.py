@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from flambeau.autograd.grad_mode import enable_grad
@@ -62,15 +63,19 @@ def _gradients(outputs: list[Tensor], points: list[Tensor], weights: list[Any],
 
 
 class _Depth:
-    """How many reverse-mode calls are running inside one another."""
+    """How many reverse-mode calls are running inside one another, on this thread."""
 
-    depth = 0
+    _running: ContextVar[int] = ContextVar("reverse_mode_depth", default=0)
+
+    @property
+    def depth(self) -> int:
+        return self._running.get()
 
     def __enter__(self) -> None:
-        self.depth += 1
+        self._running.set(self.depth + 1)
 
     def __exit__(self, *exception: Any) -> None:
-        self.depth -= 1
+        self._running.set(self.depth - 1)
 
 
 _depth = _Depth()

@@ -12,6 +12,7 @@ from flambeau.core.op import composite, linear, pointwise, primitive
 from flambeau.core.promotion import type_name
 from flambeau.kernels import views
 from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.ops.create import full_like
 
 _conj = pointwise("conj_physical", kernels.conj, vjp=lambda grad: conj(grad))
 
@@ -131,7 +132,7 @@ def imag(input: Tensor) -> Tensor:
 
 def _set_part(part: Any) -> Any:
     def setter(self: Tensor, value: Any) -> None:
-        part(self).copy_(value if isinstance(value, Tensor) else basis.full_like(part(self), value))
+        part(self).copy_(value if isinstance(value, Tensor) else full_like(part(self), value))
     return setter
 
 

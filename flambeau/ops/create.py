@@ -431,6 +431,9 @@ def _new(name: str) -> Any:
     def method(self: Tensor, *size: Any, dtype: Any = None, device: Any = None,
                requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
                **kwargs: Any) -> Tensor:
+        if hasattr(self, "_level"):             # one slice of a batch: a new tensor for each
+            one = make(*size, dtype=self.dtype if dtype is None else dtype, **kwargs)
+            return self._level.repeated(one)
         return make(*size, dtype=self.dtype if dtype is None else dtype,
                     device=self._device if device is None else device,
                     requires_grad=requires_grad, **kwargs)

@@ -83,10 +83,10 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
         given = [unpack(node, i) for i in range(n)]
         wanted = [i for i, e in enumerate(node.edges) if e is not None]
         with_graph = grad_enabled()
-        inputs = [None if t is None else basis.graph_alias(t) if i in wanted else t
-                  for i, t in enumerate(given)]
         set_grad_mode(True)
         try:
+            inputs = [None if t is None else basis.graph_alias(t) if i in wanted else t
+                      for i, t in enumerate(given)]
             result = body(*inputs, *node.rest)
         finally:
             set_grad_mode(with_graph)

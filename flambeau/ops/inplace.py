@@ -8,7 +8,7 @@ import numpy as np
 
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.devices import cpu
-from flambeau.core.modes import grad_enabled, intercept, interceptors
+from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors, levels
 from flambeau.core.op import ANY, SCALARS, Op
 from flambeau.core.promotion import can_cast, convert, scalar_cache, type_name
 from flambeau.core.shapes import is_expandable_to
@@ -103,7 +103,10 @@ def _pointwise_inplace(op: Op, interceptors: Any, plain: Any) -> Callable[..., A
 def _general_inplace(op: Op, interceptors: Any, plain: Any, public: bool) -> Callable[..., Any]:
     def call(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         if interceptors:
-            return intercept(op, (input, *args), kwargs)
+            return intercept(op, (input, *args), kwargs) if public \
+                else intercept_canonical(op, (input, *args))
+        if op.composite and levels.get():       # its parts go through the levels, then a copy does
+            return input.copy_(op.functional.function(input, *args, **kwargs))
         if type(input) not in plain:
             return coerce_inplace(op, (input, *args), kwargs)
         return write_result(op, input, args, kwargs, public)

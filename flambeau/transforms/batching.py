@@ -22,11 +22,12 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau.core import overrides
-from flambeau.core.modes import Level, grad_enabled
-from flambeau.core.op import Op, record
+from flambeau.core.modes import Level, grad_enabled, levels
+from flambeau.core.op import Op, parameters, record
 from flambeau.core.promotion import result_type
-from flambeau.core.tensor import LEAF, Tensor, alias, basis, gradient_edge, plain, tensor_types
-from flambeau.transforms.forward import keep_state
+from flambeau.core.tensor import LEAF, Tensor, alias, basis, counter_of, gradient_edge, plain, tensor_types
+from flambeau.core.views import bump
+from flambeau.transforms.forward import keep_state, named_values
 from flambeau.transforms.meta import hollow
 
 
@@ -71,7 +72,6 @@ class BatchLevel(Level):
         self.size, self.randomness = size, randomness
 
     def __enter__(self) -> Any:
-        from flambeau.core.modes import levels
         self.number = 1 + len(levels.get())
         return super().__enter__()
 
@@ -84,6 +84,10 @@ class BatchLevel(Level):
         result._value, result._bdim, result._level = value, bdim, self
         result._device = value._device
         return result
+
+    def repeated(self, one: Tensor) -> Tensor:
+        """A tensor of its own for each slice, all with the values of `one`."""
+        return self.wrap(basis.clone(basis.expand(one, (self.size, *one._array.shape))), 0)
 
     def unwrap(self, tensor: Any) -> tuple[Any, int | None]:
         """The whole tensor and the position of the slices in it."""
@@ -109,9 +113,16 @@ class BatchLevel(Level):
             found, where = batch(op, self.size, canonical, inputs, values, dims)
         if op.returns is None:
             result: Any = self.wrap(found, where)
+            if op.view:
+                result._made_from = inputs[0], op, canonical, None
+                result._counter = counter_of(inputs[0])
         else:
             wrapped = [self.wrap(f, w) for f, w in zip(found, where)]
             result = op.returns(wrapped) if op.returns in (tuple, list) else op.returns(*wrapped)
+            if op.view:
+                for i, one in enumerate(wrapped):
+                    one._made_from = inputs[0], op, canonical, i
+                    one._counter = counter_of(inputs[0])
         if op.is_differentiable and grad_enabled():
             edges = tuple([gradient_edge(t) if m and t._edge is not None else None
                            for t, m in zip(inputs, mine)])
@@ -132,18 +143,69 @@ class BatchLevel(Level):
                 "`other` in extra_args that has more elements than `self`. This happened due to "
                 "`other` being vmapped over but `self` not being vmapped over in a vmap. Please "
                 "try to use out-of-place operators instead of inplace operators.")
+        recorded = grad_enabled() and functional.is_differentiable
+        if recorded:                        # a node may save what the tensor was before
+            before = self.wrap(basis.clone(value), bdim)
+            before._edge = None if target._edge is None else gradient_edge(target)
+            canonical = functional.with_inputs(canonical, (before, *inputs[1:]))
         result = self(functional, canonical)
         found, where = self.unwrap(result)
         if where is None:
             value.copy_(found)
         else:
             basis.movedim(value, bdim, 0).copy_(basis.movedim(found, where, 0))
-        if result._edge is not None:
+        bump(target)
+        if recorded and (result._edge is not None or target._edge is not None):
             if target._edge is LEAF:
                 raise RuntimeError("a leaf Variable that requires grad is being used in an "
                                    "in-place operation.")
-            target._edge = result._edge
+            self._rewrite_history(target, result)
         return target
+
+    def _rewrite_history(self, target: Tensor, written: Tensor) -> None:
+        """Give `target` the history of what was written to it, and what it is a view of too.
+
+        With v = op(base), linear, the base becomes base - opᵀ(op(base)) + opᵀ(written): outside of
+        the view its own history, inside that of the written values. Only the graph matters here;
+        the values are in place already.
+        """
+        old, target._edge = target._edge, written._edge
+        made_from = target.__dict__.get("_made_from")
+        if made_from is None:
+            return
+        base, op, canonical, index = made_from
+        if index is not None:
+            raise RuntimeError("Output 0 of " + op.node_name + " is a view and is being modified "
+                               "inplace. This view is the output of a function that returns "
+                               "multiple views. Such functions do not allow the output views to be "
+                               "modified inplace. You should replace the inplace operation by an "
+                               "out-of-place one.")
+        if base._edge is LEAF:
+            raise RuntimeError("a view of a leaf Variable that requires grad is being used in an "
+                               "in-place operation.")
+        token = levels.set((*levels.get(), self))
+        try:
+            new = self._transposed(op, canonical, base, written)
+            if old is not None or base._edge is not None:
+                before = self._history_of(base)
+                seen = op.call(*op.with_inputs(canonical, (before,)))
+                new = before - self._transposed(op, canonical, base, seen) + new
+        finally:
+            levels.reset(token)
+        self._rewrite_history(base, new)
+
+    def _history_of(self, tensor: Tensor) -> Tensor:
+        """The tensor as it stands in the graph, apart from what is done to it later."""
+        copy = self.wrap(tensor._value, tensor._bdim)
+        copy._edge = tensor._edge
+        return copy
+
+    def _transposed(self, op: Op, canonical: Any, base: Tensor, value: Tensor) -> Tensor:
+        """The reverse rule of a view op, as an op on `value`."""
+        values = named_values(op, canonical, value)
+        values["grad"] = value
+        rule = op.rules["self"]
+        return rule(*[values[n] for n in parameters(rule)])
 
 
 def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
