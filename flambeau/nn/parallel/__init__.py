@@ -15,7 +15,7 @@ __all__ = [
 def __getattr__(name):
     # Only who uses processes pays for their machinery.
     if name == "DistributedDataParallel":
-        from flambeau.distributed import DistributedDataParallel
+        from flambeau.nn.parallel.distributed import DistributedDataParallel
 
         return DistributedDataParallel
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

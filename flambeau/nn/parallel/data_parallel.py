@@ -17,9 +17,7 @@ class DataParallel(Module):
 
     def __init__(self, module, device_ids=None, output_device=None, dim: int = 0) -> None:
         super().__init__()
-        if device_ids:
-            raise NotImplementedError("DataParallel on devices other than the CPU")
-        self.module = module
+        self.module = module    # without GPUs PyTorch, too, ignores device_ids
         self.device_ids = []
         self.dim = dim
 

@@ -1,0 +1,1 @@
+"""Processes of torchelastic: what they do when they fail."""

@@ -1,0 +1,97 @@
+"""Stores: every kind against the same expectations, their timeouts, and several threads."""
+from __future__ import annotations
+
+import threading
+from datetime import timedelta
+
+import pytest
+
+from flambeau import distributed as dist
+
+SHORT = timedelta(milliseconds=30)
+
+
+@pytest.fixture(params=["hash", "file", "tcp", "prefix"])
+def store(request, tmp_path):
+    if request.param == "file":
+        return dist.FileStore(str(tmp_path / "store"), 1)
+    if request.param == "tcp":
+        return dist.TCPStore("127.0.0.1", 0, 1, True)
+    if request.param == "prefix":
+        return dist.PrefixStore("p", dist.HashStore())
+    return dist.HashStore()
+
+
+def test_entries(store):
+    empty = store.num_keys()
+    store.set("a", "b")
+    assert store.get("a") == b"b" and store.num_keys() == empty + 1
+    assert store.delete_key("a") and not store.delete_key("a")
+    assert store.add("n", 3) == 3 and store.add("n", 4) == 7 and store.get("n") == b"7"
+    assert store.check(["n"]) and not store.check(["n", "m"])
+    store.append("n", "1")
+    assert store.get("n") == b"71"
+    store.multi_set(["p", "q"], ["1", b"\x00\xff"])
+    assert store.multi_get(["p", "q"]) == [b"1", b"\x00\xff"]
+    assert sorted(store.list_keys()) == ["n", "p", "q"]
+    with pytest.raises(TypeError, match="incompatible function arguments"):
+        store.set("q", 3)
+
+
+def test_compare_set(store):
+    assert store.compare_set("k", "x", "y") == b"x" and not store.check(["k"])
+    assert store.compare_set("k", "", "y") == b"y"
+    assert store.compare_set("k", "y", "z") == b"z"
+    assert store.compare_set("k", "q", "r") == b"z"
+
+
+def test_timeouts(store):
+    assert store.timeout == timedelta(seconds=300)
+    store.set_timeout(SHORT)
+    for call in (lambda: store.get("none"), lambda: store.wait(["none"]),
+                 lambda: store.wait(["none"], SHORT)):
+        with pytest.raises(RuntimeError, match=r"(?i)^(wait timeout|Timeout waiting for key)"):
+            call()
+
+
+def test_a_value_from_another_thread(store):
+    threading.Timer(0.02, store.set, ("late", "value")).start()
+    assert store.get("late") == b"value"
+
+
+def test_counters_from_many_threads(store):
+    threads = [threading.Thread(target=lambda: [store.add("n", 1) for _ in range(10)])
+               for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert store.get("n") == b"40"
+
+
+def test_messages():
+    store = dist.TCPStore("127.0.0.1", 0, 1, True, timedelta(milliseconds=10))
+    with pytest.raises(dist.DistStoreError, match="wait timeout after 10ms, keys: /none"):
+        store.get("none")
+    with pytest.raises(dist.DistNetworkError, match="timed out after 10ms while trying to connect"):
+        dist.TCPStore("127.0.0.1", 1, 1, False, timedelta(milliseconds=10))
+
+
+def test_clients_meet_at_the_server():
+    server = dist.TCPStore("127.0.0.1", 0, 2, True, wait_for_workers=False)
+    client = dist.TCPStore("127.0.0.1", server.port, 2, False, wait_for_workers=False)
+    client.set("key", "value")
+    assert server.get("key") == b"value"
+    found = []
+    thread = threading.Thread(target=lambda: found.append(
+        dist.TCPStore("127.0.0.1", server.port, 2, False)))
+    thread.start()
+    dist.TCPStore("127.0.0.1", server.port, 2, False)       # both wait for each other
+    thread.join()
+    assert len(found) == 1
+
+
+def test_a_file_is_shared(tmp_path):
+    first, second = (dist.FileStore(str(tmp_path / "store"), 2) for _ in range(2))
+    first.set("key", "value")
+    assert second.get("key") == b"value"
