@@ -84,8 +84,8 @@ def _generated(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -
             ctx.save_for_backward(*[v for v, _ in saved])
             ctx.saved_dims = [d for _, d in saved]
             position = {id(t): i for i, t in enumerate(given)}
-            kept.append((inner, [position.get(id(t), pair) for t, pair in zip(inner.to_save, saved)],
-                         [i for i, o in enumerate(outputs) if id(o) in without]))
+            places = [position.get(id(t), pair) for t, pair in zip(inner.to_save, saved)]
+            kept.append((inner, places, [i for i, o in enumerate(outputs) if id(o) in without]))
             return whole[0] if ctx.single else tuple(whole)
 
         @staticmethod

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flambeau._late import Basis, TensorMeta
 from flambeau.core import devices, dtypes
 from flambeau.core.dtypes import FROM_NUMPY, from_numpy_dtype
 from flambeau.core.modes import grad_enabled, is_inference_mode_enabled, set_grad_mode
@@ -36,42 +37,11 @@ class Marker:
     def __init__(self, name: str):
         self.name = name
 
-    def __repr__(self) -> str:
-        return self.name
-
 
 LEAF, LOOKUP = Marker("LEAF"), Marker("LOOKUP")
 plain: set[type] = set()             # the types whose tensors an op may take without asking anybody
 tensor_types: set[type] = set()      # all subclasses of Tensor
-
-
-
-class Basis:
-    """The ops that core itself calls; ops/ puts them here."""
-
-    def __getattr__(self, name: str) -> Any:
-        return find_missing(self, name)
-
-
-def find_missing(owner: Any, name: str) -> Any:
-    """An attribute that a family of ops brings which has not been imported yet."""
-    if name[0] != "_":
-        for load in late_families:
-            if load(lambda: name in vars(owner)):
-                return getattr(owner, name)
-    kind = owner.__name__ if isinstance(owner, type) else type(owner).__name__
-    raise AttributeError(f"'{kind}' object has no attribute {name!r}")
-
-
-late_families: list[Any] = []        # imports families until what is asked for has come with one
-basis: Any = Basis()
-
-
-class TensorMeta(type):
-    """Finds methods that come with a family of ops which has not been imported yet."""
-
-    def __getattr__(cls, name: str) -> Any:
-        return find_missing(Tensor, name)
+basis: Any = Basis()                 # the ops that core itself calls; ops/ puts them here
 
 
 class Tensor(Methods, metaclass=TensorMeta):

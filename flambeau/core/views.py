@@ -29,26 +29,6 @@ from flambeau.core.tensor import LEAF, LOOKUP, Tensor, array_strides, basis, gra
 
 # ---- may this tensor be written to? -------------------------------------------------------------
 
-_FORBIDDEN = {
-    "multi_output": "This view is the output of a function that returns multiple views. Such "
-                    "functions do not allow the output views to be modified inplace. You should "
-                    "replace the inplace operation by an out-of-place one.",
-    "no_grad": "A view was created in no_grad mode and is being modified inplace with grad mode "
-               "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
-               "You can clarify your code by moving both the view and the inplace either both "
-               "inside the no_grad block (if you don't want the inplace to be tracked) or both "
-               "outside (if you want the inplace to be tracked).",
-    "inference": "A view was created in inference mode and is being modified inplace in normal "
-                 "mode. Given that this use case is ambiguous and error-prone, it is forbidden. ",
-    "custom": "This view was created inside a custom Function (or because an input was returned "
-              "as-is) and the autograd logic to handle view+inplace would override the custom "
-              "backward associated with the custom Function, leading to incorrect gradients. This "
-              "behavior is forbidden. You can fix this by cloning the output of the custom "
-              "Function.",
-}
-_FORBIDDEN["no_grad_multi_output"] = _FORBIDDEN["no_grad"]
-
-
 def check_inplace(tensor: Tensor, needs_grad: bool) -> None:
     """Raise if autograd or aliasing forbids writing to `tensor` now.
 
@@ -76,18 +56,10 @@ def check_inplace(tensor: Tensor, needs_grad: bool) -> None:
         base_edge = gradient_edge(tensor._base)
         made = tensor._view.made
         if made and (needs_grad or base_edge is not None):
-            raise RuntimeError("Output 0 of " + _producer(tensor) + " is a view and is being "
-                               "modified inplace. " + _FORBIDDEN[made])
+            raise basis.forbidden(tensor, made)
         if base_edge is tensor._base:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an "
                                "in-place operation.")
-
-
-def _producer(tensor: Tensor) -> str:
-    node = tensor._view.node
-    function = getattr(node, "node", None)
-    function = getattr(function, "_forward_cls", None)      # of a user's Function
-    return function.__name__ if function else "a view op" if node is None else node.node.name()
 
 
 # ---- history after a write ----------------------------------------------------------------------

@@ -8,7 +8,8 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.core.tensor import Tensor, find_missing, late_families
+from flambeau._late import find_missing, late_families
+from flambeau.core.tensor import Tensor
 
 # What declarations rely on while they are made comes before them, whatever the alphabet says.
 for _module in ("transforms.meta", "transforms.function_modes", "ops.coercion", "ops.inplace"):

@@ -10,8 +10,8 @@ from flambeau.core import dtypes
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.op import composite, linear, pointwise, primitive
 from flambeau.core.promotion import type_name
-from flambeau.kernels import views
 from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.kernels import views
 from flambeau.ops.create import full_like
 
 _conj = pointwise("conj_physical", kernels.conj, vjp=lambda grad: conj(grad))

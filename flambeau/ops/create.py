@@ -9,13 +9,13 @@ import numpy as np
 
 from flambeau import type_info
 from flambeau.core import devices, dtypes, fast, overrides
-from flambeau.transforms import meta
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import interceptors, is_inference_mode_enabled
 from flambeau.core.op import Op, into, public, table
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import Size, contiguous_strides, size_of
 from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor, plain, tensor_types, wrap
+from flambeau.transforms import meta
 
 
 def finish(array: np.ndarray, device: Any = None, requires_grad: bool = False) -> Tensor:
@@ -191,8 +191,9 @@ def _from_leaves(data: Any, shape: tuple[int, ...], target: np.dtype | None) -> 
         if isinstance(item, (Tensor, np.ndarray)):
             array = item._array if isinstance(item, Tensor) else item
             if array.ndim and array.shape != shape[depth:]:
-                raise ValueError(f"expected sequence of length {shape[depth] if depth < len(shape) else 0} "
-                                 f"at dim {depth} (got {array.shape[0]})")
+                expected = shape[depth] if depth < len(shape) else 0
+                raise ValueError(f"expected sequence of length {expected} at dim {depth} (got "
+                                 f"{array.shape[0]})")
             depth_of_arrays[0] = depth
             leaves.append(array)
             return

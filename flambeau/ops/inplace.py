@@ -23,6 +23,38 @@ from flambeau.core.tensor import (
 )
 from flambeau.core.views import bump, check_inplace, rebase, rebase_to_constant
 
+_FORBIDDEN = {
+    "multi_output": "This view is the output of a function that returns multiple views. Such "
+                    "functions do not allow the output views to be modified inplace. You should "
+                    "replace the inplace operation by an out-of-place one.",
+    "no_grad": "A view was created in no_grad mode and is being modified inplace with grad mode "
+               "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
+               "You can clarify your code by moving both the view and the inplace either both "
+               "inside the no_grad block (if you don't want the inplace to be tracked) or both "
+               "outside (if you want the inplace to be tracked).",
+    "inference": "A view was created in inference mode and is being modified inplace in normal "
+                 "mode. Given that this use case is ambiguous and error-prone, it is forbidden. ",
+    "custom": "This view was created inside a custom Function (or because an input was returned "
+              "as-is) and the autograd logic to handle view+inplace would override the custom "
+              "backward associated with the custom Function, leading to incorrect gradients. This "
+              "behavior is forbidden. You can fix this by cloning the output of the custom "
+              "Function.",
+}
+_FORBIDDEN["no_grad_multi_output"] = _FORBIDDEN["no_grad"]
+
+
+def forbidden(tensor: Tensor, made: str) -> RuntimeError:
+    """Why this view must not be written to."""
+    return RuntimeError(f"Output 0 of {_producer(tensor)} is a view and is being modified inplace. "
+                        + _FORBIDDEN[made])
+
+
+def _producer(tensor: Tensor) -> str:
+    node = tensor._view.node
+    function = getattr(node, "node", None)
+    function = getattr(function, "_forward_cls", None)      # of a user's Function
+    return function.__name__ if function else "a view op" if node is None else node.node.name()
+
 
 def check_stored(op_name: str, target: Tensor, result: np.ndarray) -> None:
     """Raise if `result` cannot be stored into `target`: its type or its shape do not fit."""
@@ -189,4 +221,4 @@ def _point_results_at(edge: Any, result: Tensor, target: Tensor) -> None:
             for kind, entry in zip(node.saved_kinds, node.saved)])
 
 
-basis.make_inplace = make_inplace
+basis.make_inplace, basis.forbidden = make_inplace, forbidden

@@ -239,6 +239,10 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
 
 
 def _affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+    if bias is not None and input.dtype.itemsize <= 2 and input.dtype.kind not in "bui":
+        wide = np.dtype(np.float32)     # half types are rounded once, after the bias
+        return convert(np.asarray(_affine(convert(input, wide), convert(weight, wide),
+                                          convert(bias, wide))), input.dtype)
     r = product(input, weight.T) if weight.ndim == 2 else product(input, weight)
     if bias is not None:
         if r.dtype is bias.dtype and type(r) is np.ndarray:

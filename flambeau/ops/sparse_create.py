@@ -16,10 +16,16 @@ from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.ops import sparse_compressed as forms
 from flambeau.ops.create import array_of
-from flambeau.ops.sparse import (Invariants, SparseTensor, expect_coo, make, publish, stored_values,
-                                 with_values)
+from flambeau.ops.sparse import (
+    Invariants,
+    SparseTensor,
+    expect_coo,
+    make,
+    publish,
+    stored_values,
+    with_values,
+)
 from flambeau.ops.sparse_compressed import BLOCKED, BY_ROW, COO, TITLES
-
 
 # ---- making them --------------------------------------------------------------------------------
 

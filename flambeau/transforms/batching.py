@@ -25,7 +25,16 @@ from flambeau.core import overrides
 from flambeau.core.modes import Level, grad_enabled, levels
 from flambeau.core.op import Op, parameters, record
 from flambeau.core.promotion import result_type
-from flambeau.core.tensor import LEAF, Tensor, alias, basis, counter_of, gradient_edge, plain, tensor_types
+from flambeau.core.tensor import (
+    LEAF,
+    Tensor,
+    alias,
+    basis,
+    counter_of,
+    gradient_edge,
+    plain,
+    tensor_types,
+)
 from flambeau.core.views import bump
 from flambeau.transforms.forward import keep_state, named_values
 from flambeau.transforms.meta import hollow
@@ -36,6 +45,7 @@ class BatchedTensor(Tensor):
 
     _value: Tensor
     _bdim: int | None
+    _made_from: Any
     _level: BatchLevel
 
     def _no_values(self, *args: Any, **kwargs: Any) -> Any:
@@ -75,7 +85,7 @@ class BatchLevel(Level):
         self.number = 1 + len(levels.get())
         return super().__enter__()
 
-    def wrap(self, value: Tensor, bdim: int | None) -> Tensor:
+    def wrap(self, value: Tensor, bdim: int | None) -> BatchedTensor:
         """One slice of `value` along `bdim`."""
         shape = value._array.shape
         if bdim is not None:
@@ -194,7 +204,7 @@ class BatchLevel(Level):
             levels.reset(token)
         self._rewrite_history(base, new)
 
-    def _history_of(self, tensor: Tensor) -> Tensor:
+    def _history_of(self, tensor: Any) -> Tensor:
         """The tensor as it stands in the graph, apart from what is done to it later."""
         copy = self.wrap(tensor._value, tensor._bdim)
         copy._edge = tensor._edge

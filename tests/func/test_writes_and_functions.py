@@ -1,8 +1,9 @@
 """Writes to views, and custom functions, under vmap: against a loop over the slices."""
 
+import pytest
+
 import flambeau
 import flambeau.nn.functional as F
-import pytest
 from flambeau.func import grad, jvp, vmap
 
 
