@@ -32,8 +32,8 @@ def test_larger_groups_are_refused(tmp_path):
     ({"backend": "gloo", "init_method": "foo://x", "rank": 0, "world_size": 1}, RuntimeError,
      "No rendezvous handler for foo://"),
     ({"backend": "gloo", "store": dist.HashStore()}, AssertionError, "world_size must be positive"),
-    ({"backend": "gloo", "init_method": "env://", "store": dist.HashStore(), "rank": 0, "world_size": 1},
-     AssertionError, "Cannot specify both"),
+    ({"backend": "gloo", "init_method": "env://", "store": dist.HashStore(), "rank": 0,
+      "world_size": 1}, AssertionError, "Cannot specify both"),
     ({"backend": "gloo"}, ValueError, "environment variable RANK expected, but not set"),
 ])
 def test_bad_arguments(arguments, error, message, monkeypatch):
@@ -44,7 +44,8 @@ def test_bad_arguments(arguments, error, message, monkeypatch):
 
 
 def test_from_the_environment(monkeypatch):
-    for name, value in {"RANK": 0, "WORLD_SIZE": 1, "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": 0}.items():
+    for name, value in (("RANK", 0), ("WORLD_SIZE", 1), ("MASTER_ADDR", "127.0.0.1"),
+                        ("MASTER_PORT", 0)):
         monkeypatch.setenv(name, str(value))
     dist.init_process_group()
     assert dist.get_rank() == 0 and dist.get_backend() == "gloo"
