@@ -675,7 +675,7 @@ def into(out: Any, op: Op, result: Any) -> Any:
 
 def publish(op: Op, function: Any, method: Any, aliases: tuple[str, ...]) -> None:
     """Enter an op into the table, its namespaces and, if wanted, the methods of Tensor."""
-    function.op = op
+    function.op, op.published = op, function
     function.__name__ = function.__qualname__ = op.name
     if op.doc:
         function.__doc__ = op.doc

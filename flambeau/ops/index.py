@@ -80,6 +80,8 @@ _BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
 def getitem(self: Tensor, index: Any) -> Tensor:
     """`x[index]`."""
     kind = type(index)
+    if type(self) not in plain and overrides.wanted((self, index)):
+        return overrides.handle_torch_function(Tensor.__getitem__, (self, index), self, index)
     try:
         if kind is int:
             return take_first(self, index)
@@ -95,8 +97,6 @@ def getitem(self: Tensor, index: Any) -> Tensor:
                     take = _select if type(index[-1]) is int else _slice
                     return take(self, (*index, Ellipsis))
                 return _alias(self, (Ellipsis,))
-        if type(self) not in plain and overrides.wanted((self, index)):
-            return overrides.handle_torch_function(Tensor.__getitem__, (self, index), self, index)
         basic, advanced = parse(self, index)
         view = self if basic is None else basic_view(self, basic)
         return view if advanced is None else take_at(view, advanced)

@@ -56,8 +56,8 @@ def scaled_second(function: Any) -> Any:
         if interceptors or type(input) not in plain:
             kwargs = {"alpha": alpha} if out is None else {"alpha": alpha, "out": out}
             if overrides.has_torch_function((input, other)):
-                return overrides.handle_torch_function(call, (input, other), input, other,
-                                                       **kwargs)
+                return overrides.handle_torch_function(op.published, (input, other), input,
+                                                       other, **kwargs)
         check_alpha(input, alpha)
         scaled = mul(other, alpha) if isinstance(other, Tensor) else other * alpha
         return function(input, scaled, out=out)
@@ -84,6 +84,7 @@ def check_alpha(input: Tensor, alpha: Any) -> None:
 
 for _op, _aliases in ((add, ()), (sub, ("subtract",))):
     _call, _write = scaled_second(_op)
+    _op.op.inplace_op.published = _write
     publish(_op.op, _call, True, _aliases)
     for _name in (_op.op.name, *_aliases):
         setattr(Tensor, f"{_name}_", _write)

@@ -1,0 +1,97 @@
+"""Rules of the engine that a change could break without a wrong number elsewhere."""
+
+import numpy as np
+import pytest
+
+import flambeau
+from flambeau.core.promotion import result_type
+
+
+def test_a_captured_gradient_has_been_through_the_tensors_hooks():
+    x = flambeau.ones(2, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g: g * 10)
+    found, = flambeau.autograd.grad(y.sum(), y)
+    assert found.tolist() == [10.0, 10.0]
+
+
+def test_post_accumulate_hooks_see_the_accumulated_gradient():
+    x = flambeau.ones(2, requires_grad=True)
+    seen = []
+    x.register_post_accumulate_grad_hook(lambda t: seen.append(t.grad.tolist()))
+    (x * 3).sum().backward()
+    assert seen == [[3.0, 3.0]]
+
+
+def test_one_of_several_views_cannot_be_written_to():
+    base = flambeau.ones(2, 2, requires_grad=True) * 1
+    first, _ = base.unbind(0)
+    with pytest.raises(RuntimeError, match="returns multiple views"):
+        first.mul_(2)
+
+
+def test_a_view_made_without_grad_cannot_be_written_to_with_it():
+    base = flambeau.ones(2, requires_grad=True) * 1
+    with flambeau.no_grad():
+        view = base[:1]
+    with pytest.raises(RuntimeError, match="created in no_grad mode"):
+        view.mul_(2)
+
+
+@pytest.mark.parametrize("arrays, numbers, expected", [
+    ([np.ones(2, np.float16), np.ones((), np.float64)], [], flambeau.float16),
+    ([np.ones(2, np.int8), np.ones((), np.int64)], [], flambeau.int8),
+    ([np.ones(2, np.int8), np.ones((), np.float64)], [], flambeau.float64),
+    ([np.ones(2, np.uint8), np.ones(2, np.int8)], [], flambeau.int16),
+    ([np.ones(2, np.int64)], [2.5], flambeau.float32),
+    ([np.ones(2, np.float64)], [1j], flambeau.complex128),
+    ([np.ones((), np.float32)], [True], flambeau.float32),
+])
+def test_tiers_of_promotion(arrays, numbers, expected):
+    assert result_type(arrays, numbers) is expected
+
+
+def test_a_gradient_that_somebody_holds_is_copied():
+    x = flambeau.ones(2, requires_grad=True)
+    held = []
+    y = x * 1
+    y.register_hook(held.append)
+    y.backward(flambeau.ones(2))
+    x.grad.zero_()
+    assert held[0].tolist() == [1.0, 1.0]
+
+
+def test_a_negative_zero_keeps_its_sign():
+    x = flambeau.ones(1)
+    assert np.signbit((x * -0.0).numpy()) and not np.signbit((x * 0.0).numpy())
+
+
+def test_saved_tensors_notice_writes():
+    x = flambeau.ones(2, requires_grad=True)
+    y = x * 1
+    saved_input = y.sin()
+    y.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        saved_input.sum().backward()
+    saved_result = (x * 1).exp()
+    saved_result.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        saved_result.sum().backward()
+
+
+def test_a_leaf_cannot_be_written_to():
+    x = flambeau.ones(2, requires_grad=True)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable"):
+        x[:1].add_(1)
+
+
+def test_gradients_of_a_written_base():
+    w = flambeau.tensor([2.0, 3.0], requires_grad=True)
+    base = flambeau.ones(3, requires_grad=True) * 1
+    base.retain_grad()
+    base[:2].mul_(w)
+    (base * flambeau.tensor([1.0, 10.0, 100.0])).sum().backward()
+    assert w.grad.tolist() == [1.0, 10.0]
+    assert base.grad.tolist() == [1.0, 10.0, 100.0]
