@@ -1,3 +1,8 @@
+"""`__torch_function__`: which function a subclass is handed."""
+
+import pytest
+
+import flambeau
 
 
 @pytest.mark.parametrize("call, name", [
