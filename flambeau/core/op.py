@@ -89,6 +89,7 @@ class Op:
     vjp: Any = None
     refusal: dict[str, str] = {}        # what to say about kinds of dtype that it has no kernel for
     functional: Any = None              # of an in-place op: what it computes
+    published: Any = None               # what users call
     function: Any = None                # the three callables
     call: Any = None
     direct: Any = None
@@ -96,6 +97,7 @@ class Op:
     users: Any
     Backward: Any                       # the class of its nodes
     body: Any                           # of a composite
+    published: Any
     if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...    # what else a declaration gives
 
