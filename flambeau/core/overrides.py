@@ -91,7 +91,7 @@ def has_torch_function(relevant: Any) -> bool:
 
 def public_name(op: Any) -> Any:
     """The callable under which `__torch_function__` knows an op."""
-    return getattr(op, "published", op.function)
+    return op.published or op.function
 
 
 def call(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -19,6 +19,7 @@ from flambeau.core.promotion import type_name
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import random as kernels
+from flambeau.ops.coercion import resize_output
 from flambeau.ops.random_fills import (
     C_NAMES,
     Fill,
@@ -201,7 +202,7 @@ def made(name: str, shape: tuple[int, ...], fill_for: Callable[[np.dtype], Fill]
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic "
                            "differentiation, but one of the arguments requires grad.")
     if out._array.shape != shape:
-        views.resize_output(out, shape)
+        resize_output(out, shape)
     return overwrite(out, fill_for(target))
 
 

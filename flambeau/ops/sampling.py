@@ -18,6 +18,7 @@ from flambeau.core.shapes import broadcast_error
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import random as kernels
 from flambeau.kernels import random_gradients as gradients
+from flambeau.ops.coercion import resize_output
 from flambeau.ops.create import finish
 from flambeau.ops.random import checked_shape, made
 from flambeau.ops.random_fills import (
@@ -140,7 +141,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None,
     check_probabilities(_values(input))
     if out is not None:
         if out._array.shape != array.shape:
-            views.resize_output(out, array.shape)
+            resize_output(out, array.shape)
         return out.bernoulli_(input, generator=generator)
     result = _on_meta(input)
     return sampled(_bernoulli, input, generator) if result is None else result

@@ -1,14 +1,20 @@
 """Functions of neural networks have cases of their own: `network_cases.py`, `network_calls.txt`."""
 from samples import Samples
 
+from flambeau import ops
 from flambeau.core.op import table
+
+ops.load()
 
 FILES = {"activation", "attention", "bilinear", "convolve", "cross_entropy", "distance",
          "embedding", "loss", "normalize", "padding", "pool", "rearrange", "recurrent",
          "resample", "softmax"}
 
+DRAWS = {"random", "random_fills", "sampling", "dropout"}
 family = Samples()
 for _name, _op in table.items():
     _source = getattr(_op, "body", None) or _op.arguments
     if _source.__module__.removeprefix("flambeau.ops.") in FILES:
         family.untested[_name] = "see network_cases.py"
+    elif _source.__module__.removeprefix("flambeau.ops.") in DRAWS:
+        family.untested[_name] = "draws: see test_random.py"

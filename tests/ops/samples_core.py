@@ -1,0 +1,41 @@
+"""Products of matrices, affine maps, and complex numbers from their parts."""
+from samples import Samples, call
+
+family = Samples()
+family.untested["reinterpret"] = "not differentiable: see test_reinterpret.py"
+family.untested["basic_unsqueeze"] = "x[..., None]: see test_reinterpret.py"
+
+
+def both(r, *shapes, **kwargs):
+    return [call(*[r.real(*s) for s in shapes], **kwargs),
+            call(*[r.complex(*s) for s in shapes], **kwargs)]
+
+
+@family("matmul")
+def _(r):
+    shapes = [((2, 3), (3, 4)), ((3,), (3,)), ((2, 3), (3,)), ((3,), (3, 2)),
+              ((2, 2, 3), (3, 2)), ((2, 1, 2, 3), (3, 3, 2)), ((2, 3, 2), (2,)), ((3,), (2, 3, 2))]
+    return [c for s in shapes for c in both(r, *s)]
+
+
+@family("addmm")
+def _(r):
+    return both(r, (2, 2), (2, 3), (3, 2)) + both(r, (2,), (2, 3), (3, 2), beta=0.5, alpha=2)
+
+
+@family("nn.functional.linear")
+def _(r):
+    return [call(r.real(2, 3), r.real(4, 3)), call(r.real(2, 3), r.real(4, 3), r.real(4)),
+            call(r.real(2, 2, 3), r.real(4, 3), r.real(4)), call(r.real(3), r.real(4, 3), r.real(4)),
+            call(r.complex(2, 3), r.complex(4, 3), r.complex(4))]
+
+
+@family("complex")
+def _(r):
+    return [call(r.real(2, 3), r.real(2, 3)), call(r.real(2, 1), r.real(3)), call(r.real(), r.real())]
+
+
+@family("polar")
+def _(r):
+    # of a negative length PyTorch's gradient has the wrong sign
+    return [call(abs(r.real(2, 3)), r.real(2, 3)), call(abs(r.real(3)), r.real(2, 1))]
