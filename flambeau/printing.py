@@ -332,4 +332,8 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
         else:
             tensor_contents = format_array(arrays_of([tensor])[0], indent)
     coo = tensor.layout is flambeau.sparse_coo
-    return _join(prefix + tensor_contents, suffixes, indent, newline=coo)
+    text = _join(prefix + tensor_contents, suffixes, indent, newline=coo)
+    if type(tensor).__name__ != "Parameter" and getattr(tensor, "_is_param", False):
+        # a parameter of another class, or without values
+        return f"Parameter containing:\n{text}" if prefix == "tensor(" else f"Parameter({text})"
+    return text

@@ -89,7 +89,6 @@ class Op:
     vjp: Any = None
     refusal: dict[str, str] = {}        # what to say about kinds of dtype that it has no kernel for
     functional: Any = None              # of an in-place op: what it computes
-    published: Any = None               # what users call
     function: Any = None                # the three callables
     call: Any = None
     direct: Any = None

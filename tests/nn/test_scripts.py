@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from nn_scripts import differences, run_script, scripts
+from nn_scripts import differences, normalized, run_script, scripts
 
 import flambeau
 import flambeau.nn.utils.prune
@@ -19,6 +19,6 @@ CASES = [
 
 @pytest.mark.parametrize("code", CASES)
 def test_like_pytorch(code):
-    ours, theirs = run_script(code, flambeau), RECORDED[code]
+    ours, theirs = run_script(code, flambeau), normalized(RECORDED[code])
     difference = differences(ours, theirs)
     assert difference is None, f"{difference}\n{code}\n--- ours\n{ours}\n--- PyTorch's\n{theirs}"
