@@ -96,7 +96,7 @@ class Op:
     users: Any
     Backward: Any                       # the class of its nodes
     body: Any                           # of a composite
-    published: Any
+    published: Any = None               # what users call
     if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...    # what else a declaration gives
 

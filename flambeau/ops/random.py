@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from flambeau import type_info
-from flambeau.core import views
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import composite

@@ -26,13 +26,15 @@ def _(r):
 @family("nn.functional.linear")
 def _(r):
     return [call(r.real(2, 3), r.real(4, 3)), call(r.real(2, 3), r.real(4, 3), r.real(4)),
-            call(r.real(2, 2, 3), r.real(4, 3), r.real(4)), call(r.real(3), r.real(4, 3), r.real(4)),
+            call(r.real(2, 2, 3), r.real(4, 3), r.real(4)),
+            call(r.real(3), r.real(4, 3), r.real(4)),
             call(r.complex(2, 3), r.complex(4, 3), r.complex(4))]
 
 
 @family("complex")
 def _(r):
-    return [call(r.real(2, 3), r.real(2, 3)), call(r.real(2, 1), r.real(3)), call(r.real(), r.real())]
+    return [call(r.real(2, 3), r.real(2, 3)), call(r.real(2, 1), r.real(3)),
+            call(r.real(), r.real())]
 
 
 @family("polar")
