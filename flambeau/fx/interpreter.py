@@ -1,0 +1,184 @@
+"""Running a graph node by node: as it is, or to make another graph."""
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from flambeau import nn
+from flambeau.fx._symbolic_trace import Tracer
+from flambeau.fx.graph import Graph
+from flambeau.fx.graph_module import GraphModule
+from flambeau.fx.node import Node, map_arg
+from flambeau.fx.proxy import Proxy
+
+
+class Interpreter:
+    """Runs a `GraphModule` node by node; override a method to do something else for an op.
+
+    >>> import flambeau
+    >>> from flambeau import fx
+    >>> class Negate(Interpreter):
+    ...     def call_function(self, target, args, kwargs):
+    ...         return -super().call_function(target, args, kwargs)
+    >>> Negate(fx.symbolic_trace(lambda x: x + 1)).run(flambeau.ones(1))
+    tensor([-2.])
+    """
+
+    def __init__(self, module: nn.Module, garbage_collect_values: bool = True,
+                 graph: Graph | None = None):
+        self.module = module
+        self.submodules = dict(module.named_modules())
+        self.graph = module.graph if graph is None else graph
+        self.garbage_collect_values = garbage_collect_values
+        self.env: dict[Node, Any] = {}
+        self.user_to_last_uses: dict[Node, list[Node]] = {}
+        if garbage_collect_values:
+            from flambeau.fx._code import _last_uses
+            self.user_to_last_uses = _last_uses(self.graph)
+
+    def run(self, *args: Any, initial_env: dict[Node, Any] | None = None,
+            enable_io_processing: bool = True) -> Any:
+        """Run the graph on arguments; `initial_env` gives values of nodes that are not run."""
+        self.env = {} if initial_env is None else dict(initial_env)
+        self.args_iter: Iterator[Any] = iter(args)
+        for node in self.graph.nodes:
+            if node in self.env:
+                continue
+            try:
+                self.env[node] = self.run_node(node)
+            except Exception as error:
+                error.add_note(f"While executing {node.format_node()}")
+                raise
+            for used in self.user_to_last_uses.get(node, ()):
+                del self.env[used]
+            if node.op == "output":
+                return self.env[node]
+        return None
+
+    def boxed_run(self, args_list: list[Any]) -> Any:
+        """`run`, which empties the list of arguments."""
+        args = tuple(args_list)
+        args_list.clear()
+        return self.run(*args)
+
+    def run_node(self, n: Node) -> Any:
+        """The value of a node."""
+        args, kwargs = self.fetch_args_kwargs_from_env(n)
+        return getattr(self, n.op)(n.target, args, kwargs)
+
+    def placeholder(self, target: str, args: Any, kwargs: Any) -> Any:
+        """An argument."""
+        if target.startswith("*"):
+            return list(self.args_iter)
+        try:
+            return next(self.args_iter)
+        except StopIteration:
+            if args:
+                return args[0]
+            raise RuntimeError(f"Expected positional argument for parameter {target}, but one was "
+                               "not passed in!") from None
+
+    def get_attr(self, target: str, args: Any, kwargs: Any) -> Any:
+        """An attribute of the module."""
+        return self.fetch_attr(target)
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """A call of a function."""
+        return target(*args, **kwargs)
+
+    def call_method(self, target: str, args: Any, kwargs: Any) -> Any:
+        """A call of a method of the first argument."""
+        return getattr(args[0], target)(*args[1:], **kwargs)
+
+    def call_module(self, target: str, args: Any, kwargs: Any) -> Any:
+        """A call of a submodule."""
+        return self.fetch_attr(target)(*args, **kwargs)
+
+    def output(self, target: str, args: Any, kwargs: Any) -> Any:
+        """What is returned."""
+        return args[0]
+
+    def fetch_attr(self, target: str) -> Any:
+        """The attribute of a dotted name."""
+        found: Any = self.module
+        parts = target.split(".")
+        for i, part in enumerate(parts):
+            if not hasattr(found, part):
+                raise RuntimeError("Node referenced nonexistent target "
+                                   f"{'.'.join(parts[:i + 1])}")
+            found = getattr(found, part)
+        return found
+
+    def fetch_args_kwargs_from_env(self, n: Node) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """The values of a node's arguments."""
+        return (self.map_nodes_to_values(n.args, n), self.map_nodes_to_values(n.kwargs, n))
+
+    def map_nodes_to_values(self, args: Any, n: Node) -> Any:
+        """Arguments with values in place of nodes."""
+        def value(used: Node) -> Any:
+            if used not in self.env:
+                raise RuntimeError(f"Node {n} referenced nonexistent value {used}! Run "
+                                   "Graph.lint() to diagnose such issues")
+            return self.env[used]
+        return map_arg(args, value)
+
+
+class Transformer(Interpreter):
+    """An `Interpreter` on proxies: `transform()` gives a module whose graph is what it has done.
+
+    >>> import flambeau
+    >>> from flambeau import fx
+    >>> class Swap(Transformer):
+    ...     def call_function(self, target, args, kwargs):
+    ...         target = flambeau.mul if target is flambeau.add else target
+    ...         return super().call_function(target, args, kwargs)
+    >>> module = Swap(fx.symbolic_trace(lambda x: flambeau.add(x, x))).transform()
+    >>> module(flambeau.tensor([3.]))
+    tensor([9.])
+    """
+
+    def __init__(self, module: nn.Module):
+        super().__init__(module)
+        self.new_graph = Graph()
+
+        class TransformerTracer(Tracer):
+            def __init__(self, graph: Graph):
+                super().__init__()
+                self.graph, self.root = graph, nn.Module()
+                self._attributes = {}
+
+            def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
+                return True
+        self.tracer = TransformerTracer(self.new_graph)
+        self.tracer.root = module
+
+    def placeholder(self, target: str, args: Any, kwargs: Any) -> Proxy:
+        """A proxy for an argument."""
+        default = {"default_value": args[0]} if args else {}
+        return Proxy(self.new_graph.placeholder(target, **default), self.tracer)
+
+    def get_attr(self, target: str, args: Any, kwargs: Any) -> Proxy:
+        """A proxy for an attribute."""
+        return self.tracer.create_proxy("get_attr", target, args, kwargs)
+
+    def call_module(self, target: str, args: Any, kwargs: Any) -> Any:
+        """A proxy for what a submodule gives."""
+        module = self.fetch_attr(target)
+        return self.tracer.call_module(module, module.forward, args, kwargs)
+
+    def call_function(self, target: Any, args: Any, kwargs: Any) -> Any:
+        """A proxy for what a function gives."""
+        return self.tracer.create_proxy("call_function", target, args, kwargs)
+
+    def transform(self) -> GraphModule:
+        """The new module."""
+        result = super().run()
+        if result is not None:
+            from flambeau.fx.node import map_aggregate
+            old = self.graph.output_node()
+            returned = map_aggregate(result, lambda a: a.node if isinstance(a, Proxy) else a)
+            self.new_graph.output(returned, old.type)
+        return GraphModule(self.module, self.new_graph, type(self.module).__name__)
+
+
+__all__ = ["Interpreter", "Transformer"]
