@@ -306,7 +306,7 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
         tensor([2., 4.], grad_fn=<MulBackward0>)
     """
     name = type(tensor).__name__
-    own = type(tensor).__module__ in ("torch", "flambeau.nn.parameter")
+    own = type(tensor).__module__ in ("torch", "torch.nn.parameter")
     prefix = "tensor(" if own and name in ("Tensor", "Parameter") else name + "("
     indent = len(prefix)
     sparse = tensor.layout is not flambeau.strided

@@ -11,6 +11,7 @@ from flambeau.func.derivatives import (
     vjp,
 )
 from flambeau.func.modules import (
+    combine_state_for_ensemble,
     functional_call,
     replace_all_batch_norm_modules_,
     stack_module_state,

@@ -76,7 +76,7 @@ def adam_step(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, steps, lr, 
             multiply(work, rest2, work)
             add(v, work, v)
             if max_exp_avg_sqs:
-                v = np.maximum(max_exp_avg_sqs[i], v, max_exp_avg_sqs[i])
+                v = np.maximum(max_exp_avg_sqs[i], v, out=max_exp_avg_sqs[i])
             np.sqrt(v, work)
             multiply(work, correction, work)
             add(work, small, work)

@@ -77,6 +77,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     __torch_function__ = disabled_torch_function
 
 
+Parameter.__module__ = "torch.nn.parameter"     # as it prints; pickles name the function below
+
+
 def _rebuild_parameter(data, requires_grad, state):
     param = Parameter(data, requires_grad)
     for name, value in state.items():

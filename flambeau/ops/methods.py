@@ -157,6 +157,15 @@ class Conversion:
         array = self.numpy()
         return array if dtype is None else array.astype(dtype, copy=bool(copy))
 
+    def __dlpack__(self, **options: Any) -> Any:
+        """The memory as a DLPack capsule, for other array libraries."""
+        if self.requires_grad:
+            raise BufferError("Can't export tensors that require gradient, use tensor.detach()")
+        return self.numpy().__dlpack__(**{k: v for k, v in options.items() if v is not None})
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return self._array.__dlpack_device__()
+
     def __bool__(self) -> bool:
         array = self._array
         if array.size != 1:
