@@ -24,6 +24,7 @@ from flambeau import distributions as distributions
 from flambeau import fft as fft
 from flambeau import func as func
 from flambeau import futures as futures
+from flambeau import fx as fx
 from flambeau import hub as hub
 from flambeau import linalg as linalg
 from flambeau import mps as mps
@@ -88,6 +89,7 @@ from flambeau.core.modes import is_inference_mode_enabled as is_inference_mode_e
 from flambeau.core.shapes import Size as Size
 from flambeau.core.tensor import Tensor as Tensor
 from flambeau.func import vmap as vmap
+from flambeau.fx._assertion import _assert as _assert
 from flambeau.kernels import get_num_threads as get_num_threads
 from flambeau.kernels import set_num_threads as set_num_threads
 from flambeau.printing import set_printoptions as set_printoptions
