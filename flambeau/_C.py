@@ -129,6 +129,15 @@ def _is_cached_tensor(tensor: Tensor) -> bool:
     return _caching and "_is_cached" in tensor.__dict__
 
 
+_jit_settings = {"autocast": True}
+
+
+def _jit_set_autocast_mode(enabled: bool) -> bool:
+    """Remembered, for scripts that set it; gives what it was before."""
+    before, _jit_settings["autocast"] = _jit_settings["autocast"], bool(enabled)
+    return before
+
+
 def _torch_function_mode_enabled() -> bool:
     return bool(modes.function_modes.get())
 

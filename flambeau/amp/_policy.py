@@ -14,7 +14,6 @@ from flambeau import Tensor
 from flambeau.core import dtypes
 from flambeau.core.modes import autocast as active
 from flambeau.core.modes import grad_enabled, intercept
-from flambeau.core.op import table
 
 Policy = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
@@ -58,13 +57,9 @@ UNTOUCHED = "nn.functional.bilinear addmv addr outer ger kron cross linalg.cross
 OPENED = "lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell _gru_layer"
 
 
-def policies(dtype: dtypes.dtype) -> dict[Any, Policy]:
-    """The policy of each op that autocast to `dtype` changes."""
-    return _policies(dtype, len(table))
-
-
 @cache
-def _policies(dtype: dtypes.dtype, table_size: int) -> dict[Any, Policy]:
+def policies(dtype: dtypes.dtype) -> Callable[[Any], Policy | None]:
+    """The function that finds the policy of an op under autocast to `dtype`; None: no change."""
     def lower(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _with_tensors_as(dtype, op, args, kwargs)
 
@@ -72,8 +67,18 @@ def _policies(dtype: dtypes.dtype, table_size: int) -> dict[Any, Policy]:
         return _with_tensors_as(_widest(dtype, (*args, *kwargs.values())), op, args, kwargs)
 
     groups = {lower: LOWER, _full: FULL, widest: WIDEST, _untouched: UNTOUCHED, _opened: OPENED}
-    return {table[name]: policy for policy, names in groups.items() for name in names.split()
-            if name in table}
+    by_name = {name: policy for policy, names in groups.items() for name in names.split()}
+    known: dict[Any, Policy | None] = {}
+
+    def find(op: Any) -> Policy | None:
+        try:
+            return known[op]
+        except KeyError:
+            spaces = (op.namespace,) if isinstance(op.namespace, str) else op.namespace or ("",)
+            prefix = "" if spaces[0] in ("", "torch") else f"{spaces[0]}."
+            known[op] = policy = by_name.get(prefix + op.name)
+            return policy
+    return find
 
 
 def _full(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -25,7 +25,8 @@ from typing import Any
 interceptors: list[Any] = []          # an entry for each active level of any thread; never rebound
 levels: ContextVar[tuple[Level, ...]] = ContextVar("levels", default=())
 function_modes: ContextVar[tuple[Any, ...]] = ContextVar("function_modes", default=())
-autocast: ContextVar[Any] = ContextVar("autocast", default=None)    # ops to what casts for them
+autocast: ContextVar[Any] = ContextVar("autocast", default=None)    # finds what casts for an op
+replaced: dict[Any, Any] = {}         # ops to those that `torch.library` has put in their places
 
 
 class Level:
@@ -63,9 +64,13 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
             function_modes.reset(token)
     if overrides.wanted(args, kwargs):
         return overrides.call(op, args, kwargs)
-    casts = autocast.get()
-    if casts is not None and op in casts:
-        return casts[op](op, args, kwargs)
+    policy_of = autocast.get()
+    if policy_of is not None:
+        policy = policy_of(op)
+        if policy is not None:
+            return policy(op, args, kwargs)
+    if replaced:
+        op = replaced.get(op, op)
     if op.composite:
         stack = levels.get()
         run = op.plain_call if op.fused and all(lv.observes for lv in stack) else op.direct

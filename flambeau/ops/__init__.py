@@ -5,6 +5,7 @@ method of `Tensor`; `flambeau.core.op.table` holds them all as data.
 """
 
 import importlib
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -64,4 +65,7 @@ def __getattr__(name: str) -> Any:
         return profiler
     if name in LATE:
         return importlib.import_module(f"flambeau.ops.{name}")
+    library = sys.modules.get("flambeau.library")
+    if library is not None and name in library.namespaces:
+        return library.namespaces[name]
     raise AttributeError(f"module 'flambeau.ops' has no attribute {name!r}")

@@ -284,9 +284,7 @@ def hparams(hparam_dict: dict[str, Any], metric_dict: dict[str, Any],
             continue
         if isinstance(value, str):
             start.hparams[name].string_value, kind = value, api.DATA_TYPE_STRING
-        elif isinstance(value, bool):
-            start.hparams[name].bool_value, kind = value, api.DATA_TYPE_BOOL
-        elif isinstance(value, (int, float, np.number, flambeau.Tensor)):
+        elif isinstance(value, (bool, int, float, np.number, flambeau.Tensor)):
             start.hparams[name].number_value, kind = _number(value), api.DATA_TYPE_FLOAT64
         else:
             raise ValueError("value should be one of int, float, str, bool, or torch.Tensor")
