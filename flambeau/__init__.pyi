@@ -26,6 +26,8 @@ from flambeau import func as func
 from flambeau import futures as futures
 from flambeau import fx as fx
 from flambeau import hub as hub
+from flambeau import jit as jit
+from flambeau import library as library
 from flambeau import linalg as linalg
 from flambeau import mps as mps
 from flambeau import mtia as mtia

@@ -412,11 +412,6 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
             counter[0] += 1
 
 
-def accumulate_shared(leaf: Tensor, grad: Tensor) -> None:
-    """Add to `leaf.grad` a gradient that others hold too."""
-    accumulate_into(leaf, grad, grad_enabled(), 0)
-
-
 # ---- gradients that need work ----------------------------------------------------------
 
 def fit(grad: Any, shape: tuple[int, ...], array_type: Any, node: Any, position: int) -> Any:
@@ -439,7 +434,7 @@ def fit(grad: Any, shape: tuple[int, ...], array_type: Any, node: Any, position:
 
 # ---- stealing -----------------------------------------------------------------------------------
 
-basis.accumulate = accumulate_shared
+basis.accumulate = lambda leaf, grad: accumulate_into(leaf, grad, grad_enabled(), 0)
 getrefcount = sys.getrefcount
 STOLEN_REFERENCES = STOLEN_ARRAY = 0
 kernels_add: Any = np.add
