@@ -36,7 +36,23 @@ def dense_bytes(root: np.ndarray) -> np.ndarray | None:
     return np.ndarray((root.nbytes,), np.uint8, ordered)
 
 
-class UntypedStorage:
+class _InMainMemory:
+    """What every storage answers while there is no accelerator."""
+
+    __slots__ = ()
+    is_cuda = is_sparse = is_hpu = False
+
+    def get_device(self) -> int:
+        return -1
+
+    def resizable(self) -> bool:
+        return True
+
+    def is_pinned(self, device: Any = "cuda") -> bool:
+        return False
+
+
+class UntypedStorage(_InMainMemory):
     """A row of bytes: `UntypedStorage(8)`, `UntypedStorage([1, 2])`."""
 
     __slots__ = ("__weakref__", "_bytes", "_device", "_root", "_shared", "_size", "_tensors")
@@ -92,16 +108,7 @@ class UntypedStorage:
     def _cdata(self) -> int:
         return id(self)
 
-    is_cuda = is_sparse = is_sparse_csr = is_hpu = False
-
-    def get_device(self) -> int:
-        return -1
-
-    def resizable(self) -> bool:
-        return True
-
-    def is_pinned(self, device: Any = "cuda") -> bool:
-        return False
+    is_sparse_csr = False
 
     def is_shared(self) -> bool:
         """Has `share_memory_` been called?"""
@@ -304,7 +311,7 @@ def storage_of(tensor: Tensor) -> UntypedStorage:
 # Typed storages -----------------------------------------------------------------------------------
 
 
-class TypedStorage:
+class TypedStorage(_InMainMemory):
     """A row of numbers of one dtype: `TypedStorage([1.0, 2.0], dtype=flambeau.float32)`."""
 
     __slots__ = ("_dtype", "_untyped_storage")
@@ -358,17 +365,6 @@ class TypedStorage:
 
     def data_ptr(self) -> int:
         return self._untyped_storage.data_ptr()
-
-    is_cuda = is_sparse = is_hpu = False
-
-    def get_device(self) -> int:
-        return -1
-
-    def resizable(self) -> bool:
-        return True
-
-    def is_pinned(self, device: Any = "cuda") -> bool:
-        return False
 
     def is_shared(self) -> bool:
         return self._untyped_storage.is_shared()

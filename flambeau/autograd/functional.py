@@ -196,6 +196,21 @@ def jvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
             _unpacked(_finished(found, create_graph), several))
 
 
+def _first_order(func: Callable[..., Any], inputs: Any, v: Any, caller: str, create_graph: bool,
+                 strict: bool) -> tuple[Any, ...]:
+    """What both products with the Hessian start from: were there several inputs and outputs, the
+    points, the vectors, the outputs, and the gradients at the points, with their graph."""
+    many, given = _as_tuple(inputs, "inputs", caller)
+    points = _points(given, create_graph)
+    vectors = _vector(v, points, many, caller, create_graph,
+                      "the input to the user-provided function is")
+    several, outputs = _outputs(func, points, caller, strict, single=True)
+    first = _gradients(outputs, points, create_graph=True)
+    first = _filled(first, points, strict, False, _OUTPUT, _JACOBIAN)
+    _check_twice(first, strict)
+    return many, several, points, vectors, outputs, first
+
+
 def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool = False,
         strict: bool = False) -> tuple[Any, Any]:
     """`func(*inputs)`, a single element, and v^T H: the product with its Hessian.
@@ -206,14 +221,8 @@ def vhp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     (tensor(9.), tensor([ 6., 12.]))
     """
     with enable_grad():
-        many, given = _as_tuple(inputs, "inputs", "vhp")
-        points = _points(given, create_graph)
-        vectors = _vector(v, points, many, "vhp", create_graph,
-                          "the input to the user-provided function is")
-        several, outputs = _outputs(func, points, "vhp", strict, single=True)
-        first = _gradients(outputs, points, create_graph=True)
-        first = _filled(first, points, strict, False, _OUTPUT, _JACOBIAN)
-        _check_twice(first, strict)
+        many, several, points, vectors, outputs, first = _first_order(
+            func, inputs, v, "vhp", create_graph, strict)
     with flambeau.set_grad_enabled(grad_enabled() or create_graph):
         found = _gradients(first, points, vectors, create_graph)
         found = _filled(found, points, strict, create_graph, _JACOBIAN, _HESSIAN)
@@ -233,14 +242,8 @@ def hvp(func: Callable[..., Any], inputs: Any, v: Any = None, create_graph: bool
     (tensor(9.), tensor([ 6., 12.]))
     """
     with enable_grad():
-        many, given = _as_tuple(inputs, "inputs", "hvp")
-        points = _points(given, create_graph)
-        vectors = _vector(v, points, many, "hvp", create_graph,
-                          "the input to the user-provided function is")
-        several, outputs = _outputs(func, points, "hvp", strict, single=True)
-        first = _gradients(outputs, points, create_graph=True)
-        first = _filled(first, points, strict, False, _OUTPUT, _JACOBIAN)
-        _check_twice(first, strict)
+        many, several, points, vectors, outputs, first = _first_order(
+            func, inputs, v, "hvp", create_graph, strict)
         weights = tuple(flambeau.zeros_like(x.detach()).requires_grad_() for x in points)
         inner = _gradients(first, points, weights, create_graph=True)
         inner = _filled(inner, points, strict, True, _JACOBIAN, _HESSIAN)

@@ -5,14 +5,14 @@ import math
 import flambeau
 from flambeau import inf
 from flambeau.distributions import constraints
+from flambeau.distributions._half import _Half
 from flambeau.distributions.cauchy import Cauchy
-from flambeau.distributions.transformed_distribution import TransformedDistribution
 from flambeau.distributions.transforms import AbsTransform
 
 __all__ = ["HalfCauchy"]
 
 
-class HalfCauchy(TransformedDistribution):
+class HalfCauchy(_Half):
     r"""The absolute value of a Cauchy variable around 0.
 
     Args:
@@ -26,26 +26,15 @@ class HalfCauchy(TransformedDistribution):
     """
 
     arg_constraints = {"scale": constraints.positive}
-    support = constraints.nonnegative
-    has_rsample = True
 
     def __init__(self, scale, validate_args=None):
         super().__init__(Cauchy(0, scale, validate_args=False), AbsTransform(),
                          validate_args=validate_args)
 
     @property
-    def scale(self):
-        """The scale."""
-        return self.base_dist.scale
-
-    @property
     def mean(self):
         return flambeau.full(self._extended_shape(), math.inf, dtype=self.scale.dtype,
                              device=self.scale.device)
-
-    @property
-    def mode(self):
-        return flambeau.zeros_like(self.scale)
 
     @property
     def variance(self):
@@ -58,14 +47,3 @@ class HalfCauchy(TransformedDistribution):
                                    device=self.base_dist.scale.device)
         log_prob = self.base_dist.log_prob(value) + math.log(2)
         return flambeau.where(value >= 0, log_prob, -inf)
-
-    def cdf(self, value):
-        if self._validate_args:
-            self._validate_sample(value)
-        return 2 * self.base_dist.cdf(value) - 1
-
-    def icdf(self, prob):
-        return self.base_dist.icdf((prob + 1) / 2)
-
-    def entropy(self):
-        return self.base_dist.entropy() - math.log(2)

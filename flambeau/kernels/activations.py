@@ -47,7 +47,7 @@ def mish(x):
 def mish_backward(g, x):
     """With t = tanh(softplus(x)): t + x * sigmoid(x) * (1 - t²)."""
     t = np.tanh(softplus.reference(x))
-    return g * (t + x * _sigmoid(x) * (1 - t * t))
+    return g * (t + x * sigmoid(x) * (1 - t * t))
 
 
 @kernel
@@ -59,7 +59,7 @@ def logsigmoid(x):
 @kernel
 def logsigmoid_backward(g, x):
     """The slope is sigmoid(-x)."""
-    return g * _sigmoid(-x)
+    return g * sigmoid(-x)
 
 
 @mover
@@ -98,16 +98,16 @@ def prelu_backward(g, x, weight):
 def glu(x, axis):
     """The first half along `axis` times the sigmoid of the second."""
     a, b = np.split(x, 2, axis)
-    return a * _sigmoid(b)
+    return a * sigmoid(b)
 
 
 @kernel
 def glu_backward(g, x, axis):
     """g * s and g * a * s * (1 - s), with s = sigmoid(b), side by side."""
     a, b = np.split(x, 2, axis)
-    s = _sigmoid(b)
+    s = sigmoid(b)
     return np.concatenate([g * s, g * a * s * (1 - s)], axis)
 
 
-def _sigmoid(x):
+def sigmoid(x):
     return 1 / (1 + np.exp(-x))

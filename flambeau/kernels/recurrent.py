@@ -6,6 +6,7 @@ update, new for the GRU.
 
 import numpy as np
 
+from flambeau.kernels.activations import sigmoid
 from flambeau.kernels.network import kernel, kernel_keeping
 
 
@@ -16,7 +17,7 @@ def lstm_cell(gates, c):
     Returns h', c' and the activated gates, which the gradient needs.
     """
     i, f, n, o = np.split(gates, 4, axis=-1)
-    i, f, n, o = _sigmoid(i), _sigmoid(f), np.tanh(n), _sigmoid(o)
+    i, f, n, o = sigmoid(i), sigmoid(f), np.tanh(n), sigmoid(o)
     new = f * c + i * n
     return o * np.tanh(new), new, np.concatenate([i, f, n, o], axis=-1)
 
@@ -42,7 +43,7 @@ def gru_cell(gi, gh, h):
     r, z, n and gh_n side by side, which the gradient needs.
     """
     (ir, iz, i_n), (hr, hz, hn) = np.split(gi, 3, axis=-1), np.split(gh, 3, axis=-1)
-    r, z = _sigmoid(ir + hr), _sigmoid(iz + hz)
+    r, z = sigmoid(ir + hr), sigmoid(iz + hz)
     n = np.tanh(i_n + r * hn)
     return (h - n) * z + n, np.concatenate([r, z, n, hn], axis=-1)
 
@@ -148,10 +149,6 @@ def gru_layer_backward(gy, gh, x, h, w_ih, w_hh, y, saved, reverse=False):
     gi, gs, gh = gru_steps_backward(gy, gh, h, w_hh, y, saved, reverse)
     gx, gh, g_ih, g_hh, g_bi = _layer_grads(gi, gs, x, _states_before(y, h, reverse), w_ih, gh)
     return gx, gh, g_ih, g_hh, g_bi, gs.sum(axis=(0, 1))
-
-
-def _sigmoid(x):
-    return 1 / (1 + np.exp(-x))
 
 
 def _sum_of(a, b):

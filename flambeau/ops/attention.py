@@ -13,6 +13,7 @@ from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import attention as kernels
 from flambeau.ops.fused import fused
+from flambeau.ops.pointwise import c_name
 from flambeau.ops.softmax import softmax
 
 NETWORK = "nn.functional"
@@ -79,24 +80,15 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> No
                            "instead.")
     if not q.dtype == k.dtype == v.dtype:
         raise RuntimeError("Expected query, key, and value to have the same dtype, but got "
-                           f"query.dtype: {_c_name(query)} key.dtype: {_c_name(key)} and "
-                           f"value.dtype: {_c_name(value)} instead.")
+                           f"query.dtype: {c_name(query)} key.dtype: {c_name(key)} and "
+                           f"value.dtype: {c_name(value)} instead.")
     if q.dtype.kind in "bui":
         raise RuntimeError(f"expected scalar type Float but found {type_name(query.dtype)}")
     if mask is not None and mask._array.dtype not in (np.bool_, np.float32, q.dtype):
         raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, "
                            "but "
-                           f"got attn_mask.dtype: {_c_name(mask)} and  query.dtype: "
-                           f"{_c_name(query)} instead.")
-
-
-_C_NAMES = {"Half": "c10::Half", "BFloat16": "c10::BFloat16", "Long": "long int",
-            "ComplexFloat": "c10::complex<float>", "ComplexDouble": "c10::complex<double>"}
-
-
-def _c_name(tensor: Tensor) -> str:
-    name = type_name(tensor.dtype)
-    return _C_NAMES.get(name, name.lower())
+                           f"got attn_mask.dtype: {c_name(mask)} and  query.dtype: "
+                           f"{c_name(query)} instead.")
 
 
 def _repeat_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:

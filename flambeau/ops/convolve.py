@@ -15,12 +15,10 @@ from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import convolution as kernels
 from flambeau.kernels.network import is_narrow
+from flambeau.ops.matmul import conj
+from flambeau.ops.pointwise import c_name
 
 # ---- the three bilinear ops ----------------------------------------------------------------------
-
-
-def conj(tensor: Tensor) -> Tensor:
-    return basis.conj(tensor) if tensor._array.dtype.kind == "c" else tensor
 
 
 def _convolve(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
@@ -206,7 +204,7 @@ def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any
                            "should be the same" if own == "Float" else
                            f"expected scalar type {own} but found {other}")
     if bias is not None and bias._array.dtype != x.dtype:
-        raise RuntimeError(f"Input type ({_c_name(input)}) and bias type ({_c_name(bias)}) "
+        raise RuntimeError(f"Input type ({c_name(input)}) and bias type ({c_name(bias)}) "
                            "should be the same")
     return stride, padding, dilation, transposed, output_padding, groups
 
@@ -239,16 +237,6 @@ def _output_padding_error(output_padding: Any, stride: Any, dilation: Any) -> Ru
              for axis, v in zip(axes, values)]
     return RuntimeError("output padding must be smaller than either stride or dilation, but got "
                         + " ".join(parts))
-
-
-_C_NAMES = {"Half": "c10::Half", "BFloat16": "c10::BFloat16", "ComplexFloat": "c10::complex<float>",
-            "ComplexDouble": "c10::complex<double>", "Long": "long int", "Byte": "unsigned char",
-            "Char": "signed char"}
-
-
-def _c_name(tensor: Tensor) -> str:
-    name = type_name(tensor.dtype)
-    return _C_NAMES.get(name, name.lower())
 
 
 def _by(sizes: Any) -> str:

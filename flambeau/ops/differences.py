@@ -1,16 +1,15 @@
-"""Differences of neighbours and the integrals that undo them; Vandermonde matrices."""
+"""Differences of neighbours and the integrals that undo them."""
 from __future__ import annotations
 
 from typing import Any
 
-from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite
 from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis
 from flambeau.ops.comparison import ne
-from flambeau.ops.join import cat, flip, narrow, stack
-from flambeau.ops.scan import cumprod, cumsum
-from flambeau.ops.shape import reshape, unsqueeze
+from flambeau.ops.join import cat, narrow
+from flambeau.ops.scan import cumsum
+from flambeau.ops.shape import reshape
 
 
 def _pairs(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
@@ -146,33 +145,6 @@ def _edge_ratio(gaps: Tensor, dim: int, edge: int) -> Tensor:
     outer = narrow(gaps, dim, 0 if edge == 0 else n - 1, 1)
     inner = narrow(gaps, dim, 1 if edge == 0 else n - 2, 1) if n > 1 else outer
     return outer / (outer + inner)
-
-
-# ---- powers of a vector -------------------------------------------------------------------------
-
-
-@composite
-def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The Vandermonde matrix: the powers of the elements of x, in N columns.
-
-    >>> import flambeau
-    >>> flambeau.vander(flambeau.tensor([2, 3]), 3)
-    tensor([[4, 2, 1],
-            [9, 3, 1]])
-    """
-    if x._array.ndim != 1:
-        raise RuntimeError("x must be a one-dimensional tensor.")
-    n = x._array.shape[0] if N is None else N
-    if n < 0:
-        raise RuntimeError(f"N must be non-negative, got {n}")
-    one = basis.ones_like(x)
-    if x._array.dtype not in FLOATING:
-        one = one.long()
-    columns = [one, *[x] * (n - 1)][:n]
-    if not columns:
-        return narrow(unsqueeze(x, 1), 1, 0, 0)
-    powers = cumprod(stack(columns, 1), 1)
-    return powers if increasing else flip(powers, 1)
 
 
 __all__ = ["diff", "gradient", "trapezoid"]

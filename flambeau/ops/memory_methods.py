@@ -7,10 +7,10 @@ import numpy as np
 
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.op import public
-from flambeau.core.promotion import type_name
 from flambeau.core.shapes import contiguous_strides, size_of
 from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis, counter_of
 from flambeau.core.views import check_inplace
+from flambeau.ops.pointwise import c_name
 
 
 def _method(function: Any, *spaces: str) -> Any:
@@ -90,7 +90,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         return _moved(self, np.empty(0, self._array.dtype))
     if isinstance(source, Tensor):
         if source._array.dtype != self._array.dtype:
-            a, b = (_c_name(t) for t in (source, self))
+            a, b = (c_name(t) for t in (source, self))
             raise RuntimeError(f"Could not set tensor of type {a} to a tensor of type {b}")
         if size is None:
             self._counter = counter_of(source)
@@ -109,12 +109,6 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         source.resize_(_needed(size, stride, storage_offset, item))
         buffer = source._bytes
     return _moved(self, _on(buffer, self._array.dtype, size, stride, storage_offset))
-
-
-def _c_name(tensor: Tensor) -> str:
-    return {"Float": "float", "Double": "double", "Long": "long int", "Int": "int",
-            "Short": "short", "Byte": "unsigned char", "Char": "signed char",
-            "Bool": "bool"}.get(type_name(tensor.dtype), type_name(tensor.dtype))
 
 
 @_method

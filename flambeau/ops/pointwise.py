@@ -409,8 +409,8 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
     """
     for name, other in (("end", end), ("weight", weight)):
         if isinstance(other, Tensor) and other.dtype is not input.dtype:
-            raise RuntimeError(f"expected dtype {_c_name(input)} for `{name}` but got dtype "
-                               f"{_c_name(other)}")
+            raise RuntimeError(f"expected dtype {c_name(input)} for `{name}` but got dtype "
+                               f"{c_name(other)}")
     if input._array.dtype not in FLOATING:
         raise NotImplementedError(
             f"\"lerp_kernel_scalar\" not implemented for '{type_name(input.dtype)}'")
@@ -424,11 +424,10 @@ _C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32
             "complex128": "c10::complex<double>"}
 
 
-def _c_name(tensor: Tensor) -> str:
+def c_name(tensor: Tensor) -> str:
+    """The C++ name of its dtype, which error messages quote."""
     return _C_NAMES.get(tensor.dtype.name, tensor.dtype.name)
 
-
-c_name = _c_name
 
 # ---- rectified ----------------------------------------------------------------------------------
 

@@ -9,6 +9,7 @@ import flambeau
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.ops import sparse_compressed as forms
+from flambeau.ops.matmul import conj
 from flambeau.ops.sparse import as_form, is_sparse, make, sparse_op, to_sparse, with_values
 from flambeau.ops.sparse_products import at_places, operand
 
@@ -59,7 +60,7 @@ spdiags.__module__ = "torch.sparse"
 
 def _solve_back(grad: Tensor, self: Tensor, result: Tensor, needs: list[bool]) -> list[Any]:
     by = as_form(flambeau.t(self), (forms.CSR, 2, None, 0))
-    other = solve(basis.conj(by) if by._array.dtype.kind == "c" else by, grad)
+    other = solve(conj(by), grad)
     return [at_places(self, basis.neg(other).unsqueeze(1), result.conj().unsqueeze(0))
             if needs[0] else None, other if needs[1] else None]
 

@@ -420,7 +420,17 @@ class MultiMarginLoss(_WeightedLoss):
 
 # ------------------------------------------------------------------ ranking and embedding
 
-class CosineEmbeddingLoss(_Loss):
+class _MarginLoss(_Loss):
+    __constants__ = ["margin", "reduction"]
+
+    def __init__(
+        self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean"
+    ) -> None:
+        super().__init__(size_average, reduce, reduction)
+        self.margin = margin
+
+
+class CosineEmbeddingLoss(_MarginLoss):
     r""":math:`\ell_n = 1 - \cos(x_1, x_2)` where y is 1, :math:`\max(0, \cos(x_1, x_2) - m)` where
     it is -1.
 
@@ -430,35 +440,19 @@ class CosineEmbeddingLoss(_Loss):
         tensor(0.5000)
     """
 
-    __constants__ = ["margin", "reduction"]
-
-    def __init__(
-        self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean"
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
-
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.cosine_embedding_loss(
             input1, input2, target, margin=self.margin, reduction=self.reduction
         )
 
 
-class MarginRankingLoss(_Loss):
+class MarginRankingLoss(_MarginLoss):
     r""":math:`\ell_n = \max(0, -y_n (x_{1n} - x_{2n}) + m)`: y = 1 wants the first to rank higher.
 
     Example:
         >>> nn.MarginRankingLoss()(flambeau.zeros(1), flambeau.ones(1), flambeau.ones(1))
         tensor(1.)
     """
-
-    __constants__ = ["margin", "reduction"]
-
-    def __init__(
-        self, margin: float = 0.0, size_average=None, reduce=None, reduction: str = "mean"
-    ) -> None:
-        super().__init__(size_average, reduce, reduction)
-        self.margin = margin
 
     def forward(self, input1: Tensor, input2: Tensor, target: Tensor) -> Tensor:
         return F.margin_ranking_loss(

@@ -84,7 +84,24 @@ def _as_shape(normalized_shape):
     return tuple(normalized_shape)
 
 
-class LayerNorm(Module):
+class _AffineNorm(Module):
+    """The optional weight and bias of what normalises within a sample."""
+
+    def _add_parameters(self, shape, weight: bool, bias: bool, factory) -> None:
+        for name, wanted in (("weight", weight), ("bias", bias)):
+            tensor = flambeau.empty(shape, **factory) if wanted else None
+            self.register_parameter(name, None if tensor is None else Parameter(tensor))
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Weight 1, bias 0."""
+        if self.weight is not None:
+            init.ones_(self.weight)
+        if self.bias is not None:
+            init.zeros_(self.bias)
+
+
+class LayerNorm(_AffineNorm):
     r"""Normalise each sample over its last dimensions, those of `normalized_shape`:
 
     .. math:: y = \frac{x - \mathrm{E}[x]}{\sqrt{\mathrm{Var}[x] + \epsilon}} \gamma + \beta
@@ -112,17 +129,8 @@ class LayerNorm(Module):
         self.normalized_shape = _as_shape(normalized_shape)
         self.eps = eps
         self.elementwise_affine = elementwise_affine
-        for name, wanted in (("weight", elementwise_affine), ("bias", elementwise_affine and bias)):
-            tensor = flambeau.empty(self.normalized_shape, **factory) if wanted else None
-            self.register_parameter(name, None if tensor is None else Parameter(tensor))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        if self.elementwise_affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
+        self._add_parameters(self.normalized_shape, elementwise_affine,
+                             elementwise_affine and bias, factory)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.layer_norm(input, self.normalized_shape, self.weight, self.bias, self.eps)
@@ -134,7 +142,7 @@ class LayerNorm(Module):
         )
 
 
-class GroupNorm(Module):
+class GroupNorm(_AffineNorm):
     """Normalise each sample over groups of its channels, as `LayerNorm` does over all.
 
     Shape: (N, C, \\*), `num_channels` C in `num_groups` groups. Wu and He, ECCV 2018.
@@ -169,17 +177,7 @@ class GroupNorm(Module):
         self.num_channels = num_channels
         self.eps = eps
         self.affine = affine
-        for name, wanted in (("weight", affine), ("bias", affine and bias)):
-            tensor = flambeau.empty(num_channels, **factory) if wanted else None
-            self.register_parameter(name, None if tensor is None else Parameter(tensor))
-        self.reset_parameters()
-
-    def reset_parameters(self) -> None:
-        """Weight 1, bias 0."""
-        if self.affine:
-            init.ones_(self.weight)
-            if self.bias is not None:
-                init.zeros_(self.bias)
+        self._add_parameters(num_channels, affine, affine and bias, factory)
 
     def forward(self, input: Tensor) -> Tensor:
         return F.group_norm(input, self.num_groups, self.weight, self.bias, self.eps)

@@ -66,10 +66,40 @@ class _Layer(Module):
     """What both layers share: the feed-forward block and how blocks are joined."""
 
     __constants__ = ["norm_first"]
+    _blocks: int
+
+    def _add_blocks(self, d_model, dim_feedforward, dropout, activation, layer_norm_eps,
+                    norm_first, bias, factory) -> None:
+        """Everything but the attention: the linear maps, and a norm and a dropout per block."""
+        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **factory)
+        self.dropout = Dropout(dropout)
+        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **factory)
+        self.norm_first = norm_first
+        blocks = range(1, self._blocks + 1)
+        for i in blocks:
+            norm = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
+            setattr(self, f"norm{i}", norm)
+        for i in blocks:
+            setattr(self, f"dropout{i}", Dropout(dropout))
+        self.activation = (
+            _get_activation_fn(activation) if isinstance(activation, str) else activation
+        )
+
+    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal: bool = False) -> Tensor:
+        x = self.self_attn(
+            x,
+            x,
+            x,
+            attn_mask=attn_mask,
+            key_padding_mask=key_padding_mask,
+            need_weights=False,
+            is_causal=is_causal,
+        )[0]
+        return self.dropout1(x)
 
     def _ff_block(self, x: Tensor) -> Tensor:
         x = self.linear2(self.dropout(self.activation(self.linear1(x))))
-        return getattr(self, self._last_dropout)(x)
+        return getattr(self, f"dropout{self._blocks}")(x)
 
     def _residual(self, x, norm, block, *args):
         """x plus what a block adds to it, normalised before the block or after the sum."""
@@ -95,7 +125,7 @@ class TransformerEncoderLayer(_Layer):
         torch.Size([10, 3, 8])
     """
 
-    _last_dropout = "dropout2"
+    _blocks = 2
 
     def __init__(
         self,
@@ -116,17 +146,8 @@ class TransformerEncoderLayer(_Layer):
         self.self_attn = MultiheadAttention(
             d_model, nhead, dropout=dropout, bias=bias, batch_first=batch_first, **factory
         )
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **factory)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **factory)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.activation = (
-            _get_activation_fn(activation) if isinstance(activation, str) else activation
-        )
+        self._add_blocks(d_model, dim_feedforward, dropout, activation, layer_norm_eps,
+                         norm_first, bias, factory)
 
     def _skips_padding(self, src, src_mask):
         """In evaluation without gradients, positions that are padding are not computed."""
@@ -161,18 +182,6 @@ class TransformerEncoderLayer(_Layer):
         x = self._residual(src, self.norm1, self._sa_block, mask, padding, is_causal)
         return self._residual(x, self.norm2, self._ff_block)
 
-    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal: bool = False) -> Tensor:
-        x = self.self_attn(
-            x,
-            x,
-            x,
-            attn_mask=attn_mask,
-            key_padding_mask=key_padding_mask,
-            need_weights=False,
-            is_causal=is_causal,
-        )[0]
-        return self.dropout1(x)
-
 
 class TransformerDecoderLayer(_Layer):
     """Self-attention, attention to the encoder's output, then two linear maps, each with a residual
@@ -184,7 +193,7 @@ class TransformerDecoderLayer(_Layer):
         torch.Size([5, 3, 8])
     """
 
-    _last_dropout = "dropout3"
+    _blocks = 3
 
     def __init__(
         self,
@@ -207,19 +216,8 @@ class TransformerDecoderLayer(_Layer):
                 d_model, nhead, dropout=dropout, batch_first=batch_first, bias=bias, **factory
             )
             setattr(self, name, attention)
-        self.linear1 = Linear(d_model, dim_feedforward, bias=bias, **factory)
-        self.dropout = Dropout(dropout)
-        self.linear2 = Linear(dim_feedforward, d_model, bias=bias, **factory)
-        self.norm_first = norm_first
-        self.norm1 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
-        self.norm2 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
-        self.norm3 = LayerNorm(d_model, eps=layer_norm_eps, bias=bias, **factory)
-        self.dropout1 = Dropout(dropout)
-        self.dropout2 = Dropout(dropout)
-        self.dropout3 = Dropout(dropout)
-        self.activation = (
-            _get_activation_fn(activation) if isinstance(activation, str) else activation
-        )
+        self._add_blocks(d_model, dim_feedforward, dropout, activation, layer_norm_eps,
+                         norm_first, bias, factory)
 
     def forward(
         self,
@@ -245,18 +243,6 @@ class TransformerDecoderLayer(_Layer):
             memory_is_causal,
         )
         return self._residual(x, self.norm3, self._ff_block)
-
-    def _sa_block(self, x, attn_mask, key_padding_mask, is_causal: bool = False) -> Tensor:
-        x = self.self_attn(
-            x,
-            x,
-            x,
-            attn_mask=attn_mask,
-            key_padding_mask=key_padding_mask,
-            is_causal=is_causal,
-            need_weights=False,
-        )[0]
-        return self.dropout1(x)
 
     def _mha_block(self, x, mem, attn_mask, key_padding_mask, is_causal: bool = False) -> Tensor:
         x = self.multihead_attn(

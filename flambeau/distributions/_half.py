@@ -1,0 +1,34 @@
+"""What the absolute values of variables that are symmetric around 0 share."""
+
+import math
+
+import flambeau
+from flambeau.distributions import constraints
+from flambeau.distributions.transformed_distribution import TransformedDistribution
+
+
+class _Half(TransformedDistribution):
+    """The upper half of `base_dist`, with twice its density."""
+
+    support = constraints.nonnegative
+    has_rsample = True
+
+    @property
+    def scale(self):
+        """The scale."""
+        return self.base_dist.scale
+
+    @property
+    def mode(self):
+        return flambeau.zeros_like(self.scale)
+
+    def cdf(self, value):
+        if self._validate_args:
+            self._validate_sample(value)
+        return 2 * self.base_dist.cdf(value) - 1
+
+    def icdf(self, prob):
+        return self.base_dist.icdf((prob + 1) / 2)
+
+    def entropy(self):
+        return self.base_dist.entropy() - math.log(2)
