@@ -33,7 +33,7 @@ for _name in ("uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32
               "float8_e5m2fnuz float8_e8m0fnu strided sparse_coo sparse_csr sparse_csc sparse_bsr "
               "sparse_bsc jagged contiguous_format preserve_format channels_last channels_last_3d "
               "per_tensor_affine per_channel_affine per_tensor_symmetric "
-              "per_channel_symmetric").split():
+              "per_channel_symmetric per_channel_affine_float_qparams").split():
     globals()[_name] = getattr(_dtypes, _name, None) or getattr(_type_info, _name)
 bool = _dtypes.bool_
 globals().update(_dtypes.ALIASES)
@@ -94,5 +94,9 @@ _FROM = {
         "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
         "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype"),
         "amp.autocast_mode"),
+    **dict.fromkeys((
+        *(f"{kind}{n}" for kind in ("int", "uint") for n in range(1, 8)), "bits1x8", "bits2x4",
+        "bits4x2", "bits8", "bits16", "quint8", "qint8", "qint32", "quint4x2", "quint2x4",
+        "float4_e2m1fn_x2", "bit"), "narrow_dtypes"),
     "is_storage": "storage", "get_num_threads": "kernels", "set_num_threads": "kernels",
 }

@@ -94,6 +94,32 @@ from flambeau.func import vmap as vmap
 from flambeau.fx._assertion import _assert as _assert
 from flambeau.kernels import get_num_threads as get_num_threads
 from flambeau.kernels import set_num_threads as set_num_threads
+from flambeau.narrow_dtypes import bit as bit
+from flambeau.narrow_dtypes import bits16 as bits16
+from flambeau.narrow_dtypes import bits1x8 as bits1x8
+from flambeau.narrow_dtypes import bits2x4 as bits2x4
+from flambeau.narrow_dtypes import bits4x2 as bits4x2
+from flambeau.narrow_dtypes import bits8 as bits8
+from flambeau.narrow_dtypes import float4_e2m1fn_x2 as float4_e2m1fn_x2
+from flambeau.narrow_dtypes import int1 as int1
+from flambeau.narrow_dtypes import int2 as int2
+from flambeau.narrow_dtypes import int3 as int3
+from flambeau.narrow_dtypes import int4 as int4
+from flambeau.narrow_dtypes import int5 as int5
+from flambeau.narrow_dtypes import int6 as int6
+from flambeau.narrow_dtypes import int7 as int7
+from flambeau.narrow_dtypes import qint32 as qint32
+from flambeau.narrow_dtypes import qint8 as qint8
+from flambeau.narrow_dtypes import quint2x4 as quint2x4
+from flambeau.narrow_dtypes import quint4x2 as quint4x2
+from flambeau.narrow_dtypes import quint8 as quint8
+from flambeau.narrow_dtypes import uint1 as uint1
+from flambeau.narrow_dtypes import uint2 as uint2
+from flambeau.narrow_dtypes import uint3 as uint3
+from flambeau.narrow_dtypes import uint4 as uint4
+from flambeau.narrow_dtypes import uint5 as uint5
+from flambeau.narrow_dtypes import uint6 as uint6
+from flambeau.narrow_dtypes import uint7 as uint7
 from flambeau.printing import set_printoptions as set_printoptions
 from flambeau.random import Generator as Generator
 from flambeau.random import default_generator as default_generator
@@ -161,6 +187,7 @@ int8: _dtype
 jagged: layout
 long: _dtype
 per_channel_affine: qscheme
+per_channel_affine_float_qparams: qscheme
 per_channel_symmetric: qscheme
 per_tensor_affine: qscheme
 per_tensor_symmetric: qscheme
@@ -1273,6 +1300,9 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def deg2rad_(input: Tensor) -> Tensor:
     """Write the result of `deg2rad` into this tensor; returns the tensor."""
 
+def dequantize(input: Any) -> Any:
+    """The numbers that a quantised tensor (or each of a list) stands for; others as float32."""
+
 def det(input: Any) -> Any:
     """`linalg.det`."""
 
@@ -1498,6 +1528,25 @@ def eye(
     pin_memory: _bool = False,
 ) -> Tensor:
     """A matrix with ones on the diagonal."""
+
+def fake_quantize_per_channel_affine(
+    input: Tensor,
+    scale: Tensor,
+    zero_point: Tensor,
+    axis: _int,
+    quant_min: _int,
+    quant_max: _int,
+) -> Tensor:
+    """`fake_quantize_per_tensor_affine` with a scale and a zero point for each index of `axis`."""
+
+def fake_quantize_per_tensor_affine(
+    input: Tensor,
+    scale: Any,
+    zero_point: Any,
+    quant_min: _int,
+    quant_max: _int,
+) -> Tensor:
+    """(clamp(round(x / scale + zero_point), quant_min, quant_max) - zero_point) · scale."""
 
 def feature_alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
     """`alpha_dropout` of whole channels."""
@@ -1921,6 +1970,9 @@ def instance_norm(
     cudnn_enabled: _bool = False,
 ) -> Tensor:
     """`nn.functional.instance_norm` with its arguments in another order."""
+
+def int_repr(input: Tensor) -> Tensor:
+    """The integers of a quantised tensor."""
 
 def inverse(input: Tensor) -> Tensor:
     """`linalg.inv`."""
@@ -2737,6 +2789,21 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False)
 def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """Write the result of `put` into this tensor; returns the tensor."""
 
+def q_per_channel_axis(input: Tensor) -> Any:
+    """The dimension of the channels, of a tensor that was quantised with a scale for each."""
+
+def q_per_channel_scales(input: Tensor) -> Tensor:
+    """The scales of a tensor that was quantised with one for each channel."""
+
+def q_per_channel_zero_points(input: Tensor) -> Tensor:
+    """The zero points of a tensor that was quantised with one for each channel."""
+
+def q_scale(input: Tensor) -> _float:
+    """The scale of a tensor that was quantised with one."""
+
+def q_zero_point(input: Tensor) -> _int:
+    """The integer that stands for 0, of a tensor that was quantised with one."""
+
 def qr(input: Tensor, some: _bool = True) -> Any:
     """`linalg.qr` with mode "reduced" or, if not `some`, "complete"."""
 
@@ -2750,6 +2817,21 @@ def quantile(
     out: Any = None,
 ) -> Tensor:
     """The q-quantiles of all elements, or along `dim`; NaN where there is a NaN."""
+
+def quantize_per_channel(
+    input: Tensor,
+    scales: Tensor,
+    zero_points: Tensor,
+    axis: _int,
+    dtype: Any,
+) -> Tensor:
+    """`quantize_per_tensor` with a scale and a zero point for each index of dimension `axis`."""
+
+def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> Any:
+    """float32 numbers as integers of a quantised dtype: round(x / scale) + zero_point."""
+
+def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: _bool) -> Tensor:
+    """`quantize_per_tensor` with scale and zero point chosen to span the numbers and zero."""
 
 def rad2deg(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Angles in radians as degrees."""

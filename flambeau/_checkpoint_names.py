@@ -262,6 +262,9 @@ def reduce_for_checkpoint(obj: Any) -> Any:
 
 
 def _reduce_tensor(tensor: Tensor) -> Any:
+    if tensor.is_quantized:
+        raise NotImplementedError("quantised tensors in PyTorch's files; pickle can write them, or "
+                                  "save int_repr(), scale and zero point")
     cls = Tensor if type(tensor) is MetaTensor or type(tensor) in sparse_types else type(tensor)
     own = cls.__dict__.get("__reduce_ex__") or cls.__dict__.get("__reduce__")
     if own is not None and cls is not Tensor and not is_parameter_type(cls):

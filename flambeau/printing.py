@@ -259,6 +259,15 @@ def _sparse_contents(tensor, indent):
     return (",\n" + " " * indent).join(lines)
 
 
+def _scheme_suffix(tensor):
+    scheme = [f"quantization_scheme={tensor.qscheme()}"]
+    if tensor.qscheme() is flambeau.per_tensor_affine:
+        return [*scheme, f"scale={tensor.q_scale()}", f"zero_point={tensor.q_zero_point()}"]
+    return [*scheme, f"scale={tensor.q_per_channel_scales()}",
+            f"zero_point={tensor.q_per_channel_zero_points()}",
+            f"axis={tensor.q_per_channel_axis()}"]
+
+
 def _grad_suffix(tensor):
     node = tensor.grad_fn
     if node is not None:
@@ -310,12 +319,13 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     prefix = "tensor(" if own and name in ("Tensor", "Parameter") else name + "("
     indent = len(prefix)
     sparse = tensor.layout is not flambeau.strided
+    quantized = tensor.is_quantized
     meta = tensor.device.type == "meta"
     empty = tensor.numel() == 0
     suffixes = []
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")
-    if sparse or meta or (empty and tensor.dim() != 1):
+    if sparse or meta or quantized or (empty and tensor.dim() != 1):
         suffixes.append(f"size={tuple(tensor.shape)}")
     if sparse:
         suffixes.append(f"nnz={tensor._nnz()}")
@@ -323,12 +333,16 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
         suffixes.append(f"dtype={tensor.dtype}")
     if sparse:
         suffixes.append(f"layout={tensor.layout}")
+    if quantized:
+        suffixes += _scheme_suffix(tensor)
     suffixes += _grad_suffix(tensor) + _tangent_suffix(tensor)
     if tensor_contents is None:
         if meta:
             tensor_contents = "..."
         elif sparse:
             tensor_contents = _sparse_contents(tensor.detach(), indent)
+        elif quantized:
+            tensor_contents = format_array(arrays_of([tensor.dequantize()])[0], indent)
         else:
             tensor_contents = format_array(arrays_of([tensor])[0], indent)
     coo = tensor.layout is flambeau.sparse_coo

@@ -100,8 +100,9 @@ strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged, mkl
 contiguous_format, preserve_format, channels_last, channels_last_3d = (
     memory_format(n) for n in ("contiguous_format", "preserve_format", "channels_last",
                                "channels_last_3d"))
-per_tensor_affine, per_channel_affine, per_tensor_symmetric, per_channel_symmetric = (
-    qscheme(n) for n in ("per_tensor_affine", "per_channel_affine", "per_tensor_symmetric",
-                         "per_channel_symmetric"))
+per_tensor_affine, per_channel_affine, per_tensor_symmetric, per_channel_symmetric, \
+    per_channel_affine_float_qparams = (
+        qscheme(n) for n in ("per_tensor_affine", "per_channel_affine", "per_tensor_symmetric",
+                             "per_channel_symmetric", "per_channel_affine_float_qparams"))
 for _cls in (finfo, iinfo, layout, memory_format, qscheme):
     _cls.__module__ = "torch"

@@ -10,6 +10,7 @@ the float8 types come from `ml_dtypes`, which is imported when one of them is fi
 from __future__ import annotations
 
 from functools import cached_property
+from importlib import import_module
 from typing import Any
 
 import numpy as np
@@ -39,11 +40,9 @@ class dtype:
     def numpy(self) -> np.dtype:
         """The `numpy.dtype` of arrays that hold such elements."""
         if self._library != "numpy":
-            import ml_dtypes
-
-            from flambeau import kernels
-            found = np.dtype(getattr(ml_dtypes, self._numpy_name))
+            found = np.dtype(getattr(import_module(self._library), self._numpy_name))
             if self.name == "bfloat16":
+                from flambeau import kernels
                 kernels.register_bfloat16()
             FROM_NUMPY[found] = self
         else:
@@ -52,7 +51,7 @@ class dtype:
             FLOATING.add(found)
         return found
 
-    @property
+    @cached_property
     def itemsize(self) -> int:
         return self.numpy.itemsize
 
@@ -84,7 +83,7 @@ dtype.__module__ = "torch"
 
 
 def dtype_by_name(name: str) -> dtype:
-    return _BY_NAME[name]
+    return _BY_NAME.get(name) or getattr(import_module("flambeau.narrow_dtypes"), name)
 
 
 bool_ = dtype("bool", "b", "bool")
@@ -107,7 +106,7 @@ float8_e5m2 = dtype("float8_e5m2", "f", "float8_e5m2", "ml_dtypes")
 float8_e4m3fnuz = dtype("float8_e4m3fnuz", "f", "float8_e4m3fnuz", "ml_dtypes")
 float8_e5m2fnuz = dtype("float8_e5m2fnuz", "f", "float8_e5m2fnuz", "ml_dtypes")
 float8_e8m0fnu = dtype("float8_e8m0fnu", "f", "float8_e8m0fnu", "ml_dtypes")
-complex32 = dtype("complex32", "c", "complex64", "torch.complex32")   # no array library has it
+complex32 = dtype("complex32", "c", "complex32", "flambeau.narrow_dtypes")
 
 _REAL = {complex64: float32, complex128: float64, complex32: float16}
 _COMPLEX = {float16: complex32, float32: complex64, float64: complex128, bfloat16: complex64}

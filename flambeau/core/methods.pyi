@@ -494,6 +494,8 @@ class Methods:
         """Write the result of `deg2rad` into this tensor; returns the tensor."""
     def dense_dim(self) -> _int:
         """The number of dense dimensions."""
+    def dequantize(self) -> Any:
+        """The numbers that a quantised tensor (or each of a list) stands for; others as float32."""
     def det(self) -> Any:
         """`linalg.det`."""
     def detach_(self) -> Tensor:
@@ -757,6 +759,8 @@ class Methods:
         """The sums of products along the last dimensions; a number multiplies."""
     def int(self, memory_format: Any = None) -> Tensor:
         """This tensor as int32; itself if it is."""
+    def int_repr(self) -> Tensor:
+        """The integers of a quantised tensor."""
     def inverse(self) -> Tensor:
         """`linalg.inv`."""
     def is_coalesced(self) -> _bool:
@@ -1241,8 +1245,20 @@ class Methods:
         """Write the result of `put` into this tensor; returns the tensor."""
     def put_at__(self, value: Tensor, indices: Any, where: Any) -> Tensor:
         """Write the result of `put_at_` into this tensor; returns the tensor."""
+    def q_per_channel_axis(self) -> Any:
+        """The dimension of the channels, of a tensor that was quantised with a scale for each."""
+    def q_per_channel_scales(self) -> Tensor:
+        """The scales of a tensor that was quantised with one for each channel."""
+    def q_per_channel_zero_points(self) -> Tensor:
+        """The zero points of a tensor that was quantised with one for each channel."""
+    def q_scale(self) -> _float:
+        """The scale of a tensor that was quantised with one."""
+    def q_zero_point(self) -> _int:
+        """The integer that stands for 0, of a tensor that was quantised with one."""
     def qr(self, some: _bool = True) -> Any:
         """`linalg.qr` with mode "reduced" or, if not `some`, "complete"."""
+    def qscheme(self) -> Any:
+        """How the integers of a quantised tensor map to numbers."""
     def quantile(
         self,
         q: Any,

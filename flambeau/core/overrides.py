@@ -47,6 +47,7 @@ def handle_torch_function(public_api: Any, relevant: Any, *args: Any, **kwargs: 
 
 internal_types: set[type] = set()       # flambeau's own subclasses: wrappers and meta tensors
 sparse_types: set[type] = set()         # those among them whose `_array` holds no values
+own_rules: dict[type, Any] = {}         # what runs public calls on a type that no kernel may see
 
 
 def _insert(found: list[Any], arg: Any) -> None:
@@ -60,13 +61,13 @@ def _insert(found: list[Any], arg: Any) -> None:
     found.append(arg)
 
 
-def has_sparse(args: Any, kwargs: dict[str, Any] | None = None) -> bool:
-    """Is any argument a tensor that only rules of its own may touch?"""
+def rules_for(args: Any, kwargs: dict[str, Any] | None = None) -> Any:
+    """What runs a call with an argument that only rules of its own may touch; None without."""
     for arg in (*args, *kwargs.values()) if kwargs else args:
-        cls = type(arg)
-        if cls in sparse_types or (cls in (list, tuple) and has_sparse(arg)):
-            return True
-    return False
+        found = rules_for(arg) if type(arg) in (list, tuple) else own_rules.get(type(arg))
+        if found is not None:
+            return found
+    return None
 
 
 def wanted(args: Any, kwargs: dict[str, Any] | None = None) -> bool:
@@ -78,9 +79,9 @@ def wanted(args: Any, kwargs: dict[str, Any] | None = None) -> bool:
         if cls is tuple or cls is list:
             for inner in arg:
                 if type(inner) not in plain and type(inner) not in _PLAIN_TYPES:
-                    return bool(overriding(args, kwargs)) or has_sparse(args, kwargs)
+                    return bool(overriding(args, kwargs) or rules_for(args, kwargs))
         elif hasattr(cls, "__torch_function__"):
-            return bool(overriding(args, kwargs)) or has_sparse(args, kwargs)
+            return bool(overriding(args, kwargs) or rules_for(args, kwargs))
     return False
 
 
@@ -97,8 +98,8 @@ def public_name(op: Any) -> Any:
 def call(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """Ask the overriding arguments of a call, in turn."""
     relevant = overriding(args, kwargs)
-    if not relevant and has_sparse(args, kwargs):
-        return basis.on_sparse(public_name(op), args, kwargs)
+    if not relevant and (own := rules_for(args, kwargs)):
+        return own(public_name(op), args, kwargs)
     return ask(public_name(op), relevant, args, kwargs)
 
 

@@ -30,7 +30,7 @@ LATE = [
     "differences", "sampling", "facts", "rearrange", "memory_methods", "bilinear",
     "decompositions", "distance", "foreach", "fourier", "linalg", "lowrank", "polynomials",
     "recurrent", "resample", "scatter_views", "solvers", "sparse", "special", "spectrogram",
-    "windows",
+    "windows", "quantized", "fake_quantize",
 ]
 for _module in COMMON:
     importlib.import_module(f"flambeau.ops.{_module}")

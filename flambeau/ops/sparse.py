@@ -122,7 +122,8 @@ class SparseTensor(Tensor):
                          self._coalesced, self._edge is LEAF)
 
 
-SparseTensor.__module__, SparseTensor.__name__ = "torch", "Tensor"
+SparseTensor.__module__ = "torch"
+SparseTensor.__name__ = SparseTensor.__qualname__ = "Tensor"
 overrides.internal_types.add(SparseTensor)
 overrides.sparse_types.add(SparseTensor)
 
@@ -843,7 +844,8 @@ def later_gradient(old: Tensor, grad: Tensor, create_graph: bool) -> Tensor:
     return old.add_(grad)
 
 
-basis.on_sparse, basis.first_gradient = dispatch, first_gradient
+overrides.own_rules[SparseTensor] = dispatch
+basis.first_gradient = first_gradient
 basis.later_gradient = later_gradient
 importlib.import_module("flambeau.ops.sparse_create")        # the functions that make them
 __all__ = ["SparseTensor"]

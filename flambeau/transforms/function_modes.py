@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.core import modes
-from flambeau.core.overrides import ask, has_sparse, overriding, subclasses_enabled
+from flambeau.core.overrides import ask, overriding, rules_for, subclasses_enabled
 from flambeau.core.tensor import Tensor, basis, tensor_types
 
 
@@ -21,8 +21,8 @@ def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwa
         finally:
             modes.function_modes.reset(token)
     relevant = overriding(relevant_args)
-    if not relevant and has_sparse(args, kwargs):
-        return basis.on_sparse(public_api, args, kwargs)
+    if not relevant and (own := rules_for(args, kwargs)):
+        return own(public_api, args, kwargs)
     return ask(public_api, relevant, args, kwargs)
 
 
