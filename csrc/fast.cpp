@@ -153,7 +153,9 @@ static PyObject *bind(PyObject *, PyObject *objects) {
                   {"LEAF", &core.leaf}, {"LOOKUP", &core.lookup}, {"grad_mode", &core.grad_mode},
                   {"order", &core.order}, {"gradient_edge", &core.gradient_edge},
                   {"defaults", &core.defaults}, {"device", &core.device}, {"cpu", &core.cpu},
-                  {"inference", &core.inference}, {"unpack_result", &core.unpack_result}, {"replay_of", &core.replay_of}, {"coerce_general", &core.coerce_general}};
+                  {"inference", &core.inference}, {"unpack_result", &core.unpack_result},
+                  {"replay_of", &core.replay_of}, {"coerce_general", &core.coerce_general},
+                  {"package", &core.package}};
     for (auto &w : wanted) {
         PyObject *found = PyDict_GetItemString(objects, w.name);
         if (!found) return PyErr_Format(PyExc_KeyError, "%s", w.name);
@@ -163,7 +165,8 @@ static PyObject *bind(PyObject *, PyObject *objects) {
         !PyAnySet_Check(core.plain) || !PyAnySet_Check(core.floating) ||
         !PyAnySet_Check(core.passive) || !PyList_Check(core.interceptors) ||
         !PyList_Check(core.packers) || !PyList_Check(core.node_watchers) ||
-        !PyIter_Check(core.order))
+        !PyIter_Check(core.order) || !PyUnicode_Check(core.package) ||
+        !PyType_IsSubtype(core.node, &PlaceType))
         return PyErr_Format(PyExc_TypeError, "bind: an object of a wrong type");
     PyTypeObject *n = core.node;
     if (find_slot(core.tensor, "_array", &core.array) || find_slot(core.tensor, "_base", &core.base) ||
@@ -209,6 +212,6 @@ int register_fast(PyObject *module) {
     t.tp_members = members;
     t.tp_getset = getset;
     t.tp_methods = callable_methods;
-    if (!zero || !one || PyType_Ready(&t) < 0) return -1;
+    if (!zero || !one || PyType_Ready(&t) < 0 || register_places(module) < 0) return -1;
     return PyModule_AddFunctions(module, module_methods);
 }

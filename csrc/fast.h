@@ -14,6 +14,7 @@ struct Core {
     PyObject *leaf, *lookup, *grad_mode, *order;       // order: the counter of nodes
     PyObject *gradient_edge, *replay_of, *coerce_general, *unpack_result;
     PyObject *defaults, *device, *cpu, *inference;     // for new tensors
+    PyObject *package;                                 // where our own code lies: a directory
     Py_ssize_t array, base, counter, edge, view_slot;               // of Tensor
     Py_ssize_t node_dtype, edges, node_order, saved, node_shape;    // of Node
     Py_ssize_t view_node, version, made, replay;                    // of View
@@ -94,7 +95,7 @@ struct Callable {
     uint32_t dtypes;   // a bit for each that a pointwise op takes as it is
     bool native, differentiable, view, replay;
 };
-extern PyTypeObject CallableType;
+extern PyTypeObject CallableType, PlaceType;
 
 inline PyObject *fall_back(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
     return PyObject_Vectorcall(f->closure, args, nargsf, names);
@@ -105,7 +106,10 @@ PyObject *as_array(PyObject *stolen);                        // a kernel's resul
 int grad_enabled();                                          // -1: an error
 PyObject *edge_of(PyObject *tensor);                         // a new reference, maybe to None
 bool is_floating(PyObject *array);
+PyObject *counter_of(PyObject *tensor);                      // borrowed: [writes, place of the last]
 int bump(PyObject *tensor);
+void stamp(PyObject *place);                                 // note where in the user's code we are
+int register_places(PyObject *module);
 int record(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *result);
 
 PyObject *finish(Callable *f, PyObject *canonical, PyObject *stolen_array);  // a call's result

@@ -59,13 +59,8 @@ static PyObject *make_view(Callable *f, PyObject *parent, PyObject *stolen_array
     if (ask) replay.take(PyObject_CallFunctionObjArgs(core.replay_of, f->op, parent, canonical, nullptr));
     int recorded = grad_enabled();
     if (!replay || recorded < 0) return nullptr;
-    PyObject *counter = slot(parent, core.counter);
-    if (is_none(counter)) {
-        counter = PyList_New(1);
-        if (!counter) return nullptr;
-        PyList_SET_ITEM(counter, 0, incref(zero));
-        set(parent, core.counter, counter);
-    }
+    PyObject *counter = counter_of(parent);
+    if (!counter) return nullptr;
     PyObject *view = core.view->tp_alloc(core.view, 0), *base = slot(parent, core.base);
     if (!view) return nullptr;
     slot(view, core.view_node) = incref(Py_None);

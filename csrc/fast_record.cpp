@@ -56,19 +56,6 @@ bool is_floating(PyObject *array) {
     return PySet_Contains(core.floating, (PyObject *)PyArray_DESCR((PyArrayObject *)array)) == 1;
 }
 
-int bump(PyObject *tensor) {
-    PyObject *counter = slot(tensor, core.counter);
-    if (is_none(counter)) {
-        counter = PyList_New(1);
-        if (!counter) return -1;
-        PyList_SET_ITEM(counter, 0, incref(one));
-        set(tensor, core.counter, counter);
-        return 0;
-    }
-    PyObject *next = PyNumber_Add(PyList_GET_ITEM(counter, 0), one);
-    return next ? PyList_SetItem(counter, 0, next) : -1;
-}
-
 static PyObject *shape_of(PyObject *array) {
     PyArrayObject *a = (PyArrayObject *)array;
     PyObject *shape = PyTuple_New(PyArray_NDIM(a));
@@ -113,13 +100,8 @@ static PyObject *save_input(PyObject *object) {
 
 // Not the tensor, which holds the node (a cycle), but what makes it again.
 static PyObject *save_result(PyObject *tensor) {
-    PyObject *counter = slot(tensor, core.counter);
-    if (is_none(counter)) {
-        counter = PyList_New(1);
-        if (!counter) return nullptr;
-        PyList_SET_ITEM(counter, 0, incref(zero));
-        set(tensor, core.counter, counter);
-    }
+    PyObject *counter = counter_of(tensor);
+    if (!counter) return nullptr;
     return PyTuple_Pack(4, slot(tensor, core.array), counter, PyList_GET_ITEM(counter, 0), zero);
 }
 
@@ -161,6 +143,7 @@ static PyObject *save(const Saved &s, PyObject *const *canonical, PyObject *edge
 int record(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *result) {
     Ref edges(stolen_edges), node(f->node->tp_alloc(f->node, 0));
     if (!node) return -1;
+    stamp(node.get());
     PyObject *array = slot(result, core.array);
     PyObject *order = Py_TYPE(core.order)->tp_iternext(core.order), *shape = shape_of(array);
     slot(node.get(), core.node_order) = order;

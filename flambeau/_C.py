@@ -181,7 +181,7 @@ class _DelayedError:
 
 def _unsafe_set_version_counter(tensors: Any, versions: Any) -> None:
     """Set what the version counters of tensors say."""
-    from flambeau.core.tensor import counter_of
+    from flambeau._places import counter_of
     if isinstance(tensors, Tensor):
         tensors, versions = (tensors,), (versions,)
     for tensor, version in zip(tensors, versions):

@@ -6,6 +6,7 @@ import importlib
 from typing import Any
 
 import flambeau as torch
+from flambeau._places import counter_of
 from flambeau.autograd import function
 from flambeau.autograd.differentiate import backward, grad
 from flambeau.autograd.function import Function, NestedIOFunction
@@ -18,7 +19,7 @@ from flambeau.autograd.grad_mode import (
 from flambeau.autograd.graph import Node
 from flambeau.autograd.hooks import AccumulateGrad
 from flambeau.autograd.saved_hooks import SavedTensor
-from flambeau.core.tensor import Tensor, counter_of
+from flambeau.core.tensor import Tensor
 
 _LAZY = ("anomaly_mode", "forward_ad", "functional", "grad_mode", "gradcheck", "graph", "profiler",
          "profiler_util",

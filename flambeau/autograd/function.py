@@ -10,17 +10,17 @@ import warnings
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
+from flambeau._places import bump, counter_of
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core import modes, views
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import Node, Output, freed, next_order, packers, save_input, unpack
+from flambeau.core.graph import Node, Output, next_order, packers, save_input, unpack
 from flambeau.core.modes import grad_enabled, interceptors, levels, set_grad_mode
 from flambeau.core.op import node_watchers, watch
 from flambeau.core.tensor import (
     LOOKUP,
     Tensor,
     basis,
-    counter_of,
     gradient_edge,
     tensor_types,
 )
@@ -123,7 +123,7 @@ class BackwardNode(Node, FunctionCtx):
         if self._in_forward:
             return self.saved_for_forward or ()
         if self.saved is None:
-            raise freed(self)
+            raise basis.freed(self)
         return tuple([unpack(self, i) for i in range(len(self.saved))])
 
     @property
@@ -136,7 +136,7 @@ class BackwardNode(Node, FunctionCtx):
     @property
     def _raw_saved_tensors(self) -> tuple[Any, ...]:
         if self.saved is None:
-            raise freed(self)
+            raise basis.freed(self)
         return tuple([basis.SavedTensor(self, i) for i in range(len(self.saved))])
 
     def maybe_clear_saved_tensors(self) -> None:
@@ -370,7 +370,7 @@ def _light(output: Tensor) -> Any:
 def _with_history(node: Any, output: Tensor, edge: Any, inputs: dict[int, Any], dirty: set[int],
                   count: int, without: bool, recorded: bool) -> Tensor:
     if id(output) in dirty:
-        views.bump(output)              # `forward` may have written where we could not see it
+        bump(output)              # `forward` may have written where we could not see it
         if edge is None:
             return output
         views.check_inplace(output, True)

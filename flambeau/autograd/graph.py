@@ -8,14 +8,14 @@ from contextlib import contextmanager
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
+from flambeau._places import bump, counter_of
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.hooks import AccumulateGrad, RemovableHandle, accumulator_of
 from flambeau.autograd.saved_hooks import disable_saved_tensors_hooks, saved_tensors_hooks
 from flambeau.core import engine
 from flambeau.core.graph import Node as CoreNode
 from flambeau.core.graph import hooks_of
-from flambeau.core.tensor import Tensor, counter_of, gradient_edge, tensor_types
-from flambeau.core.views import bump
+from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 
 
 class _NodeMeta(type):

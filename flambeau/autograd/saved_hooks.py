@@ -6,7 +6,7 @@ from contextvars import ContextVar
 from typing import Any
 
 from flambeau.core import modes
-from flambeau.core.graph import Node, Packed, freed, output_edges, packers, unpack
+from flambeau.core.graph import Node, Packed, output_edges, packers, unpack
 from flambeau.core.tensor import Tensor, alias, basis, gradient_edge
 
 active: ContextVar[tuple[Any, ...]] = ContextVar("saved_tensors_hooks", default=())
@@ -130,7 +130,7 @@ class without_hooks_and_grad:
 def register_on_node(node: Any, index: int, pack: Any, unpack_hook: Any) -> None:
     """`node._raw_saved_x.register_hooks(pack, unpack)`."""
     if node.saved is None:
-        raise freed(node)
+        raise basis.freed(node)
     entry, kind = node.saved[index], node.saved_kinds[index]
     if type(entry) is Packed:
         raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been "
@@ -172,7 +172,7 @@ class SavedTensor:
     def data(self) -> Any:
         saved = self._node.saved
         if saved is None:
-            raise freed(self._node)
+            raise basis.freed(self._node)
         entry = saved[self._index]
         return entry.value if type(entry) is Packed else unpack(self._node, self._index)
 

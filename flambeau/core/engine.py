@@ -26,7 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.graph import Node, Output, freed, packers
+from flambeau._places import Place, bump
+from flambeau.core.graph import Node, Output, packers
 from flambeau.core.modes import grad_enabled, set_grad_mode
 from flambeau.core.overrides import sparse_types
 from flambeau.core.shapes import is_expandable_to
@@ -97,6 +98,7 @@ class Pass:
     depth = 0                               # of passes inside passes
 
     def __init__(self, roots: Any, retain: bool, create_graph: bool, accumulate: bool):
+        self.place = Place()                        # where the user has called for it
         self.roots, self.retain, self.create_graph = roots, retain, create_graph
         self.accumulate = accumulate
         self.ready: list[int] = []                  # a heap of the orders of waiting nodes
@@ -164,7 +166,7 @@ class Pass:
     def propagate(self) -> None:
         """Run the newest waiting node until none is left."""
         ready, waiting, grads, retain = self.ready, self.waiting, self.grads, self.retain
-        watched = self.needed is not None or anomaly.enabled
+        watched, place = self.needed is not None or anomaly.enabled, self.place
         add = basis.add
         while ready:
             order = heappop(ready)
@@ -176,10 +178,10 @@ class Pass:
                         break
                 else:
                     if node.saved is None:
-                        raise freed(node)
+                        raise basis.freed(node)
                     produced = node.apply(grad)
                 if not retain and node.frees:
-                    node.saved = None
+                    node.saved, node.freed_by = None, place
                 if type(produced) is not list:
                     produced = list(produced)
                 grad = newest = array = None
@@ -369,7 +371,7 @@ def apply_node(node: Node, grad: Any) -> Any:
         if not node.accepts_undefined:
             return (None,) * len(node.edges)
     elif node.saved is None:
-        raise freed(node)
+        raise basis.freed(node)
     return node.apply(grad)
 
 
@@ -407,9 +409,8 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
         if old._array.dtype != grad._array.dtype:
             grad = basis.cast(grad, old._array.dtype)
         kernels_add(old._array, grad._array, old._array)
-        counter = old._counter
-        if counter is not None:
-            counter[0] += 1
+        if old._counter is not None:
+            bump(old)
 
 
 # ---- gradients that need work ----------------------------------------------------------

@@ -6,20 +6,16 @@ debugger steps through. The environment variable ``FLAMBEAU_FAST=0`` leaves C ou
 """
 from __future__ import annotations
 
-import os
 from functools import update_wrapper
 from typing import Any
 
-from flambeau import kernels
+from flambeau._places import PACKAGE, native
 from flambeau.core import devices
 from flambeau.core.dtypes import FLOATING, _Defaults
 from flambeau.core.graph import Node, next_order, packers, unpack_result
 from flambeau.core.modes import _grad_mode, inference, interceptors
 from flambeau.core.tensor import LEAF, LOOKUP, Tensor, View, gradient_edge, plain
 
-native = None if os.environ.get("FLAMBEAU_FAST") == "0" else kernels._native
-if not hasattr(native, "fast_bind"):
-    native = None                         # built before there was this part
 DTYPE_KINDS = "buuuuiiiiffffcc"           # of the native kernels' dtypes, in their order
 
 read_numbers = getattr(native, "read_numbers", lambda data, dtype: None)   # nested lists, if easy
@@ -34,7 +30,7 @@ def bind(**objects: Any) -> None:
             "grad_mode": _grad_mode, "order": next_order.__self__,
             "gradient_edge": gradient_edge, "unpack_result": unpack_result,
             "defaults": _Defaults, "device": devices._default,
-            "cpu": devices.cpu, "inference": inference, **objects})
+            "cpu": devices.cpu, "package": PACKAGE, "inference": inference, **objects})
 
 
 def callable_of(kind: str, op: Any, closure: Any, kernel: Any, arguments: Any = None) -> Any:

@@ -19,19 +19,22 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.tensor import Tensor, alias, basis, counter_of, new_tensor, tensor_types
+from flambeau._places import Place, counter_of
+from flambeau.core.tensor import Tensor, alias, basis, new_tensor, tensor_types
 
 # A node is newer than all that it feeds. Newer nodes get smaller numbers, so that a min-heap of
 # numbers gives the newest node first: an order in which no node runs before it is complete.
 next_order: Any = itertools.count(-1, -1).__next__
 
 
-class Node:
-    """One recorded op: where gradients go, and what its derivative needs."""
+class Node(Place):
+    """One recorded op: where gradients go, what its derivative needs, and where it was made."""
 
-    __slots__ = ("__dict__", "__weakref__", "dtype", "edges", "order", "saved", "shape")
+    __slots__ = ("__dict__", "__weakref__", "dtype", "edges", "freed_by", "order", "saved",
+                 "shape")
     dtype: Any
     edges: Any
+    freed_by: Any                        # the place of the pass that freed `saved`; may be unset
     order: int
     saved: Any
     shape: Any
@@ -100,7 +103,7 @@ class Node:
         if len(grads) != self.outputs:
             raise TypeError(f"expected {self.outputs} arguments, got {len(grads)} instead")
         if self.saved is None:
-            raise freed(self)
+            raise basis.freed(self)
         if self.outputs == 1:
             produced = self.apply(grads[0])
         else:
@@ -187,35 +190,11 @@ def save_result(tensor: Tensor, index: int = 0) -> Any:
     return tensor._array, counter, counter[0], index
 
 
-def stale(node: Node, tensor: Any, found: int, expected: int) -> RuntimeError:
-    """Why a saved tensor cannot be used."""
-    if getattr(tensor, "_detached", False):
-        return RuntimeError("Trying to use a saved tensor that has been detached in-place, i.e. "
-                            "with .detach_(). This is not supported, please use out-of-place "
-                            "`.detach()` instead")
-    kind = f"{tensor.dtype} {list(tensor.shape)}"
-    return RuntimeError(
-        "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: [{kind}], saved by {node.name()}, is at version {found}; expected version "
-        f"{expected} instead. Hint: use the functional form of the op that wrote to it, or clone() "
-        "the tensor before it is written to; torch.autograd.set_detect_anomaly(True) shows where "
-        "it was saved.")
-
-
-def freed(node: Node) -> RuntimeError:
-    return RuntimeError(
-        "Trying to backward through the graph a second time (or directly access saved tensors "
-        "after they have already been freed). Saved intermediate values of the graph are freed "
-        "when you call .backward() or autograd.grad(). Specify retain_graph=True if you need to "
-        "backward through the graph a second time or if you need to access saved tensors after "
-        f"calling backward. The node that was freed is {node.name()}.")
-
-
 def unpack(node: Node, i: int) -> Any:
     """The `i`-th saved value of `node`, if nobody wrote to it since."""
     saved = node.saved
     if saved is None:
-        raise freed(node)
+        raise basis.freed(node)
     entry = saved[i]
     kind = node.saved_kinds[i]
     if kind == "value" or entry is None:
@@ -229,7 +208,7 @@ def unpack(node: Node, i: int) -> Any:
         counter = tensor._counter
         found = 0 if counter is None else counter[0]
         if found != expected:
-            raise stale(node, tensor, found, expected)
+            raise basis.stale(node, tensor, found, expected)
         return tensor
     if kind == "tensors":
         return [unpack_input(node, one) for one in entry]
@@ -242,7 +221,7 @@ def unpack_input(node: Node, entry: Any) -> Any:
     tensor, expected = entry
     counter = tensor._counter
     if (found := 0 if counter is None else counter[0]) != expected:
-        raise stale(node, tensor, found, expected)
+        raise basis.stale(node, tensor, found, expected)
     return tensor
 
 
@@ -261,7 +240,7 @@ def unpack_result(node: Node, entry: Any) -> Tensor:
     else:                                   # integer results have no gradient
         tensor._edge = output_edges(node)[index] if array.dtype.kind not in "bui" else None
     if counter[0] != expected:
-        raise stale(node, tensor, counter[0], expected)
+        raise basis.stale(node, tensor, counter[0], expected)
     return tensor
 
 

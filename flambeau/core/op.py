@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import asarray, ndarray
 
+from flambeau._places import counter_of
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import (
@@ -328,10 +329,7 @@ def make_view(parent: Tensor, array: ndarray, replay: Any, made: str) -> Tensor:
     """A tensor on part of `parent`'s memory that shares its version counter."""
     result = new_tensor()
     result._array = array
-    counter = parent._counter
-    if counter is None:
-        counter = parent._counter = [0]
-    result._counter = counter
+    result._counter = counter = counter_of(parent)
     base = parent._base
     result._base = parent if base is None else base
     result._edge = LOOKUP

@@ -8,7 +8,8 @@ on the class and lives in `__dict__` once set.
               arrives at this tensor), LOOKUP (this is a view: `gradient_edge` knows), or another
               tensor (this stands in for that leaf)
     _base     of a view, the tensor that it looks at; else None
-    _counter  [writes]: one list for all tensors on the same memory, None until somebody cares
+    _counter  [writes, place of the last]: one list for all tensors on the same memory, None until
+              somebody cares
     _view     of a view, a `views.View`; read only when `_edge` is LOOKUP
 """
 from __future__ import annotations
@@ -374,27 +375,9 @@ def alias(array: np.ndarray, cls: type) -> Any:
     return tensor
 
 
-def counter_of(tensor: Tensor) -> list[int]:
-    """The write counter of the tensor's memory, made on first demand."""
-    counter = tensor._counter
-    if counter is None:
-        counter = tensor._counter = [0]
-    return counter
-
-
 def arrays_of(tensors: list[Tensor]) -> list[np.ndarray]:
     """The arrays of many tensors, for kernels that take lists."""
     return [t._array for t in tensors]
-
-
-def mark_written(tensors: list[Tensor]) -> None:
-    """Count a write to each tensor, after a kernel has changed their arrays."""
-    for tensor in tensors:
-        counter = tensor._counter
-        if counter is None:
-            tensor._counter = [1]
-        else:
-            counter[0] += 1
 
 
 def array_strides(array: np.ndarray) -> tuple[int, ...]:

@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._places import bump
 from flambeau.core import overrides
 from flambeau.core.devices import cpu
 from flambeau.core.graph import Node, next_order
@@ -156,15 +157,6 @@ def _access(view: Tensor, base: Tensor) -> tuple[Any, Any]:
     return (lambda grad: basis.part(basis.with_strides(grad, own), shape, strides, offset),
             lambda grad, part: basis.as_strided_scatter(basis.with_strides(grad, own), part, shape,
                                                         strides, offset))
-
-
-def bump(tensor: Tensor) -> None:
-    """Count one write to the tensor's memory."""
-    counter = tensor._counter
-    if counter is None:
-        tensor._counter = [1]
-    else:
-        counter[0] += 1
 
 
 def write(tensor: Tensor, values: Any) -> Tensor:

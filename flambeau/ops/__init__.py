@@ -24,7 +24,7 @@ COMMON = (
     "copying", "create", "index", "join", "matmul", "methods", "reduce", "shape",
 )
 LATE = [
-    "random", "extremes", "activation", "softmax", "moments", "sort", "dropout",
+    "blame", "random", "extremes", "activation", "softmax", "moments", "sort", "dropout",
     "inquiry", "embedding", "convolve", "pool", "normalize", "cross_entropy",
     "loss", "attention", "padding", "scan", "searching", "products", "einsum",
     "differences", "sampling", "facts", "rearrange", "memory_methods", "bilinear",

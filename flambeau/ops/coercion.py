@@ -6,13 +6,13 @@ from typing import Any
 import numpy as np
 from numpy import ndarray
 
+from flambeau._places import bump
 from flambeau.core import overrides
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import SCALARS, Op
 from flambeau.core.promotion import can_cast, convert, scalar_operand, type_name
 from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
-from flambeau.core.views import bump
 
 
 def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import type_info
+from flambeau._places import bump, counter_of
 from flambeau.core import devices, dtypes, overrides, views
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors, levels
@@ -97,9 +98,7 @@ def _detach(input: Tensor) -> Tensor:
             return overrides.handle_torch_function(Tensor.detach, (input,), input)
         if levels.get():
             return detach(input)
-    counter = input._counter
-    if counter is None:
-        counter = input._counter = [0]
+    counter = counter_of(input)
     result = bare(input._array, meta.MetaTensor if input._device is devices.meta else Tensor)
     result._counter = counter
     if input._inference:
@@ -290,11 +289,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         target[...] = source if source.dtype is target.dtype else convert(source, target.dtype)
     except ValueError:
         raise RuntimeError(_copy_message(target.shape, source.shape)) from None
-    counter = self._counter
-    if counter is None:
-        self._counter = [1]
-    else:
-        counter[0] += 1
+    bump(self)
     return self
 
 

@@ -10,7 +10,6 @@ from numpy import asarray, ndarray
 
 from flambeau.core import engine, overrides
 from flambeau.core.graph import (
-    freed,
     next_order,
     node_class,
     packers,
@@ -79,7 +78,7 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
     def through_body(node: Any, grad: Any) -> Any:
         """The gradient as the graph of the body gives it: differentiable, and open to levels."""
         if node.saved is None:
-            raise freed(node)
+            raise basis.freed(node)
         given = [unpack(node, i) for i in range(n)]
         wanted = [i for i, e in enumerate(node.edges) if e is not None]
         with_graph = grad_enabled()

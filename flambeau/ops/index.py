@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._places import bump
 from flambeau.core import dtypes, overrides
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import composite, linear, primitive, publish_inplace
@@ -444,7 +445,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     tensors = (view, value, *indices)
     if all(type(t) in plain for t in tensors) and not interceptors and not (
             grad_enabled() and (view.requires_grad or value.requires_grad)):
-        from flambeau.core.views import bump, check_inplace
+        from flambeau.core.views import check_inplace
         check_inplace(view, False)
         _put_into(view._array, value._array, [i._array for i in indices], where, False)
         bump(view)
@@ -485,11 +486,7 @@ def _set_plain(self: Tensor, index: Any, value: Any) -> bool:
         raise explain(self, index, error) from None
     except OverflowError:
         return False
-    counter = self._counter
-    if counter is None:
-        self._counter = [1]
-    else:
-        counter[0] += 1
+    bump(self)
     return True
 
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._places import bump, counter_of
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors, levels
@@ -15,13 +16,12 @@ from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import (
     Tensor,
     basis,
-    counter_of,
     gradient_edge,
     new_tensor,
     plain,
     tensor_types,
 )
-from flambeau.core.views import bump, check_inplace, rebase, rebase_to_constant
+from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 
 _FORBIDDEN = {
     "multi_output": "This view is the output of a function that returns multiple views. Such "
@@ -123,11 +123,7 @@ def _pointwise_inplace(op: Op, interceptors: Any, plain: Any) -> Callable[..., A
             return write_result(op, input, (other,), {})
         if r is not x:
             return write_result(op, input, (other,), {})
-        counter = input._counter
-        if counter is None:
-            input._counter = [1]
-        else:
-            counter[0] += 1
+        bump(input)
         return input
     return call
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._places import bump, counter_of
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.op import composite, linear, primitive
 from flambeau.core.promotion import convert
@@ -734,9 +735,8 @@ def _inplace_shape(name: str, function: Any) -> None:
             return self
         edge = result._view.node if self._edge is not None else None
         self._array = result._array
-        counter = result._counter
-        counter[0] += 1
-        self._counter = counter
+        self._counter = counter = counter_of(result)
+        bump(self)
         if self._base is None:
             if edge is not None:
                 self._edge = edge

@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._places import bump, counter_of
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.op import public
 from flambeau.core.shapes import contiguous_strides, size_of
-from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis, counter_of
+from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis
 from flambeau.core.views import check_inplace
 from flambeau.ops.pointwise import c_name
 
@@ -24,7 +25,7 @@ def _method(function: Any, *spaces: str) -> Any:
 def _moved(self: Tensor, array: np.ndarray) -> Tensor:
     """Let the tensor look at other memory."""
     self._array = array
-    counter_of(self)[0] += 1
+    bump(self)
     return self
 
 

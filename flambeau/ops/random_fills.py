@@ -18,6 +18,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import type_info
+from flambeau._places import bump
 from flambeau.core import devices, dtypes, modes, views
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
@@ -115,7 +116,7 @@ def overwrite(tensor: Tensor, fill: Fill) -> Tensor:
     views.check_inplace(tensor, False)
     if tensor._device is devices.cpu:
         fill(tensor._array)
-    views.bump(tensor)
+    bump(tensor)
     if tensor._edge is not None and grad_enabled():
         views.rebase_to_constant(tensor)
     return tensor

@@ -19,12 +19,13 @@ from typing import Any
 import numpy as np
 
 from flambeau import type_info
+from flambeau._places import bump, counter_of
 from flambeau.core import overrides
 from flambeau.core.modes import grad_enabled, intercept_canonical, interceptors, set_grad_mode
 from flambeau.core.op import Op, edges_of, plan_saving, public, record
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
-from flambeau.core.tensor import LEAF, Tensor, basis, counter_of, tensor_types, wrap
+from flambeau.core.tensor import LEAF, Tensor, basis, tensor_types, wrap
 from flambeau.ops import sparse_compressed as forms
 from flambeau.ops.sparse_compressed import BLOCKED, BY_ROW, COO, TITLES
 
@@ -649,7 +650,6 @@ def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim
 
 
 def _become(self: SparseTensor, other: SparseTensor) -> SparseTensor:
-    from flambeau.core.views import bump
     self.data = other
     bump(self)
     return self
@@ -798,7 +798,7 @@ def write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
 
 def replace(target: Tensor, result: Tensor) -> Tensor:
     """Give `target` the entries and the history of `result`."""
-    from flambeau.core.views import bump, rebase
+    from flambeau.core.views import rebase
     if not is_sparse(target) or not is_sparse(result):
         if is_sparse(target):
             raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) "

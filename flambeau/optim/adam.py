@@ -2,7 +2,8 @@
 
 import flambeau
 from flambeau import Tensor
-from flambeau.core.tensor import arrays_of, mark_written
+from flambeau._places import mark_written
+from flambeau.core.tensor import arrays_of
 from flambeau.kernels import optimizers as kernels
 from flambeau.optim.rule import (
     RuleOptimizer,

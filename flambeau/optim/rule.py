@@ -8,7 +8,8 @@ be differentiated, and one kernel call for all parameters where a kernel for the
 
 import flambeau
 from flambeau import Tensor
-from flambeau.core.tensor import arrays_of, mark_written
+from flambeau._places import mark_written
+from flambeau.core.tensor import arrays_of
 from flambeau.optim.optimizer import Optimizer
 
 _ACCELERATORS = ("cuda", "xpu", "hpu", "privateuseone", "xla")

@@ -1,7 +1,8 @@
 """Stochastic gradient descent."""
 
 import flambeau
-from flambeau.core.tensor import arrays_of, mark_written
+from flambeau._places import mark_written
+from flambeau.core.tensor import arrays_of
 from flambeau.kernels import optimizers as kernels
 from flambeau.optim.rule import RuleOptimizer, check, check_lr
 

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._places import bump, counter_of
 from flambeau.core import overrides
 from flambeau.core.modes import Level, grad_enabled, levels
 from flambeau.core.op import Op, parameters, record
@@ -30,12 +31,10 @@ from flambeau.core.tensor import (
     Tensor,
     alias,
     basis,
-    counter_of,
     gradient_edge,
     plain,
     tensor_types,
 )
-from flambeau.core.views import bump
 from flambeau.transforms.forward import keep_state, named_values
 from flambeau.transforms.meta import hollow
 
