@@ -14,10 +14,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flambeau import narrow_dtypes, type_info
+from flambeau._places import bump, counter_of
 from flambeau.core import devices, dtypes, overrides
 from flambeau.core.op import public
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, alias, basis, counter_of, tensor_types, wrap
+from flambeau.core.tensor import Tensor, alias, basis, tensor_types, wrap
 
 HELD = {narrow_dtypes.quint8: np.dtype(np.uint8), narrow_dtypes.qint8: np.dtype(np.int8),
         narrow_dtypes.qint32: np.dtype(np.int32)}
@@ -481,7 +482,7 @@ def _copy(target: Tensor, source: Tensor) -> Tensor:
         _expect_float(source, "copy_")
         target._array[...] = target._scheme.quantize(
             np.broadcast_to(source._array, target._array.shape))
-    counter_of(target)[0] += 1
+    bump(target)
     return target
 
 
