@@ -42,6 +42,28 @@ def reshape(x, shape):
     return r if not x.size or np.may_share_memory(r, x) else None
 
 
+def empty_like(x, dtype=None):
+    """An uninitialised array with x's shape, without gaps or overlap, its dimensions in memory in
+    the order of x's; an expanded dimension keeps the place that its number gives it."""
+    dtype = x.dtype if dtype is None else dtype
+    if x.flags.c_contiguous:
+        return np.empty(x.shape, dtype)
+    order = list(range(x.ndim))[::-1]               # the innermost first
+    for i in range(1, x.ndim):
+        at = i
+        for j in range(i - 1, -1, -1):
+            inner, outer = order[j], order[at]
+            a, b = x.strides[inner], x.strides[outer]
+            if not a or not b or (a == b and x.shape[inner] <= x.shape[outer]):
+                continue
+            if a < b:
+                break
+            order[j], order[at] = outer, inner
+            at = j
+    order = order[::-1]
+    return np.empty([x.shape[d] for d in order], dtype).transpose(np.argsort(order))
+
+
 if kernels.native_available:
     from flambeau.kernels import _native
     strided, expand = _native.view_strided, _native.view_expand

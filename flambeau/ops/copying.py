@@ -15,6 +15,7 @@ from flambeau.core.promotion import convert
 from flambeau.core.shapes import contiguous_strides
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
 from flambeau.core.tensor import alias as bare
+from flambeau.kernels import views as kernels
 from flambeau.transforms import meta
 
 # ---- casts ---------------------------------------------------------------------------------------
@@ -42,11 +43,11 @@ def _clone(input: Tensor, order: str) -> Any:
 
 
 def _copied(x: np.ndarray, order: str) -> np.ndarray:
-    """A copy: "C" row-major, "K" laid out like `x` if that is dense, "channels_last"."""
+    """A copy: "C" row-major, "K" laid out like `x`, "channels_last"."""
     if order == "K":
-        if x.flags.c_contiguous or not is_dense(x):
+        if x.flags.c_contiguous:
             return x.copy()
-        r = np.empty_like(x)
+        r = kernels.empty_like(x)
         r[...] = x
         return r
     if order == "channels_last":

@@ -15,6 +15,7 @@ from flambeau.core.op import Op, into, public, table
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import Size, contiguous_strides, size_of
 from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor, plain, tensor_types, wrap
+from flambeau.kernels import views
 from flambeau.transforms import meta
 
 
@@ -397,11 +398,9 @@ def _like(name: str, doc: str) -> Any:
         own = input._array
         if where is devices.cpu and not own.flags.c_contiguous and result._array.size \
                 and memory_format in (None, type_info.preserve_format):
-            from flambeau.ops.copying import is_dense
-            if is_dense(own):
-                laid_out = np.empty_like(own, dtype=result._array.dtype)
-                laid_out[...] = result._array
-                result._array = laid_out
+            laid_out = views.empty_like(own, result._array.dtype)
+            laid_out[...] = result._array
+            result._array = laid_out
         elif memory_format not in (None, type_info.preserve_format, type_info.contiguous_format):
             result = basis.contiguous(result, memory_format=memory_format)
         if requires_grad:

@@ -2,15 +2,16 @@
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 
 import numpy as np
 
 from flambeau._places import bump, counter_of
-from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.dtypes import from_numpy_dtype, int64
 from flambeau.core.op import composite, linear, primitive
-from flambeau.core.promotion import convert
+from flambeau.core.promotion import convert, type_name
 from flambeau.core.promotion import join as join_types
 from flambeau.core.shapes import broadcast_shapes, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, wrap
@@ -38,9 +39,15 @@ def _cat(arrays: list[np.ndarray], dim: int) -> np.ndarray:
         for a in arrays[1:]:
             common = join_types(common, from_numpy_dtype(a.dtype))
         arrays = [convert(a, common.numpy) for a in arrays]
-    kept = [a for a in arrays if a.ndim != 1 or a.size or dim >= a.ndim] if any(
+    kept = [a for a in arrays if a.ndim != 1 or a.size] if any(
         a.ndim == 1 and not a.size for a in arrays) else arrays
-    return np.concatenate(kept or arrays[:1], dim)
+    return np.concatenate(kept, dim) if kept else arrays[0].copy()
+
+
+def _check_list(name: str, tensors: Any) -> None:
+    if not isinstance(tensors, Iterable) or isinstance(tensors, Tensor):
+        raise TypeError(f"{name}(): argument 'tensors' (position 1) must be tuple of Tensors, not "
+                        f"{type(tensors).__name__}")
 
 
 def _cat_back(grad: Tensor, tensors_shapes: list[Any], dim: int) -> list[Any]:
@@ -55,7 +62,18 @@ def _cat_back(grad: Tensor, tensors_shapes: list[Any], dim: int) -> list[Any]:
     return parts
 
 
-@linear(_cat, tensors=("tensors",), variadic=True, dims="dim", vjp=_cat_back,
+def _cat_batched(size: int, dims: Any, tensors: Any, dim: int) -> Any:
+    """Without the vectors of length 0, to which `dim` means nothing."""
+    kept = [i for i, (t, d) in enumerate(zip(tensors, dims))
+            if t._array.ndim != 1 + (d is not None) or t._array.size]
+    if not kept or len(kept) == len(tensors):
+        return NotImplemented
+    whole = [expand(tensors[i], (size, *tensors[i]._array.shape)) if dims[i] is None
+             else movedim(tensors[i], dims[i], 0) for i in kept]
+    return cat(whole, dim + 1), 0
+
+
+@linear(_cat, tensors=("tensors",), variadic=True, dims="dim", vjp=_cat_back, batch=_cat_batched,
         aliases=("concat", "concatenate"), method=False, path="cat")
 def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Any:
     """The tensors one after another along `dim`; their other extents agree.
@@ -66,9 +84,7 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Any:
     """
     if axis is not None:
         dim = axis
-    if isinstance(tensors, Tensor):
-        raise TypeError("cat(): argument 'tensors' (position 1) must be tuple of Tensors, not "
-                        "Tensor")
+    _check_list("cat", tensors)
     tensors = tuple(tensors)
     if not tensors:
         raise ValueError("torch.cat(): expected a non-empty list of Tensors")
@@ -81,7 +97,9 @@ def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Any:
         if not shape:
             raise RuntimeError(f"zero-dimensional tensor (at position {i}) cannot be concatenated")
         shapes.append(shape)
-    first = next((s for s in shapes if s != (0,)), shapes[0])
+    first = next((s for s in shapes if s != (0,)), None)
+    if first is None:                       # nothing at all: then any dimension will do
+        return tensors, 0
     dim = wrap_dim(dim, len(first))
     for i, shape in enumerate(shapes):
         if shape == (0,):
@@ -106,9 +124,9 @@ def _stack(arrays: list[np.ndarray], dim: int) -> np.ndarray:
                                                for i in range(len(tensors_shapes))])
 def stack(tensors: Any, dim: int = 0) -> Any:
     """Tensors of one shape along a new dimension `dim`."""
+    _check_list("stack", tensors)
     tensors = tuple(tensors)
-    if not tensors:
-        raise RuntimeError("stack expects a non-empty TensorList")
+    _check_any("stack", tensors)
     shape = tensors[0]._array.shape if isinstance(tensors[0], Tensor) else ()
     for i, t in enumerate(tensors):
         if not isinstance(t, Tensor):
@@ -122,6 +140,7 @@ def stack(tensors: Any, dim: int = 0) -> Any:
 
 def _stacked(name: str, rank: int, dim: int, doc: str, aliases: tuple[str, ...] = ()) -> Any:
     def function(tensors: Any, *, out: Any = None) -> Tensor:
+        _check_any(name, tensors)
         raised = [at_least(t, rank) for t in tensors]
         along = 0 if name == "hstack" and raised and raised[0].ndim == 1 else dim
         result = cat(raised, along)
@@ -129,6 +148,11 @@ def _stacked(name: str, rank: int, dim: int, doc: str, aliases: tuple[str, ...] 
     function.__name__, function.__doc__ = name, doc
     public_function = composite(function, aliases=aliases)
     return public_function
+
+
+def _check_any(name: str, tensors: Any) -> None:
+    if not isinstance(tensors, Tensor) and not len(tensors):
+        raise RuntimeError(f"{name} expects a non-empty TensorList")
 
 
 def at_least(tensor: Tensor, rank: int) -> Tensor:
@@ -150,6 +174,7 @@ dstack = _stacked("dstack", 3, 2, "Tensors behind each other: along dimension 2.
 @composite
 def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
     """Tensors side by side, vectors as columns."""
+    _check_any("column_stack", tensors)
     result = hstack([reshape(t, (t.numel(), 1)) if t.ndim <= 1 else t for t in tensors])
     return result if out is None else basis.into(out, column_stack.op, result)
 
@@ -168,6 +193,8 @@ def _at_least(rank: int) -> Any:
 
 atleast_1d, atleast_2d, atleast_3d = (_at_least(r) for r in (1, 2, 3))
 
+NO_DIMENSION = IndexError("Dimension specified as 0 but tensor has no dimensions")
+
 # ---- cutting -------------------------------------------------------------------------------------
 
 
@@ -184,11 +211,11 @@ def _unbind_kernel(self: np.ndarray, dim: int) -> list[np.ndarray]:
 def unbind(input: Tensor, dim: int = 0) -> Any:
     """The slices of `input` along `dim`, as a tuple of views."""
     if not input._array.ndim:
-        raise RuntimeError("Dimension specified as 0 but tensor has no dimensions")
+        raise NO_DIMENSION
     return input, wrap_dim(dim, input._array.ndim)
 
 
-def _split_kernel(self: np.ndarray, sizes: tuple[int, ...], dim: int) -> list[np.ndarray]:
+def split_kernel(self: np.ndarray, sizes: tuple[int, ...], dim: int) -> list[np.ndarray]:
     lead, at, parts = (slice(None),) * dim, 0, []
     for n in sizes:
         parts.append(self[(*lead, slice(at, at + n), ...)])
@@ -196,20 +223,20 @@ def _split_kernel(self: np.ndarray, sizes: tuple[int, ...], dim: int) -> list[np
     return parts
 
 
-def _split_back(grad: list[Any], self_shape: Any, sizes: Any, dim: int) -> Any:
+def split_back(grad: list[Any], self_shape: Any, sizes: Any, dim: int) -> Any:
     known = next(g for g in grad if g is not None)
     return cat([basis.new_zeros(known, self_shape[:dim] + (n,) + self_shape[dim + 1:])
                 if g is None else g for g, n in zip(grad, sizes)], dim)
 
 
-@linear(_split_kernel, view=True, returns=tuple, dims="dim", method=False, namespace=None,
-        node_name="SplitBackward0", vjp=_split_back)
+@linear(split_kernel, view=True, returns=tuple, dims="dim", method=False, namespace=None,
+        node_name="SplitBackward0", vjp=split_back)
 def split_sizes(input: Tensor, sizes: tuple[int, ...], dim: int) -> Any:
     return input, sizes, dim
 
 
-@linear(_split_kernel, view=True, returns=tuple, dims="dim", node_name="SplitWithSizesBackward0",
-        vjp=_split_back)
+@linear(split_kernel, view=True, returns=tuple, dims="dim", node_name="SplitWithSizesBackward0",
+        vjp=split_back)
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     """Parts of the given extents along `dim`, as views."""
     sizes, dim = size_of((split_sizes,)), wrap_dim(dim, input._array.ndim)
@@ -233,10 +260,15 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     """
     if not isinstance(split_size_or_sections, int):
         return split_with_sizes(tensor, split_size_or_sections, dim)
-    size = split_size_or_sections
-    if not tensor.ndim:
+    return split_sizes(*split_arguments(tensor, split_size_or_sections, dim))
+
+
+def split_arguments(tensor: Tensor, split_size: int, dim: int = 0) -> Any:
+    """A tensor, the extents of its parts and their dimension."""
+    size = split_size
+    if not tensor._array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    dim = wrap_dim(dim, tensor.ndim)
+    dim = wrap_dim(dim, tensor._array.ndim)
     n = tensor._array.shape[dim]
     if size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
@@ -244,22 +276,27 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
         raise RuntimeError("split_size can only be 0 if dimension size is 0, but got dimension "
                            f"size of {n}")
     parts = max((n + size - 1) // size, 1) if size else 1
-    return split_sizes(tensor, tuple([min(size, n - i * size) if size else 0
-                                      for i in range(parts)]), dim)
+    return tensor, tuple([min(size, n - i * size) if size else 0 for i in range(parts)]), dim
 
 
 @composite(method=True)
 def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """At most `chunks` parts of equal extent along `dim`, the last possibly smaller, as views."""
-    if not input.ndim:
+    arguments = chunk_arguments(input, chunks, dim)
+    known = arguments[1] != (0,) * chunks
+    return (split_sizes if known else split_with_sizes)(*arguments)
+
+
+def chunk_arguments(input: Tensor, chunks: int, dim: int = 0) -> Any:
+    """A tensor, the extents of its chunks and their dimension."""
+    if not input._array.ndim:
         raise RuntimeError("chunk expects at least a 1-dimensional tensor")
     if chunks <= 0:
         raise RuntimeError(f"chunk expects `chunks` to be greater than 0, got: {chunks}")
-    n = input._array.shape[wrap_dim(dim, input.ndim)]
+    dim = wrap_dim(dim, input._array.ndim)
+    n = input._array.shape[dim]
     size = (n + chunks - 1) // chunks
-    if not size:
-        return split_with_sizes(input, (0,) * chunks, dim)
-    return split(input, size, dim)
+    return split_arguments(input, size, dim) if size else (input, (0,) * chunks, dim)
 
 
 @composite(method=True)
@@ -271,7 +308,16 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
     dim = wrap_dim(dim, input.ndim)
     n, how = input._array.shape[dim], indices_or_sections
     if isinstance(how, Tensor):
+        if how.ndim > 1:
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to be a "
+                               "zero-dimensional or one-dimensional tensor, but got a tensor with "
+                               f"{how.ndim} dims")
+        if how.dtype != int64:
+            raise RuntimeError("tensor_split expected tensor_indices_or_sections to have dtype of "
+                               f"long, but got {type_name(how.dtype)}")
         how = how.item() if how.ndim == 0 else how.tolist()
+    elif not isinstance(how, (int, tuple, list)):
+        raise no_overload("tensor_split", input, how)
     if isinstance(how, int):
         if how <= 0:
             raise RuntimeError(f"number of sections must be larger than 0, got {how}")
@@ -283,16 +329,25 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
                   for a, b in itertools.pairwise(bounds)])
 
 
+def no_overload(name: str, *args: Any) -> TypeError:
+    """Arguments of types that none of a function's signatures has."""
+    kinds = ", ".join([type(a).__name__ for a in args])
+    return TypeError(f"{name}() received an invalid combination of arguments - got ({kinds})")
+
+
 def _cut_along(name: str, dim: int) -> Any:
     def function(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
         least = {"hsplit": 1, "vsplit": 2, "dsplit": 3}[name]
         if input.ndim < least:
-            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension"
-                               f"{'s' * (least > 1)}, but got a tensor with {input.ndim} "
-                               "dimensions!")
+            raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, "
+                               f"but got a tensor with {input.ndim} dimensions!")
         along = 0 if name == "hsplit" and input.ndim == 1 else dim
         how, n = indices_or_sections, input._array.shape[along]
-        if isinstance(how, int) and n % how:
+        if isinstance(how, Tensor) and not how.ndim:
+            how = int(how)
+        if not isinstance(how, (int, tuple, list)):
+            raise no_overload(name, input, how)
+        if isinstance(how, int) and (not how or n % how):
             raise RuntimeError(f"torch.{name} attempted to split along dimension {along}, but the "
                                f"size of the dimension {n} is not divisible by the split_size "
                                f"{how}!")
@@ -310,12 +365,16 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`length` slices of `input` along `dim`, from `start` on, as a view."""
     if not input.ndim:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    if isinstance(start, Tensor) and (start.ndim or start._array.dtype.kind not in "ui"):
+        raise RuntimeError("start must be an 0-dim integral Tensor.")
+    if not hasattr(start, "__index__"):
+        raise no_overload("narrow", dim, start, length)
     dim, start = wrap_dim(dim, input.ndim), int(start)
     n = input._array.shape[dim]
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -n <= start <= n:
-        raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n}], but got "
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got "
                          f"{start})")
     start = start + n if start < 0 else start
     if start + length > n:
@@ -449,11 +508,18 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     return index_select(input, dim, wrap(places))
 
 
-@linear(lambda self, dims: np.ascontiguousarray(np.flip(self, dims)) if self.ndim
-        else self.copy(), dims="dims", d_self=lambda grad, dims: flip(grad, dims))
-def flip(input: Tensor, *dims: Any) -> Any:
-    """The order of elements reversed along the given dimensions."""
-    return input, wrap_dims(size_of(dims), input._array.ndim)
+def _flip(self: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
+    r = views.empty_like(self)
+    r[...] = np.flip(self, dims) if self.ndim else self
+    return r
+
+
+@linear(_flip, dims="dims", d_self=lambda grad, dims: flip(grad, dims))
+def flip(input: Tensor, *args: Any, dims: Any = None) -> Any:
+    """The order of elements reversed along the dimensions `dims`."""
+    if dims is None and not args:
+        raise TypeError('flip() missing 1 required positional arguments: "dims"')
+    return input, wrap_dims(size_of(args or (dims,)), input._array.ndim)
 
 
 @composite(method=True)
@@ -472,8 +538,8 @@ def flipud(input: Tensor) -> Tensor:
     return flip(input, (0,))
 
 
-@linear(lambda self, shifts, dims: np.roll(self, shifts, dims), dims="dims", method=False,
-        namespace=None, node_name="RollBackward0",
+@linear(lambda self, shifts, dims: np.roll(np.ascontiguousarray(self), shifts, dims),
+        dims="dims", method=False, namespace=None, node_name="RollBackward0",
         d_self=lambda grad, shifts, dims: roll_dims(grad, tuple([-s for s in shifts]), dims))
 def roll_dims(input: Tensor, shifts: Any, dims: Any) -> Any:
     return input, shifts, dims
@@ -483,6 +549,8 @@ def roll_dims(input: Tensor, shifts: Any, dims: Any) -> Any:
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Elements moved along dimensions, those that fall off coming in at the other end."""
     shifts = size_of((shifts,)) if not isinstance(shifts, int) else (shifts,)
+    if not shifts:
+        raise RuntimeError("`shifts` required")
     if dims is None or dims == ():
         if len(shifts) != 1:
             raise RuntimeError("shifts and dimensions must align. shifts: "
@@ -492,24 +560,32 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     if len(dims) != len(shifts):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:"
                            f"{len(dims)}")
+    if not input.ndim:
+        raise NO_DIMENSION
     return roll_dims(input, shifts, tuple([wrap_dim(d, input.ndim) for d in dims]))
 
 
-@composite(method=True)
-def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Tensor:
+def _rot90(self: np.ndarray, k: int, dims: tuple[int, int]) -> np.ndarray:
+    a, b = dims
+    if k == 0:
+        return np.array(self, order="C")
+    if k == 2:
+        return _flip(self, dims)
+    return _flip(self, (b if k == 1 else a,)).swapaxes(a, b)
+
+
+@linear(_rot90, dims="dims", d_self=lambda grad, k, dims: rot90(grad, -k, dims))
+def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Any:
     """Turned by 90° `k` times in the plane of two dimensions."""
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
     a, b = wrap_dim(dims[0], input.ndim), wrap_dim(dims[1], input.ndim)
     if a == b:
         raise RuntimeError("expected rotation dims to be different, but got dim0 = "
                            f"{dims[0]} and dim1 = {dims[1]}")
-    k %= 4
-    if k == 0:
-        return basis.clone(input)
-    if k == 2:
-        return flip(input, (a, b))
-    return flip(transpose(input, a, b), (a,)) if k == 1 else transpose(flip(input, (a,)), a, b)
+    return input, k % 4, (a, b)
 
 
 # ---- diagonals and triangles ---------------------------------------------------------------------
@@ -627,7 +703,7 @@ tril_indices, triu_indices = _indices("tril_indices", np.tril_indices), _indices
 
 def _windows(self: np.ndarray, dim: int, size: int, step: int) -> np.ndarray:
     if not self.ndim:
-        return self.reshape(1)[:size]
+        return views.strided(self, (size,), (self.itemsize,), 0)
     n = (self.shape[dim] - size) // step + 1
     shape = (*self.shape[:dim], n, *self.shape[dim + 1:], size)
     strides = (*self.strides[:dim], self.strides[dim] * step, *self.strides[dim + 1:],
@@ -636,6 +712,8 @@ def _windows(self: np.ndarray, dim: int, size: int, step: int) -> np.ndarray:
 
 
 def _windows_back(self: np.ndarray, shape: Any, dim: int, size: int, step: int) -> np.ndarray:
+    if not shape:
+        return self.sum().astype(self.dtype)
     r = np.zeros(shape, self.dtype)
     lead = (slice(None),) * dim
     count = self.shape[dim]
@@ -658,6 +736,8 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
     dimension."""
     dim = wrap_dim(dimension, input._array.ndim)
     n = input._array.shape[dim] if input._array.ndim else 1
+    if size < 0:
+        raise RuntimeError(f"size is {size} but must be >= 0")
     if size > n:
         raise RuntimeError(f"maximum size for tensor at dimension {dim} is {n} but size is {size}")
     if step <= 0:
@@ -684,11 +764,16 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
+    for i, t in enumerate(tensors):
+        if t.ndim > 1:
+            raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but "
+                               f"got: {t.ndim}D at position {i}")
+    if len({t.dtype for t in tensors}) > 1:
+        raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     shape = tuple([t.numel() for t in tensors])
     grids = [expand(reshape(t, (1,) * i + (-1,) + (1,) * (len(shape) - i - 1)), shape)
              for i, t in enumerate(tensors)]
     if swap:
-        grids = [transpose(g, 0, 1) for g in grids]
         grids[0], grids[1] = grids[1], grids[0]
     return tuple(grids)
 

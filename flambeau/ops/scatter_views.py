@@ -3,15 +3,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.core.op import composite
+from flambeau.core.op import linear
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
 from flambeau.ops import complex as complex_views
-from flambeau.ops import copying, join, shape
+from flambeau.ops import copying, join, shape, strided
 from flambeau.ops.index import basic_view, slice_backward
 from flambeau.ops.join import diagonal, diagonal_backward, split, split_with_sizes, unbind
 from flambeau.ops.linalg_support import composed
 from flambeau.ops.shape import select, select_backward
+from flambeau.type_info import contiguous_format
 
 # ---- views as copies ----------------------------------------------------------------------------
 
@@ -29,10 +30,10 @@ def _dtype_or_shape(input: Tensor, size: Any) -> Tensor:
 
 
 def _copied(view: Tensor) -> Tensor:
-    return basis.clone(view, memory_format=None)
+    return basis.clone(view, memory_format=contiguous_format)
 
 
-_VIEWS = {"alias": copying.alias, "as_strided": shape.as_strided, "detach": basis.detach,
+_VIEWS = {"alias": copying.alias, "as_strided": strided.as_strided, "detach": basis.detach,
           "diagonal": diagonal, "expand": shape.expand, "permute": shape.permute,
           "select": select, "slice": _slice, "squeeze": shape.squeeze, "t": shape.t,
           "transpose": shape.transpose, "unfold": join.unfold, "unsqueeze": shape.unsqueeze,
@@ -63,17 +64,20 @@ for _name, _view in (("split", split), ("split_with_sizes", split_with_sizes),
     _declare_parts(_name, _view)
 
 
-def _declare_unsafe(name: str, view: Any, method: bool) -> None:
-    """Parts that don't count as views, so that they may be written to."""
-    def function(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-        return tuple([_copied(part) for part in view(input, *args, **kwargs)])
+def _declare_unsafe(name: str, sizes_of: Any, node_name: str) -> None:
+    """Parts on the same memory that don't count as views, so that they may be written to."""
+    def function(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        return sizes_of(input, *args, **kwargs)
     function.__doc__ = f"`{name}`, but the parts may be written to in place."
-    composite(function, name=f"unsafe_{name}", method=method)
+    linear(join.split_kernel, returns=tuple, dims="dim", name=f"unsafe_{name}",
+           vjp=join.split_back, node_name=node_name)(function)
 
 
-for _name, _view in (("split", split), ("split_with_sizes", split_with_sizes),
-                     ("chunk", join.chunk)):
-    _declare_unsafe(_name, _view, True)
+for _name, _sizes, _node in (
+        ("split", join.split_arguments, "UnsafeSplitBackward0"),
+        ("split_with_sizes", split_with_sizes.op.arguments, "UnsafeSplitWithSizesBackward0"),
+        ("chunk", join.chunk_arguments, "UnsafeSplitBackward0")):
+    _declare_unsafe(_name, _sizes, _node)
 
 # ---- writes as new tensors ----------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from flambeau.core.op import composite, linear
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim, wrap_dims
-from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis, plain
+from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.kernels import views
 
 # ---- view and reshape ----------------------------------------------------------------------------
@@ -183,15 +183,24 @@ Tensor.mT = property(_matrix_transpose)
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions moved to other places; the rest keep their order."""
     n = input.ndim
-    source, destination = wrap_dims(source, n), wrap_dims(destination, n)
+    source = [source] if isinstance(source, int) else list(source)
+    destination = [destination] if isinstance(destination, int) else list(destination)
     if len(source) != len(destination):
-        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({list(source)} "
-                           f"dims) should contain the same number of dims as destination "
-                           f"({list(destination)} dims)")
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) "
+                           f"should contain the same number of dims as destination "
+                           f"({destination} dims)")
+    source, destination = _moved("source", source, n), _moved("destination", destination, n)
     order = [d for d in range(n) if d not in source]
     for to, at in sorted(zip(destination, source)):
         order.insert(to, at)
     return permute_to(input, tuple(order))
+
+
+def _moved(what: str, dims: list[int], n: int) -> tuple[int, ...]:
+    found = tuple([wrap_dim(d, n) for d in dims])
+    if len(set(found)) != len(found):
+        raise RuntimeError(f"movedim: repeated dim in `{what}` ({dims})")
+    return found
 
 
 # ---- adding and removing dimensions of 1 ---------------------------------------------------------
@@ -277,8 +286,8 @@ def _label(input: Tensor) -> str:
 def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     """The sum over the dimensions that broadcasting from `size` would have added or repeated."""
     target, shape = size_of(size), input._array.shape
-    if target == shape:
-        return input
+    if target == shape and (shape or input._array.dtype.kind not in "bui"):
+        return input                        # torch takes the sum of a number, as an int64
     if not is_expandable_to(target, shape):
         raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")
     lead = len(shape) - len(target)
@@ -317,121 +326,6 @@ def select_backward(input: Tensor, shape: Any, dim: int, index: int) -> Any:
     return input, tuple(shape), dim, index
 
 
-# ---- strides -------------------------------------------------------------------------------------
-
-
-def _as_strided(self: np.ndarray, size: tuple[int, ...], stride: tuple[int, ...],
-                offset: int) -> np.ndarray:
-    root = array_root(self)
-    item = self.itemsize
-    last = offset + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else offset - 1
-    if (last + 1) * item > root.nbytes or offset < 0:
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage "
-                           f"offset {offset}, and itemsize {item} requiring a storage size of "
-                           f"{(last + 1) * item} are out of bounds for storage of size "
-                           f"{root.nbytes}")
-    at = array_offset(self)
-    return views.strided(self, size, tuple([s * item for s in stride]), offset * item - at)
-
-
-def _geometry(input: Tensor) -> tuple[Any, ...]:
-    array = input._array
-    return array.shape, array_strides(array), array_offset(array) // array.itemsize
-
-
-@linear(lambda self, size, stride, offset, own: _as_strided(self, size, stride, offset),
-        view=True, method=False, namespace=None, node_name="AsStridedBackward0",
-        d_self=lambda grad, size, stride, offset, own: as_strided_backward(
-            grad, size, stride, offset, own))
-def as_strided_of(input: Tensor, size: Any, stride: Any, offset: int, own: Any) -> Any:
-    return input, size, stride, offset, own
-
-
-@composite(method=True)
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A view of `input`'s memory with any size, strides and offset (in elements).
-
-    >>> import flambeau
-    >>> flambeau.arange(5).as_strided((2, 2), (1, 2))
-    tensor([[0, 2],
-            [1, 3]])
-    """
-    size, stride = size_of((size,)), size_of((stride,))
-    if len(size) != len(stride):
-        raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} and "
-                           f"{len(size)}")
-    if any(s < 0 for s in stride):
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got "
-                           f"strides: {list(stride)}")
-    own = _geometry(input)
-    offset = own[2] if storage_offset is None else storage_offset
-    return as_strided_of(input, size, stride, offset, own)
-
-
-def _memory_index(size: tuple[int, ...], stride: tuple[int, ...], offset: int) -> np.ndarray:
-    """For each element of such a view, its place in memory."""
-    index = np.full((), offset, np.int64)
-    for n, s in zip(size, stride):
-        index = index[..., None] + np.arange(n, dtype=np.int64) * s
-    return index.reshape(size)
-
-
-def _as_strided_backward(self: np.ndarray, size: Any, stride: Any, offset: int,
-                         own: Any) -> np.ndarray:
-    """Sum the gradient into memory, then read it back as the input saw its memory; an element of
-    memory that the input shows several times shares its gradient between them."""
-    shape, strides, start = own
-    seen = _memory_index(shape, strides, start)
-    taken = _memory_index(size, stride, offset)
-    length = 1 + max(int(seen.max(initial=-1)), int(taken.max(initial=-1)))
-    memory = np.zeros(length, self.dtype)
-    if prod(size) == len(np.unique(taken)):
-        memory[taken] = self
-    else:
-        np.add.at(memory, taken, self)
-    r = memory[seen]
-    if prod(shape) != len(np.unique(seen)):
-        r = r / np.bincount(seen.reshape(-1), minlength=length)[seen].astype(self.dtype)
-    return r
-
-
-@linear(_as_strided_backward, method=False, namespace=None, node_name="AsStridedBackwardBackward0",
-        d_self=lambda grad, size, stride, offset, own: as_strided(
-            with_own_memory(grad, own), size, stride, offset - own[2]))
-def as_strided_backward(input: Tensor, size: Any, stride: Any, offset: int, own: Any) -> Any:
-    return input, size, stride, offset, own
-
-
-def with_own_memory(grad: Tensor, own: Any) -> Tensor:
-    """`grad` laid out in memory as the input was."""
-    return basis.with_strides(grad, own[1])
-
-
-@composite(method=True)
-def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any,
-                       storage_offset: int | None = None) -> Tensor:
-    """A copy of `input` in which the elements that `as_strided` would show are those of `src`."""
-    result = basis.clone(input)
-    as_strided(result, size, stride, storage_offset).copy_(src)
-    return result
-
-
-def _scatter_functional(input: Tensor, src: Tensor, shape: Any, stride: Any,
-                        offset: int) -> Tensor:
-    """`as_strided_scatter` without a write, for the engine; `offset` counts from `input`'s first
-    element."""
-    own = (input._array.shape, array_strides(input._array), 0)
-    part = _part(input, shape, stride, offset)
-    return input + as_strided_backward(src - part, shape, stride, offset, own)
-
-
-def _part(input: Tensor, shape: Any, stride: Any, offset: int) -> Tensor:
-    """`as_strided` with an offset that counts from `input`'s first element."""
-    return as_strided(input, shape, stride, offset + input.storage_offset())
-
-
 basis.reshape, basis.permute, basis.movedim = reshape, permute, movedim
 basis.expand, basis.reshape_to = expand_to.op.call, reshape_to
-basis.sum_to_size, basis.select, basis.as_strided = sum_to_size, select, as_strided
-basis.as_strided_scatter = _scatter_functional
-basis.part = _part
+basis.sum_to_size, basis.select = sum_to_size, select

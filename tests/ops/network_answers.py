@@ -1,9 +1,9 @@
-"""Runs the calls of `network_calls.txt` on PyTorch or flambeau and says what came of them."""
+"""Runs the calls of a file `*_calls.txt` on PyTorch or flambeau and says what came of them."""
 from pathlib import Path
 
 
-def calls():
-    lines = Path(__file__).with_name("network_calls.txt").read_text().splitlines()
+def calls(family):
+    lines = Path(__file__).with_name(f"{family}_calls.txt").read_text().splitlines()
     return [line for line in lines if line and not line.startswith("#")]
 
 
@@ -17,18 +17,32 @@ def names(torch):
         "rm": torch.zeros(4), "rv": torch.ones(4), "x5": randn(2, 5), "t5": torch.tensor([1, 4]),
         "y5": torch.rand(2, 5), "lp": randn(5, 2, 4).log_softmax(2), "we": randn(10, 3),
         "q": randn(2, 4, 5, 8),
+        "a": torch.arange(24.0).reshape(2, 3, 4), "v": torch.tensor([3.0, 1.0, 2.0]),
+        "n": torch.tensor(2.0), "none": torch.ones(0), "b": torch.tensor([True, False, True]),
+        "j": torch.tensor([2, 0, 1]), "k": torch.tensor([[0, -1], [1, 0]]),
+        "cl": torch.arange(16.0).reshape(2, 2, 2, 2).to(memory_format=torch.channels_last),
     }  # fmt: skip
 
 
-def described(value):
+def shape_and_type(tensor):
+    return f"{list(tensor.shape)} {tensor.dtype}"
+
+
+def in_full(tensor):
+    """Type, shape, strides, is it a view, and the values."""
+    what = f"{tensor.dtype} {list(tensor.shape)} {tensor.stride()} {tensor._is_view()}"
+    return {what: tensor.detach().tolist()}
+
+
+def described(value, describe):
     if isinstance(value, (tuple, list)):
-        return [described(v) for v in value]
-    return f"{list(value.shape)} {value.dtype}" if hasattr(value, "dtype") else repr(value)
+        return [described(v, describe) for v in value]
+    return describe(value) if hasattr(value, "dtype") else repr(value)
 
 
-def answer(call, space):
-    """The shape and type of the result, or the error with the start of its message."""
+def answer(call, space, describe=shape_and_type):
+    """What is to be said of the result, or the error with the start of its message."""
     try:
-        return described(eval(call, dict(space)))
+        return described(eval(call, dict(space)), describe)
     except Exception as error:
         return [type(error).__name__, str(error).split("\n")[0][:160]]

@@ -1,0 +1,20 @@
+"""Record what PyTorch answers to `tests/ops/network_calls.txt` and `tests/ops/tensor_calls.txt`."""
+import json
+import sys
+import warnings
+from pathlib import Path
+
+import torch
+
+HERE = Path(__file__).parent
+sys.path.insert(0, str(HERE.parent / "ops"))
+
+from network_answers import answer, calls, in_full, names, shape_and_type
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    for family, describe in (("network", shape_and_type), ("tensor", in_full)):
+        found = {call: answer(call, names(torch), describe) for call in calls(family)}
+        lines = [f"{json.dumps(call)}: {json.dumps(said)}" for call, said in found.items()]
+        (HERE / f"{family}_calls.json").write_text("{" + ",\n".join(lines) + "}\n")
+        print(len(found), "calls")
