@@ -224,10 +224,10 @@ def _(r):
             call(x, (slice(None), slice(None, None, 2), -1))]
 
 
-family.unbatched = ("masked_select", "Tensor.__getitem__", "combinations", "as_strided",
-                    "as_strided_scatter", "Tensor.masked_scatter")
+family.unbatched = ("masked_select", "Tensor.__getitem__", "combinations", "Tensor.masked_scatter")
 # what they give, or whether they can, depends on the strides of their argument
-family.contiguous = ("Tensor.view", "Tensor.view_as", "as_strided", "view_as_complex")
+family.contiguous = ("Tensor.view", "Tensor.view_as", "as_strided", "view_as_complex",
+                     "as_strided_scatter")
 family.untested |= dict.fromkeys(
     ("zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "eye",
      "empty_strided", "tensor", "as_tensor", "asarray", "from_numpy", "from_dlpack", "frombuffer",
