@@ -334,7 +334,7 @@ int register_arithmetic(PyObject *m) {
     declare<Divide, 2>(m, "divide", Floats{}, Complexes{});
     declare<Negative, 1>(m, "negative", Integers{}, Floats{}, Complexes{});
     declare<Positive, 1>(m, "positive", Integers{}, Floats{}, Complexes{});
-    declare<Conjugate, 1>(m, "conj", Integers{}, Floats{}, Complexes{});
+    declare<Conjugate, 1>(m, "conj", Bools{}, Integers{}, Floats{}, Complexes{});
     declare<RealPart, 1, Real>(m, "real", Bools{}, Integers{}, Floats{}, Complexes{});
     declare<ImaginaryPart, 1, Real>(m, "imag", Bools{}, Integers{}, Floats{}, Complexes{});
     declare<Square, 1>(m, "square", Integers{}, Floats{}, Complexes{});

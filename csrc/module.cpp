@@ -18,6 +18,7 @@ int register_conversion(PyObject *module);
 int register_reductions(PyObject *module);
 int register_random(PyObject *module);
 int register_views(PyObject *module);
+int register_copying(PyObject *module);
 int register_fast(PyObject *module);
 #ifdef FLAMBEAU_NETWORK
 int register_network(PyObject *module);
@@ -85,7 +86,7 @@ PyMODINIT_FUNC PyInit__native() {
         register_arithmetic(module) || register_comparison(module) || register_functions(module) ||
         register_special(module) || register_activations(module) || register_conversion(module) ||
         register_reductions(module) || register_random(module) || register_views(module) ||
-        register_fast(module)
+        register_fast(module) || register_copying(module)
 #ifdef FLAMBEAU_NETWORK
         || register_network(module)
 #endif

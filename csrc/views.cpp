@@ -100,6 +100,30 @@ static PyObject *view_select(PyObject *, PyObject *const *args, Py_ssize_t nargs
     return make_view(array, nd - 1, shape, strides, index * PyArray_STRIDE(array, int(dim)));
 }
 
+// The strides of `array` seen with another shape of as many elements; false where there are none.
+// From the last dimension on, each range of memory that dimensions of the array share is divided
+// anew.
+static bool reshaped_strides(PyArrayObject *array, int nd, const npy_intp *shape, npy_intp *strides) {
+    int at = nd - 1;
+    npy_intp base = PyArray_NDIM(array) ? PyArray_STRIDE(array, PyArray_NDIM(array) - 1) : 1;
+    npy_intp range = 1, divided = 1;
+    for (int d = PyArray_NDIM(array) - 1; d >= 0; d--) {
+        range *= PyArray_DIM(array, d);
+        if (d && (PyArray_DIM(array, d - 1) == 1 || PyArray_STRIDE(array, d - 1) == range * base))
+            continue;
+        for (; at >= 0 && (divided < range || shape[at] == 1); at--) {
+            strides[at] = divided * base;
+            divided *= shape[at];
+        }
+        if (divided != range) return false;
+        if (d) {
+            base = PyArray_STRIDE(array, d - 1);
+            range = divided = 1;
+        }
+    }
+    return at == -1;
+}
+
 // The same elements in another shape on the same memory; None where that needs a copy.
 static PyObject *view_reshape(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
     npy_intp shape[NPY_MAXDIMS];
@@ -108,6 +132,17 @@ static PyObject *view_reshape(PyObject *, PyObject *const *args, Py_ssize_t narg
     PyArrayObject *array = (PyArrayObject *)args[0];
     int nd = integers(args[1], shape);
     if (nd < 0) return nullptr;
+    if (PyArray_NDIM(array) && PyArray_SIZE(array) && !PyArray_IS_C_CONTIGUOUS(array)) {
+        npy_intp strides[NPY_MAXDIMS], count = 1;
+        for (int i = 0; i < nd; i++) count *= shape[i];
+        if (count != PyArray_SIZE(array)) {
+            PyErr_SetString(PyExc_ValueError, "the shape has another number of elements");
+            return nullptr;
+        }
+        if (reshaped_strides(array, nd, shape, strides))
+            return make_view(array, nd, shape, strides, 0);
+        Py_RETURN_NONE;
+    }
     PyArray_Dims dims = {shape, nd};
     PyObject *result = PyArray_Newshape(array, &dims, NPY_CORDER);
     if (!result) return nullptr;

@@ -605,15 +605,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """Write the result of `addcmul` into this tensor; returns the tensor."""
 
-def addmm(
-    input: Tensor,
-    mat1: Tensor,
-    mat2: Tensor,
-    *,
-    beta: Any = 1,
-    alpha: Any = 1,
-    out: Any = None,
-) -> Tensor:
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0 ignores `input`."""
 
 def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -1386,6 +1378,9 @@ def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """`dropout` in place."""
 
+def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices."""
+
 def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` along dimension 2."""
 
@@ -1858,6 +1853,9 @@ def histogramdd(
     density: _bool = False,
 ) -> Any:
     """The histogram of points, the rows of the last dimension: (hist, bin_edges of each axis)."""
+
+def hsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns."""
 
 def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` along dimension 1."""
@@ -3071,6 +3069,9 @@ def rsqrt_(input: Tensor) -> Tensor:
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha · input."""
 
+def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0 ignores `input`."""
+
 def scatter(
     input: Tensor,
     dim: _int,
@@ -3338,6 +3339,9 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Te
 
 def split_with_sizes_copy(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
     """Copies of the parts that `split_with_sizes` gives."""
+
+def spmm(input: Tensor, mat2: Tensor) -> Tensor:
+    """The product of two matrices."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square root."""

@@ -178,15 +178,7 @@ class Methods:
         """input + value · tensor1 · tensor2."""
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
         """Write the result of `addcmul` into this tensor; returns the tensor."""
-    def addmm(
-        self,
-        mat1: Tensor,
-        mat2: Tensor,
-        *,
-        beta: Any = 1,
-        alpha: Any = 1,
-        out: Any = None,
-    ) -> Tensor:
+    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0 ignores `input`."""
     def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """Write the result of `addmm` into this tensor; returns the tensor."""

@@ -55,13 +55,14 @@ def no_info(a: np.ndarray) -> np.ndarray:
 # ---- triangular factors -------------------------------------------------------------------------
 
 
-def cholesky(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """L with L Lᴴ = a (of which the lower triangle is read), and where it failed."""
+def cholesky(a: np.ndarray, upper: bool) -> tuple[np.ndarray, np.ndarray]:
+    """L with L Lᴴ = a (of which the lower triangle is read), or U with Uᴴ U = a (the upper), and
+    where it failed."""
     try:
-        return columns(np.linalg.cholesky(a)), no_info(a)
+        return columns(np.linalg.cholesky(a, upper=upper)), no_info(a)
     except np.linalg.LinAlgError:
         def one(matrix: np.ndarray) -> Any:
-            factor, info = _lapack("potrf", matrix)(matrix, lower=1, clean=1)
+            factor, info = _lapack("potrf", matrix)(matrix, lower=not upper, clean=1)
             return factor, np.int32(info)
         return over_batch(one, (a, 2))
 

@@ -135,7 +135,13 @@ negative = _unary(np.negative, "ifc")
 positive = _unary(np.positive, "ifc")
 square = _unary(np.square, "ifc")
 absolute = _unary(np.absolute, "ifc", "real")
-conj = _unary(np.conjugate, "ifc")
+
+
+def _conjugate(x):
+    return x.copy() if x.dtype.kind == "b" else np.conjugate(x)
+
+
+conj = _unary(_conjugate, "bifc")
 
 
 @pointwise("fc")

@@ -64,7 +64,18 @@ def empty_like(x, dtype=None):
     return np.empty([x.shape[d] for d in order], dtype).transpose(np.argsort(order))
 
 
+def contiguous(x):
+    """A copy of x in row-major order."""
+    return x.copy()
+
+
+def copy_into(target, x):
+    """Write x, broadcast, into an array of its dtype."""
+    target[...] = x
+
+
 if kernels.native_available:
     from flambeau.kernels import _native
     strided, expand = _native.view_strided, _native.view_expand
     select, reshape = _native.view_select, _native.view_reshape
+    contiguous, copy_into = _native.copy_contiguous, _native.copy_into

@@ -26,7 +26,7 @@ COMMON = (
 LATE = [
     "blame", "random", "extremes", "activation", "softmax", "moments", "sort", "dropout",
     "inquiry", "embedding", "convolve", "pool", "normalize", "cross_entropy",
-    "loss", "attention", "padding", "scan", "searching", "products", "einsum",
+    "loss", "attention", "padding", "scan", "searching", "added", "products", "einsum",
     "differences", "sampling", "facts", "rearrange", "memory_methods", "bilinear",
     "decompositions", "distance", "foreach", "fourier", "linalg", "lowrank", "polynomials",
     "recurrent", "resample", "scatter_views", "solvers", "sparse", "special", "spectrogram",

@@ -48,13 +48,13 @@ def _copied(x: np.ndarray, order: str) -> np.ndarray:
         if x.flags.c_contiguous:
             return x.copy()
         r = kernels.empty_like(x)
-        r[...] = x
+        kernels.copy_into(r, x)
         return r
     if order == "channels_last":
         axes = (0, *range(2, x.ndim), 1)
         back = np.argsort(axes)
-        return x.transpose(axes).copy().transpose(back)
-    return x.copy()
+        return kernels.contiguous(x.transpose(axes)).transpose(back)
+    return kernels.contiguous(x)
 
 
 def _order(memory_format: Any) -> str:
@@ -287,7 +287,8 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
         return _copy_slowly(self, src)
     target, source = self._array, src._array
     try:
-        target[...] = source if source.dtype is target.dtype else convert(source, target.dtype)
+        kernels.copy_into(target, source if source.dtype is target.dtype
+                          else convert(source, target.dtype))
     except ValueError:
         raise RuntimeError(_copy_message(target.shape, source.shape)) from None
     bump(self)

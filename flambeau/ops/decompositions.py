@@ -66,12 +66,14 @@ def real_diagonal(X: Tensor) -> Tensor:
 # ---- Cholesky -----------------------------------------------------------------------------------
 
 
-def _cholesky_back(grad: Any, result0: Tensor) -> Any:
+def _cholesky_back(grad: Any, result0: Tensor, upper: bool) -> Any:
     """L⁻ᴴ S L⁻¹, with S = Lᴴ gL below the diagonal, half of it on it, and Hermitian above."""
     from flambeau.ops.solvers import triangular
     g, L = grad[0], result0
     if g is None:
         return [None]
+    if upper:
+        g, L = adjoint(g), adjoint(L)
     X = matmul(adjoint(L), g)
     S = (tril(X) + adjoint(tril(X, -1))) * 0.5
     left = triangular(adjoint(L), S, True)
@@ -80,15 +82,8 @@ def _cholesky_back(grad: Any, result0: Tensor) -> Any:
 
 @primitive(lapack.cholesky, core="(n,n)->(n,n),()", returns=tuple, vjp=_cholesky_back,
            name="linalg_cholesky_ex", differentiable=(True, False), **HIDDEN)
-def _cholesky(input: Tensor) -> Any:
-    return (input,)
-
-
-def _factor(A: Tensor, upper: bool) -> Any:
-    if not upper:
-        return _cholesky(A)
-    L, info = _cholesky(adjoint(A))
-    return adjoint(L), info
+def _cholesky(input: Tensor, upper: bool) -> Any:
+    return input, upper
 
 
 @composed(namespace="linalg")
@@ -96,7 +91,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
     """`cholesky` and, for each matrix, 0 or the order of the leading minor that is not positive."""
     check_square(A, "linalg.cholesky_ex")
     check_floating(A, "linalg.cholesky_ex")
-    L, info = _factor(A, upper)
+    L, info = _cholesky(A, upper)
     if check_errors:
         raise_failure(info, "linalg.cholesky_ex", NOT_POSITIVE)
     return return_types.linalg_cholesky_ex(L, info)
@@ -105,7 +100,7 @@ def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -
 def _cholesky_checked(A: Tensor, upper: bool, name: str) -> Tensor:
     check_square(A, name)
     check_floating(A, name)
-    L, info = _factor(A, upper)
+    L, info = _cholesky(A, upper)
     raise_failure(info, name, NOT_POSITIVE)
     return L
 

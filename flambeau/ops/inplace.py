@@ -22,6 +22,7 @@ from flambeau.core.tensor import (
     tensor_types,
 )
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
+from flambeau.kernels.views import copy_into
 
 _FORBIDDEN = {
     "multi_output": "This view is the output of a function that returns multiple views. Such "
@@ -169,7 +170,7 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     if values.shape != input._array.shape:
         raise RuntimeError(f"output with shape {list(input._array.shape)} doesn't match the "
                            f"broadcast shape {list(values.shape)}")
-    input._array[...] = convert(values, input._array.dtype)
+    copy_into(input._array, convert(values, input._array.dtype))
     bump(input)
     edge = result._edge
     if edge is not None and grad_enabled():

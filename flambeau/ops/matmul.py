@@ -16,7 +16,7 @@ _quiet_matmul = kernels.quiet(np.matmul)
 _WIDE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
-def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+def product(x: np.ndarray, y: np.ndarray, name: str = "addmm_impl_cpu_") -> np.ndarray:
     """The matrix product of arrays, batched over leading dimensions; half types in float32."""
     d = x.dtype
     if d in _WIDE:
@@ -24,22 +24,30 @@ def product(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     if d.itemsize <= 2 and d.kind not in "bui":
         wide = np.dtype(np.float32)
         return convert(np.asarray(_quiet_matmul(convert(x, wide), convert(y, wide))), d)
-    return np.asarray(_quiet_matmul(x, y)) if d.kind != "b" else np.asarray(np.matmul(x, y))
+    if d.kind == "b":
+        raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
+    return np.asarray(_quiet_matmul(x, y))
 
 
-def same_types(name: str, *tensors: Tensor) -> None:
-    first = tensors[0]
-    for other in tensors[1:]:
-        if other._array.dtype != first._array.dtype:
-            a, b = type_name(first.dtype).lower(), type_name(other.dtype).lower()
-            raise RuntimeError(f"{name} expected m1 and m2 to have the same dtype, but got: "
-                               f"{_c_name(a)} != {_c_name(b)}")
+def same_types(mat1: Tensor, mat2: Tensor) -> None:
+    if mat1._array.dtype != mat2._array.dtype:
+        raise RuntimeError("expected m1 and m2 to have the same dtype, but got: "
+                           f"{c_name(mat1.dtype)} != {c_name(mat2.dtype)}")
 
 
-def _c_name(name: str) -> str:
-    return {"long": "long", "half": "c10::Half", "bfloat16": "c10::BFloat16",
+def c_name(dtype: Any) -> str:
+    """A type as messages call it that name C++'s."""
+    name = type_name(dtype).lower()
+    return {"long": "long int", "half": "c10::Half", "bfloat16": "c10::BFloat16",
             "complexfloat": "c10::complex<float>", "complexdouble": "c10::complex<double>",
             "byte": "unsigned char", "char": "signed char"}.get(name, name)
+
+
+def same_as_mv(input: Tensor, mat: Tensor, vec: Tensor) -> None:
+    if not input._array.dtype == mat._array.dtype == vec._array.dtype:
+        names = [type_name(t.dtype) for t in (input, mat, vec)]
+        raise RuntimeError("addmv input tensors must have the same dtype, but got {}, {}, and "
+                           "{}".format(*names))
 
 
 def adjoint(matrix: Tensor) -> Tensor:
@@ -74,7 +82,7 @@ def mm(input: Tensor, mat2: Tensor) -> Any:
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and "
                            f"{b[0]}x{b[1]})")
-    same_types("", input, mat2)
+    same_types(input, mat2)
     return input, mat2
 
 
@@ -88,7 +96,7 @@ def _batched_mm(dims: Any, self: Tensor, mat2: Tensor) -> Any:
     return matmul(a, b), 0
 
 
-@multilinear(lambda self, mat2: product(self, mat2), tensors=("self", "mat2"),
+@multilinear(lambda self, mat2: product(self, mat2, "bmm"), tensors=("self", "mat2"),
              d_self=lambda grad, mat2: bmm(grad, adjoint(mat2)),
              d_mat2=lambda grad, self: bmm(adjoint(self), grad),
              batch=lambda size, dims, self, mat2: _batched_mm(dims, self, mat2))
@@ -100,11 +108,13 @@ def bmm(input: Tensor, mat2: Tensor) -> Any:
     if a[0] != b[0] or a[2] != b[1]:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: "
                            f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}].")
-    same_types("", input, mat2)
+    if input._array.dtype != mat2._array.dtype:
+        raise RuntimeError(f"expected scalar type {type_name(input.dtype)} but found "
+                           f"{type_name(mat2.dtype)}")
     return input, mat2
 
 
-@multilinear(lambda self, vec: product(self, vec), tensors=("self", "vec"),
+@multilinear(lambda self, vec: product(self, vec, "addmv_impl_cpu"), tensors=("self", "vec"),
              d_self=lambda grad, vec: mul(unsqueeze(grad, 1), conj(vec)),
              d_vec=lambda grad, self: mv(adjoint(self), grad),
              batch=lambda size, dims, self, vec: _batched_mv(dims, self, vec))
@@ -112,10 +122,10 @@ def mv(input: Tensor, vec: Tensor) -> Any:
     """The product of a matrix and a vector."""
     a, b = input._array.shape, vec._array.shape
     if len(a) != 2 or len(b) != 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {len(b)}, {len(a)}, {len(b)}")
+        raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(b)}")
     if a[1] != b[0]:
         raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
-    same_types("", input, vec)
+    same_as_mv(vec, input, vec)
     return input, vec
 
 
@@ -129,7 +139,7 @@ def _batched_mv(dims: Any, self: Tensor, vec: Tensor) -> Any:
     return matmul(a, unsqueeze(b, 2)).squeeze(2), 0
 
 
-@multilinear(lambda self, tensor: product(self, tensor), tensors=("self", "tensor"),
+@multilinear(lambda self, tensor: product(self, tensor, "dot"), tensors=("self", "tensor"),
              d_self=lambda grad, tensor: mul(grad, conj(tensor)),
              d_tensor=lambda grad, self: mul(grad, conj(self)),
              batch=lambda size, dims, self, tensor: _batched_dot(dims, self, tensor))
@@ -138,13 +148,13 @@ def dot(input: Tensor, tensor: Tensor) -> Any:
     a, b = input._array.shape, tensor._array.shape
     if len(a) != 1 or len(b) != 1:
         raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
+    if input._array.dtype != tensor._array.dtype:
+        raise RuntimeError("dot : expected both vectors to have same dtype, but found "
+                           f"{type_name(input.dtype)} and {type_name(tensor.dtype)}")
     if a != b:
         raise RuntimeError(f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] "
                            f"to have the same number of elements, but got {a[0]} and {b[0]} "
                            "elements respectively")
-    if input._array.dtype != tensor._array.dtype:
-        raise RuntimeError("dot : expected both vectors to have same dtype, but found "
-                           f"{type_name(input.dtype)} and {type_name(tensor.dtype)}")
     return input, tensor
 
 
@@ -221,18 +231,6 @@ def _batched_matmul(input: Tensor, other: Tensor) -> Tensor:
 
 Tensor.__matmul__ = matmul
 Tensor.__rmatmul__ = lambda self, other: matmul(other, self)
-
-
-@composite(method=True, inplace=True)
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1,
-          out: Any = None) -> Tensor:
-    """beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0 ignores `input`."""
-    result = mm(mat1, mat2)
-    if alpha != 1:
-        result = mul(result, alpha)
-    if beta != 0:
-        result = add(input if beta == 1 else mul(input, beta), result)
-    return result if out is None else basis.into(out, addmm.op, result)
 
 
 # ---- the affine map ------------------------------------------------------------------------------
@@ -314,7 +312,10 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x"
                            f"{x.shape[-1] if x.ndim else 1} and {w.shape[-1]}x{w.shape[0]})")
     if x.dtype is not w.dtype:
-        same_types("mat1 and mat2 must have the same dtype:", input, weight)
+        if bias is not None and x.ndim == 2:
+            raise RuntimeError("mat1 and mat2 must have the same dtype, but got "
+                               f"{type_name(input.dtype)} and {type_name(weight.dtype)}")
+        same_types(input, weight)
     return input, weight, bias
 
 

@@ -6,15 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import multilinear
 from flambeau.core.promotion import join
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, basis
 from flambeau.ops.join import diagonal
 from flambeau.ops.linalg_support import adjoint, check_same_type, composed
-from flambeau.ops.matmul import bmm, conj, dot, matmul, mm, mv
-from flambeau.ops.pointwise import add, mul
+from flambeau.ops.matmul import conj, dot, matmul, mm
+from flambeau.ops.pointwise import mul
 from flambeau.ops.reduce import sum
 from flambeau.ops.shape import expand, permute, reshape, unsqueeze
 
@@ -134,9 +133,9 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
             raise RuntimeError(f"contracted dimensions need to match, but first has size {p} in "
                                f"dim {i} and second has size {q} in dim {j}")
         if p != q and p == 1:
-            b = sum(b, j, True)
+            b = sum(b, j, True, dtype=b.dtype)
         elif p != q:
-            a = sum(a, i, True)
+            a = sum(a, i, True, dtype=a.dtype)
     m, n = a._array.shape, b._array.shape
     first = [wrap_dim(i, len(m)) for i in first]
     second = [wrap_dim(j, len(n)) for j in second]
@@ -272,62 +271,6 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
     return linalg_cross(input, other, dim=dim)
-
-
-# ---- a product added to something ---------------------------------------------------------------
-
-
-def _plus(input: Tensor, product: Tensor, beta: Any, alpha: Any) -> Tensor:
-    """beta · input + alpha · product; beta 0 leaves `input` out, NaN or not."""
-    if product._array.dtype not in FLOATING:
-        alpha, beta = int(alpha), int(beta)
-    if alpha != 1:
-        product = mul(product, alpha)
-    if beta == 0:
-        return product
-    return add(expand(input, product._array.shape) if beta == 1 else
-               mul(expand(input, product._array.shape), beta), product)
-
-
-@composed(method=True, inplace=True)
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta · input + alpha · mat @ vec."""
-    a, b, c = mat._array.shape, vec._array.shape, input._array.shape
-    if len(a) != 2 or len(b) != 1 or len(c) > 1:
-        raise RuntimeError(f"vector + matrix @ vector expected, got {len(c)}, {len(a)}, {len(b)}")
-    if a[1] != b[0] or (c and c[0] not in (a[0], 1)):
-        raise RuntimeError(f"size mismatch, got input ({c[0] if c else 1}), mat ({a[0]}x{a[1]}), "
-                           f"vec ({b[0]})")
-    return _plus(input, mv(mat, vec), beta, alpha)
-
-
-@composed(method=True, inplace=True)
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """beta · input + alpha · outer(vec1, vec2)."""
-    for name, vector in (("vec1", vec1), ("vec2", vec2)):
-        if vector._array.ndim != 1:
-            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got "
-                               f"{vector._array.ndim}-D")
-    return _plus(input, outer(vec1, vec2), beta, alpha)
-
-
-@composed(method=True, inplace=True)
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1,
-           alpha: Any = 1) -> Tensor:
-    """beta · input + alpha · Σ batch1[i] @ batch2[i]."""
-    return _plus(input, sum(bmm(batch1, batch2), 0), beta, alpha)
-
-
-@composed(method=True, inplace=True)
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1,
-            alpha: Any = 1) -> Tensor:
-    """beta · input + alpha · batch1[i] @ batch2[i] for each i.
-
-    >>> import flambeau
-    >>> flambeau.baddbmm(flambeau.zeros(1), flambeau.ones(2, 1, 3), flambeau.ones(2, 3, 1)).shape
-    torch.Size([2, 1, 1])
-    """
-    return _plus(input, bmm(batch1, batch2), beta, alpha)
 
 
 # ---- of one matrix ------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import numpy as np
 import flambeau
 from flambeau.core import devices
 from flambeau.core.dtypes import as_numpy_dtype, from_numpy_dtype
+from flambeau.core.op import public
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, basis, wrap
@@ -213,6 +214,9 @@ def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha:
 
 for _function in (hspmm, smm, sspaddmm):
     publish(_function, _function is not hspmm, True)
+for _name, _alias in (("dsmm", "mm"), ("spmm", "mm"), ("saddmm", "addmm")):
+    public["torch"][_name] = getattr(flambeau, _alias)
+public["torch"]["hsmm"] = hspmm
 
 
 __all__ = ["hspmm", "smm", "sparse_compressed_tensor", "sparse_coo_tensor", "sspaddmm"]

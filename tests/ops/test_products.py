@@ -1,0 +1,110 @@
+"""Products in half precision: rounded as often as torch rounds, no more; and what is refused."""
+import re
+
+import pytest
+
+import flambeau
+
+HALF = (flambeau.float16, flambeau.bfloat16)
+
+
+def drawn(dtype, *shapes):
+    flambeau.manual_seed(0)
+    return [flambeau.randn(shape).to(dtype) for shape in shapes]
+
+
+def exact(*tensors):
+    return [t.double() for t in tensors]
+
+
+@pytest.mark.parametrize("dtype", HALF)
+@pytest.mark.parametrize("beta, alpha", [(1, 1), (0.6, 0.2), (0, 2)])
+def test_sums_with_a_product_are_rounded_once(dtype, beta, alpha):
+    c, a, b = drawn(dtype, (5, 7), (5, 6), (6, 7))
+    x, y, z = exact(c, a, b)
+    assert flambeau.addmm(c, a, b, beta=beta, alpha=alpha).equal(
+        (beta * x + alpha * (y @ z)).to(dtype))
+    c, a, b = drawn(dtype, (3, 5, 7), (3, 5, 6), (3, 6, 7))
+    x, y, z = exact(c, a, b)
+    assert flambeau.baddbmm(c, a, b, beta=beta, alpha=alpha).equal(
+        (beta * x + alpha * (y @ z)).to(dtype))
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_sums_over_a_batch_are_rounded_after_each_matrix(dtype):
+    c, a, b = drawn(dtype, (5, 7), (3, 5, 6), (3, 6, 7))
+    expected = c
+    for i in range(3):
+        expected = flambeau.addmm(expected, a[i], b[i], alpha=0.5)
+    assert flambeau.addbmm(c, a, b, alpha=0.5).equal(expected)
+
+
+@pytest.mark.parametrize("dtype", HALF)
+def test_numbers_before_vectors_have_their_type(dtype):
+    c, a, b = drawn(dtype, (5,), (5, 6), (6,))
+    p, q = flambeau.tensor([0.6, 0.2]).to(dtype)
+    expected = ((p * c).double() + q.double() * (a.double() @ b.double())).to(dtype)
+    assert flambeau.addmv(c, a, b, beta=0.6, alpha=0.2).equal(expected)
+    c, a, b = drawn(dtype, (5, 6), (5,), (6,))
+    assert flambeau.addr(c, a, b, beta=0.6, alpha=0.2).equal(p * c + (q * a)[:, None] * b)
+
+
+def test_addr_of_truth_values():
+    c, a, b = (flambeau.tensor(v) for v in ([[True, False]], [False], [True, True]))
+    assert flambeau.addr(c, a, b, beta=3, alpha=2).tolist() == [[True, False]]
+    assert flambeau.addr(c, a, b, beta=0).tolist() == [[False, False]]
+
+
+def test_integers_wrap_around():
+    a = flambeau.full((1, 2), 100, dtype=flambeau.uint8)
+    assert flambeau.mm(a, a.T).item() == 20000 % 256
+    assert flambeau.addmm(a[:, :1], a, a.T, beta=2.5, alpha=3).item() == (200 + 60000) % 256
+
+
+def ones(*shape, dtype=flambeau.float32):
+    return flambeau.ones(shape, dtype=dtype)
+
+
+double, long, truth = flambeau.float64, flambeau.int64, flambeau.bool
+REFUSED = [
+    (flambeau.mm, (ones(2), ones(2, 2)), "self must be a matrix"),
+    (flambeau.mm, (ones(2, 2), ones(2, 2, dtype=long)),
+     "expected m1 and m2 to have the same dtype, but got: float != long int"),
+    (flambeau.mm, (ones(2, 2, dtype=truth),) * 2, '"addmm_impl_cpu_" not implemented for \'Bool\''),
+    (flambeau.bmm, (ones(1, 2, 2), ones(1, 2, 2, dtype=double)),
+     "expected scalar type Float but found Double"),
+    (flambeau.mv, (ones(2), ones(2, 2)), "vector + matrix @ vector expected, got 1, 1, 2"),
+    (flambeau.mv, (ones(2, 2), ones(2, dtype=double)),
+     "addmv input tensors must have the same dtype, but got Double, Float, and Double"),
+    (flambeau.dot, (ones(1), ones(3, dtype=double)), "dot : expected both vectors to have same"),
+    (flambeau.addmm, (ones(2, 2), ones(3, 3, 3), ones(2, 2)), "mat1 must be a matrix, got 3-D"),
+    (flambeau.addmm, (ones(3), ones(2, 2), ones(2, 2)),
+     "The expanded size of the tensor (2) must match the existing size (3) at non-singleton "
+     "dimension 1"),
+    (flambeau.addmm, (ones(2, 2, dtype=double), ones(2, 2), ones(2, 2)),
+     "self and mat2 must have the same dtype, but got Double and Float"),
+    (flambeau.addmm, (ones(2, 2), ones(2, 2, dtype=double), ones(2, 2)),
+     "mat1 and mat2 must have the same dtype, but got Double and Float"),
+    (flambeau.addmv, (ones(2, dtype=double), ones(2, 2), ones(2)),
+     "addmv input tensors must have the same dtype, but got Double, Float, and Float"),
+    (flambeau.baddbmm, (ones(1, 2, 2, dtype=double), ones(1, 2, 2), ones(1, 2, 2)),
+     "Input dtypes must be the same, got: input double, batch1: float, batch2: float"),
+]
+
+
+@pytest.mark.parametrize("function, given, message", REFUSED)
+def test_refused(function, given, message):
+    with pytest.raises(RuntimeError, match=re.escape(message)):
+        function(*given)
+
+
+@pytest.mark.parametrize("value", [0.5, 2.0])
+def test_addr_of_integers_takes_integers(value):
+    a = ones(2, dtype=long)
+    with pytest.raises(RuntimeError, match="argument beta must not be a floating point number"):
+        flambeau.addr(ones(2, 2, dtype=long), a, a, beta=value)
+
+
+def test_contracting_over_broadcast_dimensions_keeps_the_type():
+    a, b = ones(1, 1, dtype=flambeau.uint8), ones(2, 1, dtype=flambeau.uint8)
+    assert flambeau.tensordot(a, b, dims=([0], [0])).dtype is flambeau.uint8
