@@ -794,6 +794,8 @@ def as_strided_scatter(
     size: Any,
     stride: Any,
     storage_offset: _int | None = None,
+    *,
+    out: Any = None,
 ) -> Tensor:
     """A copy of `input` in which the elements that `as_strided` would show are those of `src`."""
 
@@ -1570,8 +1572,8 @@ def fix_(input: Tensor) -> Tensor:
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """Dimensions `start_dim` to `end_dim` as one."""
 
-def flip(input: Tensor, *dims: Any) -> Tensor:
-    """The order of elements reversed along the given dimensions."""
+def flip(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
+    """The order of elements reversed along the dimensions `dims`."""
 
 def fliplr(input: Tensor) -> Tensor:
     """The order of columns reversed."""

@@ -293,6 +293,8 @@ class Methods:
         size: Any,
         stride: Any,
         storage_offset: _int | None = None,
+        *,
+        out: Any = None,
     ) -> Tensor:
         """A copy of `input` in which the elements that `as_strided` would show are those of
         `src`."""
@@ -594,8 +596,8 @@ class Methods:
         """Write the result of `trunc` into this tensor; returns the tensor."""
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """Dimensions `start_dim` to `end_dim` as one."""
-    def flip(self, *dims: Any) -> Tensor:
-        """The order of elements reversed along the given dimensions."""
+    def flip(self, *args: Any, dims: Any = None) -> Tensor:
+        """The order of elements reversed along the dimensions `dims`."""
     def fliplr(self) -> Tensor:
         """The order of columns reversed."""
     def flipud(self) -> Tensor:
