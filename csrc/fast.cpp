@@ -147,7 +147,7 @@ static PyObject *bind(PyObject *, PyObject *objects) {
         const char *name;
         PyObject **place;
     } wanted[] = {{"Tensor", (PyObject **)&core.tensor}, {"View", (PyObject **)&core.view},
-                  {"Node", (PyObject **)&core.node}, {"plain", &core.plain}, {"floating", &core.floating},
+                  {"Node", (PyObject **)&core.node}, {"Untracked", (PyObject **)&core.untracked}, {"plain", &core.plain}, {"floating", &core.floating},
                   {"passive", &core.passive}, {"interceptors", &core.interceptors},
                   {"packers", &core.packers}, {"node_watchers", &core.node_watchers},
                   {"LEAF", &core.leaf}, {"LOOKUP", &core.lookup}, {"grad_mode", &core.grad_mode},
@@ -162,6 +162,7 @@ static PyObject *bind(PyObject *, PyObject *objects) {
         *w.place = incref(found);  // for good
     }
     if (!PyType_Check(core.tensor) || !PyType_Check(core.view) || !PyType_Check(core.node) ||
+        !PyType_Check(core.untracked) ||
         !PyAnySet_Check(core.plain) || !PyAnySet_Check(core.floating) ||
         !PyAnySet_Check(core.passive) || !PyList_Check(core.interceptors) ||
         !PyList_Check(core.packers) || !PyList_Check(core.node_watchers) ||

@@ -9,6 +9,7 @@ namespace fast {
 // What core/ told us: classes, markers, the lists that are asked before each call, and offsets.
 struct Core {
     PyTypeObject *tensor, *view, *node;
+    PyTypeObject *untracked;                           // counters of inference tensors
     PyObject *plain, *floating, *passive;             // sets of types
     PyObject *interceptors, *packers, *node_watchers;  // lists, empty nearly always
     PyObject *leaf, *lookup, *grad_mode, *order;       // order: the counter of nodes

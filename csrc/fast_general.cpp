@@ -52,9 +52,11 @@ static PyObject *make_view(Callable *f, PyObject *parent, PyObject *stolen_array
     Ref result(make_tensor(stolen_array)), replay(incref(Py_None));
     if (!result) return nullptr;
     bool ask = f->replay;
+    PyObject *made = allowed;
     if (slot(parent, core.edge) == core.lookup) {
         PyObject *view = slot(parent, core.view_slot);
         ask |= !view || slot(view, core.replay) != Py_None;
+        if (view && slot(view, core.made)) made = slot(view, core.made);
     }
     if (ask) replay.take(PyObject_CallFunctionObjArgs(core.replay_of, f->op, parent, canonical, nullptr));
     int recorded = grad_enabled();
@@ -64,8 +66,9 @@ static PyObject *make_view(Callable *f, PyObject *parent, PyObject *stolen_array
     PyObject *view = core.view->tp_alloc(core.view, 0), *base = slot(parent, core.base);
     if (!view) return nullptr;
     slot(view, core.view_node) = incref(Py_None);
-    slot(view, core.version) = incref(PyList_GET_ITEM(counter, 0));
-    slot(view, core.made) = incref(recorded ? allowed : no_grad);
+    PyObject *version = PyList_GET_ITEM(counter, 0);
+    slot(view, core.version) = recorded ? incref(version) : PyNumber_Invert(version);
+    slot(view, core.made) = incref(recorded ? made : no_grad);
     slot(view, core.replay) = replay.release();
     set(result.get(), core.counter, incref(counter));
     set(result.get(), core.base, incref(is_none(base) ? parent : base));

@@ -79,11 +79,29 @@ static int needs_care(PyObject *input, PyObject *other) {
         int on = grad_enabled();
         if (on) return on;
     }
-    static PyObject *name = PyUnicode_InternFromString("_inference");
-    PyObject *inference = PyObject_GetAttr(input, name);
-    if (!inference) return -1;
-    Py_DECREF(inference);
-    return inference != Py_False;
+    return Py_TYPE(slot(input, core.counter)) == core.untracked;
+}
+
+static void bounds(PyArrayObject *a, char **begin, char **end) {
+    *begin = *end = (char *)PyArray_DATA(a);
+    for (int d = 0; d < PyArray_NDIM(a); d++) {
+        npy_intp n = PyArray_DIM(a, d), step = PyArray_STRIDE(a, d);
+        if (!n) return (void)(*end = *begin);
+        (step < 0 ? *begin : *end) += (n - 1) * step;
+    }
+    *end += PyArray_ITEMSIZE(a);
+}
+
+// Does the operand share memory with what is written, without being the same elements in the same
+// order? Some of these are refused: the closure knows which.
+static bool shares_memory(PyArrayObject *x, PyObject *other) {
+    if (!is_plain_tensor(other)) return false;
+    PyArrayObject *y = (PyArrayObject *)slot(other, core.array);
+    if (!y || !PyArray_Check(y)) return true;
+    char *x_begin, *x_end, *y_begin, *y_end;
+    bounds(x, &x_begin, &x_end), bounds(y, &y_begin, &y_end);
+    if (x_end <= y_begin || y_end <= x_begin) return false;
+    return PyArray_DATA(x) != PyArray_DATA(y) || x_end != y_end || !PyArray_IS_C_CONTIGUOUS(y);
 }
 
 PyObject *call_inplace(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
@@ -94,7 +112,9 @@ PyObject *call_inplace(PyObject *self, PyObject *const *args, size_t nargsf, PyO
     if (care < 0) return nullptr;
     Ref x(slot(args[0], core.array));
     Py_XINCREF(x.get());
-    if (care || !x || !PyArray_Check(x.get()) || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)x.get()))
+    if (care || !x || !PyArray_Check(x.get()) ||
+        !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)x.get()) ||
+        shares_memory((PyArrayObject *)x.get(), args[1]))
         return fall_back(f, args, nargsf, names);
     Ref r(run(f, args, x.get()));
     if (!r && PyErr_Occurred()) return nullptr;

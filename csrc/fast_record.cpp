@@ -75,11 +75,7 @@ static bool is_tensor(PyObject *object) { return PyObject_TypeCheck(object, core
 
 static PyObject *save_input(PyObject *object) {
     if (!is_tensor(object)) return incref(object);  // a number, or None
-    static PyObject *name = PyUnicode_InternFromString("_inference");
-    PyObject *made_in_inference_mode = PyObject_GetAttr(object, name);
-    if (!made_in_inference_mode) return nullptr;
-    Py_DECREF(made_in_inference_mode);
-    if (made_in_inference_mode == Py_True) {
+    if (Py_TYPE(slot(object, core.counter)) == core.untracked) {  // made in inference mode
         PyErr_SetString(PyExc_RuntimeError,
                         "Inference tensors cannot be saved for backward. Please do not use Tensors "
                         "created in inference mode in computation tracked by autograd. To work "

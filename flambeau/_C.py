@@ -12,7 +12,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau.autograd.differentiate import queue_callback
-from flambeau.autograd.graph import will_run
+from flambeau.autograd.grad_mode import multithreading
+from flambeau.autograd.graph import running_node, will_run
 from flambeau.autograd.hooks import AccumulateGrad, accumulator_of
 from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core import engine, modes
@@ -52,6 +53,11 @@ def _current_graph_task_execution_order() -> list[Node]:
     if running is None:
         raise RuntimeError("_current_graph_task_execution_order should only be called during the "
                            "backward pass")
+    if multithreading.get():
+        raise RuntimeError("_current_graph_task_execution_order expects the current backward to be "
+                           "executed with multithreading disabled, e.g. by running:\n\n"
+                           ">>> with torch.autograd.set_multithreading_enabled(False):\n"
+                           "...     torch._C._current_graph_task_execution_order()\n")
     nodes = running.reachable()
     orders = [o for o in sorted(nodes) if running.needed is None or o in running.needed]
     edges = [e for o in orders for e in nodes[o].edges]
@@ -70,8 +76,7 @@ def _current_graph_task_execution_order() -> list[Node]:
 
 def _current_autograd_node() -> Node | None:
     """The node whose derivative is being computed on this thread."""
-    running = engine.current_pass.get()
-    return None if running is None else running.running
+    return running_node()
 
 
 def _will_engine_execute_node(node: Node) -> bool:

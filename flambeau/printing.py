@@ -269,7 +269,10 @@ def _scheme_suffix(tensor):
 
 
 def _grad_suffix(tensor):
-    node = tensor.grad_fn
+    try:
+        node = tensor.grad_fn
+    except RuntimeError:            # a view whose base was written to where it should not have been
+        return ["grad_fn=<Invalid>"]
     if node is not None:
         return [f"grad_fn=<{type(node).__name__}>"]
     return ["requires_grad=True"] if tensor.requires_grad else []

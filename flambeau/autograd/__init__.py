@@ -11,10 +11,13 @@ from flambeau.autograd import function
 from flambeau.autograd.differentiate import backward, grad
 from flambeau.autograd.function import Function, NestedIOFunction
 from flambeau.autograd.grad_mode import (
+    _force_original_view_tracking,
     enable_grad,
     inference_mode,
+    is_view_replay_enabled,
     no_grad,
     set_grad_enabled,
+    set_multithreading_enabled,
 )
 from flambeau.autograd.graph import Node
 from flambeau.autograd.hooks import AccumulateGrad
@@ -42,40 +45,6 @@ class _unsafe_preserve_version_counter:
     def __exit__(self, *exception: Any) -> None:
         for tensor, version in zip(self.tensors, self.versions):
             counter_of(tensor)[0] = version
-
-
-def is_view_replay_enabled() -> bool:
-    """Are views always made again by the op that made them? Not unless strides cannot say it."""
-    return False
-
-
-class set_multithreading_enabled:
-    """Accepted for PyTorch's sake: a backward pass always runs on the thread that asked for it."""
-
-    def __init__(self, mode: bool):
-        self.mode = mode
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exception: Any) -> None:
-        pass
-
-
-class _force_original_view_tracking:
-    """Has no effect: views are always tracked by their place in the base's memory."""
-
-    def __init__(self, mode: bool):
-        self.mode = mode
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exception: Any) -> None:
-        pass
-
-    def __call__(self, function: Any) -> Any:
-        return function
 
 
 def __getattr__(name: str) -> Any:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau.autograd.graph import running_node
 from flambeau.core import engine
 from flambeau.core.graph import Node
 from flambeau.core.op import node_watchers
@@ -17,7 +18,7 @@ from flambeau.core.tensor import plain
 def _remember(node: Node) -> None:
     """Store where a node was made, and during whose backward."""
     node.metadata["traceback_"] = traceback.format_stack()[:-3]
-    parent = engine.running_node()
+    parent = running_node()
     if parent is not None:
         node.metadata["parent_"] = parent
 
@@ -35,16 +36,13 @@ def _switch(mode: bool, check_nan: bool) -> None:
         node_watchers.remove(_remember)
 
 
-def run_watched(this: Any, node: Node, grad: Any) -> Any:
+def run_watched(node: Node, grad: Any) -> Any:
     """Run a node: say where it was made if it fails or gives NaN."""
-    outer, this.running = this.running, node
     try:
         produced = engine.apply_node(node, grad)
     except Exception:
         warn_where_made(node)
         raise
-    finally:
-        this.running = outer
     if engine.anomaly.check_nan:
         for i, g in enumerate(produced):
             if type(g) in plain and g._array.dtype.kind in "fc" and np.isnan(g._array).any():

@@ -332,7 +332,7 @@ def finish(node: Any, args: tuple[Any, ...], outputs: tuple[Any, ...], recorded:
                                "be outputs of the Function.")
     node.order = next_order()
     node.outputs = len(outputs)
-    node.simple = node.outputs == 1
+    node.simple = False             # its backward may register hooks on it
     node.metas = [(o._array.shape, o._array.dtype, None if type(o) is Tensor else _light(o))
                   if type(o) in tensor_types else None for o in outputs]
     node.results = [(m[0], m[1]) if m else None for m in node.metas]

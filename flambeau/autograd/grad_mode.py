@@ -5,16 +5,20 @@ import functools
 import inspect
 import warnings
 from collections.abc import Callable
+from contextvars import ContextVar
 from typing import Any
 
 from flambeau.core.modes import (
     Level,
     grad_enabled,
     inference,
+    interceptors,
     is_inference_mode_enabled,
     levels,
     set_grad_mode,
 )
+from flambeau.core.op import replay_of
+from flambeau.core.tensor import LOOKUP
 
 
 class ContextDecorator:
@@ -110,27 +114,39 @@ class enable_grad(no_grad):
     _mode = True
 
 
-class set_grad_enabled(ContextDecorator):
+class _Switch(ContextDecorator):
+    """Sets a state of this thread at once; as a context manager, until the block ends."""
+
+    _get: Any
+    _set: Any
+
+    def __init__(self, mode: bool):
+        self.mode, self.prev = mode, self._get()
+        self._set(mode)
+
+    def __call__(self, function: Any) -> Any:
+        self._set(self.prev)
+        return super().__call__(function)
+
+    def __enter__(self) -> None:
+        self._set(self.mode)
+
+    def __exit__(self, *exception: Any) -> None:
+        self._set(self.prev)
+
+    def clone(self) -> Any:
+        return type(self)(self.mode)
+
+
+class set_grad_enabled(_Switch):
     """Switch recording on or off at once; as a context manager, until the block ends."""
+
+    _get, _set = staticmethod(grad_enabled), staticmethod(set_grad_mode)
 
     def __init__(self, mode: bool):
         if not isinstance(mode, bool):
             raise TypeError(f"set_grad_enabled(): mode must be a bool, not {type(mode).__name__}")
-        self.mode, self.prev = mode, grad_enabled()
-        set_grad_mode(mode)
-
-    def __call__(self, function: Any) -> Any:
-        set_grad_mode(self.prev)
-        return super().__call__(function)
-
-    def __enter__(self) -> None:
-        set_grad_mode(self.mode)
-
-    def __exit__(self, *exception: Any) -> None:
-        set_grad_mode(self.prev)
-
-    def clone(self) -> set_grad_enabled:
-        return type(self)(self.mode)
+        super().__init__(mode)
 
     def __str__(self) -> str:
         return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
@@ -143,9 +159,13 @@ class _InferenceLevel(Level):
 
     def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
         result = op.call(*args)
-        if not op.inplace and (not op.view or getattr(args[0], "_inference", False)):
+        if not op.inplace:
             for tensor in result if isinstance(result, (tuple, list)) else (result,):
-                if hasattr(tensor, "_edge"):
+                if not hasattr(tensor, "_edge"):
+                    continue
+                if tensor._edge is LOOKUP:
+                    tensor._view.made = "inference"
+                elif not tensor._inference:
                     tensor._inference = True
         return result
 
@@ -191,7 +211,54 @@ class inference_mode(ContextDecorator):
         return type(self)(self.mode)
 
 
+class _ViewTracking(Level):
+    """Lets views remember the ops that made them, not only their place in memory."""
+
+    observes = True
+
+    def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
+        result = op.call(*args)
+        if op.view and op.returns is None and result._edge is LOOKUP:
+            result._view.replay = replay_of(op, args[0], args, always=True)
+        return result
+
+    def composite(self, op: Any, run: Any, args: Any, kwargs: Any) -> Any:
+        return run(*args, **kwargs)
+
+
+def is_view_replay_enabled() -> bool:
+    """Are views made again by the ops that made them, on this thread?"""
+    return any(type(level) is _ViewTracking for level in levels.get())
+
+
+def _track_views(mode: bool) -> None:
+    if mode and not is_view_replay_enabled():
+        _ViewTracking().__enter__()
+    elif not mode:
+        for level in levels.get():
+            if type(level) is _ViewTracking:
+                interceptors.remove(level)
+        levels.set(tuple([lv for lv in levels.get() if type(lv) is not _ViewTracking]))
+
+
+class _force_original_view_tracking(_Switch):
+    """Switch on or off, at once or until the block ends, that a view whose base was written to is
+    made again by the ops that made it, so that its `grad_fn` is theirs and not `as_strided`'s."""
+
+    _get, _set = staticmethod(is_view_replay_enabled), staticmethod(_track_views)
+
+
+multithreading: ContextVar[bool] = ContextVar("multithreading", default=True)
+
+
+class set_multithreading_enabled(_Switch):
+    """Remembered for those who ask: a backward pass always runs on the thread that began it."""
+
+    _get, _set = staticmethod(multithreading.get), staticmethod(multithreading.set)
+
+
 for _cls in (no_grad, enable_grad, set_grad_enabled, inference_mode):
     _cls.__module__ = "torch.autograd.grad_mode"
 
-__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled"]
+__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled",
+           "set_multithreading_enabled"]

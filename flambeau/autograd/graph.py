@@ -1,6 +1,7 @@
 """Looking at the graph, and hooks on it."""
 from __future__ import annotations
 
+import sys
 import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
@@ -136,6 +137,24 @@ def will_run(running: engine.Pass, edge: Any) -> bool:
         return id(edge) in running.counts
     return edge.order in running.reachable() and (
         running.needed is None or edge.order in running.needed)
+
+
+def running_node() -> Any:
+    """The node whose derivative is being computed on this thread, if any. The engine keeps no note
+    of it: it is found where the engine has it, on the stack."""
+    if engine.current_pass.get() is None:
+        return None
+    frame: Any = sys._getframe(1)
+    while frame is not None:
+        if frame.f_code in _PLACES_OF_NODES:
+            return frame.f_locals["node"]
+        if frame.f_code is engine.accumulate_into.__code__:
+            return accumulator_of(frame.f_locals["leaf"])
+        frame = frame.f_back
+    return None
+
+
+_PLACES_OF_NODES = {engine.Pass.propagate.__code__, engine.Pass._run_carefully.__code__}
 
 
 def _any_hook(tensors: Sequence[Tensor], fn: Callable[..., Any], lock: Any) -> RemovableHandle:

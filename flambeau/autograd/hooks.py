@@ -166,7 +166,7 @@ def run_prehooks(node: Node, hooks: Any, grad: Any) -> Any:
 
 
 def run_posthooks(node: Node, hooks: Any, produced: Any, grad: Any) -> Any:
-    outputs = (grad,) if node.outputs == 1 else tuple(grad)
+    outputs = (grad,) if node.outputs == 1 else tuple(grad or (None,) * node.outputs)
     produced = tuple(produced)
     for hook in list(hooks.post.values()):
         answer = hook(produced, outputs)

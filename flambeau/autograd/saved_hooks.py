@@ -78,6 +78,7 @@ def pack_node(node: Any) -> None:
     if not stack:
         return
     pack, unpack_hook = stack[-1]
+    node.simple = False             # its unpack hooks may register hooks on it
     entries = list(node.saved)
     for i, kind in enumerate(node.saved_kinds):
         if kind in ("tensor", "result"):
@@ -141,6 +142,7 @@ def register_on_node(node: Any, index: int, pack: Any, unpack_hook: Any) -> None
         if not callable(hook):
             raise TypeError("register_hooks(): incompatible function arguments: two callables "
                             "are expected")
+    node.simple = False
     entries = list(node.saved)
     entries[index] = _packed(node, entry, kind, pack, unpack_hook)
     node.saved = tuple(entries)

@@ -94,7 +94,6 @@ class Pass:
     targets: dict[int, list[int]] = {}      # order of a captured node: output numbers
     leaf_targets: Any = frozenset()         # ids of captured leaves
     counts: dict[int, int] | None = None    # edges into each leaf, once somebody watches one
-    running: Node | None = None             # in anomaly mode
     depth = 0                               # of passes inside passes
 
     def __init__(self, roots: Any, retain: bool, create_graph: bool, accumulate: bool):
@@ -232,6 +231,8 @@ class Pass:
         """Run a node that has hooks, several outputs or no gradient, or whose pass has captures;
         gives its gradients, or None if the pass does not go on there."""
         hooks = node.hooks
+        if self.needed is not None and node.order not in self.needed:
+            return None
         if hooks is not None:
             grad = basis.run_tensor_hooks(node, hooks, grad)
         if self.needed is not None:
@@ -241,18 +242,14 @@ class Pass:
                 return None
         if hooks is not None and hooks.pre:
             grad = basis.run_prehooks(node, hooks, grad)
-        if anomaly.enabled:
-            produced = anomaly.run(self, node, grad)
-        else:
-            produced = apply_node(node, grad)
-        if hooks is not None and hooks.post:
-            produced = basis.run_posthooks(node, hooks, produced, grad)
+        seen = grad if hooks is not None and hooks.post else None
+        produced = anomaly.run(node, grad) if anomaly.enabled else apply_node(node, grad)
+        if node.hooks is not None and node.hooks.post:      # perhaps only since it ran
+            produced = basis.run_posthooks(node, node.hooks, produced, seen)
         return produced
 
     def _continues(self, node: Node) -> bool:
         """Does a captured edge lie beyond this node?"""
-        if node.order not in self.needed:
-            return False
         if node.order not in self.targets or self.accumulate:
             return True
         return any(e is not None and (id(e) in self.leaf_targets if type(e) in tensor_types
@@ -373,12 +370,6 @@ def apply_node(node: Node, grad: Any) -> Any:
     elif node.saved is None:
         raise basis.freed(node)
     return node.apply(grad)
-
-
-def running_node() -> Node | None:
-    """The node whose derivative is being computed on this thread, in anomaly mode."""
-    this = current_pass.get()
-    return None if this is None else this.running
 
 
 def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> None:

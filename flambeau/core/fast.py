@@ -14,7 +14,15 @@ from flambeau.core import devices
 from flambeau.core.dtypes import FLOATING, _Defaults
 from flambeau.core.graph import Node, next_order, packers, unpack_result
 from flambeau.core.modes import _grad_mode, inference, interceptors
-from flambeau.core.tensor import LEAF, LOOKUP, Tensor, View, gradient_edge, plain
+from flambeau.core.tensor import (
+    LEAF,
+    LOOKUP,
+    Tensor,
+    Untracked,
+    View,
+    gradient_edge,
+    plain,
+)
 
 DTYPE_KINDS = "buuuuiiiiffffcc"           # of the native kernels' dtypes, in their order
 
@@ -25,7 +33,8 @@ def bind(**objects: Any) -> None:
     """Tell C what it is to know of `core/`."""
     if native is not None:
         native.fast_bind({
-            "Tensor": Tensor, "View": View, "Node": Node, "plain": plain, "floating": FLOATING,
+            "Tensor": Tensor, "View": View, "Node": Node, "Untracked": Untracked, "plain": plain,
+            "floating": FLOATING,
             "interceptors": interceptors, "packers": packers, "LEAF": LEAF, "LOOKUP": LOOKUP,
             "grad_mode": _grad_mode, "order": next_order.__self__,
             "gradient_edge": gradient_edge, "unpack_result": unpack_result,

@@ -47,6 +47,7 @@ from flambeau.core.shapes import Size, broadcast_error
 from flambeau.core.tensor import (
     LOOKUP,
     Tensor,
+    array_strides,
     basis,
     gradient_edge,
     new_tensor,
@@ -334,7 +335,9 @@ def make_view(parent: Tensor, array: ndarray, replay: Any, made: str) -> Tensor:
     result._base = parent if base is None else base
     result._edge = LOOKUP
     result._view = view = new_view()
-    view.node, view.version, view.made, view.replay = None, counter[0], made, replay
+    view.node, view.replay = None, replay
+    view.version = ~counter[0] if made == "no_grad" else counter[0]
+    view.made = made or (parent._view.made if parent._edge is LOOKUP else "")
     return result
 
 
@@ -580,7 +583,7 @@ def make_general(op: Op, interceptors: Any, plain: Any, arguments: Any) -> Calla
             result._array = r if type(r) is ndarray else asarray(r)
             result._base = result._counter = result._edge = None
         else:
-            made = "multi_output" if grad_enabled() else "no_grad_multi_output"
+            made = "multi_output" if grad_enabled() else "no_grad"
             parts = [make_view(inputs[0], a, None, made) if view else wrap(a) for a in r]
             result = returns(parts) if returns in (tuple, list) else returns(*parts)
         if differentiable and grad_enabled():
@@ -591,19 +594,18 @@ def make_general(op: Op, interceptors: Any, plain: Any, arguments: Any) -> Calla
     return call
 
 
-def replay_of(op: Op, parent: Tensor, canonical: tuple[Any, ...]) -> Any:
+def replay_of(op: Op, parent: Tensor, canonical: tuple[Any, ...], always: bool = False) -> Any:
     """How to make a view again from its base, where strides on the base cannot say it."""
     before = parent._view.replay if parent._edge is LOOKUP else None
-    if before is None and op.view != "replay":
+    if before is None and op.view != "replay" and not always:
         return None
     rest = canonical[1:]
     if before is None and parent._base is None:
         return lambda base: op.call(base, *rest)
     if before is None:
-        array = parent._array
-        from flambeau.core.tensor import array_strides
-        geometry = array.shape, array_strides(array), parent.storage_offset()
-        return lambda base: op.call(basis.as_strided(base, *geometry), *rest)
+        array, offset = parent._array, parent.storage_offset() - parent._base.storage_offset()
+        geometry = array.shape, array_strides(array), offset
+        return lambda base: op.call(basis.part(base, *geometry), *rest)
     return lambda base: op.call(before(base), *rest)
 
 

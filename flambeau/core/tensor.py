@@ -69,7 +69,6 @@ class Tensor(Methods, metaclass=TensorMeta):
     _grad: Tensor | None = None
     _hooks: Any = None                    # graph.LeafHooks of a leaf
     _accumulator: Any = None              # the AccumulateGrad node that stands for a leaf
-    _inference = False
     _tangents: dict[Any, Tensor] | None = None      # forward-mode derivatives, by level
     _device = devices.cpu
     _names: Any = None
@@ -142,8 +141,13 @@ class Tensor(Methods, metaclass=TensorMeta):
     @property
     def requires_grad(self) -> bool:
         """Will ops on this tensor be recorded, and gradients for it computed?"""
-        edge = self._edge
-        return edge is not None and (edge is not LOOKUP or gradient_edge(self) is not None)
+        if self._edge is not LOOKUP:
+            return self._edge is not None
+        view = self._view
+        if view.version == self._counter[0]:
+            return view.node is not None
+        return view.node is LEAF or (self._array.dtype in dtypes.FLOATING
+                                     and self._base.requires_grad)
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
@@ -160,10 +164,11 @@ class Tensor(Methods, metaclass=TensorMeta):
         if flag and self._inference and not is_inference_mode_enabled():
             raise RuntimeError("Setting requires_grad=True on inference tensor outside "
                                "InferenceMode is not allowed.")
-        if not flag:
-            self._edge = None if self._base is None else LOOKUP
-        elif self._edge is not LEAF:
-            self._edge = LEAF
+        if self._base is not None:          # a view, which its base may still give a history
+            self._view.node = LEAF if flag else None
+            self._view.version = ~self._counter[0]
+        else:
+            self._edge = LEAF if flag else None
 
     @requires_grad.deleter
     def requires_grad(self) -> None:
@@ -178,7 +183,9 @@ class Tensor(Methods, metaclass=TensorMeta):
     def is_leaf(self) -> bool:
         """Was this made by the user (or does it need no gradient), not by a recorded op?"""
         edge = self._edge
-        return edge is None or edge is LEAF or (edge is LOOKUP and gradient_edge(self) is None)
+        if edge is LOOKUP:
+            edge = gradient_edge(self)
+        return edge is None or edge is LEAF or edge is self
 
     @property
     def grad_fn(self) -> Any:
@@ -221,6 +228,14 @@ class Tensor(Methods, metaclass=TensorMeta):
         self._grad = None
 
     @property
+    def _inference(self) -> bool:
+        return type(self._counter) is Untracked
+
+    @_inference.setter
+    def _inference(self, flag: bool) -> None:
+        self._counter = Untracked([0, None]) if flag else None
+
+    @property
     def _version(self) -> int:
         """How often this memory has been written to in place."""
         if self._inference:
@@ -235,11 +250,12 @@ class Tensor(Methods, metaclass=TensorMeta):
         saved values for another pass; `create_graph` records the pass itself, for higher
         derivatives; `inputs` restricts where gradients are accumulated.
         """
-        if type(self) not in plain and has_torch_function((self,)):
-            from flambeau.core.overrides import handle_torch_function
-            return handle_torch_function(
-                Tensor.backward, (self,), self, gradient=gradient, retain_graph=retain_graph,
-                create_graph=create_graph, inputs=inputs)
+        if type(self) not in plain:
+            from flambeau.core.overrides import handle_torch_function, has_torch_function
+            if has_torch_function((self,)):
+                return handle_torch_function(
+                    Tensor.backward, (self,), self, gradient=gradient, retain_graph=retain_graph,
+                    create_graph=create_graph, inputs=inputs)
         basis.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
         return None
 
@@ -296,17 +312,17 @@ def _disabled_torch_function(cls: Any, func: Any, types: Any, args: Any = (),
 disabled_torch_function = classmethod(_disabled_torch_function)
 
 
-def has_torch_function(relevant: tuple[Any, ...]) -> bool:
-    from flambeau.core.overrides import has_torch_function as check
-    return check(relevant)
+class Untracked(list):
+    """The counter of tensors made in inference mode, which autograd refuses."""
 
 
 class View:
     """What a view must know to find its history when its base is written to.
 
-    `version` is that of the memory when `node` was made; `replay(base)` makes the view again where
-    strides on the base cannot say it (a change of dtype); `made` says how the view came about,
-    since some views forbid in-place writes.
+    `version` is that of the memory when `node` was made, or its complement (`~version`) for a leaf:
+    `node` is LEAF if the user made it one, None for what was made while nothing was recorded.
+    `replay(base)` makes the view again where strides on the base cannot say it (a change of dtype);
+    `made` says how the view came about, since some views forbid in-place writes.
     """
 
     __slots__ = ("made", "node", "replay", "version")
@@ -335,12 +351,16 @@ def gradient_edge(tensor: Tensor) -> Any:
 
 
 def _regenerate(tensor: Tensor, view: View) -> Any:
-    base = tensor._base
-    view.version = tensor._counter[0]
-    if gradient_edge(base) is None:
-        view.node = None
+    base, now, old = tensor._base, tensor._counter[0], view.node
+    base_edge = None if tensor._array.dtype not in dtypes.FLOATING else gradient_edge(base)
+    if base_edge is None and old is not LEAF:
+        view.node, view.version = None, now
         return None
-    old = view.node
+    if base_edge is None or view.version == ~now:
+        return tensor
+    if view.made:
+        raise basis.forbidden(tensor, "its base or another view of its base has been")
+    view.version = now
     previous = grad_enabled()
     set_grad_mode(True)
     try:

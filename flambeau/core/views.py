@@ -45,7 +45,7 @@ def check_inplace(tensor: Tensor, needs_grad: bool) -> None:
                            "performing the operation.")
     if tensor._inference and not is_inference_mode_enabled():
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not "
-                           "allowed. You can make a clone to get a normal tensor before doing "
+                           "allowed.You can make a clone to get a normal tensor before doing "
                            "inplace update.")
     if not grad_enabled():
         return
@@ -54,11 +54,10 @@ def check_inplace(tensor: Tensor, needs_grad: bool) -> None:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place "
                            "operation.")
     if edge is LOOKUP:
-        base_edge = gradient_edge(tensor._base)
-        made = tensor._view.made
-        if made and (needs_grad or base_edge is not None):
-            raise basis.forbidden(tensor, made)
-        if base_edge is tensor._base:
+        required = tensor.requires_grad or tensor._base.requires_grad
+        if tensor._view.made and (needs_grad or required):
+            raise basis.forbidden(tensor, "is being")
+        if required and tensor._base.is_leaf:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an "
                                "in-place operation.")
 
@@ -77,16 +76,10 @@ class CopySlices(Node):
     op = None
 
     def apply(self, grad: Tensor) -> Any:
-        inner, take, put = self.saved
-        inner_grads = inner.apply(take(grad))
-        first = inner_grads[0]
-        rest = list(inner_grads[1:])
-        if self.edges[0] is None:
-            return (None, *rest)
-        part = take(grad)
-        old = basis.zeros_like(part) if first is None else basis.sum_to_size(
-            first, part._array.shape)
-        return (put(grad, old), *rest)
+        inner, *geometry = self.saved
+        part, put_back = basis.cut_out(grad, *geometry)
+        old, *rest = inner.apply(part)
+        return (None if self.edges[0] is None else put_back(old), *rest)
 
 
 CopySlices.__module__ = "torch.autograd"
@@ -110,8 +103,9 @@ def rebase(tensor: Tensor, node: Any) -> None:
     slices.edges = (base_edge, *(inner.edges[1:] if node is not None else ()))
     slices.order = next_order()
     slices.shape, slices.dtype = base._array.shape, base._array.dtype
-    take, put = _access(tensor, base)
-    slices.saved = (inner, take, put)
+    offset = tensor.storage_offset() - base.storage_offset()
+    slices.saved = (inner, array_strides(base._array), tensor._view.replay, tensor._array.shape,
+                    array_strides(tensor._array), offset)
     if base._retains_grad:
         basis.move_retained(base, base_edge, slices)
     base._edge = slices
@@ -137,26 +131,6 @@ _nothing.edges, _nothing.saved, _nothing.order = (None,), (), 0
 def gradient_edge_before_write(base: Tensor) -> Any:
     edge = base._edge
     return base if edge is LEAF else edge
-
-
-def _access(view: Tensor, base: Tensor) -> tuple[Any, Any]:
-    """Functions that take the view's part out of a gradient of the base, and put one into it."""
-    replay = view._view.replay
-    if replay is not None:
-        own_strides = array_strides(base._array)
-
-        def put_replayed(grad: Tensor, part: Tensor) -> Tensor:
-            whole = basis.clone(basis.with_strides(grad, own_strides))
-            replay(whole).copy_(part)
-            return whole
-        return lambda grad: replay(basis.with_strides(grad, own_strides)), put_replayed
-    array, whole = view._array, base._array
-    shape, strides = array.shape, array_strides(array)
-    offset = view.storage_offset() - base.storage_offset()
-    own = array_strides(whole)               # the gradient is laid out as the base is
-    return (lambda grad: basis.part(basis.with_strides(grad, own), shape, strides, offset),
-            lambda grad, part: basis.as_strided_scatter(basis.with_strides(grad, own), part, shape,
-                                                        strides, offset))
 
 
 def write(tensor: Tensor, values: Any) -> Tensor:

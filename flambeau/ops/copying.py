@@ -38,12 +38,19 @@ def _cast_back(grad: Tensor, dtype: np.dtype) -> Tensor:
 @linear(lambda self, order: _copied(self, order), method=False, namespace=None,
         node_name="CloneBackward0", d_self=lambda grad: grad,
         batch=lambda size, dims, self, order: (_clone(self, order), dims[0]))
-def _clone(input: Tensor, order: str) -> Any:
+def _clone(input: Tensor, order: Any) -> Any:
     return input, order
 
 
-def _copied(x: np.ndarray, order: str) -> np.ndarray:
-    """A copy: "C" row-major, "K" laid out like `x`, "channels_last"."""
+def _copied(x: np.ndarray, order: Any) -> np.ndarray:
+    """A copy: "C" row-major, "K" laid out like `x`, "channels_last", or with the
+    given strides (in elements)."""
+    if type(order) is tuple:
+        length = 1 + sum((n - 1) * s for n, s in zip(x.shape, order)) if x.size else 0
+        r = np.ndarray(x.shape, x.dtype, np.zeros(length, x.dtype), 0,
+                       tuple([s * x.itemsize for s in order]))
+        r[...] = x
+        return r
     if order == "K":
         if x.flags.c_contiguous:
             return x.copy()
@@ -102,8 +109,6 @@ def _detach(input: Tensor) -> Tensor:
     counter = counter_of(input)
     result = bare(input._array, meta.MetaTensor if input._device is devices.meta else Tensor)
     result._counter = counter
-    if input._inference:
-        result._inference = True
     return result
 
 
@@ -312,6 +317,13 @@ def with_strides(input: Tensor, strides: tuple[int, ...]) -> Tensor:
     return basis.permute(contiguous(basis.permute(input, order)), back)
 
 
+def laid_out(input: Tensor, strides: tuple[int, ...]) -> Tensor:
+    """A copy of `input` with these strides, also where they leave gaps."""
+    if type(input) not in plain:
+        return clone(with_strides(input, strides))
+    return _clone(input, "C" if strides == contiguous_strides(input._array.shape) else strides)
+
+
 # ---- layouts -------------------------------------------------------------------------------------
 
 
@@ -344,6 +356,7 @@ basis.copy_like = copy_like
 basis.copy = copy
 basis.cast, basis.clone, basis.detach, basis.alias = cast, clone, _detach, alias
 basis.graph_alias, basis.contiguous, basis.with_strides = graph_alias, contiguous, with_strides
+basis.laid_out = laid_out
 basis.contiguous_strides = contiguous_strides
 __all__ = [
     "alias",

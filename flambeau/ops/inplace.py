@@ -1,6 +1,7 @@
 """In-place forms: `add_` from `add`, the same kernel, the same node, one more write counted."""
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -14,6 +15,7 @@ from flambeau.core.op import ANY, SCALARS, Op
 from flambeau.core.promotion import can_cast, convert, scalar_cache, type_name
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import (
+    LEAF,
     Tensor,
     basis,
     gradient_edge,
@@ -24,37 +26,40 @@ from flambeau.core.tensor import (
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.kernels.views import copy_into
 
+_WHY = "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify " \
+    "your code by moving both the view and the inplace either both inside the {} block (if you " \
+    "don't want the inplace to be tracked) or both outside (if you want the inplace to be tracked)."
 _FORBIDDEN = {
     "multi_output": "This view is the output of a function that returns multiple views. Such "
                     "functions do not allow the output views to be modified inplace. You should "
                     "replace the inplace operation by an out-of-place one.",
-    "no_grad": "A view was created in no_grad mode and is being modified inplace with grad mode "
-               "enabled. Given that this use case is ambiguous and error-prone, it is forbidden. "
-               "You can clarify your code by moving both the view and the inplace either both "
-               "inside the no_grad block (if you don't want the inplace to be tracked) or both "
-               "outside (if you want the inplace to be tracked).",
-    "inference": "A view was created in inference mode and is being modified inplace in normal "
-                 "mode. Given that this use case is ambiguous and error-prone, it is forbidden. ",
+    "no_grad": _WHY.format("no_grad"),
+    "inference": _WHY.format("inference_mode"),
     "custom": "This view was created inside a custom Function (or because an input was returned "
               "as-is) and the autograd logic to handle view+inplace would override the custom "
               "backward associated with the custom Function, leading to incorrect gradients. This "
               "behavior is forbidden. You can fix this by cloning the output of the custom "
               "Function.",
 }
-_FORBIDDEN["no_grad_multi_output"] = _FORBIDDEN["no_grad"]
+_MODES = {"no_grad": ("no_grad mode", "with grad mode enabled"),
+          "inference": ("inference mode", "in normal mode")}
 
 
-def forbidden(tensor: Tensor, made: str) -> RuntimeError:
-    """Why this view must not be written to."""
-    return RuntimeError(f"Output 0 of {_producer(tensor)} is a view and is being modified inplace. "
-                        + _FORBIDDEN[made])
-
-
-def _producer(tensor: Tensor) -> str:
-    node = tensor._view.node
-    function = getattr(node, "node", None)
-    function = getattr(function, "_forward_cls", None)      # of a user's Function
-    return function.__name__ if function else "a view op" if node is None else node.node.name()
+def forbidden(tensor: Tensor, modified: str) -> RuntimeError:
+    """Why this view must not be written to ("is being"), or its base must not have been."""
+    made, node = tensor._view.made, tensor._view.node
+    recorded = node is not None and node is not LEAF
+    first = "A view was"
+    if recorded:
+        name = re.sub(r"Backward\d*$", "", node.node.name())
+        first = f"Output {node.index} of {name} is a view"
+    if recorded and made not in _MODES:
+        what = f"{first} and {modified} modified inplace."
+    else:
+        before, now = _MODES.get(made, _MODES["no_grad"])
+        first += " of a view which was" if recorded else ""
+        what = f"{first} created in {before} and {modified} modified inplace {now}."
+    return RuntimeError(f"{what} {_FORBIDDEN[made]}")
 
 
 def check_stored(op_name: str, target: Tensor, result: np.ndarray) -> None:
@@ -158,7 +163,7 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
                  public: bool = True) -> Tensor:
     """Compute the functional op, then store its result and take over its node."""
     functional = op.functional
-    tracked = grad_enabled() and (input._edge is not None or _any_requires_grad(args, kwargs))
+    tracked = grad_enabled() and (input.requires_grad or _any_requires_grad(args, kwargs))
     check_inplace(input, tracked)
     source = input
     if tracked:
@@ -216,6 +221,32 @@ def _point_results_at(edge: Any, result: Tensor, target: Tensor) -> None:
             (target._array, counter, counter[0], entry[3])
             if kind == "result" and type(entry) is tuple and entry[0] is result._array else entry
             for kind, entry in zip(node.saved_kinds, node.saved)])
+
+
+# ---- writes to the shape alone -------------------------------------------------------------------
+
+def publish_inplace_view(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    """`t_`, `squeeze_` …: the tensor becomes the view that `function` gives of it."""
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        check_inplace(self, False)
+        result = function(self, *args, **kwargs)
+        if result is self:
+            return self
+        found = result._view
+        self._array = result._array
+        bump(self)
+        if self._base is None:
+            if found.node is not None and found.node is not LEAF:
+                self._edge = found.node
+            return self
+        own = self._view                        # `replay` stays, as PyTorch's does
+        if grad_enabled() and not own.made:     # else the next look finds it a node, or refuses
+            own.node, own.version = found.node, counter_of(self)[0]
+        return self
+    method.__name__ = method.__qualname__ = f"{name}_"
+    method.__doc__ = f"`{name}` in place; returns the tensor."
+    setattr(Tensor, f"{name}_", method)
+    return method
 
 
 basis.make_inplace, basis.forbidden = make_inplace, forbidden

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._places import bump, counter_of
 from flambeau.core.dtypes import from_numpy_dtype, int64
 from flambeau.core.op import composite, linear, primitive
 from flambeau.core.promotion import convert, type_name
@@ -17,6 +16,7 @@ from flambeau.core.shapes import broadcast_shapes, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import views
 from flambeau.ops.index import basic_view, index_select, slice_backward
+from flambeau.ops.inplace import publish_inplace_view
 from flambeau.ops.shape import (
     expand,
     movedim,
@@ -810,32 +810,9 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 # ---- writes to the shape alone -------------------------------------------------------------------
 
-def _inplace_shape(name: str, function: Any) -> None:
-    """`t_`, `squeeze_` …: the tensor becomes the view of itself."""
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        from flambeau.core.views import check_inplace
-        check_inplace(self, False)
-        result = function(self, *args, **kwargs)
-        if result is self:
-            return self
-        edge = result._view.node if self._edge is not None else None
-        self._array = result._array
-        self._counter = counter = counter_of(result)
-        bump(self)
-        if self._base is None:
-            if edge is not None:
-                self._edge = edge
-        else:
-            self._view.node, self._view.version = edge, counter[0]
-        return self
-    method.__name__ = method.__qualname__ = f"{name}_"
-    method.__doc__ = f"`{name}` in place; returns the tensor."
-    setattr(Tensor, f"{name}_", method)
-
-
 for _name, _function in (("squeeze", squeeze), ("unsqueeze", unsqueeze), ("transpose", transpose),
                          ("swapaxes", transpose), ("swapdims", transpose)):
-    _inplace_shape(_name, _function)
-_inplace_shape("t", lambda self: transpose(self, 0, 1) if self.ndim == 2 else self)
+    publish_inplace_view(_name, _function)
+publish_inplace_view("t", lambda self: transpose(self, 0, 1) if self.ndim == 2 else self)
 basis.unbind, basis.stack, basis.cat = unbind, stack, cat
 __all__ = ["cat", "permute_to", "primitive", "stack"]

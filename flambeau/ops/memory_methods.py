@@ -10,7 +10,7 @@ from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.op import public
 from flambeau.core.shapes import contiguous_strides, size_of
 from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis
-from flambeau.core.views import check_inplace
+from flambeau.ops.inplace import publish_inplace_view
 from flambeau.ops.pointwise import c_name
 
 
@@ -121,20 +121,7 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
             and array_offset(a) == array_offset(b))
 
 
-def _as_strided_(self: Tensor, size: Any, stride: Any,
-                 storage_offset: int | None = None) -> Tensor:
-    """`as_strided` in place: the tensor becomes that view of its memory."""
-    check_inplace(self, False)
-    view = basis.as_strided(self, size, stride, storage_offset)
-    edge = view._view.node if self._edge is not None and self._base is None else None
-    if edge is not None:
-        self._edge = edge
-    self._counter = view._counter
-    return _moved(self, view._array)
-
-
-_as_strided_.__name__ = "as_strided_"
-_method(_as_strided_, "torch")
+public["torch"]["as_strided_"] = publish_inplace_view("as_strided", basis.as_strided)
 
 
 @_method

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import type_info
-from flambeau.core import devices
+from flambeau.core import devices, overrides
 from flambeau.core.modes import grad_enabled
 from flambeau.core.tensor import (
     LEAF,
@@ -23,7 +23,6 @@ from flambeau.core.tensor import (
     array_root,
     array_strides,
     basis,
-    has_torch_function,
     plain,
 )
 
@@ -211,9 +210,8 @@ class Conversion:
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         from flambeau.printing import tensor_repr
-        if type(self) not in plain and has_torch_function((self,)):
-            from flambeau.core.overrides import handle_torch_function
-            return handle_torch_function(Tensor.__repr__, (self,), self,
+        if type(self) not in plain and overrides.has_torch_function((self,)):
+            return overrides.handle_torch_function(Tensor.__repr__, (self,), self,
                                          tensor_contents=tensor_contents)
         return tensor_repr(self, tensor_contents=tensor_contents)
 
@@ -313,7 +311,7 @@ class Copying:
             return memo[id(self)]
         result = object.__new__(type(self))
         result._array = _copy_storage(self._array, memo)
-        result._edge = LEAF if self._edge is LEAF else None
+        result._edge = LEAF if self.requires_grad else None
         result._base = result._counter = None
         memo[id(self)] = result
         if self._grad is not None:
@@ -328,7 +326,7 @@ class Copying:
                                "one was computed by a recorded op; detach() it first")
         state = {k: v for k, v in self.__dict__.items() if k not in _NOT_COPIED and k != "_grad"}
         cls = type(self)
-        return _rebuild, (place_of(cls), self._array, self._edge is LEAF, state)
+        return _rebuild, (place_of(cls), self._array, self.requires_grad, state)
 
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)

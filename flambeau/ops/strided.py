@@ -6,6 +6,7 @@ imagined memory. Under `vmap` each slice is taken to be contiguous memory of its
 """
 from __future__ import annotations
 
+from collections.abc import Callable
 from math import prod
 from typing import Any
 
@@ -200,15 +201,30 @@ def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any,
     return result if out is None else basis.into(out, as_strided_scatter.op, result)
 
 
-def _write_part(input: Tensor, src: Tensor, size: Any, stride: Any, offset: int) -> Tensor:
-    """`as_strided_scatter` for the engine; `offset` counts from `input`'s first element."""
-    own = _geometry(input)
-    return replaced(input, src, (size, stride, offset), (own[0], own[1], 0))
-
-
 def _part(input: Tensor, size: Any, stride: Any, offset: int) -> Tensor:
     """`as_strided` with an offset that counts from `input`'s first element."""
     return as_strided(input, size, stride, offset + _geometry(input)[2])
 
 
-basis.as_strided, basis.as_strided_scatter, basis.part = as_strided, _write_part, _part
+def _cut_out(grad: Tensor, strides: Any, replay: Any, size: Any, stride: Any,
+             offset: int) -> tuple[Tensor, Callable[[Tensor | None], Tensor]]:
+    """For the engine: the part of `grad`, the gradient of a base with these strides, that belongs
+    to a view; and a function that gives `grad` with other values there."""
+    if replay is None and type(grad) not in plain:      # no memory to write to
+        own, window = (grad._array.shape, strides, 0), (size, stride, offset)
+        part = by_memory(grad, own, window, None)
+    else:
+        whole = basis.laid_out(grad, strides)
+        part = _part(whole, size, stride, offset) if replay is None else replay(whole)
+
+    def put_back(values: Tensor | None) -> Tensor:
+        values = basis.zeros_like(part) if values is None else basis.sum_to_size(
+            values, part._array.shape)
+        if replay is None and type(grad) not in plain:
+            return replaced(grad, values, window, own)
+        part.copy_(values)
+        return whole
+    return basis.clone(part), put_back
+
+
+basis.as_strided, basis.part, basis.cut_out = as_strided, _part, _cut_out
