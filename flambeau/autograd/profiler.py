@@ -131,7 +131,7 @@ class Recorder(Level):
             event.sequence = node._sequence_nr()
             self.forward_threads[node.order] = event.thread
 
-    def _run_node(self, this: Any, node: Any, grad: Any) -> Any:
+    def _run_node(self, node: Any, grad: Any) -> Any:
         """A node runs in backward."""
         enabled, run = self._anomaly
         name = node.name().removeprefix("torch.autograd.")
@@ -142,7 +142,7 @@ class Recorder(Level):
             event.forward_thread = self.forward_threads.get(node.order, 0)
             events.append(event)
         try:
-            return run(this, node, grad) if enabled else engine.apply_node(node, grad)
+            return run(node, grad) if enabled else engine.apply_node(node, grad)
         finally:
             for event in reversed(events):
                 self.end(event)

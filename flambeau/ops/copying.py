@@ -126,7 +126,7 @@ def detach_(self: Tensor) -> Tensor:
     if self._base is None:
         if self._edge is not None and not self.is_leaf:
             # a new counter, ahead of the old one: nodes that saved this tensor will notice
-            self._counter, self._detached = [self._version + 1], True
+            self._counter, self._detached = [self._version + 1, None], True
         self._edge = None
     return self
 

@@ -146,3 +146,41 @@ def test_graph_of_nodes():
     assert node.next_functions[0][0].variable is x
     edge = get_gradient_edge(x)
     assert flambeau.autograd.grad(y, edge)[0].item() == 2.0
+
+
+def test_the_running_node_is_known_without_anomaly_mode():
+    from flambeau._C import _current_autograd_node
+    names = []
+
+    class Ask(flambeau.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            names.append(_current_autograd_node() is ctx)
+            return grad
+
+    x = flambeau.ones(2, requires_grad=True)
+    y = Ask.apply(x)
+    y.register_hook(lambda grad: names.append(_current_autograd_node().name()))
+    y.sum().backward()
+    assert names == ["AskBackward", True] and _current_autograd_node() is None
+
+
+def test_post_hooks_registered_while_a_node_runs():
+    """They see no gradients of outputs: these were given away before anybody wanted them."""
+    seen = []
+
+    def unpack(tensor):
+        from flambeau._C import _current_autograd_node
+        _current_autograd_node().register_hook(lambda inputs, outputs: (
+            seen.append(outputs), tuple(i and i / 2 for i in inputs))[1])
+        return tensor
+
+    x = flambeau.ones((), requires_grad=True)
+    with flambeau.autograd.graph.saved_tensors_hooks(lambda t: t, unpack):
+        y = x.exp()
+    y.backward()
+    assert seen == [(None,)] and abs(x.grad.item() - 2.718281828 / 2) < 1e-6

@@ -124,7 +124,7 @@ def test_node_names_of_writes():
     assert y.grad_fn.name() == "AddBackward0"
 
 
-# ---- views that must not be written to ------------------------------------------------------------
+# ---- views that must not be written to -----------------------------------------------------------
 
 def made(how, base):
     """A view of `base` that was made in a way that forbids writes to it."""
