@@ -782,8 +782,8 @@ def argwhere(input: Tensor) -> Tensor:
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """A view of `input`'s memory with any size, strides and offset (in elements)."""
 
-def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
-    """`as_strided` in place: the tensor becomes that view of its memory."""
+def as_strided_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """`as_strided` in place; returns the tensor."""
 
 def as_strided_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A copy of what `as_strided` shows."""

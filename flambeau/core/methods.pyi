@@ -285,8 +285,8 @@ class Methods:
         """The positions of the elements that are not zero, one a row."""
     def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
         """A view of `input`'s memory with any size, strides and offset (in elements)."""
-    def as_strided_(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
-        """`as_strided` in place: the tensor becomes that view of its memory."""
+    def as_strided_(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`as_strided` in place; returns the tensor."""
     def as_strided_scatter(
         self,
         src: Tensor,
