@@ -160,7 +160,10 @@ PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, P
     for (Py_ssize_t i = 0; plain && i < n; i++)
         plain = Py_TYPE(args[i]) == core.tensor ||
                 PySet_Contains(core.passive, (PyObject *)Py_TYPE(args[i])) == 1;
-    return PyObject_Vectorcall(plain ? f->kernel : f->closure, args, nargsf, names);
+    PyObject *result = PyObject_Vectorcall(plain ? f->kernel : f->closure, args, nargsf, names);
+    if (result || !plain || !names || !PyErr_ExceptionMatches(PyExc_TypeError)) return result;
+    PyErr_Clear();  // other names of arguments? the closure asks
+    return PyObject_Vectorcall(f->closure, args, nargsf, names);
 }
 
 }  // namespace fast

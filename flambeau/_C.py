@@ -24,6 +24,7 @@ from flambeau.transforms.function_modes import (
     DisableTorchFunctionSubclass,
 )
 
+_TensorMeta = type(Tensor)
 has_lapack = True
 has_mkl = has_cuda = has_mps = has_xpu = has_openmp = _has_mkldnn = False
 _has_cuda = False
@@ -95,6 +96,16 @@ def _will_engine_execute_node(node: Node) -> bool:
                                "supported.")
         return will_run(running, node.variable)
     return will_run(running, node)
+
+
+def _log_api_usage_once(event: str) -> None:
+    """Libraries announce here what is used of them. Nobody listens."""
+
+
+def _get_tracing_state() -> Any:
+    """Whether `jit.trace` runs a function: True or None, as there is no trace to show."""
+    from flambeau import jit
+    return jit.is_tracing() or None
 
 
 def _queue_callback(callback: Callable[[], None]) -> None:

@@ -72,7 +72,8 @@ def __dir__() -> list[str]:
 
 
 _FROM = {
-    "save": "serialization", "load": "serialization", "set_printoptions": "printing",
+    "save": "serialization", "load": "serialization", "PyTorchFileReader": "serialization",
+    "set_printoptions": "printing",
     "Generator": "random", "manual_seed": "random", "seed": "random", "initial_seed": "random",
     "get_rng_state": "random", "set_rng_state": "random", "default_generator": "random",
     "UntypedStorage": "storage", "TypedStorage": "storage", "vmap": "func",

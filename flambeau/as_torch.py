@@ -116,6 +116,7 @@ def install() -> None:
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
     sys.modules["torch"] = flambeau
+    flambeau.__name__ = "torch"  # libraries look names up that begin with it
 
 
 class InSpawnedProcess:

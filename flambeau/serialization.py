@@ -44,6 +44,10 @@ __all__ = [
     "save",
 ]
 
+# What `load` takes as `map_location`, for annotations.
+MAP_LOCATION = (Callable[[UntypedStorage, str], UntypedStorage] | flambeau.device | str
+                | dict[str, str] | None)
+
 DEFAULT_PROTOCOL = 2
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
@@ -512,6 +516,52 @@ class _Archive:
 
         buffer = io.BytesIO(self.read("data.pkl"))
         return _unpickle(buffer, persistent_load, weights_only, pickle_module, arguments)
+
+
+class PyTorchFileReader:
+    """The records of a checkpoint one by one, for loaders that want only some of them.
+
+    `source` is a path or an open binary file.
+
+    >>> import io, flambeau
+    >>> file = io.BytesIO()
+    >>> flambeau.save(flambeau.arange(3.0), file)
+    >>> reader = PyTorchFileReader(file)
+    >>> reader.get_all_records()[:2], reader.has_record("data/1")
+    (['data.pkl', 'byteorder'], False)
+    >>> reader.get_storage_from_record("data/0", 3, flambeau.float32)
+    tensor([0., 1., 2.])
+    """
+
+    def __init__(self, source: Any):
+        by_path = isinstance(source, (str, os.PathLike))
+        self._file = open(source, "rb") if by_path else source  # noqa: SIM115  closed with the reader
+        self._archive = _Archive(self._file, os.fspath(source) if by_path else None)
+
+    def get_all_records(self) -> list[str]:
+        """The names of all records."""
+        return list(self._archive.entries)
+
+    def has_record(self, name: str) -> bool:
+        """Is there a record of this name?"""
+        return name in self._archive.entries
+
+    def get_record(self, name: str) -> bytes:
+        """The bytes of a record; RuntimeError if it isn't there or is damaged."""
+        return self._archive.read(name)
+
+    def get_storage_from_record(self, name: str, numel: int, dtype: Any) -> Any:
+        """The memory of a record as a tensor of `numel` elements."""
+        return flambeau.from_numpy(self._archive.array(name, dtype.numpy, numel))
+
+    def get_record_size(self, name: str) -> int:
+        """The number of bytes of a record."""
+        return len(self._archive.read(name))
+
+    def serialization_id(self) -> str:
+        """What tells this file from others that were saved; empty where it says nothing."""
+        name = ".data/serialization_id"
+        return self.get_record(name).decode() if self.has_record(name) else ""
 
 
 def _read_into(file: Any, data: memoryview) -> int:

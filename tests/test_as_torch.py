@@ -114,3 +114,12 @@ def test_torch_on_the_path_is_not_found(tmp_path):
         import flambeau.as_torch, torch.nn, flambeau
         assert torch.nn is flambeau.nn
     """)
+
+
+def test_libraries_find_the_names_they_expect():
+    code = ("import flambeau.as_torch, torch, torch.backends.cudnn, torch.distributed.constants\n"
+            "assert torch.__name__ == 'torch'\n"
+            "assert torch.backends.cudnn is sys.modules['torch.backends.cudnn']\n"
+            "assert not torch.backends.cudnn.is_available()\n"
+            "assert torch._C._get_tracing_state() is None\n")
+    subprocess.run([sys.executable, "-c", "import sys\n" + code], check=True)

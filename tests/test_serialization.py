@@ -422,3 +422,15 @@ def test_registered_locations(monkeypatch):
         assert b"shelf" in archive.read("archive/data.pkl")
     file.seek(0)
     assert flambeau.load(file)[0].tolist() == [0.0, 1.0, 2.0]
+
+
+def test_single_records_of_a_checkpoint(tmp_path):
+    path = tmp_path / "x.pt"
+    flambeau.save({"a": flambeau.arange(3.0)}, path)
+    reader = flambeau.PyTorchFileReader(path)
+    assert reader.has_record("data/0") and not reader.has_record("data/1")
+    assert reader.get_record_size("data/0") == 12 and "data.pkl" in reader.get_all_records()
+    assert flambeau.equal(reader.get_storage_from_record("data/0", 3, flambeau.float32),
+                       flambeau.arange(3.0))
+    with pytest.raises(RuntimeError, match="file not found"):
+        reader.get_record("nothing")

@@ -1,17 +1,24 @@
 """What runs the kernels, under torch's names. Only the CPU is there."""
 from __future__ import annotations
 
+import sys
 from contextlib import contextmanager
+from importlib.machinery import ModuleSpec
+from types import ModuleType
 from typing import Any
 
 
-class Backend:
-    """A library that PyTorch can use: is it there, and the switches that it has."""
+class Backend(ModuleType):
+    """A library that PyTorch can use: is it there, and the switches that it has. Each is a module,
+    so that `import torch.backends.cudnn` finds it."""
 
     def __init__(self, name: str, available: bool = False, **switches: Any):
+        super().__init__(f"torch.backends.{name}", type(self).__doc__)
         self.__dict__.update(switches)
         self._available = available
-        self.__name__ = f"torch.backends.{name}"
+        own_name = f"{__name__}.{name}"
+        self.__spec__ = ModuleSpec(own_name, None)
+        sys.modules[own_name] = self
 
     def is_available(self) -> bool:
         """Is the library there?"""

@@ -163,7 +163,7 @@ class Methods:
         """The inverse hyperbolic cosine."""
     def acosh_(self) -> Tensor:
         """Write the result of `acosh` into this tensor; returns the tensor."""
-    def add(self, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    def add(self, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
         """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
     def add_(self, other: Any) -> Tensor: ...
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -472,13 +472,13 @@ class Methods:
         """The largest of each element and all before it along `dim`, and its position."""
     def cummin(self, dim: _int) -> return_types.cummin:
         """The smallest of each element and all before it along `dim`, and its position."""
-    def cumprod(self, dim: _int, *, dtype: Any = None, axis: Any = None, out: Any = None) -> Tensor:
+    def cumprod(self, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
         """The product of each element and all before it along `dim`."""
-    def cumprod_(self, dim: _int, *, dtype: Any = None, axis: Any = None) -> Tensor:
+    def cumprod_(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """Write the result of `cumprod` into this tensor; returns the tensor."""
-    def cumsum(self, dim: _int, *, dtype: Any = None, axis: Any = None, out: Any = None) -> Tensor:
+    def cumsum(self, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
         """The sum of each element and all before it along `dim`."""
-    def cumsum_(self, dim: _int, *, dtype: Any = None, axis: Any = None) -> Tensor:
+    def cumsum_(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """Write the result of `cumsum` into this tensor; returns the tensor."""
     def data_ptr(self) -> _int:
         """The address of the first element."""
@@ -573,8 +573,8 @@ class Methods:
         """Write the result of `exp2` into this tensor; returns the tensor."""
     def exp_(self) -> Tensor:
         """Write the result of `exp` into this tensor; returns the tensor."""
-    def expand(self, *sizes: Any, implicit: _bool = False) -> Tensor:
-        """Dimensions of extent 1 repeated to `sizes` without copying (stride 0); -1 keeps an
+    def expand(self, *size: Any, implicit: _bool = False) -> Tensor:
+        """Dimensions of extent 1 repeated to `size` without copying (stride 0); -1 keeps an
         extent."""
     def expand_as(self, other: Tensor) -> Tensor:
         """`expand` to the shape of `other`."""
@@ -1513,10 +1513,10 @@ class Methods:
         """The class of typed storages of this tensor's dtype."""
     def stride(self, dim: _int | None = None) -> Any:
         """How many elements of memory lie between neighbours along each (or one) dimension."""
-    def sub(self, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    def sub(self, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
         """The difference input - alpha · other."""
     def sub_(self, other: Any) -> Tensor: ...
-    def subtract(self, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+    def subtract(self, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
         """The difference input - alpha · other."""
     def subtract_(self, other: Any) -> Tensor: ...
     def sum(
@@ -1694,7 +1694,7 @@ class Methods:
         the mean over n - correction."""
     def vdot(self, other: Tensor) -> Tensor:
         """The sum of conj(input) · other over the elements of two vectors."""
-    def view(self, *shape: Any) -> Tensor:
+    def view(self, *size: Any, dtype: Any = None) -> Tensor:
         """The same memory seen with another shape (one extent may be -1), or another dtype."""
     def view_as(self, other: Tensor) -> Tensor:
         """`view` with the shape of `other`."""

@@ -542,7 +542,7 @@ def make_general(op: Op, interceptors: Any, plain: Any, arguments: Any) -> Calla
             except (AttributeError, TypeError):
                 if overrides.wanted(args, kwargs):
                     return overrides.call(op, args, kwargs)
-                raise
+                return basis.respelled(op, args, kwargs)
         if one:
             first = canonical[0]
             if type(first) not in plain:
@@ -619,23 +619,24 @@ def composite(function: Any = None, *, namespace: Any = "torch", method: Any = F
         return lambda f: composite(f, namespace=namespace, method=method, aliases=aliases,
                                    inplace=inplace, name=name)
     op = Op(name or function.__name__, "composite", composite=True, namespace=namespace,
-            doc=function.__doc__)
+            doc=function.__doc__, body=function)
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if interceptors:
             return intercept(op, args, kwargs)
-        if not is_passive(map(type, args)) or (kwargs and not is_passive(
-                map(type, kwargs.values()))):
+        if not is_passive(map(type, (*args, *kwargs.values()))):
             if overrides.wanted(args, kwargs):
                 return overrides.call(op, args, kwargs)
-        return function(*args, **kwargs)
+        try:
+            return function(*args, **kwargs)
+        except TypeError:
+            return basis.respelled(op, args, kwargs)
 
     call = fast.callable_of("composite", op, update_wrapper(call, function), function)
     if path is not None:                    # a kind of callable, and the op that it calls
         call = fast.callable_of(path[0], op, call, path[1])
     op.function = op.call = call
     op.direct = function
-    op.body = function
     publish(op, call, method, aliases)
     if inplace:
         publish_inplace(op, aliases)

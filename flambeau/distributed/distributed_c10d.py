@@ -17,11 +17,10 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau.distributed.constants import default_pg_timeout
 from flambeau.distributed.rendezvous import rendezvous
 from flambeau.distributed.stores import PrefixStore, Store
 from flambeau.futures import Future
-
-default_pg_timeout = timedelta(minutes=30)
 
 
 class RedOpType(enum.IntEnum):

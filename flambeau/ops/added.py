@@ -14,6 +14,7 @@ from flambeau.core.op import primitive
 from flambeau.core.promotion import convert, result_type, type_name
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor, basis
+from flambeau.ops.coercion import numbers_between
 from flambeau.ops.matmul import (
     adjoint,
     bmm,
@@ -133,6 +134,7 @@ def _same_types(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
 @_added(lambda self, a, b, beta, alpha: _in_single(self, a, b, beta, alpha), matmul, "mat1 mat2",
         d_mat1=lambda grad, mat2, alpha: mm(_scaled(grad, alpha), adjoint(mat2)),
         d_mat2=lambda grad, mat1, alpha: mm(adjoint(mat1), _scaled(grad, alpha)))
+@numbers_between("beta", "alpha")
 def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0 ignores `input`.
 
@@ -159,6 +161,7 @@ def _mv(mat: Tensor, vec: Tensor) -> Tensor:
 @_added(_addmv_kernel, _mv, "mat vec",
         d_mat=lambda grad, vec, alpha: mul(unsqueeze(_scaled(grad, alpha), -1), conj(vec)),
         d_vec=lambda grad, mat, alpha: mv(adjoint(mat), _scaled(grad, alpha)))
+@numbers_between("beta", "alpha")
 def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta · input + alpha · mat @ vec.
 
@@ -179,6 +182,7 @@ def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any 
 @_added(_addr_kernel, lambda a, b: mul(unsqueeze(a, -1), unsqueeze(b, -2)), "vec1 vec2",
         d_vec1=lambda grad, vec2, alpha: mv(_scaled(grad, alpha), conj(vec2)),
         d_vec2=lambda grad, vec1, alpha: mv(transpose(_scaled(grad, alpha), 0, 1), conj(vec1)))
+@numbers_between("beta", "alpha")
 def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta · input + alpha · outer(vec1, vec2).
 
@@ -220,6 +224,7 @@ def _spread(grad: Tensor, batch: Tensor, alpha: Any) -> Tensor:
 @_added(_addbmm_kernel, lambda a, b: sum(matmul(a, b), -3), "batch1 batch2",
         d_batch1=lambda grad, batch2, alpha: bmm(_spread(grad, batch2, alpha), adjoint(batch2)),
         d_batch2=lambda grad, batch1, alpha: bmm(adjoint(batch1), _spread(grad, batch1, alpha)))
+@numbers_between("beta", "alpha")
 def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1,
            alpha: Any = 1) -> Any:
     """beta · input + alpha · Σ batch1[i] @ batch2[i].
@@ -237,6 +242,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1,
         "batch1 batch2",
         d_batch1=lambda grad, batch2, alpha: bmm(_scaled(grad, alpha), adjoint(batch2)),
         d_batch2=lambda grad, batch1, alpha: bmm(adjoint(batch1), _scaled(grad, alpha)))
+@numbers_between("beta", "alpha")
 def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1,
             alpha: Any = 1) -> Any:
     """beta · input + alpha · batch1[i] @ batch2[i] for each i.

@@ -1,6 +1,10 @@
 """The rare cases of a call: arguments that are not plain tensors, results that go into `out=`."""
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
+from functools import wraps
+from inspect import CO_VARARGS, unwrap
 from typing import Any
 
 import numpy as np
@@ -117,6 +121,58 @@ def on_meta(op: Op, canonical: tuple[Any, ...]) -> Any:
     return call(op, canonical)
 
 
+# NumPy's names of arguments, which torch takes too, and names of single overloads.
+SPELLINGS = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim", "x": "input",
+             "a": "input", "x1": "input", "x2": "other", "split_size": "split_size_or_sections",
+             "indices": "indices_or_sections", "sections": "indices_or_sections"}
+
+
+def respelled(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A call that the op refuses, once more with torch's other names of arguments, and with
+    `f(dims=(0, 1))` as `f(0, 1)`; else the error that is being handled is raised."""
+    code = unwrap(op.body if op.composite else op.arguments).__code__
+    count = code.co_argcount + code.co_kwonlyargcount
+    names = code.co_varnames[:count]
+    several = code.co_varnames[count] if code.co_flags & CO_VARARGS else None
+    renamed = {name if name in names or name == several else SPELLINGS.get(name, name): value
+               for name, value in kwargs.items()}
+    if several in renamed and len(args) <= code.co_argcount:
+        first = [renamed.pop(name) for name in names[len(args):code.co_argcount]]
+        args = (*args, *first, renamed.pop(several))
+    if len(renamed) == len(kwargs) and renamed.keys() == kwargs.keys():
+        raise
+    return op.published(*args, **renamed)
+
+
+def numbers_between(*keywords: str) -> Callable[[Any], Any]:
+    """Also take the numbers that early versions of torch had between the tensors, in the order of
+    `keywords`: `addcmul(input, 2, tensor1, tensor2)`."""
+    def decorate(function: Any) -> Any:
+        most = function.__code__.co_argcount
+
+        @wraps(function)
+        def call(*args: Any, **kwargs: Any) -> Any:
+            if len(args) <= most:
+                return function(*args, **kwargs)
+            return with_keywords(function, keywords, args, kwargs)
+        return call
+    return decorate
+
+
+def with_keywords(function: Any, keywords: tuple[str, ...], args: tuple[Any, ...],
+                  kwargs: dict[str, Any]) -> Any:
+    """Call a function whose numbers stand between its tensors; TypeError if they don't fit."""
+    numbers = dict(zip(keywords, [a for a in args if type(a) in SCALARS]))
+    tensors = [a for a in args if type(a) not in SCALARS]
+    if not numbers or len(tensors) + len(numbers) != len(args):
+        raise TypeError(f"{function.__name__}() takes tensors and {' and '.join(keywords)}, got "
+                        + ", ".join([type(a).__name__ for a in args]))
+    result = function(*tensors, **numbers, **kwargs)
+    warnings.warn(f"This overload of {function.__name__} is deprecated:\n\tnumbers between the "
+                  f"tensors. Pass {' and '.join(numbers)} by keyword.", stacklevel=4)
+    return result
+
+
 # ---- out= ---------------------------------------------------------------------------------------
 
 def store(out: Any, op: Any, result: Any) -> Any:
@@ -157,7 +213,6 @@ def store_one(out: Tensor, op: Any, result: Tensor) -> Tensor:
 def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
     """Give `out` another shape; a warning if it had elements, as torch gives one."""
     if out._array.size:
-        import warnings
         warnings.warn(
             f"An output with one or more elements was resized since it had shape "
             f"{list(out._array.shape)}, which does not match the required output shape "
@@ -169,3 +224,4 @@ def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
 
 
 basis.coerce, basis.coerce_general, basis.into = coerce, coerce_general, store
+basis.respelled = respelled

@@ -15,6 +15,7 @@ from flambeau.core.modes import interceptors
 from flambeau.core.op import composite, pointwise, primitive, public, publish
 from flambeau.core.promotion import convert, result_type, type_name
 from flambeau.core.tensor import Tensor, basis, plain, wrap
+from flambeau.ops.coercion import numbers_between, with_keywords
 
 # ---- sums, products, quotients ------------------------------------------------------------------
 
@@ -50,7 +51,9 @@ def scaled_second(function: Any) -> Any:
     """`add` and `sub` as users call them: with `alpha`, which multiplies the second argument."""
     op = function.op
 
-    def call(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Any:
+    def call(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Any:
+        if earlier:                         # the deprecated `add(input, alpha, other)`
+            return with_keywords(call, ("alpha",), (input, other, *earlier), {"out": out})
         if type(alpha) is int and alpha == 1:
             return function(input, other) if out is None else function(input, other, out=out)
         if interceptors or type(input) not in plain:
@@ -62,8 +65,10 @@ def scaled_second(function: Any) -> Any:
         scaled = mul(other, alpha) if isinstance(other, Tensor) else other * alpha
         return function(input, scaled, out=out)
 
-    def write(input: Any, other: Any, *, alpha: Any = 1) -> Any:
+    def write(input: Any, other: Any, *earlier: Any, alpha: Any = 1) -> Any:
         inplace = op.inplace_op.function
+        if earlier:
+            return with_keywords(write, ("alpha",), (input, other, *earlier), {})
         if type(alpha) is int and alpha == 1:
             return inplace(input, other)
         check_alpha(input, alpha)
@@ -360,6 +365,7 @@ def together(*tensors: Any) -> tuple[Tensor, ...]:
            tensors=("self", "tensor1", "tensor2"), kind="pointwise", inplace=True, d_self=1,
            d_tensor1=lambda tensor2, value: tensor2 * value,
            d_tensor2=lambda tensor1, value: tensor1 * value)
+@numbers_between("value")
 def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Any:
     """input + value · tensor1 · tensor2.
 
@@ -376,6 +382,7 @@ def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) 
            tensors=("self", "tensor1", "tensor2"), kind="pointwise", inplace=True, d_self=1,
            d_tensor1=lambda tensor2, value: reciprocal(tensor2) * value,
            d_tensor2=lambda tensor1, tensor2, value: tensor1 * -value / (tensor2 * tensor2))
+@numbers_between("value")
 def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Any:
     """input + value · tensor1 / tensor2."""
     if not {tensor1._array.dtype, tensor2._array.dtype} & FLOATING:

@@ -40,7 +40,7 @@ def running_sum(input: Tensor, dim: int, dtype: Any = None, backwards: bool = Fa
 
 
 @composite(method=True, inplace=True)
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None, axis: Any = None,
+def cumsum(input: Tensor, dim: int, *, dtype: Any = None,
            out: Any = None) -> Tensor:
     """The sum of each element and all before it along `dim`.
 
@@ -82,7 +82,7 @@ def _running_product(input: Tensor, dim: int, dtype: Any) -> Any:
 
 
 @composite(method=True, inplace=True)
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None, axis: Any = None,
+def cumprod(input: Tensor, dim: int, *, dtype: Any = None,
             out: Any = None) -> Tensor:
     """The product of each element and all before it along `dim`.
 

@@ -54,7 +54,7 @@ def view_as_shape(input: Tensor, shape: tuple[int, ...]) -> Any:
     return input, shape
 
 
-def view(input: Tensor, *shape: Any) -> Tensor:
+def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     """The same memory seen with another shape (one extent may be -1), or another dtype.
 
     RuntimeError if the strides don't allow it; `reshape` then copies.
@@ -64,9 +64,11 @@ def view(input: Tensor, *shape: Any) -> Tensor:
     tensor([[0, 1, 2],
             [3, 4, 5]])
     """
-    if len(shape) == 1 and not isinstance(shape[0], (int, tuple, list)):
-        return basis.view_as_dtype(input, shape[0])
-    return view_to(input, infer_size(size_of(shape), input._array.size))
+    if len(size) == 1 and not isinstance(size[0], (int, tuple, list)):
+        dtype = size[0]
+    if dtype is not None:
+        return basis.view_as_dtype(input, dtype)
+    return view_to(input, infer_size(size_of(size), input._array.size))
 
 
 def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -247,14 +249,14 @@ def _expand_batched(self: Tensor, dim: int, shape: tuple[int, ...]) -> Tensor:
 
 
 @composite(namespace=None, method=True)
-def expand(input: Tensor, *sizes: Any, implicit: bool = False) -> Tensor:
-    """Dimensions of extent 1 repeated to `sizes` without copying (stride 0); -1 keeps an extent.
+def expand(input: Tensor, *size: Any, implicit: bool = False) -> Tensor:
+    """Dimensions of extent 1 repeated to `size` without copying (stride 0); -1 keeps an extent.
 
     >>> import flambeau
     >>> flambeau.ones(3, 1).expand(-1, 2).shape
     torch.Size([3, 2])
     """
-    sizes = size_of(sizes)
+    sizes = size_of(size)
     shape = input._array.shape
     extra = len(sizes) - len(shape)
     if extra < 0:

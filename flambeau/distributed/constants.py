@@ -1,0 +1,7 @@
+"""How long a process group waits for the others."""
+from datetime import timedelta
+
+__all__ = ["default_pg_nccl_timeout", "default_pg_timeout"]
+
+default_pg_timeout: timedelta = timedelta(minutes=30)
+default_pg_nccl_timeout: timedelta | None = None      # there is no such backend

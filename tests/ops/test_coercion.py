@@ -1,0 +1,63 @@
+"""Ways of spelling a call: other names of arguments, and the order of early versions."""
+import pytest
+
+import flambeau as torch
+
+m = torch.arange(4.0).reshape(2, 2)
+v = torch.arange(2.0)
+b = torch.arange(8.0).reshape(2, 2, 2)
+
+
+@pytest.mark.parametrize("call, same", [
+    (lambda: torch.logsumexp(m, axis=1), lambda: torch.logsumexp(m, 1)),
+    (lambda: m.logsumexp(axis=1, keepdims=True), lambda: m.logsumexp(1, True)),
+    (lambda: torch.cumsum(m, axis=1), lambda: m.cumsum(1)),
+    (lambda: torch.stack([m, m], axis=1), lambda: torch.stack([m, m], 1)),
+    (lambda: m.flip(dims=(0,)), lambda: m.flip(0)),
+    (lambda: torch.flip(m, dims=[0, 1]), lambda: m.flip(0, 1)),
+    (lambda: torch.permute(m, dims=(1, 0)), lambda: m.t()),
+    (lambda: m[:1].expand(size=(2, 2)), lambda: m[:1].expand(2, 2)),
+    (lambda: m.repeat(repeats=(2, 1)), lambda: m.repeat(2, 1)),
+    (lambda: m.tile(dims=(2,)), lambda: m.tile(2)),
+    (lambda: m.view(size=(4,)), lambda: m.view(4)),
+    (lambda: m.view(dtype=torch.int32), lambda: m.view(torch.int32)),
+    (lambda: torch.reshape(input=m, shape=(4,)), lambda: m.view(4)),
+    (lambda: m.swapaxes(axis0=0, axis1=1), lambda: m.t()),
+    (lambda: m.split(split_size=1)[1], lambda: m[1:]),
+    (lambda: torch.tensor_split(m, sections=2)[1], lambda: m[1:]),
+])
+def test_other_names_of_arguments(call, same):
+    assert torch.equal(call(), same())
+
+
+def test_an_unknown_name_is_an_error_of_the_op():
+    with pytest.raises(TypeError, match="unexpected keyword argument 'height'"):
+        torch.logsumexp(m, 0, height=1)
+    with pytest.raises(TypeError, match="'size'"):
+        m.view(2, 2, size=(4,))
+
+
+@pytest.mark.parametrize("call, same", [
+    (lambda: m.add(2, m), lambda: m + 2 * m),
+    (lambda: torch.sub(m, 2, m), lambda: m - 2 * m),
+    (lambda: m.clone().add_(2, m), lambda: m + 2 * m),
+    (lambda: torch.addcmul(m, 2, m, m), lambda: m + 2 * m * m),
+    (lambda: m.clone().addcdiv_(2, m, m + 1), lambda: m + 2 * m / (m + 1)),
+    (lambda: torch.addmm(2, m, 3, m, m), lambda: 2 * m + 3 * (m @ m)),
+    (lambda: torch.addmm(2, m, m, m), lambda: 2 * m + m @ m),
+    (lambda: v.addmv(2, 3, m, v), lambda: 2 * v + 3 * (m @ v)),
+    (lambda: m.addr(2, 3, v, v), lambda: 2 * m + 3 * torch.outer(v, v)),
+    (lambda: m.clone().addbmm_(2, 3, b, b), lambda: 2 * m + 3 * (b @ b).sum(0)),
+    (lambda: b.baddbmm(2, 3, b, b), lambda: 2 * b + 3 * (b @ b)),
+])
+def test_numbers_between_the_tensors(call, same):
+    with pytest.warns(UserWarning, match="This overload of .* is deprecated"):
+        result = call()
+    torch.testing.assert_close(result, same())
+
+
+def test_numbers_that_do_not_fit():
+    with pytest.raises(TypeError):
+        m.add(m, m, m)
+    with pytest.raises(TypeError):
+        torch.addcmul(m, 2, 2, m, m)
