@@ -528,7 +528,7 @@ class PyTorchFileReader:
     >>> flambeau.save(flambeau.arange(3.0), file)
     >>> reader = PyTorchFileReader(file)
     >>> reader.get_all_records()[:2], reader.has_record("data/1")
-    (['data.pkl', 'byteorder'], False)
+    (['data.pkl', '.format_version'], False)
     >>> reader.get_storage_from_record("data/0", 3, flambeau.float32)
     tensor([0., 1., 2.])
     """
