@@ -7,6 +7,9 @@
 #ifdef __GLIBC__
 #include <malloc.h>
 #endif
+#ifdef __SSE2__
+#include <xmmintrin.h>
+#endif
 
 int register_kernel_types(PyObject *module);
 int register_arithmetic(PyObject *module);
@@ -32,6 +35,20 @@ static PyObject *set_num_threads(PyObject *, PyObject *n) {
 }
 
 static PyObject *get_num_threads(PyObject *, PyObject *) { return PyLong_FromLong(max_threads()); }
+
+// Whether this thread's arithmetic takes denormal numbers as zero and gives zero for them;
+// gives False where no such mode is known here.
+static PyObject *set_flush_denormal(PyObject *, PyObject *mode) {
+    int on = PyObject_IsTrue(mode);
+    if (on < 0) return nullptr;
+#if defined(__SSE2__)
+    const unsigned bits = 0x8040;  // flush to zero, denormals are zero
+    _mm_setcsr(on ? _mm_getcsr() | bits : _mm_getcsr() & ~bits);
+    Py_RETURN_TRUE;
+#else
+    Py_RETURN_FALSE;
+#endif
+}
 
 static PyObject *simd(PyObject *, PyObject *) {
     const char *target = "baseline";
@@ -60,6 +77,7 @@ static void keep_memory() {
 
 static PyMethodDef methods[] = {{"set_num_threads", set_num_threads, METH_O, nullptr},
                                 {"get_num_threads", get_num_threads, METH_NOARGS, nullptr},
+                                {"set_flush_denormal", set_flush_denormal, METH_O, nullptr},
                                 {"simd", simd, METH_NOARGS, nullptr},
                                 {nullptr, nullptr, 0, nullptr}};
 

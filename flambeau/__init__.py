@@ -99,5 +99,9 @@ _FROM = {
         *(f"{kind}{n}" for kind in ("int", "uint") for n in range(1, 8)), "bits1x8", "bits2x4",
         "bits4x2", "bits8", "bits16", "quint8", "qint8", "qint32", "quint4x2", "quint2x4",
         "float4_e2m1fn_x2", "bit"), "narrow_dtypes"),
+    "cond": "control_flow", "while_loop": "control_flow", "compile": "compiler",
+    "to_dlpack": "utils.dlpack", "thread_safe_generator": "random",
+    **dict.fromkeys(("Stream", "Event", "OutOfMemoryError", "get_device_module"), "streams"),
+    **dict.fromkeys(("SymInt", "SymFloat", "SymBool", "Tag"), "symbolic"),
     "is_storage": "storage", "get_num_threads": "kernels", "set_num_threads": "kernels",
 }

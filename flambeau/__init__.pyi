@@ -80,6 +80,9 @@ from flambeau.autograd.grad_mode import enable_grad as enable_grad
 from flambeau.autograd.grad_mode import inference_mode as inference_mode
 from flambeau.autograd.grad_mode import no_grad as no_grad
 from flambeau.autograd.grad_mode import set_grad_enabled as set_grad_enabled
+from flambeau.compiler import compile as compile
+from flambeau.control_flow import cond as cond
+from flambeau.control_flow import while_loop as while_loop
 from flambeau.core.devices import device as device
 from flambeau.core.devices import get_default_device as get_default_device
 from flambeau.core.devices import set_default_device as set_default_device
@@ -128,7 +131,7 @@ from flambeau.random import initial_seed as initial_seed
 from flambeau.random import manual_seed as manual_seed
 from flambeau.random import seed as seed
 from flambeau.random import set_rng_state as set_rng_state
-from flambeau.serialization import PyTorchFileReader as PyTorchFileReader
+from flambeau.random import thread_safe_generator as thread_safe_generator
 from flambeau.serialization import load as load
 from flambeau.serialization import save as save
 from flambeau.storage import BFloat16Storage as BFloat16Storage
@@ -146,11 +149,20 @@ from flambeau.storage import ShortStorage as ShortStorage
 from flambeau.storage import TypedStorage as TypedStorage
 from flambeau.storage import UntypedStorage as UntypedStorage
 from flambeau.storage import is_storage as is_storage
+from flambeau.streams import Event as Event
+from flambeau.streams import OutOfMemoryError as OutOfMemoryError
+from flambeau.streams import Stream as Stream
+from flambeau.streams import get_device_module as get_device_module
+from flambeau.symbolic import SymBool as SymBool
+from flambeau.symbolic import SymFloat as SymFloat
+from flambeau.symbolic import SymInt as SymInt
+from flambeau.symbolic import Tag as Tag
 from flambeau.type_info import finfo as finfo
 from flambeau.type_info import iinfo as iinfo
 from flambeau.type_info import layout as layout
 from flambeau.type_info import memory_format as memory_format
 from flambeau.type_info import qscheme as qscheme
+from flambeau.utils.dlpack import to_dlpack as to_dlpack
 from flambeau.version import __version__ as __version__
 from math import e as e
 from math import inf as inf
@@ -568,7 +580,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Any:
     """The maxima of `adaptive_max_pool1d` and where they are."""
 
-def add(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
 
 def add_(input: Tensor, other: Any) -> Tensor:
@@ -783,8 +795,8 @@ def argwhere(input: Tensor) -> Tensor:
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """A view of `input`'s memory with any size, strides and offset (in elements)."""
 
-def as_strided_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """`as_strided` in place; returns the tensor."""
+def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
+    """`as_strided` in place: the tensor becomes that view of its memory."""
 
 def as_strided_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A copy of what `as_strided` shows."""
@@ -920,6 +932,16 @@ def bernoulli(
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """y_o = x₁ᵀ W_o x₂ + b_o: `input1` (..., i), `input2` (..., j), `weight` (o, i, j)."""
 
+def binary_cross_entropy_with_logits(
+    input: Tensor,
+    target: Tensor,
+    weight: Tensor | None = None,
+    pos_weight: Tensor | None = None,
+    reduction: _int = 0,
+) -> Tensor:
+    """`nn.functional.binary_cross_entropy_with_logits` with reductions as numbers: 0 for none, 1
+    for the mean, 2 for the sum."""
+
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """How often each of 0, 1, 2 … occurs; with `weights`, the sum of those of its occurrences."""
 
@@ -1009,6 +1031,9 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 def cat(tensors: Any, dim: _int = 0, *, axis: _int | None = None) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
+def ccol_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of what `Tensor.ccol_indices` gives of a sparse tensor."""
+
 def cdist(
     x1: Tensor,
     x2: Tensor,
@@ -1073,6 +1098,9 @@ def clip_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy of `input` that gradients flow through."""
+
+def col_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of what `Tensor.col_indices` gives of a sparse tensor."""
 
 def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
     """Tensors side by side, vectors as columns."""
@@ -1237,6 +1265,9 @@ def cov(
 def cross(input: Tensor, other: Tensor, dim: _int | None = None) -> Tensor:
     """The cross product along `dim`, or along the first dimension of extent 3."""
 
+def crow_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of what `Tensor.crow_indices` gives of a sparse tensor."""
+
 def ctc_loss(
     log_probs: Tensor,
     targets: Tensor,
@@ -1254,16 +1285,30 @@ def cummax(input: Tensor, dim: _int) -> return_types.cummax:
 def cummin(input: Tensor, dim: _int) -> return_types.cummin:
     """The smallest of each element and all before it along `dim`, and its position."""
 
-def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
+def cumprod(
+    input: Tensor,
+    dim: _int,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    out: Any = None,
+) -> Tensor:
     """The product of each element and all before it along `dim`."""
 
-def cumprod_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
+def cumprod_(input: Tensor, dim: _int, *, dtype: Any = None, axis: Any = None) -> Tensor:
     """Write the result of `cumprod` into this tensor; returns the tensor."""
 
-def cumsum(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
+def cumsum(
+    input: Tensor,
+    dim: _int,
+    *,
+    dtype: Any = None,
+    axis: Any = None,
+    out: Any = None,
+) -> Tensor:
     """The sum of each element and all before it along `dim`."""
 
-def cumsum_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
+def cumsum_(input: Tensor, dim: _int, *, dtype: Any = None, axis: Any = None) -> Tensor:
     """Write the result of `cumsum` into this tensor; returns the tensor."""
 
 def cumulative_trapezoid(
@@ -1440,6 +1485,19 @@ def empty_like(
 ) -> Tensor:
     """An uninitialised tensor in the shape, type and layout of `input`."""
 
+def empty_permuted(
+    size: Any,
+    physical_layout: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    requires_grad: _bool = False,
+    pin_memory: _bool = False,
+) -> Tensor:
+    """An uninitialised tensor whose dimensions lie in memory in the given order, outermost
+    first."""
+
 def empty_strided(
     size: Any,
     stride: Any,
@@ -1614,7 +1672,7 @@ def frobenius_norm(
     """The square root of the sum of squares along `dim`; an older name."""
 
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: _bool | None = None) -> Tensor:
-    """A tensor on the memory of another library's array."""
+    """A tensor on the memory of another library's array, or of a DLPack capsule."""
 
 def from_file(
     filename: str,
@@ -1809,6 +1867,16 @@ has_openmp: Any
 
 has_spectral: Any
 
+def hash_tensor(
+    input: Tensor,
+    dim: Any = (),
+    *,
+    keepdim: _bool = False,
+    mode: _int = 0,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The exclusive or of all elements' bits (as float64 or int64), or along `dim`; uint64."""
+
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
 
@@ -1938,6 +2006,9 @@ def index_reduce_(
 
 def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
     """The slices of `input` along `dim` that the vector `index` names."""
+
+def indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of what `Tensor.indices` gives of a sparse tensor."""
 
 def init_num_threads() -> None:
     """Accepted, and without effect."""
@@ -2978,6 +3049,9 @@ def reshape(input: Tensor, *shape: Any) -> Tensor:
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """`resize_` to the shape of another tensor."""
 
+def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
+    """Give a sparse tensor the size and the numbers of dimensions of another, in place."""
+
 def resolve_conj(input: Tensor) -> Tensor:
     """The values with no conjugation left to do."""
 
@@ -3032,6 +3106,9 @@ def round(input: Tensor, *, decimals: _int = 0, out: Any = None) -> Tensor:
 
 def round_(input: Tensor, *, decimals: _int = 0) -> Tensor:
     """Write the result of `round` into this tensor; returns the tensor."""
+
+def row_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of what `Tensor.row_indices` gives of a sparse tensor."""
 
 def row_stack(tensors: Any, *, out: Any = None) -> Tensor:
     """Tensors below each other: along dimension 0, as rows."""
@@ -3189,6 +3266,16 @@ def sinh_(input: Tensor) -> Tensor:
 
 def slice_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A copy of what `slice` shows."""
+
+def slice_inverse(
+    input: Tensor,
+    src: Tensor,
+    dim: _int = 0,
+    start: _int | None = None,
+    end: _int | None = None,
+    step: _int = 1,
+) -> Tensor:
+    """The whole of which `input` is a slice: its memory, seen with the form of `src`."""
 
 def slice_scatter(
     input: Tensor,
@@ -3397,13 +3484,13 @@ def stft(
 ) -> Tensor:
     """X[f, t] = Σ_k window_k input[t · hop + k] exp(-2πi f k / n_fft) of signals (…, time)."""
 
-def sub(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """The difference input - alpha · other."""
 
 def sub_(input: Tensor, other: Any) -> Tensor:
     """Write the result of `sub` into this tensor; returns the tensor."""
 
-def subtract(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
+def subtract(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
     """The difference input - alpha · other."""
 
 def subtract_(input: Tensor, other: Any) -> Tensor:
@@ -3652,6 +3739,9 @@ def unsqueeze(input: Tensor, dim: _int) -> Tensor:
 
 def unsqueeze_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A copy of what `unsqueeze` shows."""
+
+def values_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """A copy of what `Tensor.values` gives of a sparse tensor."""
 
 def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tensor:
     """The powers of a vector's elements as columns, falling unless `increasing`."""

@@ -77,8 +77,12 @@ def get_float32_matmul_precision() -> str:
 
 
 def set_flush_denormal(mode: bool) -> bool:
-    """False: denormal numbers are kept, and this cannot be changed."""
-    return False
+    """Let arithmetic of this thread take denormal numbers, such as 1e-310, as zero, or not.
+
+    Gives False, and changes nothing, without the native kernels or on other processors than x86.
+    """
+    from flambeau import kernels
+    return kernels.set_flush_denormal(bool(mode))
 
 
 __all__ = [

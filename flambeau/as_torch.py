@@ -28,7 +28,7 @@ import flambeau
 
 __all__ = ["install"]
 
-_ALIASES = {"torch": "flambeau", "functorch": "flambeau.func"}
+_ALIASES = {"torch": "flambeau", "functorch": "flambeau.functorch"}
 
 
 def _own_name(name: str) -> str | None:

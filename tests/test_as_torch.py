@@ -70,12 +70,12 @@ def test_metadata_and_specs_find_torch():
     """)
 
 
-def test_functorch_is_flambeau_func():
+def test_functorch():
     python("""
         import flambeau.as_torch
-        import functorch, flambeau.func
-        from functorch import vmap
-        assert functorch is flambeau.func
+        import functorch, flambeau.functorch
+        from functorch import make_functional, vmap
+        assert functorch is flambeau.functorch
     """)
 
 

@@ -757,6 +757,13 @@ class Methods:
         """The integers of a quantised tensor."""
     def inverse(self) -> Tensor:
         """`linalg.inv`."""
+    def ipu(
+        self,
+        device: Any = None,
+        non_blocking: _bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """There is no IPU device in this build: raises."""
     def is_coalesced(self) -> _bool:
         """Is each place here once, in row-major order?"""
     def is_complex(self) -> _bool: ...
@@ -1013,6 +1020,13 @@ class Methods:
         """Dimensions moved to other places; the rest keep their order."""
     def msort(self, *, out: Any = None) -> Tensor:
         """The input sorted along its first dimension."""
+    def mtia(
+        self,
+        device: Any = None,
+        non_blocking: _bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """There is no MTIA device in this build: raises."""
     def mul(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """The product."""
     def mul_(self, other: Any) -> Tensor:
@@ -1712,5 +1726,12 @@ class Methods:
         """input · log(other), 0 where the input is 0."""
     def xlogy_(self, other: Any) -> Tensor:
         """Write the result of `xlogy` into this tensor; returns the tensor."""
+    def xpu(
+        self,
+        device: Any = None,
+        non_blocking: _bool = False,
+        memory_format: Any = None,
+    ) -> Tensor:
+        """There is no XPU device in this build: raises."""
     def zero_(self) -> Tensor:
         """Store 0 in every element; returns the tensor."""

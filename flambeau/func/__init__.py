@@ -11,16 +11,16 @@ from flambeau.func.derivatives import (
     vjp,
 )
 from flambeau.func.modules import (
-    combine_state_for_ensemble,
     functional_call,
     replace_all_batch_norm_modules_,
     stack_module_state,
 )
+from flambeau.func.rearrangement import rearrange
 from flambeau.func.rewrite import functionalize
 
 __all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd",
-           "jacrev", "jvp", "linearize", "replace_all_batch_norm_modules_", "stack_module_state",
-           "vjp", "vmap"]
+           "jacrev", "jvp", "linearize", "rearrange", "replace_all_batch_norm_modules_",
+           "stack_module_state", "vjp", "vmap"]
 
 
 def debug_unwrap(tensor, *, recurse=True):

@@ -1,7 +1,6 @@
 """Modules as functions of their parameters."""
 from __future__ import annotations
 
-import copy
 from collections.abc import Sequence
 from typing import Any
 
@@ -54,18 +53,6 @@ def stack_module_state(models: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         return result
     return (stacked([dict(m.named_parameters()) for m in models]),
             stacked([dict(m.named_buffers()) for m in models]))
-
-
-def combine_state_for_ensemble(models: Any) -> tuple[Any, tuple[Any, ...], tuple[Any, ...]]:
-    """The old form of `stack_module_state`: (function, parameters, buffers), where
-    `function(parameters, buffers, *args)` calls a model."""
-    params, buffers = stack_module_state(models)
-    base, names = copy.deepcopy(models[0]), (tuple(params), tuple(buffers))
-
-    def call(parameters: Any, buffers: Any, *args: Any, **kwargs: Any) -> Any:
-        state = dict(zip(names[0], parameters)) | dict(zip(names[1], buffers))
-        return functional_call(base, state, args, kwargs)
-    return call, tuple(params.values()), tuple(buffers.values())
 
 
 def replace_all_batch_norm_modules_(root: Any) -> Any:

@@ -78,6 +78,11 @@ def get_num_threads():
     return _native.get_num_threads() if _native is not None else 1
 
 
+def set_flush_denormal(mode):
+    """Let this thread's arithmetic take denormal numbers as zero, or not; False if it cannot."""
+    return _native is not None and _native.set_flush_denormal(mode)
+
+
 def register_bfloat16():
     """Tell the native kernels which dtype is bfloat16; called when ml_dtypes is first loaded."""
     if _native is not None:

@@ -241,6 +241,18 @@ def cuda(self: Tensor, device: Any = None, non_blocking: bool = False,
     return self.to("cuda" if device is None else device)
 
 
+def _without(name: str, error: type[Exception], message: str) -> None:
+    def method(self: Tensor, device: Any = None, non_blocking: bool = False,
+               memory_format: Any = None) -> Tensor:
+        raise error(message)
+    method.__name__ = method.__qualname__ = name
+    method.__doc__ = f"There is no {name.upper()} device in this build: raises."
+    setattr(Tensor, name, method)
+
+
+for _name in ("xpu", "mtia"):
+    _without(_name, AssertionError, f"Torch not compiled with {_name.upper()} enabled")
+_without("ipu", RuntimeError, "PyTorch is not linked with support for ipu devices")
 Tensor.type_as, Tensor.cpu, Tensor.cuda = type_as, cpu, cuda
 
 # ---- in-place copy -------------------------------------------------------------------------------

@@ -285,8 +285,52 @@ def from_numpy(ndarray: np.ndarray, /) -> Tensor:
 
 @creation
 def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
-    """A tensor on the memory of another library's array."""
-    return wrap(np.from_dlpack(ext_tensor))
+    """A tensor on the memory of another library's array, or of a DLPack capsule.
+
+    `copy=True` copies; the only device is the CPU.
+
+    >>> import flambeau, numpy
+    >>> array = numpy.zeros(2)
+    >>> flambeau.from_dlpack(array)[0] = 1
+    >>> array
+    array([1., 0.])
+    """
+    if device is not None and devices.device(device).type != "cpu":
+        raise RuntimeError(f"from_dlpack: device {device} is not available")
+    if not hasattr(ext_tensor, "__dlpack__"):
+        if type(ext_tensor).__name__ != "PyCapsule":
+            raise RuntimeError("from_dlpack received an invalid capsule. Note that DLTensor "
+                               "capsules can be consumed only once, so you might have already "
+                               "constructed a tensor from it once.")
+        ext_tensor = _Capsule(ext_tensor)
+    array = np.from_dlpack(ext_tensor)
+    if copy:
+        array = array.copy()
+    elif type(ext_tensor) is _Capsule:
+        array = np.asarray(_Writable(array))    # NumPy does not know whether it may write
+    return wrap(array)
+
+
+class _Capsule:
+    """A capsule in the form that NumPy takes: an object that gives it."""
+
+    def __init__(self, capsule: Any):
+        self._capsule = capsule
+
+    def __dlpack__(self, **versions: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0                         # the CPU
+
+
+class _Writable:
+    """The memory of an array, for an array that may be written to."""
+
+    def __init__(self, array: np.ndarray):
+        self._array = array
+        form = array.__array_interface__
+        self.__array_interface__ = form | {"data": (form["data"][0], False)}
 
 
 @creation
@@ -457,6 +501,32 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     memory = np.empty(extent, target)
     array = np.ndarray(shape, target, memory, 0, tuple([s * target.itemsize for s in steps]))
     return finish(array, device, requires_grad)
+
+
+@creation
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None,
+                   device: Any = None, requires_grad: bool = False,
+                   pin_memory: bool = False) -> Tensor:
+    """An uninitialised tensor whose dimensions lie in memory in the given order, outermost first.
+
+    >>> import flambeau
+    >>> flambeau.empty_permuted((2, 3, 4), (2, 0, 1)).stride()
+    (3, 1, 6)
+    """
+    shape, order = size_of((size,)), size_of((physical_layout,))
+    if len(shape) != len(order):
+        raise RuntimeError("Number of dimensions in size does not match the length of the "
+                           f"physical_layout; i.e. len(size) = {len(shape)} is not equal to "
+                           f"len(physical_layout) = {len(order)}")
+    for i, dim in enumerate(order):
+        if not 0 <= dim < len(shape):
+            raise RuntimeError("Dimension out of range (expected to be between 0 and "
+                               f"{len(shape) - 1}, but got {dim} at index {i}).")
+    if len({*order}) != len(order):
+        raise RuntimeError("Duplicate dim not allowed")
+    target = default_float() if dtype is None else as_numpy_dtype(dtype)
+    memory = np.empty([shape[dim] for dim in order], target)
+    return finish(memory.transpose(np.argsort(order)), device, requires_grad)
 
 
 # ---- ranges --------------------------------------------------------------------------------------

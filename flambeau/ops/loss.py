@@ -260,6 +260,15 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     return _bce_with_logits(input, target, weight, pos_weight, reduction)
 
 
+@composite(name="binary_cross_entropy_with_logits")
+def _bce_with_logits_by_number(input: Tensor, target: Tensor, weight: Tensor | None = None,
+                               pos_weight: Tensor | None = None, reduction: int = 0) -> Tensor:
+    """`nn.functional.binary_cross_entropy_with_logits` with reductions as numbers: 0 for none, 1
+    for the mean, 2 for the sum."""
+    return binary_cross_entropy_with_logits(input, target, weight, pos_weight=pos_weight,
+                                            reduction=("none", "mean", "sum")[reduction])
+
+
 def _kl_div(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
     if log_target:
         return target.exp() * (target - input)

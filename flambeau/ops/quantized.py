@@ -206,7 +206,7 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
     >>> scales, zeros = flambeau.tensor([0.5, 2.0]), flambeau.tensor([0, 1])
     >>> flambeau.quantize_per_channel(x, scales, zeros, 0, flambeau.qint8).int_repr()
     tensor([[2, 4],
-            [3, 3]], dtype=torch.int8)
+            [2, 3]], dtype=torch.int8)
     """
     _expect_float(input, "quantize_per_channel")
     ndim = input._array.ndim

@@ -382,3 +382,38 @@ def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor |
 
 
 __all__ = ["bincount", "isin", "nonzero", "searchsorted", "unique"]
+
+
+# ---- checksums ----------------------------------------------------------------------------------
+
+@primitive(lambda self, dim, keepdim: np.bitwise_xor.reduce(
+    self.astype(np.float64 if self.dtype in FLOATING else np.int64).view(np.uint64), dim,
+    keepdims=keepdim), name="xor_of_bits", namespace=None, method=False)
+def _xor_of_bits(input: Tensor, dim: tuple[int, ...], keepdim: bool) -> Any:
+    return input, dim, keepdim
+
+
+@composite(method=False)
+def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0,
+                out: Tensor | None = None) -> Tensor:
+    """The exclusive or of all elements' bits (as float64 or int64), or along `dim`; uint64.
+
+    >>> import flambeau
+    >>> flambeau.hash_tensor(flambeau.tensor([1, 2, 7]))
+    tensor(4, dtype=torch.uint64)
+    """
+    if mode != 0:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    if input._array.dtype.kind == "c":
+        raise NotImplementedError('"xor_sum_cpu" not implemented for '
+                                  f"'{type_name(input.dtype)}'")
+    given = (dim,) if isinstance(dim, int) else tuple(dim)
+    if not input.numel() and not given:
+        raise RuntimeError("hash_tensor: Expected reduction dim to be specified for input.numel() "
+                           "== 0. Specify the reduction dim with the 'dim' argument.")
+    dims = tuple([wrap_dim(d, input.ndim) for d in given])
+    for d in dims:
+        if 0 in input.shape[d:d + 1]:
+            raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
+    result = _xor_of_bits(input, dims or tuple(range(input.ndim)), keepdim)
+    return result if out is None else basis.into(out, hash_tensor.op, result)

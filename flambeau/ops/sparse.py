@@ -599,6 +599,18 @@ def _part(name: str, layouts: Any, what: str, position: int, doc: str) -> None:
     publish(method)
 
 
+def _copy_of(name: str) -> None:
+    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        part = getattr(input, name)().clone()
+        return part if out is None else basis.into(out, public["torch"]["clone"].op, part)
+    function.__name__ = function.__qualname__ = f"{name}_copy"
+    function.__doc__ = f"A copy of what `Tensor.{name}` gives of a sparse tensor."
+    publish(function, method=False, torch=True)
+
+
+for _name in ("indices", "values", "crow_indices", "col_indices", "ccol_indices", "row_indices"):
+    _copy_of(_name)
+
 _BY_COLUMN = (forms.CSC, forms.BSC)
 for _name, _layouts, _position, _doc in (
         ("crow_indices", BY_ROW, 0, "Where the entries of each row begin, in csr and bsr."),
@@ -653,6 +665,17 @@ def _become(self: SparseTensor, other: SparseTensor) -> SparseTensor:
     self.data = other
     bump(self)
     return self
+
+
+def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
+    """Give a sparse tensor the size and the numbers of dimensions of another, in place."""
+    for tensor in (input, the_template):
+        expect_coo(tensor, "resize_as_sparse_")
+    return sparse_resize_(input, the_template.shape, sparse_dim_of(the_template),
+                          the_template._array.ndim - sparse_dim_of(the_template))
+
+
+publish(resize_as_sparse_, method=False, torch=True)
 
 
 # ---- without entries ---------------------------------------------------------------------------

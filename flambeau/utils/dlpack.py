@@ -26,19 +26,6 @@ class DLDeviceType(enum.IntEnum):
     kDLMAIA = 17
 
 
-class _Holder:
-    """A capsule in the form that `from_dlpack` functions take."""
-
-    def __init__(self, capsule: Any):
-        self._capsule = capsule
-
-    def __dlpack__(self, **versions: Any) -> Any:
-        return self._capsule
-
-    def __dlpack_device__(self) -> tuple[int, int]:
-        return DLDeviceType.kDLCPU, 0
-
-
 def to_dlpack(tensor: flambeau.Tensor) -> Any:
     """A capsule that looks at the memory of `tensor`; it can be taken once.
 
@@ -48,15 +35,9 @@ def to_dlpack(tensor: flambeau.Tensor) -> Any:
     >>> x
     tensor([3., 3.])
     """
-    return tensor.numpy().__dlpack__(max_version=(1, 0))
+    return tensor.detach().numpy().__dlpack__()
 
 
-def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None
-                ) -> flambeau.Tensor:
-    """A tensor on the memory of `ext_tensor`: any object with `__dlpack__`, or a capsule."""
-    if not hasattr(ext_tensor, "__dlpack__"):
-        ext_tensor = _Holder(ext_tensor)
-    return flambeau.from_dlpack(ext_tensor, device=device, copy=copy)
-
+from_dlpack = flambeau.from_dlpack
 
 __all__ = ["DLDeviceType", "from_dlpack", "to_dlpack"]

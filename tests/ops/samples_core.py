@@ -6,8 +6,10 @@ family.untested["reinterpret"] = "not differentiable: see test_reinterpret.py"
 family.untested["basic_unsqueeze"] = "x[..., None]: see test_reinterpret.py"
 for _name in ("in_range", "per_tensor_affine", "per_channel_affine", "tensor", "tensor_qparams",
               "channels"):
-    family.untested[f"fake_quantize_{_name}"] = (
-        "the derivative is a convention: see test_quantized.py")
+    family.untested[f"fake_quantize_{_name}"] = \
+        "the derivative is a convention: see test_quantized.py"
+family.untested |= dict.fromkeys(("empty_permuted", "hash_tensor", "slice_inverse", "xor_of_bits"),
+                                 "not differentiable: see test_memory_forms.py")
 
 
 def both(r, *shapes, **kwargs):
