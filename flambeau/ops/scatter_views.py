@@ -19,7 +19,7 @@ from flambeau.type_info import contiguous_format
 def slice_inverse(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None,
                   end: int | None = None, step: int = 1) -> Tensor:
     """The whole of which `input` is a slice: its memory, seen with the form of `src`."""
-    return shape.as_strided(input, src.shape, src.stride(), src.storage_offset())
+    return basis.as_strided(input, src.shape, src.stride(), src.storage_offset())
 
 
 # ---- views as copies ----------------------------------------------------------------------------

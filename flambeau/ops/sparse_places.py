@@ -13,7 +13,6 @@ from flambeau.ops.sparse import (
     SparseTensor,
     bare,
     coalesced,
-    empty,
     grad_values,
     is_sparse,
     like,
@@ -274,8 +273,3 @@ def getitem(input: Tensor, index: Any) -> Tensor:
         else:
             result = flambeau.select(result, dim, int(item))
     return result
-
-
-@rule("resize_as_sparse_")
-def resize_as_sparse(input: Tensor, template: Tensor) -> Tensor:
-    return empty(template._array.shape, input._array.dtype, template._layout)
