@@ -132,6 +132,7 @@ from flambeau.random import manual_seed as manual_seed
 from flambeau.random import seed as seed
 from flambeau.random import set_rng_state as set_rng_state
 from flambeau.random import thread_safe_generator as thread_safe_generator
+from flambeau.serialization import PyTorchFileReader as PyTorchFileReader
 from flambeau.serialization import load as load
 from flambeau.serialization import save as save
 from flambeau.storage import BFloat16Storage as BFloat16Storage
@@ -580,7 +581,7 @@ def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
 def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Any:
     """The maxima of `adaptive_max_pool1d` and where they are."""
 
-def add(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+def add(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
     """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
 
 def add_(input: Tensor, other: Any) -> Tensor:
@@ -795,8 +796,8 @@ def argwhere(input: Tensor) -> Tensor:
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """A view of `input`'s memory with any size, strides and offset (in elements)."""
 
-def as_strided_(self: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
-    """`as_strided` in place: the tensor becomes that view of its memory."""
+def as_strided_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """`as_strided` in place; returns the tensor."""
 
 def as_strided_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A copy of what `as_strided` shows."""
@@ -1285,30 +1286,16 @@ def cummax(input: Tensor, dim: _int) -> return_types.cummax:
 def cummin(input: Tensor, dim: _int) -> return_types.cummin:
     """The smallest of each element and all before it along `dim`, and its position."""
 
-def cumprod(
-    input: Tensor,
-    dim: _int,
-    *,
-    dtype: Any = None,
-    axis: Any = None,
-    out: Any = None,
-) -> Tensor:
+def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The product of each element and all before it along `dim`."""
 
-def cumprod_(input: Tensor, dim: _int, *, dtype: Any = None, axis: Any = None) -> Tensor:
+def cumprod_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
     """Write the result of `cumprod` into this tensor; returns the tensor."""
 
-def cumsum(
-    input: Tensor,
-    dim: _int,
-    *,
-    dtype: Any = None,
-    axis: Any = None,
-    out: Any = None,
-) -> Tensor:
+def cumsum(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
     """The sum of each element and all before it along `dim`."""
 
-def cumsum_(input: Tensor, dim: _int, *, dtype: Any = None, axis: Any = None) -> Tensor:
+def cumsum_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
     """Write the result of `cumsum` into this tensor; returns the tensor."""
 
 def cumulative_trapezoid(
@@ -3484,13 +3471,13 @@ def stft(
 ) -> Tensor:
     """X[f, t] = Σ_k window_k input[t · hop + k] exp(-2πi f k / n_fft) of signals (…, time)."""
 
-def sub(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+def sub(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
     """The difference input - alpha · other."""
 
 def sub_(input: Tensor, other: Any) -> Tensor:
     """Write the result of `sub` into this tensor; returns the tensor."""
 
-def subtract(input: Any, other: Any, *, alpha: Any = 1, out: Any = None) -> Tensor:
+def subtract(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
     """The difference input - alpha · other."""
 
 def subtract_(input: Tensor, other: Any) -> Tensor:
