@@ -1008,7 +1008,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     """The common shape that operands of these shapes broadcast to."""
 
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors expanded to their common shape."""
+    """The tensors expanded to their common shape; those that have it already are given back."""
 
 def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """`expand` to `size`."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
-_TORCH_TYPES = frozenset(
+_TORCH_TYPES = (
     "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu "
     "mtia privateuseone".split())
 
@@ -38,7 +38,7 @@ class device:
                 raise RuntimeError(f"Invalid device string: '{type}'")
             index = int(number)
         if name not in _TORCH_TYPES:
-            raise RuntimeError(f"Expected one of {', '.join(sorted(_TORCH_TYPES))} device type at "
+            raise RuntimeError(f"Expected one of {', '.join(_TORCH_TYPES)} device type at "
                                f"start of device string: {name}")
         self.type, self.index, self._tokens = name, index, []
 

@@ -80,8 +80,6 @@ def _transform_to_independent(constraint):
 
 @_both(constraints.positive, constraints.nonnegative)
 def _transform_to_greater_than(constraint):
-    if isinstance(constraint.lower_bound, Number) and constraint.lower_bound == 0:
-        return transforms.ExpTransform()
     return transforms.ComposeTransform(
         [transforms.ExpTransform(), transforms.AffineTransform(constraint.lower_bound, 1)])
 

@@ -3,7 +3,7 @@
 import math
 
 import flambeau
-from flambeau import inf, nan
+from flambeau import nan
 from flambeau.distributions import constraints
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.utils import broadcast_all
@@ -59,8 +59,7 @@ class GeneralizedPareto(Distribution):
             self._validate_sample(value)
         z, xi = self._z(value), self._safe_concentration()
         heavy = -(1 / xi + 1) * flambeau.log1p(xi * z)
-        log_prob = flambeau.where(self._is_exponential(), -z, heavy) - self.scale.log()
-        return log_prob.masked_fill(~self.support.check(value), -inf)
+        return flambeau.where(self._is_exponential(), -z, heavy) - self.scale.log()
 
     def log_survival_function(self, value):
         """The logarithm of the probability of more than `value`."""

@@ -72,14 +72,14 @@ class ByCovariance:
         new._unbroadcasted_scale_tril = self._unbroadcasted_scale_tril
 
 
-def one_matrix(covariance_matrix, precision_matrix, scale_tril):
-    """The name and value of the one matrix that is given."""
+def one_matrix(covariance_matrix, precision_matrix, scale_tril, error=ValueError):
+    """The name and value of the one matrix that is given; raises `error` if it is not one."""
     given = [(name, value) for name, value in (
         ("scale_tril", scale_tril), ("covariance_matrix", covariance_matrix),
         ("precision_matrix", precision_matrix)) if value is not None]
     if len(given) != 1:
-        raise ValueError("Exactly one of covariance_matrix or precision_matrix or scale_tril may "
-                         "be specified.")
+        raise error("Exactly one of covariance_matrix or precision_matrix or scale_tril may be "
+                    "specified.")
     return given[0]
 
 

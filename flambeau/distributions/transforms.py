@@ -808,7 +808,7 @@ class CatTransform(Transform):
             raise AssertionError(f"dim {self.dim} out of range for tensor of dim {x.dim()}")
         if x.size(self.dim) != self.length:
             raise AssertionError(
-                f"Size {x.size(self.dim)} along dim {self.dim} does not match {self.length}")
+                f"x.size({self.dim}) = {x.size(self.dim)} must equal length {self.length}")
         return x.split(self.lengths, self.dim)
 
     def _call(self, x):
@@ -867,8 +867,8 @@ class StackTransform(Transform):
         if not -z.dim() <= self.dim < z.dim():
             raise AssertionError(f"dim {self.dim} out of range for tensor of dim {z.dim()}")
         if z.size(self.dim) != len(self.transforms):
-            raise AssertionError(f"Size {z.size(self.dim)} along dim {self.dim} does not match "
-                                 f"{len(self.transforms)}")
+            raise AssertionError(f"x.size({self.dim}) = {z.size(self.dim)} must equal "
+                                 f"len(transforms) {len(self.transforms)}")
         return [z.select(self.dim, i) for i in range(z.size(self.dim))]
 
     def _call(self, x):

@@ -54,7 +54,7 @@ class Wishart(ByCovariance, ExponentialFamily):
 
     def __init__(self, df, covariance_matrix=None, precision_matrix=None, scale_tril=None,
                  validate_args=None):
-        name, matrix = one_matrix(covariance_matrix, precision_matrix, scale_tril)
+        name, matrix = one_matrix(covariance_matrix, precision_matrix, scale_tril, AssertionError)
         if matrix.dim() < 2:
             raise ValueError("scale_tril must be at least two-dimensional, with optional leading "
                              "batch dimensions")

@@ -13,11 +13,13 @@ def functional_call(module: Any, parameter_and_buffer_dicts: Any, args: Any = No
     values = parameter_and_buffer_dicts
     if isinstance(values, Sequence) and not isinstance(values, dict):
         joined: dict[str, Any] = {}
+        repeated = {}
         for one in values:
-            for key, value in one.items():
-                if key in joined:
-                    raise ValueError(f"{key} appears in more than one of the dictionaries")
-                joined[key] = value
+            repeated.update(dict.fromkeys(key for key in one if key in joined))
+            joined.update(one)
+        if repeated:
+            raise ValueError(f"{list(repeated)} appeared in multiple dictionaries; behavior of "
+                             "functional call is ambiguous")
         values = joined
     elif not isinstance(values, dict):
         raise ValueError("Expected parameter_and_buffer_dicts to be a dict, or a list/tuple of "

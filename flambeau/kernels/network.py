@@ -120,6 +120,6 @@ def _completer(twin):
 
 
 def _round(result, dtype):
-    if isinstance(result, np.ndarray) and result.dtype == np.float32:
+    if isinstance(result, np.ndarray | np.float32) and result.dtype == np.float32:
         return result.astype(dtype)
     return result

@@ -112,7 +112,7 @@ def nll_loss(log_probabilities, target, weight, ignore_index):
         else np.zeros(target.shape, log_probabilities.dtype)
     )
     losses = -picked if weight is None else -picked * weight[classes]
-    return np.where(used, losses, 0).astype(log_probabilities.dtype)
+    return np.where(used, losses, 0).astype(log_probabilities.dtype, order="C")
 
 
 @kernel

@@ -544,7 +544,7 @@ def linear_cross_entropy(
     label_smoothing: _float = 0.0,
     options: Any = None,
 ) -> Tensor:
-    """`cross_entropy` of the affine map of `input` (n, k) or (k) by `linear_weight` (c, k)."""
+    """`cross_entropy` of the affine map of `input` (n, k) or (k) by `linear_weight` (c, …, k)."""
 
 def local_response_norm(
     input: Tensor,

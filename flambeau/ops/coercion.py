@@ -26,8 +26,6 @@ def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         return overrides.call(op, args, kwargs)
     if out is not None:
         return store(out, op, op.call(*args))
-    if any(type(a) in tensor_types and a._device is not cpu for a in args):
-        return on_meta(op, args)
     converted = []
     for position, arg in enumerate(args):
         if type(arg) in tensor_types or type(arg) in SCALARS:
@@ -44,6 +42,8 @@ def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         if op.name not in NUMBER_FIRST or type(converted[1]) not in tensor_types:
             raise wrong_type(op, args, 0)
         converted[0] = number_tensor(converted[0], converted[1])
+    if any(type(a) in tensor_types and a._device is not cpu for a in converted):
+        return on_meta(op, tuple(converted))
     return op.direct(*converted)
 
 

@@ -259,13 +259,35 @@ def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *
                          linear_bias: Tensor | None = None, weight: Tensor | None = None,
                          reduction: str = "mean", ignore_index: int | None = None,
                          label_smoothing: float = 0.0, options: Any = None) -> Tensor:
-    """`cross_entropy` of the affine map of `input` (n, k) or (k) by `linear_weight` (c, k)."""
-    rank = input._array.ndim
-    if rank not in (1, 2):
-        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {rank}")
-    return cross_entropy(linear(input, linear_weight, linear_bias), target, weight, None,
+    """`cross_entropy` of the affine map of `input` (n, k) or (k) by `linear_weight` (c, …, k).
+
+    With more dimensions in the middle of `linear_weight` there are as many losses per sample.
+    """
+    batch, kinds = tuple(input.shape[:-1]), tuple(linear_weight.shape[:-1])
+    _check_affine(input, linear_weight, linear_bias)
+    if ignore_index is not None and tuple(target.shape) == batch + kinds:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    scores = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
+    return cross_entropy(scores.reshape(batch + kinds), target, weight, None,
                          -100 if ignore_index is None else ignore_index, None, reduction,
                          label_smoothing)
+
+
+def _check_affine(input: Tensor, linear_weight: Tensor, linear_bias: Any) -> None:
+    x, w = tuple(input.shape), tuple(linear_weight.shape)
+    if len(x) not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {len(x)}")
+    if len(w) < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {len(w)}")
+    if x[-1] != w[-1]:
+        raise RuntimeError("expected equal input and linear_weight last dimensions (in_features), "
+                           f"got {x[-1]} and {w[-1]}, respectively")
+    if linear_bias is not None and tuple(linear_bias.shape) != w[:-1]:
+        raise RuntimeError(f"expected linear_bias shape {w[:-1]}, got {tuple(linear_bias.shape)}")
+    if len(w) > 2 and len(x) == 1:
+        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape {w} requires "
+                           f"batched input, (N, {x[0]}), got unbatched input with shape {x}")
 
 
 # ---- connectionist temporal classification -------------------------------------------------------
@@ -302,6 +324,8 @@ def _ctc_losses(input: Tensor, targets: np.ndarray, inputs: Any, lengths: Any,
 
 
 def _lengths(given: Any, n: int, most: int, name: str) -> list[int]:
+    if isinstance(given, Tensor) and given._array.dtype.kind not in "iub":
+        raise RuntimeError(f"{name} must be integral")
     values = [int(v) for v in (given.reshape(-1).tolist() if isinstance(given, Tensor) else given)]
     if len(values) != n:
         raise RuntimeError(f"{name} must be of size batch_size")

@@ -100,7 +100,19 @@ def broadcast_shapes(*shapes: Any) -> Size:
     >>> flambeau.broadcast_shapes((2, 1), (3,))
     torch.Size([2, 3])
     """
-    return Size(common_shape(*[(s,) if isinstance(s, int) else tuple(s) for s in shapes]))
+    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    common: tuple[int, ...] = ()
+    for i, shape in enumerate(given):
+        try:
+            common = common_shape(common, shape)
+        except RuntimeError as error:
+            place = next(p for p in range(-1, -len(shape) - 1, -1)
+                         if 1 not in (shape[p], common[p]) and shape[p] != common[p])
+            raise RuntimeError(
+                f"Attempting to broadcast a dimension of length {shape[place]} at {place}! "
+                f"Mismatching argument at index {i} had {shape}; but expected shape should be "
+                f"broadcastable to {list(common)}") from error
+    return Size(common)
 
 
 for _function in (is_tensor, can_cast, promote_types, broadcast_shapes):

@@ -452,11 +452,11 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
 
 @composite
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
-    """The tensors expanded to their common shape."""
+    """The tensors expanded to their common shape; those that have it already are given back."""
     if len(tensors) == 1 and not isinstance(tensors[0], Tensor):
         tensors = tuple(tensors[0])
     shape = broadcast_shapes(*[t._array.shape for t in tensors])
-    return tuple(expand(t, shape) for t in tensors)
+    return tuple(t if t._array.shape == shape else expand(t, shape) for t in tensors)
 
 
 # ---- repeating, turning --------------------------------------------------------------------------

@@ -6,6 +6,8 @@ closures, `maximize`, weight decay, complex parameters, learning rates in tensor
 be differentiated, and one kernel call for all parameters where a kernel for the rule exists.
 """
 
+import inspect
+
 import flambeau
 from flambeau import Tensor
 from flambeau._places import mark_written
@@ -13,6 +15,7 @@ from flambeau.core.tensor import arrays_of
 from flambeau.optim.optimizer import Optimizer
 
 _ACCELERATORS = ("cuda", "xpu", "hpu", "privateuseone", "xla")
+_FUSED_DEVICES = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
 
 # Options that older saved states lack, and the value that means "as before".
 _OFF = {
@@ -42,9 +45,10 @@ class RuleOptimizer(Optimizer):
 
     def __setstate__(self, state):
         super().__setstate__(state)
+        known = inspect.signature(type(self)).parameters
         for group in self.param_groups:
             for name, value in _OFF.items():
-                if name in self.defaults:
+                if name in self.defaults and (name != "differentiable" or name in known):
                     group.setdefault(name, value)
         for kept in self.state.values():
             if isinstance(kept.get("step"), (int, float)):
@@ -81,6 +85,8 @@ class RuleOptimizer(Optimizer):
                     loss = closure()
             for group in self.param_groups:
                 params, grads = _with_grads(group["params"])
+                if group.get("fused"):
+                    _check_fused(params)
                 if self.kernel_dtypes and not differentiable and _has_plain_numbers(group):
                     params = self._update_by_kernel(params, grads, group)
                 if params:
@@ -152,6 +158,15 @@ class RuleOptimizer(Optimizer):
 
     def _rule_name(self):
         return type(self).__name__
+
+
+def _check_fused(params):
+    """Fused kernels know real floating numbers only."""
+    for p in params:
+        if not p.is_floating_point():
+            raise RuntimeError(
+                "`fused=True` requires all the params to be floating point Tensors of supported "
+                f"devices: {_FUSED_DEVICES} but {p.dtype} and {p.device.type}")
 
 
 def _with_grads(params):

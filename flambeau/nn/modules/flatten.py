@@ -43,27 +43,9 @@ class Unflatten(Module):
 
     def __init__(self, dim, unflattened_size) -> None:
         super().__init__()
-        if isinstance(dim, int):
-            self._require_tuple_int(unflattened_size)
-        elif isinstance(dim, str):
-            self._require_tuple_tuple(unflattened_size)
-        else:
-            raise TypeError("invalid argument type for dim parameter")
+        self._require_tuple_int(unflattened_size)
         self.dim = dim
         self.unflattened_size = unflattened_size
-
-    def _require_tuple_tuple(self, sizes):
-        if not isinstance(sizes, tuple):
-            raise TypeError(
-                "unflattened_size must be a tuple of tuples, but found type "
-                f"{type(sizes).__name__}"
-            )
-        for i, pair in enumerate(sizes):
-            if not isinstance(pair, tuple):
-                raise TypeError(
-                    "unflattened_size must be tuple of tuples, but found element of type "
-                    f"{type(pair).__name__} at pos {i}"
-                )
 
     def _require_tuple_int(self, sizes):
         if not isinstance(sizes, (tuple, list)):

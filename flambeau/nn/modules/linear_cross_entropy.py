@@ -73,6 +73,12 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         label_smoothing: float = 0.0,
         options: LinearCrossEntropyOptions | None = None,
     ) -> None:
+        if weight is not None and tuple(weight.shape) != (num_classes,):
+            raise RuntimeError(
+                f"expected weight shape to be {(num_classes,)}, got {tuple(weight.shape)}")
+        if not 0 <= label_smoothing <= 1:
+            raise RuntimeError(
+                f"expected label_smoothing to be in range [0, 1], got {label_smoothing}")
         super().__init__(weight, reduction=reduction)
         self.in_features = in_features
         self.num_classes = num_classes
@@ -84,16 +90,17 @@ class LinearCrossEntropyLoss(_WeightedLoss):
         self.options = options
 
     def forward(self, input: Tensor, target: Tensor) -> Tensor:
-        scores = self.linear(input)
-        if self.out_features:
-            scores = scores.view(-1, self.num_classes, *self.out_features)
-        return F.cross_entropy(
-            scores,
+        kinds, linear = (self.num_classes, *self.out_features), self.linear
+        return F.linear_cross_entropy(
+            input,
+            linear.weight.reshape(*kinds, self.in_features),
             target,
+            linear_bias=None if linear.bias is None else linear.bias.reshape(kinds),
             weight=self.weight,
-            ignore_index=-100 if self.ignore_index is None else self.ignore_index,
             reduction=self.reduction,
+            ignore_index=self.ignore_index,
             label_smoothing=self.label_smoothing,
+            options=self.options,
         )
 
     def extra_repr(self) -> str:

@@ -133,7 +133,7 @@ class _Orthogonal(Module):
         self.base = Q
         neutral = flambeau.zeros_like(original)
         if self.orthogonal_map == _OrthMaps.householder:
-            neutral.diagonal(dim1=-2, dim2=-1).fill_(1.0)
+            neutral.diagonal(dim1=-2, dim2=-1).fill_(-1.0)   # a reflection turns it to 1
         return neutral
 
 

@@ -73,6 +73,10 @@ def collate(batch, *, collate_fn_map=None):
 
 def collate_tensor_fn(batch, *, collate_fn_map=None):
     """Stack tensors along a new first dimension."""
+    if batch[0].layout is not flambeau.strided:
+        raise RuntimeError("Batches of sparse tensors are not currently supported by the default "
+                           "collate_fn; please provide a custom collate_fn to handle them "
+                           "appropriately.")
     return flambeau.stack(batch, 0)
 
 
