@@ -95,7 +95,7 @@ static const struct {
     const char *name;
     vectorcallfunc call;
 } kinds[] = {{"pointwise", call_pointwise}, {"inplace", call_inplace}, {"general", call_general},
-             {"composite", call_composite}, {"reshape", call_reshape}, {"cat", call_cat},
+             {"composite", call_composite}, {"creation", call_creation}, {"reshape", call_reshape}, {"cat", call_cat},
              {"filled", call_filled}, {"apply", call_apply}};
 
 // make(kind, closure, kernel, arguments, op, node class, tensors, plan, dtypes, differentiable,

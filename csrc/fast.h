@@ -119,6 +119,7 @@ PyObject *call_pointwise(PyObject *self, PyObject *const *args, size_t nargsf, P
 PyObject *call_inplace(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_creation(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_reshape(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_cat(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_filled(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);

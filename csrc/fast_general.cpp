@@ -153,6 +153,12 @@ PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyO
     return finish(f, canonical.get(), array.release());
 }
 
+PyObject *call_creation(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    Callable *f = (Callable *)self;
+    bool plain = !PyList_GET_SIZE(core.interceptors);
+    return PyObject_Vectorcall(plain ? f->kernel : f->closure, args, nargsf, names);
+}
+
 PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Callable *f = (Callable *)self;
     bool plain = !PyList_GET_SIZE(core.interceptors);

@@ -2438,11 +2438,11 @@ def maximum(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
 
 def mean(
     input: Tensor,
-    dim: Any = None,
+    dim: Any = ...,
     keepdim: _bool = False,
     *,
     dtype: Any = None,
-    axis: Any = None,
+    axis: Any = ...,
     keepdims: _bool = False,
     out: Any = None,
 ) -> Tensor:
@@ -3485,11 +3485,11 @@ def subtract_(input: Tensor, other: Any) -> Tensor:
 
 def sum(
     input: Tensor,
-    dim: Any = None,
+    dim: Any = ...,
     keepdim: _bool = False,
     *,
     dtype: Any = None,
-    axis: Any = None,
+    axis: Any = ...,
     keepdims: _bool = False,
     out: Any = None,
 ) -> Tensor:

@@ -7,12 +7,13 @@ from typing import Any
 
 import flambeau as torch
 from flambeau._places import counter_of
-from flambeau.autograd import function
+from flambeau.autograd import function, graph
 from flambeau.autograd.differentiate import backward, grad
 from flambeau.autograd.function import Function, NestedIOFunction
 from flambeau.autograd.grad_mode import (
     _force_original_view_tracking,
     enable_grad,
+    enforce_grad_layout_policy,
     inference_mode,
     is_view_replay_enabled,
     no_grad,
@@ -47,6 +48,16 @@ class _unsafe_preserve_version_counter:
             counter_of(tensor)[0] = version
 
 
+def _calculate_shape(output: Any, grad: Tensor, is_grads_batched: bool) -> tuple[Any, Any]:
+    """The shapes of an output and of its gradient, as they are compared."""
+    if not isinstance(output, graph.GradientEdge):
+        shape = output._nested_tensor_size() if output.is_nested else output.shape
+    else:
+        shape = output.node._input_metadata[output.output_nr].shape
+    own = grad._nested_tensor_size() if grad.is_nested else grad.shape
+    return shape, own[1:] if is_grads_batched else own
+
+
 def __getattr__(name: str) -> Any:
     """The rest is imported when it is first used."""
     if name in _FROM:
@@ -59,4 +70,5 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = ["AccumulateGrad", "Function", "NestedIOFunction", "Node", "SavedTensor", "backward",
-           "enable_grad", "function", "grad", "inference_mode", "no_grad", "set_grad_enabled"]
+           "enable_grad", "enforce_grad_layout_policy", "function", "grad",
+           "inference_mode", "no_grad", "set_grad_enabled"]

@@ -1,9 +1,11 @@
 """The table of a profile."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 WIDTH, SPACING = 12, 2
+_FLOPS = ("FLOPs", "KFLOPs", "MFLOPs", "GFLOPs", "TFLOPs", "PFLOPs")
 _UNITS = {"s": 1e6, "ms": 1e3, "us": 1.0}
 
 
@@ -47,6 +49,11 @@ def build_table(events: Any, sort_by: str | None, row_limit: int, max_source: in
     if sources:
         columns.append(("Source Location", _width(sources, max_source),
                         lambda e: _cut(e.stack[0] if e.stack else "", max_source)))
+    flops = [e.flops for e in events if e.flops] if getattr(events, "_with_flops", False) else []
+    if flops:
+        unit = min(int(math.log10(min(flops)) / 3), len(_FLOPS) - 1)
+        columns.append((f"Total {_FLOPS[unit]}", WIDTH,
+                        lambda e: f"{e.flops / 1000 ** unit:.3f}" if e.flops else "--"))
     return _lines(columns, shown, row_limit, header, top_level_only) \
         + f"Self CPU time total: {time(total)}\n"
 

@@ -11,6 +11,7 @@ from typing import Any
 from flambeau.core.modes import (
     Level,
     grad_enabled,
+    grad_layouts,
     inference,
     interceptors,
     is_inference_mode_enabled,
@@ -257,8 +258,26 @@ class set_multithreading_enabled(_Switch):
     _get, _set = staticmethod(multithreading.get), staticmethod(multithreading.set)
 
 
-for _cls in (no_grad, enable_grad, set_grad_enabled, inference_mode):
+class enforce_grad_layout_policy(_Switch):
+    """Whether a first gradient must have the strides of its leaf (by default it must). If not, one
+    that nobody else holds becomes `grad` with the strides it has, which saves a copy.
+
+    >>> import flambeau
+    >>> x = flambeau.ones(3, 2).t().requires_grad_()
+    >>> with enforce_grad_layout_policy(False):
+    ...     (x * flambeau.ones(2, 3)).backward(flambeau.ones(2, 3))
+    >>> x.stride(), x.grad.stride()
+    ((1, 2), (3, 1))
+    """
+
+    _get, _set = staticmethod(grad_layouts.get), staticmethod(grad_layouts.set)
+
+    def __init__(self, enable: bool = True):
+        super().__init__(enable)
+
+
+for _cls in (no_grad, enable_grad, set_grad_enabled, inference_mode, enforce_grad_layout_policy):
     _cls.__module__ = "torch.autograd.grad_mode"
 
-__all__ = ["enable_grad", "inference_mode", "no_grad", "set_grad_enabled",
-           "set_multithreading_enabled"]
+__all__ = ["enable_grad", "enforce_grad_layout_policy", "inference_mode", "no_grad",
+           "set_grad_enabled", "set_multithreading_enabled"]

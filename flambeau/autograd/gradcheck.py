@@ -13,6 +13,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._vmap_internals import _vmap
 from flambeau.autograd import _jacobians as jacobians
 from flambeau.autograd._jacobians import (
     as_tuple,
@@ -465,7 +466,7 @@ def _check_batched_forward(func: Any, inputs: tuple[Any, ...]) -> None:
         if not expected:
             continue
         try:
-            found = flambeau.vmap(along)(flambeau.stack(directions))
+            found = _vmap(along)(flambeau.stack(directions))
         except RuntimeError as error:
             raise GradcheckError(f"While computing batched gradients, got: {error}" + _BATCHED_HELP
                                  .format(mode="forward mode",

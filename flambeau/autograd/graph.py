@@ -257,7 +257,23 @@ def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:
     """Has no effect: there are no streams on the CPU."""
 
 
+def set_override_stale_capture_stream(enabled: bool) -> None:
+    """Has no effect: there are no streams on the CPU."""
+
+
+def region_activation_memory_budget(budget: float) -> Any:
+    """For regions of compiled functions, of which there are none: raises RuntimeError."""
+    name = "torch.autograd.graph.region_activation_memory_budget"
+    if isinstance(budget, bool) or not isinstance(budget, (int, float)):
+        raise TypeError(f"{name}: expects a float, got {type(budget).__name__}")
+    if not 0 <= budget <= 1:
+        raise ValueError(f"{name}: must be in [0, 1], got {budget}")
+    raise RuntimeError(f"{name} can only be used inside a torch.compile region; it has no effect "
+                       "in eager mode.")
+
+
 __all__ = ["AccumulateGrad", "GradientEdge", "Node", "OrderedDict", "RemovableHandle",
            "allow_mutation_on_saved_tensors", "disable_saved_tensors_hooks", "get_gradient_edge",
-           "hooks_of", "increment_version", "register_multi_grad_hook", "save_on_cpu",
-           "saved_tensors_hooks"]
+           "hooks_of", "increment_version", "region_activation_memory_budget",
+           "register_multi_grad_hook", "save_on_cpu", "saved_tensors_hooks",
+           "set_override_stale_capture_stream"]

@@ -16,12 +16,14 @@ from __future__ import annotations
 
 import functools
 import os
+import re
 import sys
 import threading
 from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import Any, Literal
 
+from flambeau.autograd._profiler_trace import count_flops, write_trace
 from flambeau.autograd.profiler_util import (
     EventList,
     FunctionEvent,
@@ -42,12 +44,12 @@ _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 class Raw:
     """An event while it is recorded."""
 
-    __slots__ = ("end", "forward_thread", "inputs", "memory", "name", "sequence", "stack", "start",
-                 "thread", "user")
+    __slots__ = ("end", "flops", "forward_thread", "inputs", "memory", "name", "sequence", "stack",
+                 "start", "thread", "user")
 
     def __init__(self, name: str, thread: int, inputs: Any = None, user: bool = False):
         self.name, self.thread, self.inputs, self.user = name, thread, inputs, user
-        self.sequence, self.forward_thread, self.memory = -1, 0, 0
+        self.sequence, self.forward_thread, self.memory, self.flops = -1, 0, 0, 0
         self.stack: Any = None
         self.end: int | None = None
         self.start = perf_counter_ns()
@@ -58,8 +60,9 @@ class Recorder(Level):
 
     observes = True                     # composites are shown to it, and nothing else changes
 
-    def __init__(self, shapes: bool = False, memory: bool = False, stacks: bool = False):
-        self.shapes, self.memory, self.stacks = shapes, memory, stacks
+    def __init__(self, shapes: bool = False, memory: bool = False, stacks: bool = False,
+                 flops: bool = False):
+        self.shapes, self.memory, self.stacks, self.flops = shapes, memory, stacks, flops
         self.events: list[Raw] = []
         self.threads: dict[int, int] = {}
         self.forward_threads: dict[int, int] = {}
@@ -69,6 +72,8 @@ class Recorder(Level):
     def start(self) -> None:
         self._anomaly = engine.anomaly.enabled, engine.anomaly.run
         engine.anomaly.enabled, engine.anomaly.run = True, self._run_node
+        self._accumulate = engine.accumulate_into
+        engine.accumulate_into = self._run_leaf
         core_op.node_watchers.append(self._see_node)
         recorders.append(self)
         self.__enter__()
@@ -80,6 +85,7 @@ class Recorder(Level):
         recorders.remove(self)
         core_op.node_watchers.remove(self._see_node)
         engine.anomaly.enabled, engine.anomaly.run = self._anomaly
+        engine.accumulate_into = self._accumulate
 
     # ---- what happens ---------------------------------------------------------------------------
 
@@ -100,11 +106,16 @@ class Recorder(Level):
         _open.set(tuple(e for e in _open.get() if e is not event))
 
     def __call__(self, op: Any, canonical: tuple[Any, ...]) -> Any:
-        event = self.begin(op_name(op), canonical)
+        name, enclosing = op_name(op), _open.get()
+        inside = bool(enclosing) and enclosing[-1].name == name     # a public function's only op
+        event = enclosing[-1] if inside else self.begin(name, canonical)
         try:
             result = op.call(*canonical)
         finally:
-            self.end(event)
+            if not inside:
+                self.end(event)
+        if self.flops:
+            event.flops = count_flops(name, canonical, result)
         if self.memory and not op.inplace and not op.view:
             self._allocated(event, result)
         return result
@@ -113,14 +124,17 @@ class Recorder(Level):
         """A function made of other ops: `run(*args, **kwargs)`, as one event."""
         event = self.begin(op_name(op), (*args, *kwargs.values()))
         try:
-            return run(*args, **kwargs)
+            result = run(*args, **kwargs)
         finally:
             self.end(event)
+        if self.flops and not event.flops:
+            event.flops = count_flops(event.name, (*args, *kwargs.values()), result)
+        return result
 
     def _allocated(self, event: Raw, result: Any) -> None:
         parts = result if isinstance(result, (tuple, list)) else (result,)
         size = sum(t.numel() * t.element_size() for t in parts if isinstance(t, Tensor))
-        for enclosing in (event, *_open.get()):
+        for enclosing in {event, *_open.get()}:
             enclosing.memory += size
 
     def _see_node(self, node: Any) -> None:
@@ -137,7 +151,7 @@ class Recorder(Level):
         name = node.name().removeprefix("torch.autograd.")
         events = []
         for text in (f"autograd::engine::evaluate_function: {name}", name):
-            event = self.begin(text)
+            event = self.begin(text, grad if type(grad) is list else (grad,))
             event.sequence = node._sequence_nr()
             event.forward_thread = self.forward_threads.get(node.order, 0)
             events.append(event)
@@ -146,6 +160,17 @@ class Recorder(Level):
         finally:
             for event in reversed(events):
                 self.end(event)
+
+    def _run_leaf(self, leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> None:
+        """A gradient is added to that of a leaf; this call is one more that holds it."""
+        name = "torch::autograd::AccumulateGrad"
+        outer = self.begin(f"autograd::engine::evaluate_function: {name}", (grad,))
+        event = self.begin(name, (grad,))
+        try:
+            self._accumulate(leaf, grad, create_graph, stolen and stolen + 1)
+        finally:
+            self.end(event)
+            self.end(outer)
 
     # ---- what it was ----------------------------------------------------------------------------
 
@@ -157,15 +182,24 @@ class Recorder(Level):
                 id=number, name=raw.name, thread=raw.thread, start_us=self._us(raw.start),
                 end_us=self._us(end), fwd_thread=raw.forward_thread, input_shapes=raw.inputs or [],
                 stack=raw.stack or [], cpu_memory_usage=raw.memory, sequence_nr=raw.sequence,
-                is_user_annotation=raw.user))
+                flops=raw.flops, is_user_annotation=raw.user))
         return found
 
     def _us(self, stamp: int) -> float:
         return (stamp - self.origin) / 1000
 
 
+@functools.cache
 def op_name(op: Any) -> str:
-    return f"aten::{ATEN_NAMES.get(op.name, op.name)}"
+    """The name under which users know an op; what only we call goes by the name of its nodes."""
+    name = ATEN_NAMES.get(op.name)
+    if name is None:
+        name, base = op.name, op.functional or op
+        if name[0] == "_" or (base.namespace is None and not hasattr(Tensor, op.name)):
+            node = getattr(base, "Backward", None)
+            words = re.sub(r"Backward\d+$", "", name if node is None else node.__name__)
+            name = re.sub(r"(?<=[a-z])(?=[A-Z])", "_", words).lower() + "_" * op.inplace
+    return f"aten::{name}"
 
 
 def _shapes(values: Any) -> list[Any]:
@@ -214,6 +248,7 @@ class profile:
         self.entered = False
         self._events: EventList | None = None
         self._recorder: Recorder | None = None
+        self._metadata: dict[str, Any] = {}         # what goes into traces besides
 
     def __enter__(self) -> profile | None:
         if not self.enabled:
@@ -221,7 +256,8 @@ class profile:
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
-        self._recorder = Recorder(self.record_shapes, self.profile_memory, self.with_stack)
+        self._recorder = Recorder(self.record_shapes, self.profile_memory, self.with_stack,
+                                  self.with_flops)
         self._recorder.start()
         return self
 
@@ -262,8 +298,11 @@ class profile:
             max_shapes_column_width, header, top_level_events_only, time_unit)
 
     def export_chrome_trace(self, path: str) -> None:
-        """Write the events as JSON for `chrome://tracing` and Perfetto."""
-        self.function_events.export_chrome_trace(path)
+        """Write the events as JSON for Perfetto and `chrome://tracing`; packed if for a .gz."""
+        write_trace(path, self.function_events, {
+            "record_shapes": int(self.record_shapes), "profile_memory": int(self.profile_memory),
+            "with_stack": int(self.with_stack), "with_flops": int(self.with_flops),
+            **self._metadata})
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write stacks with their times, for flame graphs."""

@@ -981,11 +981,11 @@ class Methods:
         """The larger of each pair; NaN if either is NaN."""
     def mean(
         self,
-        dim: Any = None,
+        dim: Any = ...,
         keepdim: _bool = False,
         *,
         dtype: Any = None,
-        axis: Any = None,
+        axis: Any = ...,
         keepdims: _bool = False,
         out: Any = None,
     ) -> Tensor:
@@ -1535,11 +1535,11 @@ class Methods:
     def subtract_(self, other: Any) -> Tensor: ...
     def sum(
         self,
-        dim: Any = None,
+        dim: Any = ...,
         keepdim: _bool = False,
         *,
         dtype: Any = None,
-        axis: Any = None,
+        axis: Any = ...,
         keepdims: _bool = False,
         out: Any = None,
     ) -> Tensor:

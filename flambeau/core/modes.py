@@ -101,6 +101,7 @@ def intercept_canonical(op: Any, canonical: tuple[Any, ...]) -> Any:
 _grad_mode: ContextVar[bool] = ContextVar("grad_mode", default=True)
 grad_enabled = _grad_mode.get
 set_grad_mode = _grad_mode.set
+grad_layouts: ContextVar[bool] = ContextVar("grad_layouts", default=True)    # enforced?
 inference: ContextVar[bool] = ContextVar("inference_mode", default=False)
 
 

@@ -10,6 +10,7 @@ from flambeau.func.derivatives import (
     linearize,
     vjp,
 )
+from flambeau.func.einops import rearrange
 from flambeau.func.modules import (
     functional_call,
     replace_all_batch_norm_modules_,

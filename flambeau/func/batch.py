@@ -33,11 +33,11 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
 
     @functools.wraps(func)
     def batched(*args: Any, **kwargs: Any) -> Any:
-        size, dims, leaves, spec = _inputs(in_dims, args, func)
+        size, dims, leaves, spec = check_inputs(in_dims, args, func)
         if chunk_size is not None and chunk_size < size:
             return _in_chunks(func, size, dims, leaves, spec, out_dims, randomness, kwargs,
                               chunk_size)
-        return _run(func, size, dims, leaves, spec, out_dims, randomness, kwargs)
+        return run_batched(func, size, dims, leaves, spec, out_dims, randomness, kwargs)
     return batched
 
 
@@ -45,7 +45,7 @@ def _name(func: Any) -> str:
     return getattr(func, "__name__", repr(func))
 
 
-def _inputs(in_dims: Any, args: Any, func: Any) -> Any:
+def check_inputs(in_dims: Any, args: Any, func: Any) -> Any:
     """Check the arguments; gives the number of slices, a dimension for each leaf, the leaves."""
     call = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
@@ -84,8 +84,8 @@ def _inputs(in_dims: Any, args: Any, func: Any) -> Any:
     return sizes[0], dims, leaves, spec
 
 
-def _run(func: Any, size: int, dims: Any, leaves: Any, spec: Any, out_dims: Any, randomness: str,
-         kwargs: Any) -> Any:
+def run_batched(func: Any, size: int, dims: Any, leaves: Any, spec: Any, out_dims: Any,
+                randomness: str, kwargs: Any) -> Any:
     level = BatchLevel(size, randomness)
     with level:
         wrapped = [leaf if d is None else level.wrap(leaf, d) for leaf, d in zip(leaves, dims)]
@@ -132,7 +132,7 @@ def _in_chunks(func: Any, size: int, dims: Any, leaves: Any, spec: Any, out_dims
     for start in range(0, size, chunk_size):
         n = min(chunk_size, size - start)
         cut = [leaf if d is None else leaf.narrow(d, start, n) for leaf, d in zip(leaves, dims)]
-        parts.append(_run(func, n, dims, cut, spec, out_dims, randomness, kwargs))
+        parts.append(run_batched(func, n, dims, cut, spec, out_dims, randomness, kwargs))
     flat = [tree_flatten(p) for p in parts]
     spec_out = flat[0][1]
     joined = [out_dims] * len(flat[0][0]) if isinstance(out_dims, int) else \

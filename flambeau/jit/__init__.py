@@ -256,6 +256,9 @@ def wait(future: Future) -> Any:
     return future.wait()
 
 
+_fork, _wait = fork, wait
+
+
 def save(m: Any, f: Any, _extra_files: Any = None) -> None:
     """Not offered: there is no TorchScript to save."""
     raise NotImplementedError("torch.jit.save: flambeau has no TorchScript; save the state_dict "

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Sequence
+from functools import update_wrapper
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import numpy as np
 from flambeau import type_info
 from flambeau.core import devices, dtypes, fast, overrides
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
-from flambeau.core.modes import interceptors, is_inference_mode_enabled
+from flambeau.core.modes import intercept, interceptors, is_inference_mode_enabled
 from flambeau.core.op import Op, into, public, table
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import Size, contiguous_strides, size_of
@@ -42,14 +43,20 @@ def creation(function: Any, make: Any = None) -> Any:
     """Publish a function that makes tensors: of a shape by `make(shape, dtype)`, if that is all."""
     name = function.__name__
     op = Op(name, "creation", composite=True, namespace="torch", doc=function.__doc__)
-    if make is not None:
-        function = fast.callable_of("filled", op, function, make)
-    op.function = op.call = op.direct = op.body = function
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if interceptors:
+            return intercept(op, args, kwargs)
+        return function(*args, **kwargs)
+    published = fast.callable_of("creation" if make is None else "filled", op,
+                                 update_wrapper(call, function), make or function)
+    op.direct = op.body = function
+    op.function = op.call = op.published = published
     table[name] = op
-    function.op = op
-    function.__module__ = "torch"
-    public["torch"][name] = function
-    return function
+    published.op = op
+    published.__module__ = "torch"
+    public["torch"][name] = published
+    return published
 
 
 # ---- from data -----------------------------------------------------------------------------------
@@ -354,9 +361,6 @@ def _filled(name: str, make: Any, doc: str) -> Any:
             raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: "
                                f"{list(shape)}")
         target = default_float() if dtype is None else as_numpy_dtype(dtype)
-        if interceptors and overrides.has_torch_function(()):
-            return overrides.handle_torch_function(
-                function, (), *size, dtype=dtype, device=device, requires_grad=requires_grad)
         where = devices.checked(device)
         if layout is not None and layout is not type_info.strided:
             from flambeau.ops.sparse import without_entries
@@ -427,7 +431,7 @@ def _like(name: str, doc: str) -> Any:
         if type(input) not in plain:
             if overrides.wanted((input,)):
                 return overrides.handle_torch_function(
-                    function, (input,), input, *args, dtype=dtype, device=device,
+                    published, (input,), input, *args, dtype=dtype, device=device,
                     requires_grad=requires_grad)
             if type(input) in tensor_types and type(input) in overrides.internal_types:
                 return basis.like_wrapped(function, input, args, dtype)
@@ -452,7 +456,8 @@ def _like(name: str, doc: str) -> Any:
         return result
     function.__name__ = function.__qualname__ = f"{name}_like"
     function.__doc__ = doc
-    return creation(function)
+    published = creation(function)
+    return published
 
 
 zeros_like = _like("zeros", "Zeros in the shape, type and layout of `input`.")

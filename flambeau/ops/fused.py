@@ -17,7 +17,7 @@ from flambeau.core.graph import (
     save_result,
     unpack,
 )
-from flambeau.core.modes import grad_enabled, intercept, interceptors, set_grad_mode
+from flambeau.core.modes import grad_enabled, intercept, interceptors, levels, set_grad_mode
 from flambeau.core.op import Op, class_name, edges_of, node_watchers, parameters, publish, watch
 from flambeau.core.tensor import Tensor, basis, gradient_edge, new_tensor, plain, wrap
 
@@ -64,7 +64,8 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
     n = len(tensors)
 
     def apply(node: Any, grad: Any) -> Any:
-        if grad_enabled() or interceptors or type(grad) not in plain:
+        if grad_enabled() or type(grad) not in plain or (
+                interceptors and not all(level.observes for level in levels.get())):
             return through_body(node, grad)
         values: list[Any] = [grad._array, [e is not None for e in node.edges]]
         for i, kind in enumerate(kinds):

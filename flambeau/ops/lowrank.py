@@ -161,13 +161,19 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
 
 
 def _differentiable(A: Tensor, B: Tensor | None, k: int, largest: bool) -> tuple[Tensor, Tensor]:
-    """By `eigh`, which has derivatives."""
+    """By `eigh`, which has derivatives; those of A and B are symmetric, as A and B are."""
+    A = symmetric_part(A)
     if B is None:
         return _ritz_of(A, k, largest)
-    L = linalg_cholesky(B)
+    L = linalg_cholesky(symmetric_part(B))
     left = solve_triangular(L, A, upper=False)
     E, Y = _ritz_of(adjoint(solve_triangular(L, adjoint(left), upper=False)), k, largest)
     return E, solve_triangular(adjoint(L), Y, upper=True)
+
+
+def symmetric_part(A: Tensor) -> Tensor:
+    A = A.to_dense() if A.is_sparse else A
+    return (A + adjoint(A)) / 2
 
 
 def _ritz_of(A: Tensor, k: int, largest: bool) -> tuple[Tensor, Tensor]:

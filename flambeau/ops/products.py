@@ -287,7 +287,7 @@ def trace(input: Tensor) -> Tensor:
     if input._array.ndim != 2:
         raise RuntimeError("trace: expected a matrix, but got tensor with dim "
                            f"{input._array.ndim}")
-    return sum(diagonal(input), None)
+    return sum(diagonal(input))
 
 
 def _conjugate_transpose(self: Tensor) -> Tensor:

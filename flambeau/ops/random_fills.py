@@ -27,7 +27,7 @@ from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import random as kernels
-from flambeau.ops.create import finish
+from flambeau.ops.create import empty, finish
 from flambeau.random import Generator, default_generator
 from flambeau.transforms import meta
 
@@ -47,9 +47,12 @@ def stream_of(generator: Generator | None, name: str) -> kernels.Stream:
 
 # ---- levels of vmap -----------------------------------------------------------------------------
 
-_REFUSED = ("vmap: called random operation while in randomness error mode. Please either use the "
-            "'same' or 'different' randomness flags on vmap or perform the randomness operation "
-            "out of vmap")
+_REFUSED = {
+    "error": "vmap: called random operation while in randomness error mode. Please either use the "
+             "'same' or 'different' randomness flags on vmap or perform the randomness operation "
+             "out of vmap",
+    "never": "vmap: We do not yet support calling random operations inside of vmap. Please perform "
+             "random operations outside of vmap as a workaround"}     # batches of gradients
 SAME_BATCHED = ("Vmap does not currently support same randomness with a batched tensor input. "
                  "Please file an issue with functorch")
 _DIFFERENT_UNBATCHED = (
@@ -63,8 +66,8 @@ def vmap_level() -> Any:
     from flambeau.transforms.batching import BatchLevel
     for level in reversed(modes.levels.get()):
         if isinstance(level, BatchLevel):
-            if level.randomness == "error":
-                raise RuntimeError(_REFUSED)
+            if level.randomness in _REFUSED:
+                raise RuntimeError(_REFUSED[level.randomness])
             return level
     return None
 
@@ -95,7 +98,12 @@ def drawn(shape: tuple[int, ...], array_type: np.dtype, fill: Fill, device: Any 
             result = drawn((level.size, *shape) if different else shape, array_type, fill)
         result = level.wrap(result, 0) if different else result
         return result.requires_grad_() if requires_grad else result
-    array = np.empty(shape, array_type) if like is None else np.empty_like(like, array_type)
+    if like is not None:
+        array = np.empty_like(like, array_type)
+    elif interceptors:                  # those that watch see that memory is asked for
+        array = empty(shape, dtype=from_numpy_dtype(array_type))._array
+    else:
+        array = np.empty(shape, array_type)
     fill(array)
     return finish(array, where, requires_grad)
 

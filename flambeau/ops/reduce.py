@@ -20,6 +20,16 @@ from flambeau.ops.join import cat, flip, narrow
 from flambeau.ops.shape import unsqueeze
 
 
+class Unset:
+    """The default of a `dim=` where an explicit None is another overload: another kind of node."""
+
+    def __repr__(self) -> str:
+        return "None"
+
+
+UNSET: Any = Unset()
+
+
 def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...] | None:
     """A `dim=` argument of a reduction: None means all, and so does an empty tuple."""
     if dim is None:
@@ -64,17 +74,17 @@ def _sum_dims(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 
 @composite(method=True)
-def sum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
-        axis: Any = None, keepdims: bool = False, out: Any = None) -> Tensor:
+def sum(input: Tensor, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any = None,
+        axis: Any = UNSET, keepdims: bool = False, out: Any = None) -> Tensor:
     """The sum of all elements, or along `dim` (one or several). Integers are summed as int64.
 
     >>> import flambeau
     >>> flambeau.ones(2, 3).sum(dim=1)
     tensor([3., 3.])
     """
-    if axis is not None:
+    if axis is not UNSET:
         dim = axis
-    if dim is None:
+    if dim is UNSET:
         result = _sum_all(input, None, keepdim or keepdims, sum_type(input, dtype))
     else:
         result = _sum_dims(input, reduced_dims(dim, input._array.ndim), keepdim or keepdims,
@@ -106,21 +116,21 @@ def _mean_dims(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 
 @composite(method=True)
-def mean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
-         axis: Any = None, keepdims: bool = False, out: Any = None) -> Tensor:
+def mean(input: Tensor, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any = None,
+         axis: Any = UNSET, keepdims: bool = False, out: Any = None) -> Tensor:
     """The mean of all elements, or along `dim` (one or several).
 
     >>> import flambeau
     >>> flambeau.tensor([1.0, 3.0]).mean()
     tensor(2.)
     """
-    if axis is not None:
+    if axis is not UNSET:
         dim = axis
     if dtype is None and input._array.dtype not in FLOATING:
         name = str(input.dtype).split(".")[1].capitalize().replace("Int64", "Long")
         raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a "
                            f"floating point or complex dtype. Got: {name}")
-    if dim is None:
+    if dim is UNSET:
         result = _mean_all(input, None, keepdim or keepdims, as_numpy_dtype(dtype))
     else:
         result = _mean_dims(input, reduced_dims(dim, input._array.ndim), keepdim or keepdims,

@@ -3,12 +3,13 @@
 >>> import flambeau
 >>> with profile(activities=[ProfilerActivity.CPU]) as prof:
 ...     y = flambeau.ones(3).exp()
->>> prof.key_averages()[0].key
-'aten::exp'
+>>> [event.key for event in prof.key_averages()]
+['aten::ones', 'aten::exp']
 """
 from __future__ import annotations
 
 import enum
+import json
 import os
 import socket
 import time
@@ -115,7 +116,7 @@ class profile:
         self.current_action = self.schedule(0)
         self.profiler: _events.profile | None = None
         self._step_record: record_function | None = None
-        self._metadata: dict[str, str] = {}
+        self._metadata: dict[str, Any] = {}
 
     # ---- steps ------------------------------------
 
@@ -168,6 +169,7 @@ class profile:
     def _begin_trace(self) -> None:
         old = self.profiler
         self.profiler = _events.profile(acc_events=self._keep, **self._options)
+        self.profiler._metadata = self._metadata
         if self._keep and old is not None:
             self.profiler._events = old._events
         self.profiler.__enter__()
@@ -202,17 +204,7 @@ class profile:
 
     def export_chrome_trace(self, path: str) -> None:
         """Write the events as JSON for `chrome://tracing` and Perfetto; packed if for a .gz."""
-        if not path.endswith(".gz"):
-            self._finished().export_chrome_trace(path)
-            return
-        import gzip
-        import shutil
-        import tempfile
-        with tempfile.TemporaryDirectory() as folder:
-            plain = os.path.join(folder, "trace.json")
-            self._finished().export_chrome_trace(plain)
-            with open(plain, "rb") as source, gzip.open(path, "wb") as target:
-                shutil.copyfileobj(source, target)
+        self._finished().export_chrome_trace(path)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write stacks with their times, for flame graphs."""
@@ -223,8 +215,8 @@ class profile:
         self._metadata[key] = value
 
     def add_metadata_json(self, key: str, value: str) -> None:
-        """Keep a JSON text with the trace."""
-        self._metadata[key] = value
+        """Keep what a JSON text says with the trace."""
+        self._metadata[key] = json.loads(value)
 
     def toggle_collection_dynamic(self, enable: bool, activities: Any) -> None:
         raise NotImplementedError("profile.toggle_collection_dynamic")

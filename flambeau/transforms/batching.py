@@ -317,7 +317,7 @@ def lift(tensor: Any, level: BatchLevel) -> Any:
 def vmap_pass(function: Callable[[Any], Any], grads: list[Any]) -> list[Any]:
     """`function(grads)` for each slice of the gradients along their first dimension."""
     size = next(g._array.shape[0] for g in grads if g is not None)
-    level = BatchLevel(size)
+    level = BatchLevel(size, "never")
     with level:
         found = function([None if g is None else level.wrap(g, 0) for g in grads])
         results: list[Any] = []

@@ -1,3 +1,4 @@
+import gzip
 import json
 import threading
 
@@ -66,7 +67,10 @@ def test_chrome_trace(tmp_path):
         flambeau.ones(2).exp()
     path = tmp_path / "trace.json"
     prof.export_chrome_trace(str(path))
-    assert json.loads(path.read_text())[0]["name"] == "aten::exp"
+    trace = json.loads(path.read_text())
+    shown = [e for e in trace["traceEvents"] if e["ph"] == "X"]
+    assert [e["name"] for e in shown] == ["aten::ones", "aten::exp"]
+    assert {"ts", "dur", "pid", "tid", "cat", "args"} <= shown[0].keys()
 
 
 def test_children_by_time():
@@ -117,9 +121,69 @@ def test_steps():
         for _ in range(6):
             flambeau.ones(1).exp()
             prof.step()
-    assert ready == [(4, 4)]
-    assert [e.name for e in prof.events()][::2] == ["ProfilerStep#2", "ProfilerStep#3"]
+    assert ready == [(4, 6)]
+    assert [e.name for e in prof.events()][::3] == ["ProfilerStep#2", "ProfilerStep#3"]
     plan = schedule(wait=1, warmup=1, active=2, skip_first=1)
     assert [plan(i) for i in range(6)] == [
         ProfilerAction.NONE, ProfilerAction.NONE, ProfilerAction.WARMUP, ProfilerAction.RECORD,
         ProfilerAction.RECORD_AND_SAVE, ProfilerAction.NONE]
+
+
+def test_new_tensors_are_events_and_internal_ops_are_not():
+    with profile() as prof:
+        x = flambeau.randn(3, 4, requires_grad=True)
+        (x[0].sum() + x[:1].sum(dim=None)).backward()
+    found = names(prof)
+    assert found[:3] == ["aten::randn", "aten::empty", "aten::select"]
+    assert found.count("aten::sum") == 2 and "aten::slice" in found
+    assert not any(name.startswith(("aten::_", "aten::select_", "aten::basic")) for name in found)
+    leaf = "torch::autograd::AccumulateGrad"
+    assert found[-2:] == [f"autograd::engine::evaluate_function: {leaf}", leaf]
+
+
+def test_a_profile_does_not_change_what_runs():
+    x = flambeau.randn(4, 3, requires_grad=True)
+    y = flambeau.nn.functional.layer_norm(x, (3,)).sum()
+    with profile() as prof:
+        y.backward()
+    inside = next(e for e in prof.function_events if e.name == "NativeLayerNormBackward0")
+    assert not inside.cpu_children                # the kernel, not the ops that define it
+    held = x.grad
+    x.grad = None
+    with profile():
+        (x * 1).sum().backward()
+    assert x.grad is not held and x.grad.is_contiguous()
+
+
+def test_operations_are_counted():
+    x, w, image = flambeau.ones(3, 4), flambeau.ones(4, 5), flambeau.ones(2, 2, 6, 6)
+    conv = flambeau.nn.Conv2d(2, 4, 3, padding=1, stride=2, groups=2)
+    with profile(with_flops=True) as prof:
+        x @ w, x * x, conv(image)
+    flops = {e.key: e.flops for e in prof.key_averages() if e.flops}
+    assert flops == {"aten::mm": 120, "aten::mul": 12, "aten::conv2d": 1296}
+    assert "Total FLOPs" in prof.key_averages().table()
+
+
+def test_trace_of_a_backward(tmp_path):
+    x = flambeau.ones(2, requires_grad=True)
+    with step_profile(record_shapes=True) as prof:
+        x.exp().sum().backward()
+    prof.add_metadata_json("run", '{"seed": 3}')
+    path = tmp_path / "trace.json.gz"
+    prof.export_chrome_trace(str(path))
+    trace = json.loads(gzip.decompress(path.read_bytes()))
+    assert trace["run"] == {"seed": 3} and trace["record_shapes"] == 1
+    arrows = [e for e in trace["traceEvents"] if e.get("cat") == "fwdbwd"]
+    assert [e["ph"] for e in arrows] == ["s", "f"] * 2
+    exp = next(e for e in trace["traceEvents"] if e["name"] == "aten::exp")
+    assert exp["args"]["Input Dims"] == [[2]] and exp["args"]["Sequence number"] >= 0
+
+
+def test_a_profile_sees_what_a_fork_does():
+    def work(x):
+        with record_function("inner"):
+            return x * 2
+    with profile() as prof:
+        flambeau.jit._wait(flambeau.jit._fork(work, flambeau.ones(2)))
+    assert names(prof) == ["aten::ones", "inner", "aten::mul"]

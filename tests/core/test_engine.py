@@ -207,3 +207,30 @@ def test_bad_root_gradients():
         (x * 2).backward(flambeau.ones(3))
     with pytest.raises(RuntimeError, match="does not require grad and does not have a grad_fn"):
         flambeau.ones(1).backward()
+
+
+def test_layouts_of_first_gradients():
+    def strides():
+        leaf = flambeau.ones(3, 2).t().requires_grad_()
+        (leaf * flambeau.ones(2, 3)).backward(flambeau.ones(2, 3))
+        return leaf.grad.stride()
+    assert strides() == (1, 2)
+    with flambeau.autograd.enforce_grad_layout_policy(False):
+        assert strides() == (3, 1)
+    assert flambeau.autograd.enforce_grad_layout_policy(False)(strides)() == (3, 1)
+    assert strides() == (1, 2)
+
+
+@pytest.mark.parametrize("reduce", ["sum", "mean"])
+def test_an_explicit_dim_is_another_overload(reduce):
+    x = flambeau.ones(2, requires_grad=True)
+    nodes = [type(getattr(x, reduce)(*dim).grad_fn).__name__ for dim in ((), (None,), (0,))]
+    assert nodes == [f"{reduce.title()}Backward{i}" for i in (0, 1, 1)]
+
+
+def test_random_ops_in_batches_of_gradients():
+    x = flambeau.ones(2, requires_grad=True)
+    y = x * 2
+    y.register_hook(lambda g: g + flambeau.randn(()))
+    with pytest.raises(RuntimeError, match="do not yet support calling random operations inside"):
+        flambeau.autograd.grad(y, x, flambeau.eye(2), is_grads_batched=True)

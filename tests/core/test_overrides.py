@@ -27,3 +27,16 @@ def test_the_function_handed_over_is_the_one_users_name(call, name):
         expected = getattr(expected, part)
     assert seen[0] is expected
     assert type(result) is Watching
+
+
+def test_a_mode_takes_over_functions_that_make_tensors():
+    seen = []
+
+    class Watch(flambeau.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+    with Watch():
+        flambeau.tensor([1.0, 2.0]), flambeau.zeros(2), flambeau.arange(3), flambeau.eye(2)
+        flambeau.full((2,), 1.0)
+    assert seen == [flambeau.tensor, flambeau.zeros, flambeau.arange, flambeau.eye, flambeau.full]

@@ -274,3 +274,20 @@ def test_memory_methods():
     assert flambeau.zeros(7, 3).fill_diagonal_(5, wrap=True).sum() == 30
     with pytest.raises(RuntimeError, match="cannot resize variables that require grad"):
         x.clone().requires_grad_().resize_(2)
+
+
+@pytest.mark.parametrize("generalised", [False, True])
+def test_lobpcg_has_symmetric_derivatives_of_both_orders(generalised):
+    def pairs(A, B=None):
+        E, U = flambeau.lobpcg(A, k=2, B=B)
+        at = U.abs().max(-2, keepdim=True)[1]
+        return E, U * U.gather(-2, at).sign()
+    flambeau.manual_seed(0)
+    A = flambeau.rand(6, 6, dtype=flambeau.float64)
+    A = (A @ A.mT / 10).requires_grad_()
+    B = flambeau.eye(6, dtype=flambeau.float64) * 2 + 0.1 * A.detach()
+    inputs = (A, B.requires_grad_()) if generalised else (A,)
+    assert flambeau.autograd.gradcheck(pairs, inputs)
+    assert flambeau.autograd.gradgradcheck(pairs, inputs, atol=1e-4)
+    found = flambeau.autograd.grad(sum(p.sum() for p in pairs(*inputs)), inputs)
+    assert all(flambeau.allclose(g, g.mT, rtol=1e-12) for g in found)
