@@ -311,7 +311,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
         rows = int(np.prod(x.shape[:-1]))
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x"
                            f"{x.shape[-1] if x.ndim else 1} and {w.shape[-1]}x{w.shape[0]})")
-    if x.dtype is not w.dtype:
+    if x.dtype is not w.dtype and x.dtype != w.dtype:
         if bias is not None and x.ndim == 2:
             raise RuntimeError("mat1 and mat2 must have the same dtype, but got "
                                f"{type_name(input.dtype)} and {type_name(weight.dtype)}")
