@@ -16,7 +16,6 @@ from flambeau.func.modules import (
     replace_all_batch_norm_modules_,
     stack_module_state,
 )
-from flambeau.func.rearrangement import rearrange
 from flambeau.func.rewrite import functionalize
 
 __all__ = ["functional_call", "functionalize", "grad", "grad_and_value", "hessian", "jacfwd",
