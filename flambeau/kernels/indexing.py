@@ -41,6 +41,9 @@ def add_rows_(x, axis, rows, values, skipped=-1):
     x_rows, values = np.moveaxis(x, axis, 0), np.moveaxis(values, axis, 0)
     if skipped >= 0:
         rows, values = rows[rows != skipped], values[rows != skipped]
+    if x.dtype.kind == "b":
+        np.logical_or.at(x_rows, rows, values)
+        return x
     if x.ndim == 1 or not x.size:
         np.add.at(x_rows, rows, values)
         return x
@@ -131,11 +134,12 @@ def index_add_(x, axis, indices, src, alpha=1):
         _check(indices, x.size, IndexError, "index out of range in self")
     else:
         _check_axis(indices, x.shape[axis], axis)
-    values = (
-        src if isinstance(alpha, (int, float)) and alpha == 1 else (src * alpha).astype(src.dtype)
-    )
+    values = src
+    if not isinstance(alpha, (int, float)) or alpha != 1:
+        with np.errstate(all="ignore"):
+            values = src * np.asarray(alpha).astype(src.dtype)
     if x.ndim == 0:
-        x += values.sum()
+        add_rows_(x.reshape(1), 0, indices.reshape(-1), values.reshape(-1))
     else:
         add_rows_(x, axis % x.ndim, indices.reshape(-1), values if src.ndim else values[None])
     return x
@@ -202,7 +206,7 @@ def _accumulate(x, indices, values):
 
 @updater
 def _add_at(x, indices, values):
-    np.add.at(x, indices, values)
+    (np.logical_or if x.dtype.kind == "b" else np.add).at(x, indices, values)
     return x
 
 

@@ -21,7 +21,8 @@ for _module in ("transforms.meta", "transforms.function_modes", "ops.coercion", 
 # Python looks for `__and__` on the class without asking anybody.
 COMMON = (
     "pointwise", "elementary", "comparison", "bitwise", "rounding", "conditional", "complex",
-    "copying", "create", "index", "join", "matmul", "methods", "reduce", "shape", "strided",
+    "copying", "create", "index", "gather", "slices", "join", "matmul", "methods", "reduce",
+    "shape", "strided",
 )
 LATE = [
     "blame", "random", "extremes", "activation", "softmax", "moments", "sort", "dropout",

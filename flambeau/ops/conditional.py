@@ -117,6 +117,8 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         if value._array.ndim:
             raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got "
                                f"tensor with {value._array.ndim} dimension(s).")
+        if value._array.dtype.kind == "c" and own.kind != "c":
+            raise _overflow(own)
         return _fill_tensor(input, mask, basis.cast(value, own) if value._array.dtype != own
                             else value)
     return _fill_number(input, mask, fitting(value, input))

@@ -12,7 +12,8 @@ from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis
 from flambeau.ops.comparison import isnan, maximum, minimum
 from flambeau.ops.conditional import where
-from flambeau.ops.index import gather, new_zeros, scatter_add
+from flambeau.ops.gather import gather, scatter_add
+from flambeau.ops.index import new_zeros
 from flambeau.ops.reduce import restore
 from flambeau.ops.shape import squeeze, unsqueeze
 

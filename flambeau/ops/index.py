@@ -5,7 +5,6 @@ index tensors at once, which copies.
 """
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -13,9 +12,8 @@ import numpy as np
 from flambeau._places import bump
 from flambeau.core import dtypes, overrides
 from flambeau.core.modes import grad_enabled, interceptors
-from flambeau.core.op import composite, linear, primitive, publish_inplace
+from flambeau.core.op import composite, linear
 from flambeau.core.promotion import convert, type_name
-from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types
 from flambeau.kernels import indexing, views
 from flambeau.ops.create import arange, array_of, full
@@ -306,9 +304,7 @@ def _take_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[i
     fitted = []
     for index, d in zip(indices, dims[1:]):
         if d is not None:
-            index = movedim(index, d, 0)
-            shape = index._array.shape
-            index = reshape(index, (size, *(1,) * (rank + 1 - len(shape)), *shape[1:]))
+            index = _ranked(movedim(index, d, 0), rank)
         fitted.append(index)
     adjacent = all(b - a == 1 for a, b in zip(where, where[1:]))
     if bself is None:
@@ -374,8 +370,38 @@ def _put_gradients(grad: Any, needs: Any, tensors_from2: Any, where: Any,
     return [to_self, to_values, *[None] * len(tensors_from2)]
 
 
+def _put_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[int, ...],
+                 accumulate: bool) -> Any:
+    """One more index, that counts the examples, in front."""
+    self, values, *indices = tensors
+    if any(i._array.dtype.kind == "b" for i in indices):
+        return NotImplemented
+    self = basis.expand(self, (size, *self._array.shape)) if dims[0] is None \
+        else movedim(self, dims[0], 0)
+    rank = max(i._array.ndim - (d is not None) for i, d in zip(indices, dims[2:]))
+    fitted = [i if d is None else _ranked(movedim(i, d, 0), rank)
+              for i, d in zip(indices, dims[2:])]
+    counter = reshape(arange(size), (size, *(1,) * rank))
+    values = unsqueeze(values, 0) if dims[1] is None else movedim(values, dims[1], 0)
+    values = _ranked(values, rank + self._array.ndim - 1 - len(where))
+    adjacent = all(b - a == 1 for a, b in zip(where, where[1:]))
+    if adjacent and where[0]:
+        # NumPy wants the indexed dimensions in front: (size, *index, *before, *after)
+        spots = tuple(range(1, rank + 1))
+        values = movedim(values, tuple([s + where[0] for s in spots]), spots)
+    return put_many((self, values, counter, *fitted), (0, *[w + 1 for w in where]),
+                    accumulate), 0
+
+
+def _ranked(tensor: Tensor, rank: int) -> Tensor:
+    """Examples in front of `rank` dimensions, as many of them of 1 as are missing."""
+    shape = tensor._array.shape
+    return reshape(tensor, (shape[0], *(1,) * (rank + 1 - len(shape)), *shape[1:]))
+
+
 @linear(_put, tensors=("tensors",), variadic=True, method=False, namespace=None,
-        name="index_put_many", node_name="IndexPutBackward0", vjp=_put_gradients,
+        name="index_put_many", node_name="IndexPutBackward0", batch=_put_batched,
+        vjp=_put_gradients,
         jvp=lambda tensors, tensors_t, where, accumulate: put_many(
             (tensors_t[0], tensors_t[1], *tensors[2:]), where, accumulate))
 def put_many(tensors: Any, where: tuple[int, ...], accumulate: bool) -> Any:
@@ -527,443 +553,4 @@ def new_zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 basis.new_zeros = new_zeros
 
-# ---- gather and scatter --------------------------------------------------------------------------
-
-
-def _check_index(name: str, input: Tensor, dim: int, index: Tensor) -> int:
-    if index._array.dtype.kind != "i" or index._array.dtype.itemsize < 4:
-        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
-    return wrap_dim(dim, input._array.ndim)
-
-
-def _check_gather(name: str, input: Tensor, dim: int, index: Tensor) -> None:
-    a, b = input._array, index._array
-    if max(a.ndim, 1) != max(b.ndim, 1):
-        raise RuntimeError("Index tensor must have the same number of dimensions as "
-                           f"{'self' if name != 'gather' else 'input'} tensor")
-    for d in range(min(a.ndim, b.ndim)):
-        if d != dim and b.shape[d] > a.shape[d]:
-            raise RuntimeError(f"Size does not match at dimension {d} expected index "
-                               f"{list(b.shape)} to be no larger than self {list(a.shape)} apart "
-                               f"from dimension {dim}")
-
-
-def _gather(self: np.ndarray, index: np.ndarray, dim: int,
-            sparse_grad: bool = False) -> np.ndarray:
-    if not index.size:
-        return np.empty(index.shape, self.dtype)
-    return indexing.gather(self, dim, index)
-
-
-def _gather_back(grad: Tensor, self_shape: Any, index: Tensor, dim: int, sparse: bool) -> Tensor:
-    if sparse:
-        from flambeau.ops.sparse_embedding import scattered
-        return scattered(grad, self_shape, index, dim)
-    return scatter_add(new_zeros(grad, self_shape), dim, index, grad)
-
-
-@linear(_gather, tensors=("self", "index"), dims="dim", params=("dim", "sparse_grad"),
-        d_self=lambda grad, self_shape, index, dim, sparse_grad: _gather_back(
-            grad, self_shape, index, dim, sparse_grad))
-def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
-    """result[i][j][k] = input[index[i][j][k]][j][k] for `dim` 0, and likewise for others.
-
-    >>> import flambeau
-    >>> flambeau.gather(flambeau.tensor([[1, 2], [3, 4]]), 1, flambeau.tensor([[0, 0], [1, 0]]))
-    tensor([[1, 1],
-            [4, 3]])
-    """
-    dim = _check_index("gather", input, dim, index)
-    _check_gather("gather", input, dim, index)
-    return input, index, dim, sparse_grad
-
-
-@linear(lambda self, index, src, dim: indexing.scatter_add(self, dim, index, _cut(src, index)),
-        tensors=("self", "index", "src"), dims="dim", inplace=True,
-        d_self=lambda grad: grad, d_src=lambda grad, index, src_shape, dim: _padded(
-            gather(grad, dim, index), src_shape))
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
-    """`input` with `src` added where `index` says along `dim`."""
-    dim = _check_index("scatter", input, dim, index)
-    _check_scatter(input, dim, index, src)
-    return input, index, src, dim
-
-
-def _check_scatter(input: Tensor, dim: int, index: Tensor, src: Tensor) -> None:
-    if src._array.dtype != input._array.dtype:
-        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
-    if not index._array.size:
-        return
-    a, b, c = (max(t._array.ndim, 1) for t in (input, index, src))
-    if not a == b == c:
-        raise RuntimeError("Index tensor must have the same number of dimensions as "
-                           f"{'self' if a != b else 'src'} tensor")
-    for d in range(index._array.ndim):
-        n = index._array.shape[d]
-        if (d != dim and n > input._array.shape[d]) or n > (src._array.shape[d]
-                                                            if src._array.ndim else 1):
-            raise RuntimeError(f"Expected index {list(index._array.shape)} to be no larger than "
-                               f"self {list(input._array.shape)} apart from dimension {dim} and to "
-                               f"be no larger size than src {list(src._array.shape)}")
-
-
-def _cut(src: np.ndarray, index: np.ndarray) -> np.ndarray:
-    """The part of `src` that has an index."""
-    if src.shape == index.shape or not src.ndim or not index.ndim:
-        return src
-    return src[tuple([slice(n) for n in index.shape])]
-
-
-def _padded(part: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """`part` at the beginning of zeros of `shape`."""
-    if part._array.shape == shape:
-        return part
-    index = tuple([slice(n) for n in part._array.shape])
-    return slice_backward(part, shape, index)
-
-
-def _scatter_src(self: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> np.ndarray:
-    return indexing.scatter(self, dim, index, _cut(src, index))
-
-
-@linear(_scatter_src, tensors=("self", "index", "src"), dims="dim", method=False, namespace=None,
-        node_name="ScatterBackward0",
-        d_self=lambda grad, index, dim: scatter_value(grad, index, 0, dim),
-        d_src=lambda grad, index, src_shape, dim: _padded(gather(grad, dim, index), src_shape))
-def scatter_src(input: Tensor, index: Tensor, src: Tensor, dim: int) -> Any:
-    return input, index, src, dim
-
-
-@primitive(lambda self, index, value, dim: indexing.scatter(self, dim, index, value),
-           tensors=("self", "index"), dims="dim", method=False, namespace=None,
-           params=("value", "dim"), node_name="ScatterBackward1",
-           d_self=lambda grad, index, dim: scatter_value(grad, index, 0, dim),
-           jvp=lambda self_t, index, dim: scatter_value(self_t, index, 0, dim))
-def scatter_value(input: Tensor, index: Tensor, value: Any, dim: int) -> Any:
-    return input, index, value, dim
-
-
-@composite(method=True, inplace=True)
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
-            reduce: str | None = None, out: Any = None) -> Tensor:
-    """`input` with `src` (a tensor or a number) where `index` says along `dim`.
-
-    `reduce="add"` or `"multiply"` combines with what is there instead of replacing it.
-    """
-    dim = _check_index("scatter", input, dim, index)
-    source = value if src is None else src
-    if isinstance(source, Tensor):
-        _check_scatter(input, dim, index, source)
-    if reduce is not None:
-        if reduce not in ("add", "multiply"):
-            raise RuntimeError("reduce argument must be either add or multiply.")
-        if not isinstance(source, Tensor):
-            source = full(index.shape, source, dtype=input.dtype)
-        result = scatter_reduce(input, dim, index, source,
-                                "sum" if reduce == "add" else "prod", include_self=True)
-    elif isinstance(source, Tensor):
-        result = scatter_src(input, index, source, dim)
-    else:
-        result = scatter_value(input, index, source, dim)
-    return result if out is None else basis.into(out, scatter.op, result)
-
-
-def _reduce_gradients(grad: Any, self: Any, index: Any, src: Any, result: Any, dim: int,
-                      reduce: str, include_self: bool, needs: Any) -> list[Any]:
-    """By kind: sums and means share the gradient; amax and amin split it between the extremes;
-    products leave one factor out."""
-    to_self = to_src = None
-    if reduce == "sum":
-        to_self, to_src = grad, gather(grad, dim, index)
-    elif reduce == "mean":
-        ones = basis.ones_like(self) if include_self else basis.zeros_like(self)
-        counts = scatter_add(ones, dim, index, basis.ones_like(src)).clamp(min=1)
-        shared = grad / counts
-        to_self, to_src = shared, gather(shared, dim, index)
-    elif reduce in ("amax", "amin"):
-        mine = (self == result).to(self.dtype)
-        if not include_self:
-            mine = scatter_value(mine, index, 0, dim)
-        theirs = (src == gather(result, dim, index)).to(self.dtype)
-        ties = scatter_add(mine, dim, index, theirs)
-        shared = grad / ties
-        to_self, to_src = mine * shared, theirs * gather(shared, dim, index)
-    elif reduce == "prod":
-        zeros_self = (self == 0)
-        safe_self = self.masked_fill(zeros_self, 1)
-        to_self = (grad * scatter_reduce(basis.ones_like(self), dim, index, src, "prod",
-                                         include_self=True))
-        zero_src = (src == 0).to(self.dtype)
-        base = basis.zeros_like(self) if not include_self else zeros_self.to(self.dtype)
-        zeros_at = gather(scatter_add(base, dim, index, zero_src), dim, index) - zero_src
-        safe = src.masked_fill(src == 0, 1)
-        start = safe_self if include_self else basis.ones_like(self)
-        nonzero = scatter_reduce(start, dim, index, safe, "prod", include_self=True)
-        to_src = gather(grad * nonzero, dim, index) / safe
-        to_src = to_src.masked_fill(zeros_at > 0, 0)
-    if not include_self and to_self is not None:
-        to_self = scatter_value(to_self, index, 0, dim)
-    if to_src is not None:
-        to_src = _padded(to_src, src._array.shape)
-    return [to_self if needs[0] else None, None, to_src if needs[2] else None]
-
-
-def _scatter_reduce(self: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int, reduce: str,
-                    include_self: bool) -> np.ndarray:
-    return indexing.scatter(self, dim, index, _cut(src, index), reduce, include_self)
-
-
-@primitive(_scatter_reduce, tensors=("self", "index", "src"), dims="dim", inplace=True,
-           vjp=_reduce_gradients)
-def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *,
-                   include_self: bool = True) -> Any:
-    """`input` combined with `src` where `index` says along `dim`.
-
-    `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` the values of
-    `input` at those places are left out.
-    """
-    dim = _check_index("scatter_reduce", input, dim, index)
-    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
-        raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
-                           f"{reduce}")
-    _check_scatter(input, dim, index, src)
-    return input, index, src, dim, reduce, include_self
-
-
-# ---- by slices -----------------------------------------------------------------------------------
-
-
-def _check_slices(name: str, index: Tensor) -> None:
-    if index._array.ndim > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector")
-    if index._array.dtype.kind != "i" or index._array.dtype.itemsize < 4:
-        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
-
-
-def _index_select(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
-    if not self.ndim:
-        return self.copy()
-    return indexing.index_select(self, dim, index.reshape(-1))
-
-
-def _select_batched(size: int, dims: Any, self: Tensor, index: Tensor, dim: int) -> Any:
-    if dims[1] is None:
-        return index_select(movedim(self, dims[0], 0), dim + 1, index), 0
-    index = movedim(index, dims[1], 0)
-    if dims[0] is None:
-        flat = index_select(self, dim, reshape(index, (-1,)))
-        shape = flat._array.shape
-        split = reshape(flat, (*shape[:dim], *index._array.shape, *shape[dim + 1:]))
-        return split, dim
-    return NotImplemented
-
-
-@linear(_index_select, tensors=("self", "index"), batch=_select_batched,
-        d_self=lambda grad, self_shape, index, dim: index_add(
-            new_zeros(grad, self_shape), dim, index, grad))
-def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
-    """The slices of `input` along `dim` that the vector `index` names."""
-    _check_slices("index_select", index)
-    return input, index, wrap_dim(dim, input._array.ndim)
-
-
-def _add_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int,
-                alpha: Any) -> np.ndarray:
-    if not self.ndim:
-        return indexing.index_add(self.reshape(1), 0, index.reshape(-1), source.reshape(1),
-                                  alpha).reshape(())
-    return indexing.index_add(self, dim, index.reshape(-1), source, alpha)
-
-
-@linear(_add_kernel, tensors=("self", "index", "source"), inplace=True, d_self=lambda grad: grad,
-        d_source=lambda grad, index, dim, alpha: index_select(grad, dim, index) * alpha)
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
-    """`input` with alpha · slices of `source` added to the slices that `index` names."""
-    _check_slices("index_add", index)
-    dim = wrap_dim(dim, input._array.ndim)
-    if source._array.dtype != input._array.dtype:
-        raise RuntimeError("index_add_(): self and source expected to have the same dtype, but got "
-                           f"(self) {type_name(input.dtype)} and (source) "
-                           f"{type_name(source.dtype)}")
-    a, b = input._array.shape, source._array.shape
-    n = index._array.size
-    if (b[dim] if b else 1) != n:
-        raise RuntimeError(f"index_add_(): Number of indices ({n}) should be equal to "
-                           f"source.size(dim): ({b[dim] if b else 1}), for dim: {dim}")
-    if a[:dim] + a[dim + 1:] != b[:dim] + b[dim + 1:]:
-        raise RuntimeError("source tensor shape must match self tensor shape, excluding the "
-                           f"specified dimension. Got self.shape = {list(a)} source.shape = "
-                           f"{list(b)}")
-    return input, index, source, dim, alpha
-
-
-def _copy_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
-    if not self.ndim:
-        return source.reshape(()).copy()
-    return indexing.index_copy(self, dim, index.reshape(-1), source)
-
-
-@linear(_copy_kernel, tensors=("self", "index", "source"), inplace=True,
-        d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
-        d_source=lambda grad, index, source_shape, dim: index_select(grad, dim, index).expand(
-            source_shape))
-def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
-    """`input` with the slices that `index` names replaced by those of `source`."""
-    _check_slices("index_copy", index)
-    if source._array.dtype != input._array.dtype:
-        raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but "
-                           f"got (self) {type_name(input.dtype)} and (source) "
-                           f"{type_name(source.dtype)}")
-    return input, index, source, wrap_dim(dim, input._array.ndim)
-
-
-def _fill_kernel(self: np.ndarray, index: np.ndarray, dim: int, value: Any) -> np.ndarray:
-    r = self.copy()
-    if not r.ndim:
-        r[...] = value
-    else:
-        if index.size and (index.max() >= r.shape[dim] or index.min() < -r.shape[dim]):
-            raise IndexError("index out of range in self")
-        r[(slice(None),) * dim + (index,)] = value
-    return r
-
-
-@primitive(_fill_kernel, tensors=("self", "index"), method=False, namespace=None,
-           node_name="IndexFillBackward0",
-           d_self=lambda grad, index, dim: fill_slices(grad, index, dim, 0),
-           jvp=lambda self_t, index, dim: fill_slices(self_t, index, dim, 0))
-def fill_slices(input: Tensor, index: Tensor, dim: int, value: Any) -> Any:
-    return input, index, dim, value
-
-
-@composite(method=True, inplace=True)
-def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """`input` with the slices that `index` names filled with `value`."""
-    _check_slices("index_fill_", index)
-    dim = wrap_dim(dim, input._array.ndim)
-    if isinstance(value, Tensor):
-        if value._array.ndim:
-            raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got "
-                               f"tensor with {value._array.ndim} dimension(s).")
-        shape = list(input._array.shape)
-        if shape:
-            shape[dim] = index._array.size
-        return index_copy(input, dim, index, value.to(input.dtype).expand(shape))
-    return fill_slices(input, index, dim, value)
-
-
-# ---- flat, masked --------------------------------------------------------------------------------
-
-
-@linear(lambda self, index: indexing.take(self, index), tensors=("self", "index"),
-        d_self=lambda grad, self_shape, index: put(new_zeros(grad, self_shape), index, grad, True))
-def take(input: Tensor, index: Tensor) -> Any:
-    """The elements of the flattened `input` at `index`."""
-    if index._array.dtype != np.int64:
-        raise RuntimeError("take(): Expected a long tensor for index, but got "
-                           f"{type_name(index.dtype)}")
-    return input, index
-
-
-def _put_flat(self: np.ndarray, index: np.ndarray, source: np.ndarray,
-              accumulate: bool) -> np.ndarray:
-    r = np.array(self, order="C")
-    indexing.index_put_(r.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate)
-    return r
-
-
-@linear(_put_flat, tensors=("self", "index", "source"), inplace=True,
-        d_self=lambda grad, index, accumulate: grad if accumulate else put(
-            grad, index, new_zeros(grad, index._array.shape), False),
-        d_source=lambda grad, index, source_shape: reshape(take(grad, index), source_shape))
-def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
-    """`input` with `source` at places of the flattened tensor; `accumulate` adds."""
-    if index._array.size != source._array.size:
-        raise RuntimeError("put_(): Expected source and index to have the same number of elements, "
-                           f"but got source.numel() = {source._array.size}, index.numel() = "
-                           f"{index._array.size}")
-    return input, index, source, accumulate
-
-
-@composite(method=True)
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *,
-                   out: Any = None) -> Tensor:
-    """`gather` with broadcasting of the other dimensions; of the flattened tensor without `dim`."""
-    if dim is None:
-        result = gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
-    else:
-        if input.ndim != indices.ndim:
-            raise RuntimeError("torch.take_along_dim(): input and indices should have the same "
-                               f"number of dimensions, but got {input.ndim} dimensions for input, "
-                               f"and {indices.ndim} dimensions for indices")
-        dim = wrap_dim(dim, input.ndim)
-        a, b = list(input.shape), list(indices.shape)
-        for d in range(len(a)):
-            if d != dim:
-                a[d] = b[d] = max(a[d], b[d])
-        result = gather(input.expand(a), dim, indices.expand(b))
-    return result if out is None else basis.into(out, take_along_dim.op, result)
-
-
-@composite(method=True)
-def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
-    """The elements of `input` where `mask` is True, as a vector; the two broadcast."""
-    if mask._array.dtype.kind != "b":
-        raise RuntimeError("masked_select: expected BoolTensor for mask")
-    from flambeau.core.shapes import broadcast_shapes
-    shape = broadcast_shapes(input._array.shape, mask._array.shape)
-    if not shape:
-        result = getitem(reshape(input, (1,)), reshape(mask, (1,)))
-    else:
-        result = take_many((input.expand(shape), mask.expand(shape)), (0,))
-    return result if out is None else basis.into(out, masked_select.op, result)
-
-
-def _masked_scatter(self: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.ndarray:
-    r = np.array(np.broadcast_to(self, np.broadcast_shapes(self.shape, mask.shape)))
-    mask = np.broadcast_to(mask, r.shape)
-    count = int(mask.sum())
-    if count > source.size:
-        raise RuntimeError("masked_scatter: expected self to have at least as many elements as "
-                           "source has ones in mask")
-    r[mask] = source.reshape(-1)[:count]
-    return r
-
-
-@linear(_masked_scatter, tensors=("self", "mask", "source"), inplace=True,
-        d_self=lambda grad, mask: grad.masked_fill(mask, 0),
-        d_source=lambda grad, mask, source_shape: _masked_back(grad, mask, source_shape))
-def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
-    """`input` with the elements where `mask` is True replaced by those of `source`, in order."""
-    if mask._array.dtype.kind != "b":
-        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype "
-                           f"{mask.dtype}")
-    if source._array.dtype != input._array.dtype:
-        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got "
-                           f"{type_name(input.dtype)} and {type_name(source.dtype)}")
-    return input, mask, source
-
-
-def _masked_back(grad: Tensor, mask: Tensor, shape: tuple[int, ...]) -> Tensor:
-    chosen = masked_select(grad, mask)
-    return reshape(_padded(chosen, (prod(shape),)), shape)
-
-
-@composite(method=True)
-def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
-                 include_self: bool = True, out: Any = None) -> Tensor:
-    """`scatter_reduce` by whole slices: `index` is a vector; "prod", "mean", "amax" or "amin"."""
-    _check_slices("index_reduce", index)
-    if reduce not in ("prod", "mean", "amax", "amin"):
-        raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin "
-                           f"but got {reduce}.")
-    dim = wrap_dim(dim, input._array.ndim)
-    shape = [1] * max(input._array.ndim, 1)
-    shape[dim] = index._array.size
-    spread = reshape(index, shape).expand(source._array.shape)
-    result = scatter_reduce(input, dim, spread, source, reduce, include_self=include_self)
-    return result if out is None else basis.into(out, index_reduce.op, result)
-
-
-publish_inplace(index_reduce.op, ())
-__all__ = ["gather", "getitem", "scatter", "setitem", "tensor_types"]
+__all__ = ["getitem", "setitem", "tensor_types"]

@@ -15,7 +15,7 @@ from flambeau.core.promotion import join as join_types
 from flambeau.core.shapes import broadcast_shapes, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import views
-from flambeau.ops.index import basic_view, index_select, slice_backward
+from flambeau.ops.index import basic_view, slice_backward
 from flambeau.ops.inplace import publish_inplace_view
 from flambeau.ops.shape import (
     expand,
@@ -28,6 +28,7 @@ from flambeau.ops.shape import (
     unsqueeze,
     view,
 )
+from flambeau.ops.slices import index_select
 
 # ---- joining -------------------------------------------------------------------------------------
 

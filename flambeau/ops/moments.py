@@ -15,7 +15,7 @@ from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.ops.comparison import isnan, logical_not
 from flambeau.ops.conditional import clamp, masked_fill, where
 from flambeau.ops.extremes import evenly
-from flambeau.ops.index import gather
+from flambeau.ops.gather import gather
 from flambeau.ops.pointwise import abs, lerp, pow, sgn
 from flambeau.ops.reduce import count, mean, reduced_dims, restore, sum
 from flambeau.ops.shape import movedim, reshape, squeeze, unsqueeze

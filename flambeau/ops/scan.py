@@ -16,7 +16,7 @@ from flambeau.ops.conditional import where
 from flambeau.ops.create import eye, ones
 from flambeau.ops.elementary import exp, log
 from flambeau.ops.extremes import put_along
-from flambeau.ops.index import gather
+from flambeau.ops.gather import gather
 from flambeau.ops.join import triu
 from flambeau.ops.pointwise import abs
 from flambeau.ops.reduce import has_zero

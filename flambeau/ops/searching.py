@@ -1,6 +1,8 @@
 """Finding and counting: nonzero, unique, searchsorted, isin, histograms."""
 from __future__ import annotations
 
+from collections.abc import Sequence
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -65,13 +67,19 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     (tensor([1, 1]), tensor([1, 3]))
     """
     if indices._array.dtype.kind not in "ui":
-        raise ValueError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, Sequence)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
-    coordinates, rest = [], indices
-    for n in reversed(sizes):
-        coordinates.append(rest % n)
-        rest = rest // n
-    return tuple(reversed(coordinates))
+    for n in sizes:
+        if not isinstance(n, int):
+            raise TypeError("expected 'shape' sequence to only contain ints, but got "
+                            f"{type(n)}")
+    if sizes and min(sizes) < 0:
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    steps = [prod(sizes[i + 1:]) for i in range(len(sizes))]
+    steps, sizes = (wrap(np.array(v, np.int64)) for v in (steps, sizes))
+    return basis.unbind((basis.reshape(indices, (*indices._array.shape, 1)) // steps) % sizes, -1)
 
 
 basis.nonzero = nonzero
@@ -221,7 +229,7 @@ def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right:
 
 @composite
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False,
-         invert: bool = False) -> Tensor:
+         invert: bool = False, out: Any = None) -> Tensor:
     """Is each of `elements` among `test_elements`?
 
     >>> import flambeau
@@ -239,7 +247,8 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False,
         found = (basis.reshape(elements, (*elements._array.shape, 1)) == flat).any(-1) \
             if flat._array.size * elements._array.size < 10_000 \
             or type(elements) not in tensor_types else _is_member(elements, flat)
-    return ~found if invert else found
+    result = ~found if invert else found
+    return result if out is None else basis.into(out, isin.op, result)
 
 
 @primitive(lambda self, test: np.isin(*promote(self, test)), tensors=("self", "test"), method=False,

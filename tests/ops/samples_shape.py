@@ -224,7 +224,7 @@ def _(r):
             call(x, (slice(None), slice(None, None, 2), -1))]
 
 
-family.unbatched = ("masked_select", "Tensor.__getitem__", "combinations", "Tensor.masked_scatter")
+family.unbatched = ("masked_select", "Tensor.__getitem__", "combinations")
 # what they give, or whether they can, depends on the strides of their argument
 family.contiguous = ("Tensor.view", "Tensor.view_as", "as_strided", "view_as_complex",
                      "as_strided_scatter")
@@ -236,3 +236,5 @@ family.untested |= dict.fromkeys(
 family.untested |= dict.fromkeys(
     ("with_strides", "graph_alias", "as_strided_of", "basic_alias", "put_at_", "take_at", "index",
      "index_put_many", "select_first"), "inner parts of indexing and views; reached under vmap")
+family.untested |= dict.fromkeys(
+    ("_unsafe_masked_index", "_unsafe_masked_index_put_accumulate"), "see tensor_calls.txt")

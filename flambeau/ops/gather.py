@@ -1,0 +1,233 @@
+"""Gathering and scattering: elements along one dimension, by an index for each."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.op import composite, linear, primitive
+from flambeau.core.shapes import wrap_dim
+from flambeau.core.tensor import Tensor, basis
+from flambeau.kernels import indexing
+from flambeau.ops.create import full
+from flambeau.ops.index import new_zeros, slice_backward
+
+# ---- gather and scatter --------------------------------------------------------------------------
+
+
+def _check_index(name: str, input: Tensor, dim: int, index: Tensor) -> int:
+    d = index._array.dtype
+    if (d.kind != "i" or d.itemsize < 4) and index._array.size:
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index")
+    return wrap_dim(dim, input._array.ndim)
+
+
+def _check_gather(name: str, input: Tensor, dim: int, index: Tensor) -> None:
+    a, b = input._array, index._array
+    if max(a.ndim, 1) != max(b.ndim, 1):
+        raise RuntimeError("Index tensor must have the same number of dimensions as "
+                           f"{'self' if name != 'gather' else 'input'} tensor")
+    for d in range(min(a.ndim, b.ndim)):
+        if d != dim and b.shape[d] > a.shape[d]:
+            raise RuntimeError(f"Size does not match at dimension {d} expected index "
+                               f"{list(b.shape)} to be no larger than self {list(a.shape)} apart "
+                               f"from dimension {dim}")
+
+
+def _gather(self: np.ndarray, index: np.ndarray, dim: int,
+            sparse_grad: bool = False) -> np.ndarray:
+    if not index.size:
+        return np.empty(index.shape, self.dtype)
+    return indexing.gather(self, dim, index)
+
+
+def _gather_back(grad: Tensor, self_shape: Any, index: Tensor, dim: int, sparse: bool) -> Tensor:
+    if sparse:
+        from flambeau.ops.sparse_embedding import scattered
+        return scattered(grad, self_shape, index, dim)
+    zeros = new_zeros(grad, self_shape)
+    return scatter_add(zeros, dim, index, grad) if index._array.size else zeros
+
+
+@linear(_gather, tensors=("self", "index"), dims="dim", params=("dim", "sparse_grad"),
+        d_self=lambda grad, self_shape, index, dim, sparse_grad: _gather_back(
+            grad, self_shape, index, dim, sparse_grad))
+def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
+    """result[i][j][k] = input[index[i][j][k]][j][k] for `dim` 0, and likewise for others.
+
+    >>> import flambeau
+    >>> flambeau.gather(flambeau.tensor([[1, 2], [3, 4]]), 1, flambeau.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """
+    dim = _check_index("gather", input, dim, index)
+    if index._array.size:
+        _check_gather("gather", input, dim, index)
+    return input, index, dim, sparse_grad
+
+
+@linear(lambda self, index, src, dim: indexing.scatter_add(self, dim, index, _cut(src, index)),
+        tensors=("self", "index", "src"), dims="dim", inplace=True,
+        d_self=lambda grad: grad, d_src=lambda grad, index, src_shape, dim: padded(
+            gather(grad, dim, index), src_shape))
+def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
+    """`input` with `src` added where `index` says along `dim`."""
+    dim = _check_index("scatter", input, dim, index)
+    _check_scatter(input, dim, index, src)
+    return input, index, src, dim
+
+
+def _check_scatter(input: Tensor, dim: int, index: Tensor, src: Tensor) -> None:
+    if src._array.dtype != input._array.dtype:
+        raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
+    if not index._array.size:
+        return
+    a, b, c = (max(t._array.ndim, 1) for t in (input, index, src))
+    if not a == b == c:
+        raise RuntimeError("Index tensor must have the same number of dimensions as "
+                           f"{'self' if a != b else 'src'} tensor")
+    for d in range(index._array.ndim):
+        n = index._array.shape[d]
+        if (d != dim and n > input._array.shape[d]) or n > (src._array.shape[d]
+                                                            if src._array.ndim else 1):
+            raise RuntimeError(f"Expected index {list(index._array.shape)} to be no larger than "
+                               f"self {list(input._array.shape)} apart from dimension {dim} and to "
+                               f"be no larger size than src {list(src._array.shape)}")
+
+
+def _cut(src: np.ndarray, index: np.ndarray) -> np.ndarray:
+    """The part of `src` that has an index."""
+    if src.shape == index.shape or not src.ndim or not index.ndim:
+        return src
+    return src[tuple([slice(n) for n in index.shape])]
+
+
+def padded(part: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """`part` at the beginning of zeros of `shape`."""
+    if part._array.shape == shape:
+        return part
+    index = tuple([slice(n) for n in part._array.shape])
+    return slice_backward(part, shape, index)
+
+
+def _scatter_src(self: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> np.ndarray:
+    return indexing.scatter(self, dim, index, _cut(src, index))
+
+
+@linear(_scatter_src, tensors=("self", "index", "src"), dims="dim", method=False, namespace=None,
+        node_name="ScatterBackward0",
+        d_self=lambda grad, index, dim: scatter_value(grad, index, 0, dim),
+        d_src=lambda grad, index, src_shape, dim: padded(gather(grad, dim, index), src_shape))
+def scatter_src(input: Tensor, index: Tensor, src: Tensor, dim: int) -> Any:
+    return input, index, src, dim
+
+
+@primitive(lambda self, index, value, dim: indexing.scatter(self, dim, index, value),
+           tensors=("self", "index"), dims="dim", method=False, namespace=None,
+           params=("value", "dim"), node_name="ScatterBackward1",
+           d_self=lambda grad, index, dim: scatter_value(grad, index, 0, dim),
+           jvp=lambda self_t, index, dim: scatter_value(self_t, index, 0, dim))
+def scatter_value(input: Tensor, index: Tensor, value: Any, dim: int) -> Any:
+    return input, index, value, dim
+
+
+@composite(method=True, inplace=True)
+def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
+            reduce: str | None = None, out: Any = None) -> Tensor:
+    """`input` with `src` (a tensor or a number) where `index` says along `dim`.
+
+    `reduce="add"` or `"multiply"` combines with what is there instead of replacing it.
+    """
+    dim = _check_index("scatter", input, dim, index)
+    source = value if src is None else src
+    if isinstance(source, Tensor):
+        _check_scatter(input, dim, index, source)
+    if reduce is not None:
+        if reduce not in ("add", "multiply"):
+            raise RuntimeError("reduce argument must be either add or multiply.")
+        if not isinstance(source, Tensor):
+            source = full(index.shape, source, dtype=input.dtype)
+        result = scatter_reduce(input, dim, index, source,
+                                "sum" if reduce == "add" else "prod", include_self=True)
+    elif isinstance(source, Tensor):
+        result = scatter_src(input, index, source, dim)
+    else:
+        result = scatter_value(input, index, source, dim)
+    return result if out is None else basis.into(out, scatter.op, result)
+
+
+def _reduce_gradients(grad: Any, self: Any, index: Any, src: Any, result: Any, dim: int,
+                      reduce: str, include_self: bool, needs: Any) -> list[Any]:
+    """By kind: sums and means share the gradient; amax and amin split it between the extremes;
+    products leave one factor out."""
+    to_self = to_src = None
+    if reduce == "sum":
+        to_self, to_src = grad, gather(grad, dim, index)
+    elif reduce == "mean":
+        ones = basis.ones_like(self) if include_self else basis.zeros_like(self)
+        counts = scatter_add(ones, dim, index, basis.ones_like(src)).clamp(min=1)
+        shared = grad / counts
+        to_self, to_src = shared, gather(shared, dim, index)
+    elif reduce in ("amax", "amin"):
+        mine = (self == result).to(self.dtype)
+        if not include_self:
+            mine = scatter_value(mine, index, 0, dim)
+        theirs = (src == gather(result, dim, index)).to(self.dtype)
+        ties = scatter_add(mine, dim, index, theirs)
+        shared = grad / ties
+        to_self, to_src = mine * shared, theirs * gather(shared, dim, index)
+    elif reduce == "prod":
+        to_self, to_src = _product_gradients(grad, self, index, src, dim, include_self)
+    if not include_self and to_self is not None:
+        to_self = scatter_value(to_self, index, 0, dim)
+    if to_src is not None:
+        to_src = padded(to_src, src._array.shape)
+    return [to_self if needs[0] else None, None, to_src if needs[2] else None]
+
+
+def _product_gradients(grad: Any, self: Any, index: Any, src: Any, dim: int,
+                       include_self: bool) -> tuple[Any, Any]:
+    """`grad` times the product of all other factors, differentiable also where some are zero: zeros
+    are counted, and a product that has but one of them is that one (so its derivative is 1) times
+    the factors that are not zero."""
+    if not include_self:
+        self = basis.ones_like(self)
+    zero_self, zero_src = self == 0, src == 0
+    rest = scatter_reduce(basis.ones_like(self), dim, index, src.masked_fill(zero_src, 1), "prod")
+    whole = rest * self.masked_fill(zero_self, 1)
+    count_self, count_src = zero_self.to(self.dtype), zero_src.to(self.dtype)
+    value_self, value_src = (x.masked_fill(~z, 0) for x, z in ((self, zero_self), (src, zero_src)))
+    count_src_here = scatter_add(basis.zeros_like(self), dim, index, count_src)
+    value_src_here = scatter_add(basis.zeros_like(self), dim, index, value_src)
+
+    def zeros_as_factor(count: Any, value: Any) -> Any:
+        return basis.where(count == 0, basis.ones_like(value), value.masked_fill(count > 1, 0))
+
+    to_self = grad * rest * zeros_as_factor(count_src_here, value_src_here)
+    others = (gather(here, dim, index) - own for here, own in (
+        (count_self + count_src_here, count_src), (value_self + value_src_here, value_src)))
+    to_src = gather(grad * whole, dim, index) / src.masked_fill(zero_src, 1) * zeros_as_factor(
+        *others)
+    return to_self, to_src
+
+
+def _scatter_reduce(self: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int, reduce: str,
+                    include_self: bool) -> np.ndarray:
+    return indexing.scatter(self, dim, index, _cut(src, index), reduce, include_self)
+
+
+@primitive(_scatter_reduce, tensors=("self", "index", "src"), dims="dim", inplace=True,
+           vjp=_reduce_gradients)
+def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *,
+                   include_self: bool = True) -> Any:
+    """`input` combined with `src` where `index` says along `dim`.
+
+    `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` the values of
+    `input` at those places are left out.
+    """
+    dim = _check_index("scatter_reduce", input, dim, index)
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
+                           f"{reduce}")
+    _check_scatter(input, dim, index, src)
+    return input, index, src, dim, reduce, include_self
