@@ -16,7 +16,7 @@ class LinAlgError(RuntimeError):
     """A factorisation, solution or inverse that does not exist or did not converge."""
 
 
-LinAlgError.__module__ = "torch.linalg"
+LinAlgError.__module__, LinAlgError.__name__ = "torch._C", "_LinAlgError"    # as torch shows it
 
 
 def columns(a: np.ndarray) -> np.ndarray:
@@ -112,9 +112,13 @@ def ldl_factor(a: np.ndarray, hermitian: bool) -> tuple[np.ndarray, np.ndarray, 
 
 
 def ldl_solve(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool) -> np.ndarray:
+    """A⁻¹ b from `ldl_factor`'s results. LAPACK does not check which rows it is to exchange."""
     name = "hetrs" if hermitian and ld.dtype.kind == "c" else "sytrs"
-    if not b.size:
-        return b.copy()
+    lead = np.broadcast_shapes(ld.shape[:-2], b.shape[:-2])
+    if not b.size or 0 in lead:
+        return np.zeros((*lead, *b.shape[-2:]), b.dtype)
+    if not ((pivots != 0) & (np.abs(pivots) <= ld.shape[-1])).all():
+        raise RuntimeError("torch.linalg.ldl_solve: pivots are not those of a factorisation")
     solve_one = _lapack(name, ld, b)
     return over_batch(lambda f, p, right: (solve_one(f, p, right, lower=1)[0],),
                       (ld, 2), (pivots, 1), (b, 2))[0]
@@ -217,19 +221,21 @@ def svdvals(a: np.ndarray) -> np.ndarray:
         raise not_converged("linalg.svd", a) from None
 
 
-def not_converged(name: str, a: np.ndarray) -> LinAlgError:
-    if not np.isfinite(a).all():
+def not_converged(name: str, a: np.ndarray, repeated: str = "singular values") -> LinAlgError:
+    bad = ~np.isfinite(a).all((-2, -1))
+    if bad.any():
+        name += f": (Batch element {int(np.flatnonzero(bad)[0])})" if a.ndim > 2 else ""
         return LinAlgError(f"{name}: The algorithm failed to converge because the input matrix "
                            "contained non-finite values.")
     return LinAlgError(f"{name}: The algorithm failed to converge because the input matrix is "
-                       "ill-conditioned or has too many repeated singular values.")
+                       f"ill-conditioned or has too many repeated {repeated}.")
 
 
 def eigh(a: np.ndarray, uplo: str) -> tuple[np.ndarray, np.ndarray]:
     try:
         values, vectors = np.linalg.eigh(a, uplo)
     except np.linalg.LinAlgError:
-        raise not_converged("linalg.eigh", a) from None
+        raise not_converged("linalg.eigh", a, "eigenvalues") from None
     return values, columns(vectors)
 
 
@@ -237,7 +243,7 @@ def eigvalsh(a: np.ndarray, uplo: str) -> np.ndarray:
     try:
         return np.linalg.eigvalsh(a, uplo)
     except np.linalg.LinAlgError:
-        raise not_converged("linalg.eigh", a) from None
+        raise not_converged("linalg.eigh", a, "eigenvalues") from None
 
 
 def eig(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -262,4 +268,23 @@ def matrix_exp(a: np.ndarray) -> np.ndarray:
     if not a.size:
         return a.copy()
     from scipy.linalg import expm
-    return np.ascontiguousarray(expm(a).astype(a.dtype, copy=False))
+    wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64, copy=False)
+    return np.ascontiguousarray(expm(wide).astype(a.dtype, copy=False))
+
+
+# ---- reflections --------------------------------------------------------------------------------
+
+
+def reflected(a: np.ndarray, tau: np.ndarray, x: np.ndarray, adjoint_of: bool) -> np.ndarray:
+    """Q x, or Qᴴ x, where Q is the product of the reflections in the columns of `a` (`geqrf`)."""
+    lead = np.broadcast_shapes(a.shape[:-2], tau.shape[:-1], x.shape[:-2])
+    if not x.size or not tau.size:
+        return np.broadcast_to(x, (*lead, *x.shape[-2:])).copy()
+    k = tau.shape[-1]
+    multiply = _lapack("unmqr" if a.dtype.kind == "c" else "ormqr", a, x)
+    turn = "N" if not adjoint_of else "C" if a.dtype.kind == "c" else "T"
+    size = max(1, x.shape[-1]) * 64
+
+    def one(vectors: np.ndarray, factors: np.ndarray, right: np.ndarray) -> Any:
+        return (multiply("L", turn, np.asfortranarray(vectors[:, :k]), factors, right, size)[0],)
+    return over_batch(one, (a, 2), (tau, 1), (x, 2))[0]

@@ -23,6 +23,7 @@ import numpy as np
 
 from flambeau import return_types
 from flambeau.core.op import primitive
+from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import lapack
 from flambeau.ops.join import cat, diag_embed, diagonal, narrow, tril, triu
@@ -31,6 +32,7 @@ from flambeau.ops.linalg_support import (
     adjoint,
     check_floating,
     check_matrix,
+    check_solve,
     check_square,
     composed,
     constant,
@@ -603,9 +605,14 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
     if B._array.ndim < 2:
         raise RuntimeError("torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but "
                            f"it has {B._array.ndim} dimensions instead")
-    if pivots._array.dtype.kind != "i":
+    if LD._array.shape[:-1] != pivots._array.shape:
+        raise RuntimeError("torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be "
+                           "the same, but got pivots with shape "
+                           f"{list(pivots._array.shape)} instead")
+    if pivots._array.dtype.kind not in "iu":
         raise RuntimeError("torch.linalg.ldl_solve: Expected pivots to be integers. Got "
-                           f"{pivots.dtype}")
+                           f"{type_name(pivots.dtype)}")
+    check_solve(B, LD, "torch.linalg.ldl_solve")
     return _ldl_solve(LD, pivots, B, hermitian)
 
 
@@ -620,19 +627,54 @@ def geqrf(input: Tensor) -> Any:
     return (input,)
 
 
-def reflected(A: Tensor, tau: Tensor, X: Tensor, adjoint_of: bool = False) -> Tensor:
-    """Q X, or Qᴴ X, with Q = H₁ … H_k and H_i = 1 - tau_i v_i v_iᴴ, where v_i is below the diagonal
-    of column i of A, with a 1 on it."""
+def _reflected_back(grad: Tensor, needs: Any, A: Tensor, tau: Tensor, X: Tensor,
+                    adjoint_of: bool) -> list[Any]:
+    """With Y = X - t v (vᴴ X) for each reflection, and G the gradient of Y: that of t is
+    -(vᴴ G)(vᴴ X)ᴴ, that of v is -t* G (vᴴ X)ᴴ - t X (vᴴ G)ᴴ, and that of X is (1 - t v vᴴ)ᴴ G."""
     m, k = A._array.shape[-2], tau._array.shape[-1]
     V = tril(narrow(A, -1, 0, k), -1) + constant(np.eye(m, k), A)
-    steps = range(k) if adjoint_of else reversed(range(k))
-    for i in steps:
-        v = narrow(V, -1, i, 1)
-        factor = narrow(tau, -1, i, 1).unsqueeze(-1)
-        if adjoint_of:
-            factor = basis.conj(factor)
-        X = X - factor * matmul(v, matmul(adjoint(v), X))
-    return X
+    vectors, factors, before = [], [], []
+    order = range(k) if adjoint_of else range(k - 1, -1, -1)
+    for i in order:
+        v, t = narrow(V, -1, i, 1), narrow(tau, -1, i, 1).unsqueeze(-1)
+        t = basis.conj(t) if adjoint_of else t
+        seen = matmul(adjoint(v), X)
+        vectors.append(v), factors.append(t), before.append((X, seen))
+        X = X - t * matmul(v, seen)
+    g_vectors, g_factors = [basis.zeros_like(V[..., :1])] * k, [basis.zeros_like(tau[..., :1])] * k
+    for i, v, t, (X, seen) in reversed(list(zip(order, vectors, factors, before))):
+        met = matmul(adjoint(v), grad)
+        g = -matmul(met, adjoint(seen))
+        g_factors[i] = (basis.conj(g) if adjoint_of else g).squeeze(-1)
+        g_vectors[i] = -basis.conj(t) * matmul(grad, adjoint(seen)) - t * matmul(X, adjoint(met))
+        grad = grad - basis.conj(t) * matmul(v, met)
+    if not k:
+        return [basis.zeros_like(A), basis.zeros_like(tau), grad]
+    gA = tril(cat(g_vectors, -1), -1)
+    if A._array.shape[-1] > k:
+        rest = basis.zeros_like(narrow(A, -1, k, A._array.shape[-1] - k))
+        gA = cat([gA, rest.expand(*gA._array.shape[:-1], rest._array.shape[-1])], -1)
+    return [gA, cat(g_factors, -1), grad]
+
+
+@primitive(lapack.reflected, tensors=("A", "tau", "X"), core="(m,n),(k),(m,p)->(m,p)",
+           vjp=_reflected_back, name="linalg_reflected", node_name="OrmqrBackward0", **HIDDEN)
+def reflected(A: Tensor, tau: Tensor, X: Tensor, adjoint_of: bool) -> Any:
+    """Q X, or Qᴴ X, with Q = H₁ … H_k and H_i = 1 - tau_i v_i v_iᴴ, where v_i is below the diagonal
+    of column i of A, with a 1 on it."""
+    return A, tau, X, adjoint_of
+
+
+def _check_reflections(name: str, A: Tensor, tau: Tensor, kernel: str) -> None:
+    a, t = A._array.shape, tau._array.shape
+    if len(a) - len(t) != 1:
+        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got "
+                           f"tau.ndim equal to {len(t)} and input.ndim is equal to {len(a)}")
+    if a[:-2] != t[:-1]:
+        raise RuntimeError(f"{name}: Expected batch dimensions of tau to be equal to "
+                           f"input.shape[:-2], but got {list(t[:-1])}")
+    if A._array.dtype.kind not in "fc" or A._array.dtype.itemsize < 4:
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(A.dtype)}'")
 
 
 @composed(namespace="linalg")
@@ -655,11 +697,12 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     if n < tau._array.shape[-1]:
         raise RuntimeError(f"{name}: input.shape[-1] must be greater than or equal to "
                            "tau.shape[-1]")
-    if A._array.ndim - tau._array.ndim != 1:
-        raise RuntimeError(f"{name}: Expected tau to have one dimension less than input, but got "
-                           f"tau.ndim equal to {tau._array.ndim} and input.ndim is equal to "
-                           f"{A._array.ndim}")
-    return reflected(A, tau, wrap(np.eye(m, n, dtype=A._array.dtype)).expand(*A._array.shape))
+    if tau._array.dtype != A._array.dtype:
+        raise RuntimeError(f"{name}: tau dtype {type_name(tau.dtype)} does not match input dtype "
+                           f"{type_name(A.dtype)}")
+    _check_reflections(name, A, tau, "orgqr_cpu")
+    eye = wrap(np.eye(m, n, dtype=A._array.dtype))
+    return reflected(A, tau, eye.expand(*A._array.shape), False)
 
 
 @composed(method=True)
@@ -672,12 +715,32 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True,
           transpose: bool = False) -> Tensor:
     """The product of Q (or Qᴴ), given as reflections, and a matrix, from the left or the right."""
-    rows = -2 if left else -1
-    if input3._array.shape[rows] != input._array.shape[-2]:
-        raise RuntimeError(f"torch.ormqr: other.shape[{rows}] must be equal to input.shape[-2]")
-    if input2._array.shape[-1] > input._array.shape[-1]:
-        raise RuntimeError("torch.ormqr: tau.shape[-1] must be less than or equal to "
-                           "other.shape[-1]")
+    name, rows = "torch.ormqr", -2 if left else -1
+    a, tau, b = (t._array.shape for t in (input, input2, input3))
+    for what, shape in (("input", a), ("other", b)):
+        if len(shape) < 2:
+            raise RuntimeError(f"{name}: {what} must have at least 2 dimensions.")
+    if b[rows] < tau[-1]:
+        raise RuntimeError(f"{name}: other.shape[{rows}] must be greater than or equal to "
+                           "tau.shape[-1]")
+    if b[rows] != a[-2]:
+        raise RuntimeError(f"{name}: other.shape[{rows}] must be equal to input.shape[-2]")
+    if tau[-1] != min(b[-2 if left else -1], a[-1]):
+        raise RuntimeError(f"{name}: tau.shape[-1] must be equal to min(other.shape[{rows}], "
+                           "input.shape[-1])")
+    if len(a) - len(tau) == 1 and len(a) != len(b):
+        raise RuntimeError(f"{name}: Expected other to have the same number of dimensions as "
+                           f"input, but got other.ndim equal to {len(b)} and input.ndim is equal "
+                           f"to {len(a)}")
+    for what, other in (("tau", input2), ("other", input3)):
+        if other._array.dtype != input._array.dtype:
+            raise RuntimeError(f"{name}: Expected input and {what} to have the same dtype, but "
+                               f"input has dtype{type_name(input.dtype)} and {what} has dtype "
+                               f"{type_name(other.dtype)}")
+    _check_reflections(name, input, input2, "ormqr_cpu")
+    if a[:-2] != b[:-2]:
+        raise RuntimeError(f"{name}: Expected batch dimensions of other to be equal to "
+                           f"input.shape[:-2], but got {list(b[:-2])}")
     if left:
         return reflected(input, input2, input3, transpose)
     return adjoint(reflected(input, input2, adjoint(input3), not transpose))

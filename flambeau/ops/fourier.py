@@ -144,10 +144,14 @@ def _real(x: Tensor, name: str, what: str = "real") -> Tensor:
     return _floating(x)
 
 
-def _one_dim(x: Tensor, n: int | None, dim: int, default: int | None = None) -> tuple[int, int]:
-    if not x._array.ndim:
+def _wrapped(dim: int, ndim: int) -> int:
+    if not ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-    dim = wrap_dim(dim, x._array.ndim)
+    return wrap_dim(dim, ndim)
+
+
+def _one_dim(x: Tensor, n: int | None, dim: int, default: int | None = None) -> tuple[int, int]:
+    dim = _wrapped(dim, x._array.ndim)
     n = (x._array.shape[dim] if default is None else default) if n is None else n
     if n < 1:
         raise RuntimeError(f"Invalid number of data points ({n}) specified")
@@ -168,7 +172,7 @@ def _many_dims(x: Tensor, s: Any, dim: Any, name: str) -> tuple[tuple[int, ...],
                                f"{len(shape)} dimensions.")
         dims = tuple(range(len(shape) - (len(shape) if s is None else len(s)), len(shape)))
     else:
-        dims = tuple([wrap_dim(d, len(shape)) for d in ((dim,) if isinstance(dim, int) else dim)])
+        dims = tuple([_wrapped(d, len(shape)) for d in ((dim,) if isinstance(dim, int) else dim)])
         if len(set(dims)) != len(dims):
             raise RuntimeError("FFT dims must be unique")
         if s is not None and len(s) != len(dims):
@@ -269,7 +273,10 @@ def ihfft_(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None 
 def _fftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
     x = _floating(input)
     dims, sizes = _many_dims(x, s, dim, name)
-    return _full(_fitted(x, dims, sizes), dims, norm, name.startswith("fft"))
+    x = _fitted(x, dims, sizes)
+    if name == "ifftn":
+        return c2c(_complex(x), dims, False, _scale_of(norm, False))
+    return _full(x, dims, norm, True)
 
 
 def _rfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:

@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.dtypes import as_numpy_dtype
+from flambeau.core.dtypes import FLOATING, as_numpy_dtype
 from flambeau.core.op import primitive
+from flambeau.core.promotion import convert
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import lapack
@@ -42,8 +43,8 @@ def _power(A: Tensor, n: int) -> Tensor:
         raise TypeError("linalg_matrix_power(): argument 'n' (position 2) must be int, not "
                         f"{type(n).__name__}")
     size = A._array.shape[-1]
-    if n == 0:
-        return basis.clone(expand(identity(size, A), A._array.shape))
+    if n == 0:                              # derives from A, if only by gradients of zero
+        return where(wrap(np.zeros((), np.bool_)), A, expand(identity(size, A), A._array.shape))
     if n < 0:
         A, n = inverse(A), -n
     result = None
@@ -88,7 +89,13 @@ def _exp_derivative(A: Tensor, direction: Tensor) -> Tensor:
     return narrow(narrow(_matrix_exp(cat([top, bottom], -2)), -2, 0, n), -1, n, n)
 
 
-@primitive(lapack.matrix_exp, core="(n,n)->(n,n)", d_self=_exp_back,
+def _exp_kernel(self: np.ndarray) -> np.ndarray:
+    if self.dtype.itemsize == 2:
+        return convert(lapack.matrix_exp(convert(self, np.dtype(np.float32))), self.dtype)
+    return lapack.matrix_exp(self)
+
+
+@primitive(_exp_kernel, core="(n,n)->(n,n)", d_self=_exp_back,
            jvp=lambda self, self_t: _exp_derivative(self, self_t), name="linalg_matrix_exp",
            **HIDDEN)
 def _matrix_exp(input: Tensor) -> Any:
@@ -104,7 +111,8 @@ def _exponential(A: Tensor) -> Tensor:
             [0., 1.]])
     """
     check_square(A, "linalg.matrix_exp")
-    check_floating(A, "linalg.matrix_exp")
+    if A._array.dtype not in FLOATING:
+        check_floating(A, "linalg.matrix_exp")
     return _matrix_exp(A)
 
 
@@ -264,19 +272,17 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
             [1, 2, 4],
             [1, 3, 9]])
     """
-    n = x._array.shape[-1] if N is None and x._array.ndim else N
     if x._array.dtype.kind == "b":
-        raise RuntimeError("linalg.vander(): the tensor must not be boolean")
-    if not x._array.ndim:
-        raise RuntimeError("linalg.vander(): x must have at least 1 dimension")
-    if n is not None and N is not None and N <= 1:
+        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, "
+                           "but got Bool")
+    x = x if x._array.ndim else unsqueeze(x, 0)
+    n = x._array.shape[-1] if N is None else N
+    if n <= 1:
         raise RuntimeError("N must be greater than 1.")
     if x._array.dtype.kind in "ui":
         x = basis.cast(x, np.dtype(np.int64))
     spread = unsqueeze(x, -1)
     ones = basis.ones_like(spread)
-    if n <= 1:
-        return ones
     wide = expand(spread, (*x._array.shape, n - 1))
     return cat([ones, cumprod(wide, -1)], -1)
 

@@ -72,6 +72,21 @@ def check_fit(A: Tensor, B: Tensor, left: bool, name: str) -> None:
                            f"{'AX = B' if left else 'XA = B'} ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
 
 
+def check_solve(b: Tensor, A: Tensor, name: str) -> None:
+    """What the older solvers ask of A x = b."""
+    if b._array.dtype != A._array.dtype:
+        raise RuntimeError("Expected b and A to have the same dtype, but found b of type "
+                           f"{type_name(b.dtype)} and A of type {type_name(A.dtype)} instead.")
+    m, n = A._array.shape[-2:]
+    if m != n:
+        raise RuntimeError(f"A must be batches of square matrices, but they are {m} by {n} "
+                           "matrices")
+    rows, columns = b._array.shape[-2:]
+    if n != rows:
+        raise RuntimeError(f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but "
+                           f"each b matrix is {rows} by {columns}")
+
+
 def values_of(tensor: Tensor) -> np.ndarray:
     """The values of a tensor, of all slices under vmap."""
     while hasattr(tensor, "_value"):
@@ -100,6 +115,11 @@ def differentiating(*tensors: Tensor) -> bool:
     """Might derivatives of what follows be wanted, or does a transform look on?"""
     return bool(interceptors) or any(
         type(t) not in plain or (t.requires_grad and grad_enabled()) for t in tensors)
+
+
+def by_columns(X: Tensor) -> Tensor:
+    """The same matrices in LAPACK's layout, each column by column."""
+    return transpose(basis.contiguous(transpose(X, -2, -1)), -2, -1)
 
 
 # ---- small algebra ------------------------------------------------------------------------------

@@ -150,13 +150,12 @@ std_mean = _spread("std_mean", _std_and_mean, "The standard deviation and the me
 
 def _norm_kernel(self: np.ndarray, ord: float, dim: Any, keepdim: bool) -> np.ndarray:
     dim = dim if self.ndim else None
+    if self.dtype.itemsize == 2:            # sums of powers leave the range of half types
+        return kernels.cast(_norm_kernel(kernels.cast(self, np.float32), ord, dim, keepdim),
+                            self.dtype)
+    size = kernels.absolute(self) if ord != 2 or self.dtype.kind == "c" else self
     if ord == 2:
-        narrow = self.dtype
-        wide = kernels.cast(self, np.float32) if narrow.itemsize < 4 else self
-        size = kernels.absolute(wide) if wide.dtype.kind == "c" else wide
-        return kernels.cast(kernels.sqrt(kernels.sum(kernels.square(size), dim, keepdim)),
-                            narrow if narrow.kind != "c" else size.dtype)
-    size = kernels.absolute(self)
+        return kernels.sqrt(kernels.sum(kernels.square(size), dim, keepdim))
     if ord == 0:
         return kernels.sum(kernels.cast(size != 0, size.dtype), dim, keepdim)
     if ord == 1:

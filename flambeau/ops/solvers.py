@@ -27,14 +27,16 @@ from flambeau.ops.decompositions import (
     unpacked,
 )
 from flambeau.ops.elementary import log
-from flambeau.ops.join import diagonal, tril, triu
+from flambeau.ops.join import diag_embed, diagonal, tril, triu
 from flambeau.ops.linalg_support import (
     HIDDEN,
     adjoint,
+    by_columns,
     check_fit,
     check_floating,
     check_matrix,
     check_same_type,
+    check_solve,
     check_square,
     composed,
     conj,
@@ -178,16 +180,24 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True,
     if left:
         return _triangular(A, B, upper, unitriangular)
     flipped = _triangular(transpose(A, -2, -1), transpose(B, -2, -1), not upper, unitriangular)
-    return transpose(flipped, -2, -1)
+    return by_columns(transpose(flipped, -2, -1))
 
 
 @composed(method=True)
 def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False,
                      unitriangular: bool = False) -> Any:
     """`linalg.solve_triangular`, by its older name; it also gives a copy of A."""
-    check_square(A, "triangular_solve")
+    for name, tensor in (("b", b), ("A", A)):
+        if tensor._array.ndim < 2:
+            raise RuntimeError(f"torch.triangular_solve: Expected {name} to have at least 2 "
+                               f"dimensions, but it has {tensor._array.ndim} dimensions instead")
+    check_solve(b, A, "triangular_solve")
+    if A._array.dtype not in FLOATING or A._array.dtype.itemsize < 4:
+        raise NotImplementedError('"triangular_solve_cpu" not implemented for '
+                                  f"'{type_name(A.dtype)}'")
     M, above = (A.transpose(-2, -1), not upper) if transpose else (A, upper)
-    return return_types.triangular_solve(_triangular(M, b, above, unitriangular), basis.clone(A))
+    return return_types.triangular_solve(_triangular(M, b, above, unitriangular),
+                                         by_columns(basis.clone(A)))
 
 
 @composed(method=True)
@@ -197,8 +207,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
         if tensor._array.ndim < 2:
             raise RuntimeError(f"{name} should have at least 2 dimensions, but has "
                                f"{tensor._array.ndim} dimensions instead")
-    check_square(L, "cholesky_solve")
-    check_fit(L, B, True, "cholesky_solve")
+    check_solve(B, L, "cholesky_solve")
     low = adjoint(L) if upper else L
     return triangular(adjoint(low), triangular(low, B, False), True)
 
@@ -209,7 +218,7 @@ def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     check_square(L, "cholesky_inverse")
     low = adjoint(L) if upper else L
     inverted = triangular(low, identity(L._array.shape[-1], L), False)
-    return matmul(adjoint(inverted), inverted)
+    return by_columns(matmul(adjoint(inverted), inverted))
 
 
 def _lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint_of: bool,
@@ -220,6 +229,9 @@ def _lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint_of: boo
         raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
     check_same_type(LU, B, name, "LU", "B")
     check_fit(LU, B, left, name)
+    if pivots._array.shape != LU._array.shape[:-1]:
+        raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of "
+                           "the matrix")
     if not left:
         # X A = B is Aᴴ Xᴴ = Bᴴ
         return adjoint(_lu_solve(LU, pivots, adjoint(B), True, not adjoint_of, name))
@@ -308,12 +320,14 @@ def pinv_back(g: Tensor, A: Tensor, P: Tensor) -> Tensor:
 
 
 def _pinv_kernel(self: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndarray:
+    if not self.size:
+        return np.zeros((*self.shape[:-2], *self.shape[:-3:-1]), self.dtype)
     if hermitian:
-        values, vectors = np.linalg.eigh(self)
+        values, vectors = lapack.eigh(self, "L")
         size, left = np.abs(values), vectors * np.sign(values)[..., None, :]
         right = np.conj(np.swapaxes(vectors, -1, -2))
     else:
-        left, size, right = np.linalg.svd(self, full_matrices=False)
+        left, size, right = lapack.svd(self, False)
     limit = tolerance(self, size, atol, rtol)
     keep = size > limit[..., None]
     reciprocal = np.where(keep, 1 / np.where(keep, size, 1), 0).astype(size.dtype)
@@ -338,7 +352,17 @@ def _pinv_batched(size: int, dims: Any, self: Tensor, atol: Any, rtol: Any,
     return _pinv(movedim(self, dims[0], 0), atol, rtol, hermitian), 0
 
 
-@primitive(_pinv_kernel, d_self=lambda grad, self, result: pinv_back(grad, self, result),
+def _pinv_gradient(grad: Tensor, self: Tensor, result: Tensor, hermitian: bool) -> Tensor:
+    if not hermitian:
+        return pinv_back(grad, self, result)
+    read = tril(self, -1)                   # only this triangle counts, and the real diagonal
+    middle = diagonal(self, 0, -2, -1)
+    if self._array.dtype.kind == "c":
+        middle = basis.cast(basis.real(middle), self._array.dtype)
+    return pinv_back(grad, read + adjoint(read) + diag_embed(middle), result)
+
+
+@primitive(_pinv_kernel, d_self=_pinv_gradient,
            batch=_pinv_batched, name="linalg_pinv", **HIDDEN)
 def _pinv(input: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Any:
     return input, atol, rtol, hermitian
@@ -359,13 +383,13 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
     tensor([[0.5000],
             [0.0000]])
     """
-    if A._array.dtype not in FLOATING or A._array.ndim < 2:
+    if A._array.dtype not in FLOATING or A._array.ndim < 2 or A._array.dtype.itemsize < 4:
         raise RuntimeError(f"linalg.pinv({type_name(A.dtype)}{{{list(A._array.shape)}}}): expected "
                            "a tensor with 2 or more dimensions of float, double, cfloat or cdouble "
                            "types")
     rtol = rcond if rtol is None else rtol
-    if not A._array.size:
-        return basis.new_zeros(A, (*A._array.shape[:-2], *A._array.shape[:-3:-1]))
+    if hermitian:
+        check_square(A, "linalg.pinv")
     return _pinv(A, numbers(atol), numbers(rtol), hermitian)
 
 

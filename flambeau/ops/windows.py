@@ -16,6 +16,7 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite
 from flambeau.core.tensor import Tensor
 from flambeau.ops.create import finish
+from flambeau.type_info import strided
 
 
 def _steps(M: int, sym: bool) -> np.ndarray:
@@ -40,11 +41,13 @@ def _kaiser(x: np.ndarray, beta: float) -> np.ndarray:
 # ---- flambeau.signal.windows --------------------------------------------------------------------
 
 
-def _finished(name: str, M: int, dtype: Any, device: Any, requires_grad: bool,
+def _finished(name: str, M: int, dtype: Any, layout: Any, device: Any, requires_grad: bool,
               values: Callable[[], np.ndarray]) -> Tensor:
     target = dtypes.as_numpy_dtype(dtype) or dtypes.default_float()
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
+    if layout not in (None, strided):
+        raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
     if target not in (np.float32, np.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
     if M == 0:
@@ -59,7 +62,7 @@ def _finished(name: str, M: int, dtype: Any, device: Any, requires_grad: bool,
 def _cosine_window(name: str, coefficients: tuple[float, ...], doc: str) -> Any:
     def window(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
                device: Any = None, requires_grad: bool = False) -> Tensor:
-        return _finished("general_cosine", M, dtype, device, requires_grad,
+        return _finished("general_cosine", M, dtype, layout, device, requires_grad,
                          lambda: _cosines(_steps(M, sym), coefficients))
     window.__doc__ = doc
     return composite(window, namespace="signal.windows", name=name)
@@ -87,7 +90,7 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any =
     a = list(a)
     if not a:
         raise ValueError("Coefficients cannot be empty")
-    return _finished("general_cosine", M, dtype, device, requires_grad,
+    return _finished("general_cosine", M, dtype, layout, device, requires_grad,
                      lambda: _cosines(_steps(M, sym), a))
 
 
@@ -95,7 +98,7 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any =
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None,
                     layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """α - (1 - α) cos(2πn/(M-1))"""
-    return _finished("general_cosine", M, dtype, device, requires_grad,
+    return _finished("general_cosine", M, dtype, layout, device, requires_grad,
                      lambda: _cosines(_steps(M, sym), (alpha, 1 - alpha)))
 
 
@@ -103,7 +106,7 @@ def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any
 def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:
     """1 - |2n/(M-1) - 1|, a triangle."""
-    return _finished("bartlett", M, dtype, device, requires_grad,
+    return _finished("bartlett", M, dtype, layout, device, requires_grad,
                      lambda: _bartlett(_steps(M, sym)))
 
 
@@ -111,7 +114,7 @@ def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
 def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
            requires_grad: bool = False) -> Tensor:
     """sin(π(n + ½)/M)"""
-    return _finished("cosine", M, dtype, device, requires_grad,
+    return _finished("cosine", M, dtype, layout, device, requires_grad,
                      lambda: np.sin(np.pi * (np.arange(M) + 0.5) / (M if sym else M + 1)))
 
 
@@ -125,7 +128,7 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
     middle = (M if not sym and M > 1 else M - 1) / 2 if center is None else center
-    return _finished("exponential", M, dtype, device, requires_grad,
+    return _finished("exponential", M, dtype, layout, device, requires_grad,
                      lambda: np.exp(-np.abs(np.arange(M) - middle) / tau))
 
 
@@ -136,7 +139,7 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, l
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
     middle = (M if not sym and M > 1 else M - 1) / 2
-    return _finished("gaussian", M, dtype, device, requires_grad,
+    return _finished("gaussian", M, dtype, layout, device, requires_grad,
                      lambda: np.exp(-0.5 * ((np.arange(M) - middle) / std) ** 2))
 
 
@@ -146,7 +149,7 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, l
     """I₀(β √(1 - (2n/(M-1) - 1)²)) / I₀(β)"""
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
-    return _finished("kaiser", M, dtype, device, requires_grad,
+    return _finished("kaiser", M, dtype, layout, device, requires_grad,
                      lambda: _kaiser(_steps(M, sym), beta))
 
 

@@ -246,20 +246,30 @@ def _front(value: Tensor, bdim: int | None, size: int) -> Tensor:
     return value if bdim == 0 else basis.movedim(value, bdim, 0)
 
 
+def _core_ranks(op: Op, count: int) -> list[int]:
+    """How many dimensions of each tensor are no leading ones: (m,n),(n)->(m) has 2 and 1."""
+    core = getattr(op, "core", "")
+    if not core:
+        return [0] * count
+    inside = core.split("->")[0].split(")")[:-1]
+    return [len([n for n in dims.strip("(,").split(",") if n]) for dims in inside]
+
+
 def _broadcast(op: Op, canonical: Any, inputs: Any, values: list[Any], dims: list[Any]) -> Any:
-    """Slices in front, then as many dimensions of 1 as bring all logical ranks level."""
+    """Slices in front, then as many dimensions of 1 as give all the same leading dimensions."""
     tensors = [t for t in inputs if type(t) in tensor_types]
-    rank = max(t._array.ndim for t in tensors)
+    ranks = _core_ranks(op, len(inputs))
+    lead = max(t._array.ndim - r for t, r in zip(inputs, ranks) if type(t) in tensor_types)
     if op.kind == "pointwise" and len({t._array.dtype for t in tensors}) > 1:
         common = result_type([t._array for t in tensors])
         values = [basis.cast(v, common.numpy) if type(v) in tensor_types else v for v in values]
     aligned = []
-    for value, bdim in zip(values, dims):
+    for value, bdim, rank in zip(values, dims, ranks):
         if bdim is not None:
             if bdim:
                 value = basis.movedim(value, bdim, 0)
             shape = value._array.shape
-            missing = rank + 1 - len(shape)
+            missing = lead + rank + 1 - len(shape)
             if missing:
                 value = basis.reshape(value, (shape[0], *(1,) * missing, *shape[1:]))
         aligned.append(value)

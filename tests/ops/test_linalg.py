@@ -82,6 +82,18 @@ def of_qr(a):
     return weighted(Q) + weighted(R, 3)
 
 
+def of_reflections(a):
+    """Through the reflections themselves: neither they nor their product is unitary here."""
+    tau = a[0].sin()
+    product = linalg.householder_product(a, tau)
+    return weighted(product) + weighted(flambeau.ormqr(a, tau, flambeau.cos(a)), 3) + weighted(
+        flambeau.ormqr(a, tau, a.mT.exp(), left=False, transpose=True), 5)
+
+
+def of_pinv(a):
+    return weighted(linalg.pinv(a)) + weighted(linalg.pinv(hermitian(a[:2, :2]), hermitian=True))
+
+
 def of_det(a):
     return weighted(linalg.det(a))
 
@@ -89,7 +101,8 @@ def of_det(a):
 CASES = [(f, shape, kind) for kind in ("real", "complex") for f, shape in [
     (of_svd, (3, 3)), (of_svd, (4, 3)), (of_svd, (3, 4)), (of_svd_full, (2, 3)),
     (of_eigh, (3, 3)), (of_eigh_upper, (3, 3)), (of_eig, (3, 3)), (of_cholesky, (3, 3)),
-    (of_cholesky_solve, (3, 3)), (of_qr, (4, 3)), (of_qr, (3, 3)), (of_qr, (2, 4))]]
+    (of_cholesky_solve, (3, 3)), (of_qr, (4, 3)), (of_qr, (3, 3)), (of_qr, (2, 4)),
+    (of_reflections, (4, 3)), (of_reflections, (3, 3)), (of_pinv, (3, 4))]]
 EPS = 1e-5
 
 
@@ -177,6 +190,11 @@ def test_layout_is_by_columns():
     assert linalg.inv(a).stride() == (9, 1, 3)
     assert linalg.cholesky(definite(a)).stride() == (9, 1, 3)
     assert linalg.svd(a).U.stride() == (9, 1, 3)
+    L = linalg.cholesky(definite(a), upper=True)
+    assert flambeau.cholesky_inverse(L).stride() == (9, 1, 3)
+    assert flambeau.triangular_solve(a, L).cloned_coefficient.stride() == (9, 1, 3)
+    assert linalg.solve_triangular(L, a[:, :2], upper=True, left=False).stride() == (6, 1, 2)
+    assert linalg.householder_product(*flambeau.geqrf(a)).stride() == (9, 1, 3)
 
 
 zero, eye = flambeau.zeros(3, 3), flambeau.eye(3)
@@ -209,6 +227,38 @@ ERRORS = [
      "linalg.norm: If dim is not specified but ord is, the input must be 1D or 2D. Got 3D."),
     (lambda: linalg.matrix_norm(eye, 3), RuntimeError,
      "linalg.matrix_norm: Order 3 not supported."),
+    (lambda: linalg.eigh(flambeau.stack([eye, eye * float("nan")])), linalg.LinAlgError,
+     "linalg.eigh: (Batch element 1): The algorithm failed to converge"),
+    (lambda: flambeau.ormqr(zero[0, 0], zero[0, 0], eye), RuntimeError,
+     "torch.ormqr: input must have at least 2 dimensions."),
+    (lambda: flambeau.ormqr(eye, zero[0, :2], eye), RuntimeError,
+     "torch.ormqr: tau.shape[-1] must be equal to min(other.shape[-2], input.shape[-1])"),
+    (lambda: flambeau.ormqr(eye, zero, eye), RuntimeError,
+     "torch.ormqr: Expected tau to have one dimension less than input, but got tau.ndim equal to 2 "
+     "and input.ndim is equal to 2"),
+    (lambda: flambeau.ormqr(eye, zero[0], eye[None]), RuntimeError,
+     "torch.ormqr: Expected other to have the same number of dimensions as input"),
+    (lambda: flambeau.ormqr(eye, zero[0], eye.double()), RuntimeError,
+     "torch.ormqr: Expected input and other to have the same dtype, but input has dtypeFloat and "
+     "other has dtype Double"),
+    (lambda: flambeau.ormqr(eye.long(), zero[0].long(), eye.long()), NotImplementedError,
+     '"ormqr_cpu" not implemented for \'Long\''),
+    (lambda: linalg.householder_product(eye, zero[0].double()), RuntimeError,
+     "torch.linalg.householder_product: tau dtype Double does not match input dtype Float"),
+    (lambda: linalg.ldl_solve(eye, flambeau.ones(2, dtype=flambeau.int32), eye), RuntimeError,
+     "torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be the same, but got "
+     "pivots with shape [2] instead"),
+    (lambda: linalg.ldl_solve(eye, flambeau.zeros(3, dtype=flambeau.int32), eye), RuntimeError,
+     "torch.linalg.ldl_solve: pivots are not"),
+    (lambda: flambeau.cholesky_solve(eye[:2], eye), RuntimeError,
+     "Incompatible matrix sizes for cholesky_solve: each A matrix is 3 by 3 but each b matrix is 2 "
+     "by 3"),
+    (lambda: flambeau.triangular_solve(eye, eye.double()), RuntimeError,
+     "Expected b and A to have the same dtype, but found b of type Float and A of type Double"),
+    (lambda: linalg.lu_solve(eye, flambeau.ones(2, dtype=flambeau.int32), eye), RuntimeError,
+     "linalg.lu_solve: Number of pivots per batch should be same as the dimension of the matrix"),
+    (lambda: linalg.vander(eye[0], N=1), RuntimeError, "N must be greater than 1."),
+    (lambda: linalg.pinv(eye.half()), RuntimeError, "linalg.pinv(Half{[3, 3]}): expected a tensor"),
 ]
 
 
@@ -216,6 +266,40 @@ ERRORS = [
 def test_errors(make, kind, message):
     with pytest.raises(kind, match="^" + re.escape(message)):
         make()
+
+
+def test_no_matrices():
+    ld, pivots, b = flambeau.zeros(0, 2, 2), flambeau.zeros(0, 2, dtype=flambeau.int32), zero[:2]
+    assert linalg.ldl_solve(ld, pivots, b).shape == (0, 2, 3)
+
+
+def test_constant_results_are_differentiable():
+    a = matrix(2, 2).requires_grad_()
+    assert flambeau.autograd.grad(linalg.matrix_power(a, 0).sum(), a)[0].tolist() == [[0, 0]] * 2
+    tau = flambeau.zeros(0, dtype=flambeau.float64, requires_grad=True)
+    assert flambeau.autograd.grad(linalg.householder_product(a, tau).sum(), a)[0].sum() == 0
+    assert linalg.pinv(flambeau.zeros(0, 3, requires_grad=True)).requires_grad
+
+
+def test_half_precision():
+    a = flambeau.tensor([[0.0, 1.0], [-1.0, 0.0]]).bfloat16()
+    assert linalg.matrix_exp(a).equal(linalg.matrix_exp(a.double()).bfloat16())
+    x = flambeau.full((5,), 100.0).half()
+    assert linalg.vector_norm(x, 6).item() == pytest.approx(100 * 5 ** (1 / 6), rel=1e-3)
+
+
+def test_powers_of_a_number():
+    assert linalg.vander(flambeau.tensor(2), N=3).tolist() == [[1, 2, 4]]
+
+
+@pytest.mark.parametrize("in_dims", [(0, 0), (0, None), (None, 0)])
+def test_core_shapes_of_different_rank_are_batched(in_dims):
+    a, tau = matrix(2, 3, 3), matrix(2, 3, seed=1)
+    given = [t if d == 0 else t[0] for t, d in zip((a, tau), in_dims)]
+    found = func.vmap(linalg.householder_product, in_dims)(*given)
+    for i in range(2):
+        one = [t[i] if d == 0 else t for t, d in zip(given, in_dims)]
+        assert flambeau.allclose(found[i], linalg.householder_product(*one))
 
 
 def test_info_instead_of_errors():
