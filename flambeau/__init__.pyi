@@ -551,6 +551,17 @@ def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
 def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     """How gamma samples `output` move with their shapes `input`."""
 
+def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -> Tensor:
+    """where(mask, input[indices], fill); indices may be out of range where `mask` is False."""
+
+def _unsafe_masked_index_put_accumulate(
+    input: Tensor,
+    mask: Tensor,
+    indices: Any,
+    values: Tensor,
+) -> Tensor:
+    """The transpose of `_unsafe_masked_index`: `values` added to `input` where `mask` is True."""
+
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers, the modulus."""
 
@@ -2070,6 +2081,7 @@ def isin(
     *,
     assume_unique: _bool = False,
     invert: _bool = False,
+    out: Any = None,
 ) -> Tensor:
     """Is each of `elements` among `test_elements`?"""
 
