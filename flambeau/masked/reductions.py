@@ -1,0 +1,274 @@
+"""Reductions and normalisations of the elements that a mask selects.
+
+In a mask True means that an element counts. It broadcasts to the input; without one, all elements
+count. Where none does, a reduction gives the element that is neutral for it, or nan if there is
+no such.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import flambeau
+from flambeau import Tensor
+
+_inf = math.inf
+
+
+# ---- arguments ----------------------------------------------------------------------------------
+
+def _parts(input: Any, mask: Any) -> tuple[Tensor, Any]:
+    """The data and the mask of an input, which may be a `MaskedTensor`."""
+    from flambeau.masked.maskedtensor import is_masked_tensor
+    if is_masked_tensor(input):
+        own = input.get_mask()
+        mask = own if mask is None else own & _broadcast(mask, own)
+        input = input.get_data()
+    if not isinstance(input, Tensor):
+        raise TypeError(f"expected Tensor but got {type(input).__name__}")
+    if input.layout is not flambeau.strided:
+        raise NotImplementedError(f"masked operations on tensors with layout {input.layout}")
+    return input, None if mask is None else _broadcast(mask, input)
+
+
+def _broadcast(mask: Tensor, input: Tensor) -> Tensor:
+    if mask.ndim > input.ndim:
+        raise IndexError("_input_mask expected broadcastable mask (got mask dimensionality higher "
+                         "than of the input)")
+    return (mask if mask.dtype is flambeau.bool else mask != 0).expand(input.shape)
+
+
+def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
+    """Dimensions counted from the front; None and () are all."""
+    if dim is None or dim == ():
+        return tuple(range(ndim))
+    dims: list[int] = []
+    for d in (dim,) if isinstance(dim, int) else dim:
+        room = max(ndim, 1)
+        if not -room <= d < room:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-room}, "
+                             f"{room - 1}], but got {d})")
+        if d % room in dims:
+            raise RuntimeError(f"dim={d % room} appears multiple times in the list of dims")
+        dims.append(d % room)
+    return tuple(dims)
+
+
+def _least(dtype: Any) -> Any:
+    if dtype.is_floating_point:
+        return -_inf
+    return False if dtype is flambeau.bool else flambeau.iinfo(dtype).min
+
+
+def _greatest(dtype: Any) -> Any:
+    if dtype.is_floating_point:
+        return _inf
+    return True if dtype is flambeau.bool else flambeau.iinfo(dtype).max
+
+
+def _filled(input: Tensor, mask: Tensor | None, neutral: Any) -> Tensor:
+    if mask is None:
+        return input
+    return flambeau.where(mask, input, flambeau.tensor(neutral, dtype=input.dtype))
+
+
+def _summed_dtype(dtype: Any) -> Any:
+    """Sums of integers are int64."""
+    return dtype if dtype.is_floating_point or dtype.is_complex else flambeau.int64
+
+
+def _float_dtype(dtype: Any) -> Any:
+    return dtype if dtype.is_floating_point or dtype.is_complex else flambeau.float32
+
+
+def _count(input: Tensor, dims: tuple[int, ...], keepdim: bool, mask: Tensor | None) -> Tensor:
+    ones = flambeau.ones(input.shape, dtype=flambeau.int64)
+    return (ones if mask is None else mask).sum(dims, keepdim=keepdim, dtype=flambeau.int64)
+
+
+# ---- reductions ---------------------------------------------------------------------------------
+
+def sum(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None,
+        mask: Tensor | None = None) -> Tensor:
+    """The sum of the elements that the mask selects.
+
+    >>> x, mask = flambeau.tensor([[1, 2], [3, 4]]), flambeau.tensor([[True, True], [True, False]])
+    >>> flambeau.masked.sum(x, 1, mask=mask)
+    tensor([3, 3])
+    """
+    input, mask = _parts(input, mask)
+    dtype = _summed_dtype(input.dtype) if dtype is None else dtype
+    return _filled(input, mask, 0).sum(_dims(dim, input.ndim), keepdim=bool(keepdim), dtype=dtype)
+
+
+def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None,
+         mask: Tensor | None = None) -> Tensor:
+    """The product of the elements that the mask selects."""
+    input, mask = _parts(input, mask)
+    dtype = _summed_dtype(input.dtype) if dtype is None else dtype
+    result = _filled(input, mask, 1).to(dtype)
+    for d in sorted(_dims(dim, input.ndim), reverse=True):
+        result = result.prod(d, keepdim=bool(keepdim)) if input.ndim else result.prod()
+    return result
+
+
+def _extreme(name: str, neutral: Any) -> Any:
+    def reduce(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None,
+               mask: Tensor | None = None) -> Tensor:
+        input, mask = _parts(input, mask)
+        filled = _filled(input, mask, neutral(input.dtype))
+        result = getattr(filled, name)(_dims(dim, input.ndim), keepdim=bool(keepdim))
+        return result.to(dtype or input.dtype)
+    reduce.__name__ = reduce.__qualname__ = name
+    reduce.__doc__ = f"The {name[1:]}imum of the elements that the mask selects."
+    return reduce
+
+
+def _extreme_index(name: str, neutral: Any) -> Any:
+    def reduce(input: Any, dim: int | None = None, *, keepdim: bool | None = False,
+               dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+        input, mask = _parts(input, mask)
+        filled = _filled(input, mask, neutral(input.dtype))
+        return getattr(flambeau, name)(filled, dim, bool(keepdim)).to(dtype or input.dtype)
+    reduce.__name__ = reduce.__qualname__ = name
+    reduce.__doc__ = (f"Where the {name[3:]}imum of the elements that the mask selects is: a "
+                      "number of the input's dtype.")
+    return reduce
+
+
+amax, amin = _extreme("amax", _least), _extreme("amin", _greatest)
+argmax, argmin = _extreme_index("argmax", _least), _extreme_index("argmin", _greatest)
+
+
+def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None,
+         mask: Tensor | None = None) -> Tensor:
+    """The mean of the elements that the mask selects; nan of none.
+
+    >>> flambeau.masked.mean(flambeau.tensor([1.0, 2.0, 9.0]), mask=flambeau.tensor([1, 1, 0]) > 0)
+    tensor(1.5000)
+    """
+    input, mask = _parts(input, mask)
+    dtype = input.dtype if dtype is None else dtype
+    if not (dtype.is_floating_point or dtype.is_complex):
+        raise ValueError("mean(): Could not infer output dtype. Input dtype must be either a "
+                         f"floating point or complex dtype. Got: {dtype}")
+    dims = _dims(dim, input.ndim)
+    if mask is None:
+        return flambeau.mean(input, dims, keepdim=bool(keepdim), dtype=dtype)
+    total = sum(input, dims, keepdim=keepdim, dtype=dtype, mask=mask)
+    return flambeau.divide(total, _count(input, dims, bool(keepdim), mask))
+
+
+def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None,
+           mask: Tensor | None = None) -> Tensor:
+    """The median of the elements that the mask selects, of two the smaller; nan of none."""
+    input, mask = _parts(input, mask)
+    dtype = input.dtype if dtype is None else dtype
+    if not dtype.is_floating_point:
+        raise ValueError("input must be of a floating point dtype, or dtype= given")
+    (at,) = _dims(int(dim), input.ndim)
+    filled = _filled(input.to(dtype), mask, math.nan)
+    find = flambeau.median if mask is None else flambeau.nanmedian
+    return find(filled, at, keepdim).values
+
+
+def norm(input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool | None = False,
+         dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+    """(Σ |x|^ord)^(1/ord) of the elements that the mask selects."""
+    input, mask = _parts(input, mask)
+    filled = _filled(input, mask, _inf if ord == -_inf else 0)
+    return flambeau.linalg.vector_norm(filled, 2.0 if ord is None else ord,
+                                       _dims(dim, input.ndim), bool(keepdim), dtype=dtype)
+
+
+def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
+              mask: Tensor | None = None) -> Tensor:
+    """log Σ exp(x) of the elements that the mask selects."""
+    input, mask = _parts(input, mask)
+    values = input.to(_float_dtype(input.dtype) if dtype is None else dtype)
+    result = flambeau.logsumexp(_filled(values, mask, -_inf), _dims(dim, input.ndim), keepdim)
+    return result.to(dtype or input.dtype)
+
+
+def _spread(input: Any, dim: Any, unbiased: bool | None, correction: Any, keepdim: bool,
+            dtype: Any, mask: Any, root: bool) -> Tensor:
+    input, mask = _parts(input, mask)
+    if unbiased is not None and correction is not None:
+        raise RuntimeError("Only one of unbiased and correction may be given")
+    if correction is None:
+        correction = 0.0 if unbiased is False else 1.0
+    dtype = _float_dtype(input.dtype) if dtype is None else dtype
+    dims = _dims(dim, input.ndim)
+    if mask is None:
+        find = flambeau.std if root else flambeau.var
+        return find(input.to(dtype), dims, correction=correction, keepdim=keepdim).to(dtype)
+    values = input.to(dtype)
+    count = _count(input, dims, True, mask)
+    centre = flambeau.divide(_filled(values, mask, 0).sum(dims, keepdim=True), count)
+    apart = values - centre
+    squares = (apart * apart.conj()).real if dtype.is_complex else apart * apart
+    total = _filled(squares, mask, 0).sum(dims, keepdim=keepdim)
+    left = (count if keepdim else count.reshape(total.shape)) - correction
+    result = flambeau.divide(total, left.clamp(min=0)).to(total.dtype)
+    return (flambeau.sqrt(result) if root else result).to(dtype)
+
+
+def var(input: Any, dim: Any = None, unbiased: bool | None = None, *,
+        correction: float | None = None, keepdim: bool | None = False, dtype: Any = None,
+        mask: Tensor | None = None) -> Tensor:
+    """The variance of the elements that the mask selects: divided by their number less
+    `correction` (1)."""
+    return _spread(input, dim, unbiased, correction, bool(keepdim), dtype, mask, False)
+
+
+def std(input: Any, dim: Any = None, unbiased: bool | None = None, *,
+        correction: int | None = None, keepdim: bool | None = False, dtype: Any = None,
+        mask: Tensor | None = None) -> Tensor:
+    """The square root of `var`."""
+    return _spread(input, dim, unbiased, correction, bool(keepdim), dtype, mask, True)
+
+
+# ---- along a dimension --------------------------------------------------------------------------
+
+def _along(name: str, what: str, neutral: float, function: Any) -> Any:
+    def apply(input: Any, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
+        input, mask = _parts(input, mask)
+        if dtype is None:
+            dtype = input.dtype if neutral in (0, 1) else _float_dtype(input.dtype)
+        (at,) = _dims(int(dim), input.ndim)
+        return function(_filled(input.to(dtype), mask, neutral), at).to(dtype)
+    apply.__name__ = apply.__qualname__ = name
+    apply.__doc__ = f"{what} along `dim`, of the elements that the mask selects."
+    return apply
+
+
+cumsum = _along("cumsum", "Running sums", 0, lambda x, dim: x.cumsum(dim))
+cumprod = _along("cumprod", "Running products", 1, lambda x, dim: x.cumprod(dim))
+softmax = _along("softmax", "exp(x) / Σ exp(x)", -_inf, lambda x, dim: x.softmax(dim))
+log_softmax = _along("log_softmax", "x - log Σ exp(x)", -_inf, lambda x, dim: x.log_softmax(dim))
+softmin = _along("softmin", "exp(-x) / Σ exp(-x)", _inf,
+                 lambda x, dim: flambeau.nn.functional.softmin(x, dim))
+
+
+def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None,
+              mask: Tensor | None = None) -> Tensor:
+    """x / max(norm(x, ord), eps) along `dim`, of the elements that the mask selects."""
+    input, mask = _parts(input, mask)
+    (at,) = _dims(int(dim), input.ndim)
+    length = norm(input, ord, at, keepdim=True, dtype=dtype, mask=mask)
+    return flambeau.divide(_filled(input, mask, 0), length.clamp(min=eps))
+
+
+def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Tensor | None = None,
+              other_mask: Tensor | None = None) -> Tensor:
+    """log(exp(x) + exp(y)); an element that its mask leaves out counts as log 0."""
+    terms = []
+    for given, mask in ((input, input_mask), (other, other_mask)):
+        term, mask = _parts(given, mask)
+        terms.append(_filled(term if dtype is None else term.to(dtype), mask, -_inf))
+    return flambeau.logaddexp(*terms)
+
+
+__all__ = ["amax", "amin", "argmax", "argmin", "cumprod", "cumsum", "log_softmax", "logaddexp",
+           "logsumexp", "mean", "median", "norm", "normalize", "prod", "softmax", "softmin", "std",
+           "sum", "var"]
