@@ -103,5 +103,8 @@ _FROM = {
     "to_dlpack": "utils.dlpack", "thread_safe_generator": "random",
     **dict.fromkeys(("Stream", "Event", "OutOfMemoryError", "get_device_module"), "streams"),
     **dict.fromkeys(("SymInt", "SymFloat", "SymBool", "Tag"), "symbolic"),
+    **dict.fromkeys((
+        "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
+        "_check_tensor_all_with", "_check_type", "_check_value", "_check_with"), "_checks"),
     "is_storage": "storage", "get_num_threads": "kernels", "set_num_threads": "kernels",
 }

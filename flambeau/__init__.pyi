@@ -50,6 +50,15 @@ from flambeau import torch_version as torch_version
 from flambeau import utils as utils
 from flambeau import version as version
 from flambeau import xpu as xpu
+from flambeau._checks import _check as _check
+from flambeau._checks import _check_index as _check_index
+from flambeau._checks import _check_is_size as _check_is_size
+from flambeau._checks import _check_not_implemented as _check_not_implemented
+from flambeau._checks import _check_tensor_all as _check_tensor_all
+from flambeau._checks import _check_tensor_all_with as _check_tensor_all_with
+from flambeau._checks import _check_type as _check_type
+from flambeau._checks import _check_value as _check_value
+from flambeau._checks import _check_with as _check_with
 from flambeau._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from flambeau._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from flambeau._settings import get_float32_matmul_precision as get_float32_matmul_precision

@@ -1,9 +1,10 @@
 """Nested containers of tensors: flatten to a list of leaves and a description, and back."""
 from __future__ import annotations
 
+import json
 from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, NamedTuple
 
 
 class TreeSpec:
@@ -39,26 +40,104 @@ class TreeSpec:
 
 
 LeafSpec = TreeSpec(None, None, [])
-_nodes: dict[type, tuple[Callable[..., Any], Callable[..., Any]]] = {}
+Context = Any
+PyTree = Any
+KeyEntry = Any
+KeyPath = tuple[KeyEntry, ...]
+
+
+class SequenceKey(NamedTuple):
+    """A step of a path: into a sequence."""
+    idx: int
+
+    def __str__(self) -> str:
+        return f"[{self.idx!r}]"
+
+    def get(self, sequence: Any) -> Any:
+        return sequence[self.idx]
+
+
+class MappingKey(NamedTuple):
+    """A step of a path: into a dictionary."""
+    key: Any
+
+    def __str__(self) -> str:
+        return f"[{self.key!r}]"
+
+    def get(self, mapping: Any) -> Any:
+        return mapping[self.key]
+
+
+class GetAttrKey(NamedTuple):
+    """A step of a path: into a field."""
+    name: str
+
+    def __str__(self) -> str:
+        return f".{self.name}"
+
+    def get(self, obj: Any) -> Any:
+        return getattr(obj, self.name)
+
+
+class NodeDef(NamedTuple):
+    """How containers of a type come apart and together again."""
+    type: Any
+    flatten_fn: Callable[[Any], tuple[list[Any], Any]]
+    unflatten_fn: Callable[[Any, Any], Any]
+    flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Any]] | None = None
+
+
+SUPPORTED_NODES: dict[Any, NodeDef] = {}
+_names: dict[Any, str] = {}         # under which a type stands in dumped shapes
 
 
 def register_pytree_node(cls: Any, flatten_fn: Callable[..., Any], unflatten_fn: Callable[..., Any],
-                         **_: Any) -> None:
+                         *, serialized_type_name: str | None = None,
+                         flatten_with_keys_fn: Callable[..., Any] | None = None, **_: Any) -> None:
     """Make `cls` a container: `flatten_fn(x)` gives (children, context), `unflatten_fn(children,
-    context)` makes it again."""
-    _nodes[cls] = flatten_fn, unflatten_fn
+    context)` makes it again; `flatten_with_keys_fn(x)` gives ((key, child) pairs, context)."""
+    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
+    _names[cls] = serialized_type_name or f"{cls.__module__}.{cls.__qualname__}"
+
+
+def _list_flatten(x: Any) -> tuple[list[Any], Any]:
+    return list(x), None
+
+
+def _list_flatten_with_keys(x: Any) -> tuple[list[tuple[Any, Any]], Any]:
+    return [(SequenceKey(i), child) for i, child in enumerate(x)], None
+
+
+def _dict_flatten(x: Any) -> tuple[list[Any], Any]:
+    return list(x.values()), list(x)
+
+
+def _dict_flatten_with_keys(x: Any) -> tuple[list[tuple[Any, Any]], Any]:
+    return [(MappingKey(key), child) for key, child in x.items()], list(x)
+
+
+def _dict_unflatten(children: Any, keys: Any) -> dict[Any, Any]:
+    return dict(zip(keys, children))
 
 
 _register_pytree_node = register_pytree_node
-register_pytree_node(tuple, lambda x: (list(x), None), lambda c, _: tuple(c))
-register_pytree_node(list, lambda x: (list(x), None), lambda c, _: list(c))
-register_pytree_node(dict, lambda x: (list(x.values()), list(x)), lambda c, k: dict(zip(k, c)))
-register_pytree_node(OrderedDict, lambda x: (list(x.values()), list(x)),
-                     lambda c, k: OrderedDict(zip(k, c)))
-register_pytree_node(defaultdict, lambda x: (list(x.values()), (x.default_factory, list(x))),
-                     lambda c, k: defaultdict(k[0], zip(k[1], c)))
-register_pytree_node(deque, lambda x: (list(x), x.maxlen), lambda c, n: deque(c, n))
-register_pytree_node(namedtuple, lambda x: (list(x), type(x)), lambda c, cls: cls(*c))
+register_pytree_node(tuple, _list_flatten, lambda c, _: tuple(c),
+                     flatten_with_keys_fn=_list_flatten_with_keys)
+register_pytree_node(list, _list_flatten, lambda c, _: list(c),
+                     flatten_with_keys_fn=_list_flatten_with_keys)
+register_pytree_node(dict, _dict_flatten, _dict_unflatten,
+                     flatten_with_keys_fn=_dict_flatten_with_keys)
+register_pytree_node(namedtuple, lambda x: (list(x), type(x)), lambda c, cls: cls(*c),
+                     flatten_with_keys_fn=lambda x: (
+                         [(GetAttrKey(n), c) for n, c in zip(x._fields, x)], type(x)))
+register_pytree_node(OrderedDict, _dict_flatten, lambda c, k: OrderedDict(zip(k, c)),
+                     flatten_with_keys_fn=_dict_flatten_with_keys)
+register_pytree_node(defaultdict, lambda x: (list(x.values()), [x.default_factory, list(x)]),
+                     lambda c, k: defaultdict(k[0], zip(k[1], c)),
+                     flatten_with_keys_fn=lambda x: (
+                         [(MappingKey(k), c) for k, c in x.items()], [x.default_factory, list(x)]))
+register_pytree_node(deque, lambda x: (list(x), x.maxlen), lambda c, n: deque(c, n),
+                     flatten_with_keys_fn=lambda x: (_list_flatten_with_keys(x)[0], x.maxlen))
 
 
 def is_namedtuple(tree: Any) -> bool:
@@ -67,7 +146,7 @@ def is_namedtuple(tree: Any) -> bool:
 
 def _kind(tree: Any) -> Any:
     cls = type(tree)
-    if cls in _nodes:
+    if cls in SUPPORTED_NODES:
         return cls
     return namedtuple if is_namedtuple(tree) else None
 
@@ -82,7 +161,7 @@ def tree_flatten(
     kind = _kind(tree)
     if kind is None or (is_leaf is not None and is_leaf(tree)):
         return [tree], LeafSpec
-    children, context = _nodes[kind][0](tree)
+    children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
     leaves: list[Any] = []
     specs = []
     for child in children:
@@ -100,7 +179,8 @@ def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
 def _unflatten(leaves: Any, spec: TreeSpec) -> Any:
     if spec.type is None:
         return next(leaves)
-    return _nodes[spec.type][1]([_unflatten(leaves, c) for c in spec.children_specs], spec.context)
+    return SUPPORTED_NODES[spec.type].unflatten_fn(
+        [_unflatten(leaves, c) for c in spec.children_specs], spec.context)
 
 
 def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Any = None) -> Any:
@@ -150,7 +230,7 @@ def broadcast_to_and_flatten(tree: Any, treespec: TreeSpec) -> list[Any] | None:
         return [tree] * treespec.num_leaves
     if _kind(tree) is not treespec.type:
         return None
-    children, context = _nodes[treespec.type][0](tree)
+    children, context = SUPPORTED_NODES[treespec.type].flatten_fn(tree)
     if len(children) != len(treespec.children_specs) or context != treespec.context:
         return None
     result: list[Any] = []
@@ -163,3 +243,95 @@ def broadcast_to_and_flatten(tree: Any, treespec: TreeSpec) -> list[Any] | None:
 
 
 _broadcast_to_and_flatten = broadcast_to_and_flatten
+
+
+# ---- paths --------------------------------------------------------------------------------------
+
+
+def tree_flatten_with_path(
+        tree: Any, is_leaf: Callable[[Any], bool] | None = None
+) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
+    """The leaves, each with the keys that lead to it, and the shape.
+
+    >>> [(keystr(path), leaf) for path, leaf in tree_flatten_with_path({"a": [1, 2]})[0]]
+    [("['a'][0]", 1), ("['a'][1]", 2)]
+    """
+    kind = _kind(tree)
+    if kind is None or (is_leaf is not None and is_leaf(tree)):
+        return [((), tree)], LeafSpec
+    with_keys = SUPPORTED_NODES[kind].flatten_with_keys_fn
+    if with_keys is None:
+        raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a "
+                         "flatten_with_keys_fn argument to register_pytree_node.")
+    pairs, context = with_keys(tree)
+    leaves: list[Any] = []
+    specs = []
+    for key, child in pairs:
+        found, spec = tree_flatten_with_path(child, is_leaf)
+        leaves += [((key, *path), leaf) for path, leaf in found]
+        specs.append(spec)
+    return leaves, TreeSpec(kind, context, specs)
+
+
+def tree_leaves_with_path(tree: Any, is_leaf: Any = None) -> list[tuple[KeyPath, Any]]:
+    """The leaves, each with its path."""
+    return tree_flatten_with_path(tree, is_leaf)[0]
+
+
+def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any,
+                       is_leaf: Any = None) -> Any:
+    """`tree_map` with a function that is given the path first."""
+    found, spec = tree_flatten_with_path(tree, is_leaf)
+    others = [tree_flatten(r, is_leaf)[0] for r in rests]
+    return tree_unflatten([func(path, leaf, *more)
+                           for (path, leaf), *more in zip(found, *others)], spec)
+
+
+def keystr(path: KeyPath) -> str:
+    """A path as Python would write the access."""
+    return "".join([str(key) for key in path])
+
+
+def key_get(obj: Any, path: KeyPath) -> Any:
+    """What a path leads to."""
+    for key in path:
+        obj = key.get(obj)
+    return obj
+
+
+# ---- as text ------------------------------------------------------------------------------------
+
+
+def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
+    """A shape as JSON: what `treespec_loads` reads. Contexts must be what JSON can hold.
+
+    >>> spec = tree_structure({"a": (1, 2)})
+    >>> treespec_loads(treespec_dumps(spec)) == spec
+    True
+    """
+    if protocol not in (None, 1):
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [1]")
+
+    def plain(spec: TreeSpec) -> dict[str, Any]:
+        if spec.type is None:
+            return {"type": None, "context": None, "children_spec": []}
+        return {"type": _names[spec.type], "context": json.dumps(spec.context),
+                "children_spec": [plain(c) for c in spec.children_specs]}
+
+    return json.dumps([1, plain(treespec)])
+
+
+def treespec_loads(serialized: str) -> TreeSpec:
+    """The shape that `treespec_dumps` has written."""
+    protocol, tree = json.loads(serialized)
+    if protocol != 1:
+        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [1]")
+    types = {name: cls for cls, name in _names.items()}
+
+    def shape(plain: dict[str, Any]) -> TreeSpec:
+        if plain["type"] is None:
+            return LeafSpec
+        return TreeSpec(types[plain["type"]], json.loads(plain["context"]),
+                        [shape(c) for c in plain["children_spec"]])
+
+    return shape(tree)

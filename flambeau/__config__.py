@@ -1,0 +1,15 @@
+"""How the kernels were built."""
+from flambeau import kernels
+
+__all__ = ["parallel_info", "show"]
+
+
+def show() -> str:
+    """What `flambeau info` says of the kernels, as text."""
+    return "flambeau built with:\n" + "".join(
+        f"  - {name}: {value}\n" for name, value in kernels.describe().items())
+
+
+def parallel_info() -> str:
+    """How many threads the kernels use."""
+    return f"threads: {kernels.get_num_threads()}\n"
