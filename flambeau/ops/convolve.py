@@ -14,6 +14,7 @@ from flambeau.core.op import composite, multilinear, primitive, public
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import convolution as kernels
+from flambeau.kernels.layouts import channels_last, has_channels_last
 from flambeau.kernels.network import is_narrow
 from flambeau.ops.matmul import conj
 from flambeau.ops.pointwise import c_name
@@ -32,6 +33,8 @@ def _convolve(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, st
                                  output_padding, groups)
     if bias is not None:
         result += bias.reshape(-1, *(1,) * (input.ndim - 2))
+    if has_channels_last(input) or has_channels_last(weight):
+        return channels_last(result)
     return result
 
 

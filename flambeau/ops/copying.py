@@ -16,6 +16,7 @@ from flambeau.core.shapes import contiguous_strides
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
 from flambeau.core.tensor import alias as bare
 from flambeau.kernels import views as kernels
+from flambeau.kernels.layouts import channels_last, has_channels_last
 from flambeau.transforms import meta
 
 # ---- casts ---------------------------------------------------------------------------------------
@@ -58,9 +59,9 @@ def _copied(x: np.ndarray, order: Any) -> np.ndarray:
         kernels.copy_into(r, x)
         return r
     if order == "channels_last":
-        axes = (0, *range(2, x.ndim), 1)
-        back = np.argsort(axes)
-        return kernels.contiguous(x.transpose(axes)).transpose(back)
+        if x.ndim not in (4, 5):
+            raise RuntimeError("required rank 4 tensor to use channels_last format")
+        return channels_last(x)
     return kernels.contiguous(x)
 
 
@@ -148,6 +149,14 @@ def graph_alias(input: Tensor) -> Any:
     return (input,)
 
 
+def _laid_out(tensor: Tensor, memory_format: Any) -> bool:
+    """Does `to` leave the strides as they are? It tells channels last from all others only."""
+    if memory_format is None or memory_format is type_info.preserve_format:
+        return True
+    return has_channels_last(tensor._array) is (
+        memory_format is not type_info.contiguous_format)
+
+
 # ---- to ------------------------------------------------------------------------------------------
 
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -167,8 +176,7 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         result = cast(result, dtype)
         if memory_format not in (None, type_info.preserve_format):
             result = contiguous(result, memory_format=memory_format)
-    elif copy or (memory_format not in (None, type_info.preserve_format)
-                  and not self.is_contiguous(memory_format=memory_format)):
+    elif copy or not _laid_out(self, memory_format):
         result = clone(result, memory_format=memory_format)
     if device is not None and device is not result._device and device != result._device:
         if device.type == "meta":

@@ -12,6 +12,7 @@ from flambeau.core.op import composite, public
 from flambeau.core.promotion import join
 from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.kernels import normalization as kernels
+from flambeau.kernels.layouts import keeping_layout
 from flambeau.kernels.network import is_narrow
 from flambeau.ops.fused import fused
 from flambeau.ops.pool import refuse
@@ -47,6 +48,7 @@ def _same_types(input: Tensor, *parameters: Tensor | None) -> None:
 # ---- batch norm ----------------------------------------------------------------------------------
 
 
+@keeping_layout
 def _train_kernel(input: np.ndarray, weight: Any, bias: Any, eps: float, stats: list[Any]) -> Any:
     y, mean, variance, rstd = kernels.batch_norm(input, weight, bias, eps)
     stats[:] = mean, variance
@@ -66,8 +68,8 @@ def _batch_norm_train(input: Tensor, weight: Any, bias: Any, eps: float,
     return affine(y, weight, bias, (-1, *(1,) * (n - 2)))
 
 
-@fused(lambda input, weight, bias, mean, variance, eps: kernels.batch_norm_eval(
-           input, mean, variance, weight, bias, eps),
+@fused(keeping_layout(lambda input, weight, bias, mean, variance, eps: kernels.batch_norm_eval(
+           input, mean, variance, weight, bias, eps)),
        tensors=("input", "weight", "bias", "running_mean", "running_var"),
        backward=lambda grad, input, weight, running_mean, running_var, eps: (
            *kernels.batch_norm_eval_backward(grad, input, running_mean, running_var, weight, eps),
@@ -242,7 +244,8 @@ def _rms_eps(input: Tensor, eps: float | None) -> float:
     return float(np.finfo(wide).eps) if eps is None else eps
 
 
-@fused(lambda input, weight, dims, eps: kernels.rms_norm(input, dims, weight, eps),
+@fused(keeping_layout(lambda input, weight, dims, eps: kernels.rms_norm(
+           input, dims, weight, eps)),
        extras=("rrms",), tensors=("input", "weight"), namespace=None, node_name="MulBackward0",
        when=lambda input, weight, dims, eps: input._array.dtype.kind != "c",
        backward=lambda grad, input, weight, rrms, dims: kernels.rms_norm_backward(
@@ -272,8 +275,8 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
 # ---- group norm and instance norm ----------------------------------------------------------------
 
 
-@fused(lambda input, weight, bias, groups, eps: kernels.group_norm(
-           input, groups, weight, bias, eps),
+@fused(keeping_layout(lambda input, weight, bias, groups, eps: kernels.group_norm(
+           input, groups, weight, bias, eps)),
        extras=("mean", "rstd"), tensors=("input", "weight", "bias"), namespace=None,
        backward=lambda grad, input, weight, mean, rstd, groups: kernels.group_norm_backward(
            grad, input, groups, mean, rstd, weight),

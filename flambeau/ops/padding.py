@@ -8,6 +8,7 @@ import numpy as np
 from flambeau.core.op import composite, linear
 from flambeau.core.promotion import convert
 from flambeau.core.tensor import Tensor, basis
+from flambeau.kernels.layouts import keeping_layout
 
 NETWORK = "nn.functional"
 
@@ -42,7 +43,8 @@ def _constant_batched(size: int, dims: Any, self: Tensor, pad: Any, value: Any) 
     return _constant_pad(basis.movedim(self, dims[0], 0), pad, value), 0
 
 
-@linear(_constant, method=False, namespace=None, name="_constant_pad", batch=_constant_batched,
+@linear(keeping_layout(_constant), params=("pad", "value"), method=False, namespace=None,
+        name="_constant_pad", batch=_constant_batched,
         node_name="ConstantPadNdBackward0",
         d_self=lambda grad, pad: _constant_pad(grad, tuple([-p for p in pad]), 0),
         jvp=lambda self_t, pad: _constant_pad(self_t, pad, 0))
@@ -106,6 +108,12 @@ def _scattered(self: np.ndarray, shape: Any, pad: tuple[int, ...], mode: str) ->
     return self
 
 
+def _mirror_kernel(mode: str) -> Any:
+    def kernel(self: np.ndarray, pad: tuple[int, ...]) -> np.ndarray:
+        return _gathered(self, pad, mode)
+    return kernel if mode == "circular" else keeping_layout(kernel)
+
+
 def _mirrors(name: str, dims: int, mode: str) -> Any:
     """The op of one mode in so many dimensions, which its node's name tells."""
     def forward(input: Tensor, pad: Any) -> Any:
@@ -117,7 +125,7 @@ def _mirrors(name: str, dims: int, mode: str) -> Any:
     forward.__name__ = f"_{name.lower()}_pad{dims}d"
     backward.__name__ = f"{forward.__name__}_backward"
     pad_op = linear(
-        lambda self, pad: _gathered(self, pad, mode), method=False, namespace=None,
+        _mirror_kernel(mode), params=("pad",), method=False, namespace=None,
         node_name=f"{name}Pad{dims}DBackward0",
         d_self=lambda grad, self_shape, pad: unpad_op(grad, self_shape, pad),
         batch=lambda size, dims, self, pad: (pad_op(basis.movedim(self, dims[0], 0), pad), 0))(

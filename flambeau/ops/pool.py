@@ -15,6 +15,7 @@ from flambeau.core.op import composite, linear, primitive, public
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import pooling as kernels
+from flambeau.kernels.layouts import keeping_layout
 
 NETWORK = "nn.functional"
 
@@ -65,6 +66,11 @@ def add_at(input: Tensor, indices: Tensor, shape: Any, dims: int) -> Any:
 # ---- maxima --------------------------------------------------------------------------------------
 
 
+def _flat_images(n: int, kernel: Any) -> Any:
+    """The kernel; the two-dimensional one keeps channels last, as PyTorch's does."""
+    return keeping_layout(kernel) if n == 2 else kernel
+
+
 def _max_op(name: str, node_name: str, kernel: Any, dims: int, params: tuple[str, ...],
             tensors: tuple[str, ...] = ("self",)) -> Any:
     """An op that gives maxima and their indices."""
@@ -87,9 +93,10 @@ def _max_op(name: str, node_name: str, kernel: Any, dims: int, params: tuple[str
 
 _GEOMETRY = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
 _MAX = {n: _max_op(f"max_pool{n}d_with_indices", f"MaxPool{n}DWithIndicesBackward0",
-                   kernels.max_pool, n, _GEOMETRY) for n in (2, 3)}
+                   keeping_layout(kernels.max_pool), n, _GEOMETRY) for n in (2, 3)}
 _ADAPTIVE_MAX = {n: _max_op(f"_adaptive_max_pool{n}d", f"AdaptiveMaxPool{n}DBackward0",
-                            kernels.adaptive_max_pool, n, ("output_size",)) for n in (2, 3)}
+                            _flat_images(n, kernels.adaptive_max_pool), n, ("output_size",))
+                 for n in (2, 3)}
 _FRACTIONAL = {n: _max_op(
     f"_fractional_max_pool{n}d", f"FractionalMaxPool{n}DBackward0",
     lambda self, samples, kernel_size, output_size: kernels.fractional_max_pool(
@@ -247,7 +254,7 @@ def _avg_ops(n: int) -> Any:
     avg_pool.__name__ = f"_avg_pool{n}d"
     avg_pool_backward.__name__ = f"_avg_pool{n}d_backward"
     forward = linear(
-        kernels.avg_pool, method=False, namespace=None, params=params,
+        _flat_images(n, kernels.avg_pool), method=False, namespace=None, params=params,
         node_name=f"AvgPool{n}DBackward0", batch=leading(lambda: forward),
         d_self=lambda grad, self_shape, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override: backward(grad, self_shape, kernel_size, stride, padding, ceil_mode,
@@ -337,7 +344,7 @@ def _adaptive_avg_pair(n: int) -> Any:
 
     forward.__name__, backward.__name__ = forward_name, backward_name
     pool = linear(
-        lambda self, output_size: kernels.adaptive_avg_pool(self, output_size), method=False,
+        _flat_images(n, kernels.adaptive_avg_pool), params=("output_size",), method=False,
         namespace=None, node_name=f"AdaptiveAvgPool{n}DBackward0", batch=leading(lambda: pool),
         d_self=lambda grad, self_shape, output_size: unpool(grad, self_shape, output_size))(forward)
     unpool = linear(
@@ -470,14 +477,27 @@ def _fractional(n: int, input: Tensor, kernel_size: Any, output_size: Any, outpu
     _check_rank(x, n)
     refuse(x, "buic", f"{name}_out_frame")
     for axis, k, s, o in zip(("time", "height", "width")[-n:], kernel, x.shape[-n:], sizes):
-        if o + k - 1 > s:
-            raise RuntimeError(f"{name}(): pool {axis} {k} too large relative to input {axis} {s}")
+        if o + k - 1 > s - (n == 3):       # PyTorch leaves a row over in three dimensions
+            raise RuntimeError(f"{name}{'_out' if n == 3 else ''}(): pool {axis} {k} too large "
+                               f"relative to input {axis} {s}")
+    batch = 1 if x.ndim == n + 1 else x.shape[0]
     if samples is None:
-        batch = 1 if x.ndim == n + 1 else x.shape[0]
         samples = flambeau.rand(batch, x.shape[-n - 1], n, dtype=input.dtype)
-    if x.ndim == n + 1 and samples._array.ndim == 3:
-        samples = samples.squeeze(0)
-    return _FRACTIONAL[n](input, samples, kernel, sizes)
+    samples = _checked_samples(samples, batch, x.shape[-n - 1], n)
+    return _FRACTIONAL[n](input, samples[0] if x.ndim == n + 1 else samples, kernel, sizes)
+
+
+def _checked_samples(samples: Tensor, batch: int, channels: int, n: int) -> Tensor:
+    shape = samples._array.shape
+    if len(shape) != 3:
+        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {len(shape)}")
+    if shape[0] < batch:
+        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
+    if shape[1] != channels:
+        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
+    if shape[2] != n:
+        raise RuntimeError(f"Expect _random_samples.size(2) equals to {n}; got {shape[2]}.")
+    return samples[:batch]
 
 
 def _fractional_pooler(n: int) -> None:

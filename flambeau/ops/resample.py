@@ -13,6 +13,7 @@ from flambeau.core.op import composite, linear, public
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import resampling as kernels
+from flambeau.kernels.layouts import keeping_layout
 from flambeau.ops.fused import fused
 from flambeau.ops.pool import refuse
 
@@ -60,8 +61,9 @@ def _resampler(kind: str, dims: int) -> Any:
     forward.__name__ = f"_upsample_{kind}{dims}d"
     backward.__name__ = f"{forward.__name__}_backward"
     op = linear(
-        lambda self, size, align_corners, scales: kernels.interpolate(
-            self, size, mode, align_corners, scales, antialias),
+        keeping_layout(lambda self, size, align_corners, scales: kernels.interpolate(
+            self, size, mode, align_corners, scales, antialias)),
+        params=("size", "align_corners", "scales"),
         method=False, namespace=None, node_name=node, batch=folded(lambda: op),
         d_self=lambda grad, self_shape, align_corners, scales: back(
             grad, self_shape, align_corners, scales))(forward)

@@ -1,0 +1,55 @@
+"""Images whose channels lie last in memory: kernels that give such images for such images."""
+
+from functools import wraps
+
+import numpy as np
+
+from flambeau.kernels import views as kernels
+
+_CHANNELS_LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
+_BACK = {n: tuple(np.argsort(axes)) for n, axes in _CHANNELS_LAST.items()}
+
+
+def has_channels_last(x):
+    """Do the strides of an image or a volume (n, c, …) say that its channels lie last?
+
+    Extents of 1 leave strides undecided; then their strides are looked at all the same, and what
+    both orders would have counts as row-major.
+
+    >>> x = np.zeros((2, 4, 4, 3)).transpose(0, 3, 1, 2)
+    >>> has_channels_last(x), has_channels_last(x.copy())
+    (True, False)
+    """
+    if x.ndim not in _CHANNELS_LAST or (x.flags.c_contiguous and 1 not in x.shape):
+        return False
+    least = 0
+    for axis in reversed(_CHANNELS_LAST[x.ndim]):
+        if x.shape[axis] == 0 or x.strides[axis] < least:
+            return False
+        if axis == 0 and least == x.strides[1]:
+            return False
+        least = x.strides[axis] * max(x.shape[axis], 1)
+    return True
+
+
+def channels_last(x):
+    """The values of `x`, laid out with the channels last, if it is an image or a volume."""
+    if type(x) is not np.ndarray or x.ndim not in _CHANNELS_LAST:
+        return x
+    turned = x.transpose(_CHANNELS_LAST[x.ndim])
+    result = np.empty(turned.shape, x.dtype)
+    kernels.copy_into(result, turned)
+    return result.transpose(_BACK[x.ndim])
+
+
+def keeping_layout(kernel):
+    """The kernel, which gives images with the channels last if the first argument is one."""
+    @wraps(kernel)
+    def run(x, *rest):
+        result = kernel(x, *rest)
+        if not has_channels_last(x):
+            return result
+        if type(result) is tuple:
+            return tuple([channels_last(r) for r in result])
+        return channels_last(result)
+    return run
