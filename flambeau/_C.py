@@ -19,6 +19,9 @@ from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core import engine, modes
 from flambeau.core.graph import Node
 from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import (
+    _disabled_torch_function as _disabled_torch_function_impl,  # noqa: F401
+)
 from flambeau.transforms.function_modes import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,

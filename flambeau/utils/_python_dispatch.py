@@ -15,8 +15,9 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau.core import modes
-from flambeau.core.op import Op, table
+from flambeau.core.op import Op, public, table
 from flambeau.core.tensor import Tensor, plain
+from flambeau.ops import load
 
 # Ops with several overloads in PyTorch: which one a call is, by its canonical arguments.
 _OVERLOADS = {"select": "int", "slice": "Tensor", "transpose": "int", "sum": "dim_IntList",
@@ -76,7 +77,7 @@ class _Aten:
     """The ops by name, as `torch.ops.aten`."""
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
-        op = table.get(_OWN_NAMES.get(name, name))
+        op = None if name.startswith("__") else _op_named(name)
         if op is None:
             raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
         packet = OpOverloadPacket(op, name)
@@ -84,10 +85,30 @@ class _Aten:
         return packet
 
 
+def _op_named(name: str) -> Op | None:
+    """The op that PyTorch's dispatcher knows as `name`: one of the table, an in-place form, or a
+    public function or method of tensors that isn't an op of its own here."""
+    own = _OWN_NAMES.get(name, name)
+
+    def in_table() -> Op | None:
+        return table.get(own) or table.get(f"nn.functional.{own}") \
+            or getattr(table.get(own[:-1]) if own.endswith("_") else None, "inplace_op", None)
+
+    if in_table() is None:
+        load(lambda: in_table() is not None)
+    op = in_table()
+    function = None if op else public["torch"].get(own) or getattr(Tensor, own, None)
+    if callable(function):
+        op = Op(name, "composite", composite=True, function=function, call=function)
+    return op
+
+
 aten = _Aten()
 ATEN_NAMES = {"cast": "_to_copy", "expand_to": "expand", "view_as_shape": "view",
               "permute_dims": "permute"}
-_OWN_NAMES = {v: k for k, v in ATEN_NAMES.items() if k in table}
+_OWN_NAMES = {v: k for k, v in ATEN_NAMES.items() if k in table} | {
+    "_unsafe_view": "view_as_shape", "_conj": "conj", "_local_scalar_dense": "item",
+    "_pin_memory": "pin_memory", "_fft_c2c": "fft_c2c"}
 _known: dict[tuple[str, str], OpOverload] = {}
 
 

@@ -1,3 +1,5 @@
+import pytest
+
 import flambeau
 from flambeau.utils._mode_utils import no_dispatch
 from flambeau.utils._python_dispatch import TorchDispatchMode, aten
@@ -49,3 +51,13 @@ def test_names():
     assert str(aten.mul.Tensor) == "aten.mul.Tensor"
     assert aten.mul.Tensor is aten.mul.Tensor and flambeau.ops.aten is aten
     assert repr(aten.exp.default) == "<OpOverload(op='aten.exp', overload='default')>"
+
+
+def test_names_of_the_dispatcher_are_found_wherever_the_op_is():
+    x = flambeau.arange(4.0)
+    assert flambeau.equal(aten.amax.default(x, (0,), False), x.max())      # a family imported late
+    assert aten.add_.Tensor(x, 1) is x and x[0] == 1                       # an in-place form
+    assert aten.to.dtype(x, flambeau.int64).dtype == flambeau.int64        # a method
+    assert str(aten.layer_norm.default) == "aten.layer_norm.default"       # of nn.functional
+    with pytest.raises(AttributeError, match="'aten' object has no attribute 'ad'"):
+        aten.ad  # noqa: B018
