@@ -99,14 +99,15 @@ static const struct {
              {"filled", call_filled}, {"apply", call_apply}};
 
 // make(kind, closure, kernel, arguments, op, node class, tensors, plan, dtypes, differentiable,
-//      view, replay)
+//      view, replay, numbers)
 static PyObject *make(PyObject *, PyObject *args) {
     const char *kind;
     PyObject *closure, *kernel, *arguments, *op, *node, *plan;
-    int tensors, differentiable, view, replay;
+    int tensors, differentiable, view, replay, numbers;
     unsigned int dtypes;
-    if (!PyArg_ParseTuple(args, "sOOOOOiO!Ippp", &kind, &closure, &kernel, &arguments, &op, &node,
-                          &tensors, &PyTuple_Type, &plan, &dtypes, &differentiable, &view, &replay))
+    if (!PyArg_ParseTuple(args, "sOOOOOiO!Ipppp", &kind, &closure, &kernel, &arguments, &op, &node,
+                          &tensors, &PyTuple_Type, &plan, &dtypes, &differentiable, &view, &replay,
+                          &numbers))
         return nullptr;
     vectorcallfunc call = nullptr;
     for (auto &k : kinds)
@@ -122,7 +123,7 @@ static PyObject *make(PyObject *, PyObject *args) {
     f->arguments = incref(arguments);
     f->node = (PyTypeObject *)incref(node);
     f->tensors = tensors, f->dtypes = dtypes;
-    f->native = Py_TYPE(kernel) == &KernelType;
+    f->numbers = numbers && Py_TYPE(kernel) == &KernelType;  // which also takes a number itself
     f->differentiable = differentiable, f->view = view, f->replay = replay;
     int failed = read_plan(f, plan);
     PyObject_GC_Track((PyObject *)f);

@@ -94,7 +94,7 @@ struct Callable {
     int nsaved;
     Saved saved[MAX_SAVED];
     uint32_t dtypes;   // a bit for each that a pointwise op takes as it is
-    bool native, differentiable, view, replay;
+    bool numbers, differentiable, view, replay;  // numbers: may the second argument be one?
 };
 extern PyTypeObject CallableType, PlaceType;
 

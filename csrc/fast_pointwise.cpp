@@ -33,7 +33,7 @@ static PyObject *run(Callable *f, PyObject *const *args, PyObject *out) {
             if (!other || !is_plain(other) ||
                 PyArray_DESCR((PyArrayObject *)other) != PyArray_DESCR((PyArrayObject *)x.get()))
                 return nullptr;
-        } else if (!f->native || !is_operand(other, dtype)) {
+        } else if (!f->numbers || !is_operand(other, dtype)) {
             return nullptr;
         }
         y.take(incref(other));

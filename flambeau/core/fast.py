@@ -56,5 +56,5 @@ def callable_of(kind: str, op: Any, closure: Any, kernel: Any, arguments: Any = 
         kind, closure, kernel, arguments, op, getattr(declared, "Backward", Node),
         -1 if declared.variadic else len(declared.tensors), plan, dtypes,
         declared.is_differentiable, declared.view is not False and len(declared.tensors) == 1,
-        declared.view == "replay")
+        declared.view == "replay", bool(getattr(declared, "numbers", "")))
     return update_wrapper(found, closure)

@@ -89,7 +89,7 @@ class Op:
     jvp_rule: Any = None
     batch_rule: Any = None
     vjp: Any = None
-    refusal: dict[str, str] = {}        # what to say about kinds of dtype that it has no kernel for
+    refusal: dict[str, str] = {}        # what to say of kinds of dtype; "": the kernel's name
     functional: Any = None              # of an in-place op: what it computes
     function: Any = None                # the three callables
     call: Any = None
@@ -348,7 +348,7 @@ def pointwise(name: str, kernel: Any, *, d: Any = None, d_self: Any = None, d_ot
               namespace: Any = "torch", method: Any = True, inplace: bool = True,
               dunder: str = "", aliases: tuple[str, ...] = (), real_result: bool = False,
               doc: str = "", node_name: str = "", reject: str = "",
-              parameter: str = "other") -> Any:
+              numbers: str = "other") -> Any:
     """Declare an op that works element by element on one tensor, or on two that broadcast.
 
     d           the derivative by the only argument, as a formula of `self` and `result`
@@ -357,13 +357,14 @@ def pointwise(name: str, kernel: Any, *, d: Any = None, d_self: Any = None, d_ot
     vjp         instead of those: the gradients themselves, as a formula that also names `grad`
     floating    integers become the default floating type first (`sin`), as opposed to `add`
     reject      kinds of dtype (of "bui fc") that the op refuses
+    numbers     which of two arguments may be a Python number: "" (none), "other", "any"
     """
     two = tensors == ("self", "other") or d_self is not None or d_other is not None
     names = tensors or (("self", "other") if two else ("self",))
     rules = {"self": d_self, "other": d_other} if two else {"self": d}
     op = Op(name, "pointwise", kernel=kernel, tensors=names, rules=rules, vjp=vjp,
             node_name=node_name or class_name(name), floating=floating, namespace=namespace,
-            doc=doc, reject=reject)
+            doc=doc, reject=reject, numbers=numbers)
     plan_saving(op)
     make = make_binary if two else make_unary
     function = fast.callable_of("pointwise", op, make(op, interceptors, plain), kernel)
@@ -411,7 +412,7 @@ def make_unary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
 
 def make_binary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
     kernel, floating, rejected = op.kernel, op.floating, op.reject
-    differentiable = op.is_differentiable
+    differentiable, scalars = op.is_differentiable, SCALARS if op.numbers else ()
 
     def call(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
         if interceptors:
@@ -419,12 +420,15 @@ def make_binary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
         if type(input) not in plain or out is not None:
             return coerce(op, (input, other), out)
         x = input._array
+        if floating and x.dtype not in FLOATING and not (
+                type(other) in plain and other._array.dtype in FLOATING):
+            x = convert(x, dtypes.default_float())
         if type(other) in plain:
             y = other._array
             if x.dtype is not y.dtype:
                 x, y = promote(x, y)
             b = other._edge
-        elif type(other) in SCALARS:
+        elif type(other) in scalars:
             try:
                 y = scalar_cache[x.dtype, other]
             except KeyError:
@@ -432,9 +436,6 @@ def make_binary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
             b = None
         else:
             return coerce(op, (input, other), out)
-        if floating and x.dtype not in FLOATING:
-            target = dtypes.default_float()
-            x, y = convert(x, target), convert(y, target)
         if rejected and x.dtype.kind in rejected:
             raise unsupported(op, x)
         try:
@@ -651,11 +652,12 @@ is_passive = passive.issuperset
 
 # ---- the rare cases of a call -------------------------------------------------------------------
 
-def unsupported(op: Op, x: ndarray) -> NotImplementedError:
+def unsupported(op: Op, x: ndarray) -> RuntimeError:
     if x.dtype.kind in op.refusal:
-        return NotImplementedError(op.refusal[x.dtype.kind])
+        return RuntimeError(op.refusal[x.dtype.kind])
     name = type_name(dtypes.from_numpy_dtype(x.dtype))
-    return NotImplementedError(f'"{op.name}_cpu" not implemented for \'{name}\'')
+    kernel = op.refusal.get("", f"{op.name}_cpu")
+    return NotImplementedError(f'"{kernel}" not implemented for \'{name}\'')
 
 
 def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:

@@ -13,7 +13,7 @@ _TWO = ("self", "other")
 
 def _bitwise(name: str, kernel: Any, symbol: str, doc: str) -> Any:
     """A bitwise op with its operator, also reversed and in place."""
-    function = pointwise(name, kernel, tensors=_TWO, doc=doc)
+    function = pointwise(name, kernel, tensors=_TWO, numbers="any", doc=doc)
     setattr(Tensor, f"__{symbol}__", operator(function))
     setattr(Tensor, f"__i{symbol}__", function.op.inplace_op.function)
     setattr(Tensor, f"__r{symbol}__",
@@ -28,6 +28,7 @@ left_shift = _bitwise("bitwise_left_shift", kernels.left_shift, "lshift",
                       "input · 2^other; 0 where `other` is no position of a bit.")
 right_shift = _bitwise("bitwise_right_shift", kernels.right_shift, "rshift",
                        "input / 2^other, rounded down.")
+left_shift.op.refusal, right_shift.op.refusal = {"": "lshift_cpu"}, {"": "rshift_cpu"}
 bitwise_not = pointwise("bitwise_not", kernels.bitwise_not, doc="Every bit reversed.")
 
 
@@ -42,7 +43,7 @@ Tensor.__invert__ = _invert
 
 
 
-gcd = pointwise("gcd", kernels.gcd, tensors=_TWO, doc="The greatest common divisor.")
-lcm = pointwise("lcm", kernels.lcm, tensors=_TWO, doc="The least common multiple.")
+gcd = pointwise("gcd", kernels.gcd, tensors=_TWO, numbers="", doc="The greatest common divisor.")
+lcm = pointwise("lcm", kernels.lcm, tensors=_TWO, numbers="", doc="The least common multiple.")
 
 __all__ = ["bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "gcd", "lcm"]

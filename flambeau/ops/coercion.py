@@ -15,7 +15,13 @@ from flambeau.core import overrides
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import SCALARS, Op
-from flambeau.core.promotion import can_cast, convert, scalar_operand, type_name
+from flambeau.core.promotion import (
+    can_cast,
+    convert,
+    scalar_operand,
+    scalar_type,
+    type_name,
+)
 from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
 
 
@@ -28,28 +34,33 @@ def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
         return store(out, op, op.call(*args))
     converted = []
     for position, arg in enumerate(args):
-        if type(arg) in tensor_types or type(arg) in SCALARS:
+        if type(arg) in tensor_types:
             converted.append(arg)
-        elif isinstance(arg, np.generic):
-            converted.append(arg.item())
+        elif isinstance(arg, (int, float, complex, np.generic)) and takes_number(op, args,
+                                                                                 position):
+            converted.append(arg if type(arg) in SCALARS else _number(arg))
         elif isinstance(arg, ndarray) and position > 0:
             converted.append(wrap(arg))
-        elif isinstance(arg, (int, float, complex)):
-            converted.append(_number(arg))
         else:
             return _reflected(op, args, position)
     if type(converted[0]) not in tensor_types:
-        if op.name not in NUMBER_FIRST or type(converted[1]) not in tensor_types:
-            raise wrong_type(op, args, 0)
-        converted[0] = number_tensor(converted[0], converted[1])
+        other = converted[1]
+        converted[0] = number_tensor(converted[0], other) if type(other) in tensor_types \
+            else wrap(np.asarray(converted[0], scalar_type(converted[0]).numpy))
     if any(type(a) in tensor_types and a._device is not cpu for a in converted):
         return on_meta(op, tuple(converted))
     return op.direct(*converted)
 
 
-NUMBER_FIRST = {"pow", "xlogy", "remainder", "mul", "add", "sub", "div", "bitwise_and",
-                "bitwise_or", "bitwise_xor", "float_power", "bitwise_left_shift",
-                "bitwise_right_shift", "floor_divide"}
+def takes_number(op: Op, args: tuple[Any, ...], position: int) -> bool:
+    """May that argument be a Python number? Of two numbers only sums and their like are taken."""
+    if position:
+        return op.numbers != ""
+    return op.numbers == "any" and len(args) > 1 and (
+        type(args[1]) in tensor_types or op.name in _OF_NUMBERS)
+
+
+_OF_NUMBERS = {"add", "sub", "mul", "div"}
 
 
 def number_tensor(value: Any, other: Tensor) -> Tensor:
@@ -64,11 +75,10 @@ def promote_number(value: Any, other: Tensor) -> tuple[ndarray, ndarray]:
 
 
 def _number(value: Any) -> Any:
-    """A number of a subclass (`IntEnum`, `numpy.float64`) as the plain Python number."""
-    for kind in (bool, int, float, complex):
-        if isinstance(value, kind):
-            return kind(value)
-    raise TypeError(value)
+    """A number of NumPy or of a subclass (`IntEnum`) as the plain Python number."""
+    if isinstance(value, np.generic):
+        return value.item()
+    return next(kind(value) for kind in (bool, int, float, complex) if isinstance(value, kind))
 
 
 REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__",
@@ -91,9 +101,28 @@ def _reflected(op: Op, args: tuple[Any, ...], position: int) -> Any:
 
 
 def wrong_type(op: Op, args: tuple[Any, ...], position: int) -> TypeError:
+    if getattr(op, "numbers", "") and op.name not in _OF_NUMBERS and len(args) > 1:
+        number_first = ", (Number input, Tensor other)" if op.numbers == "any" else ""
+        return wrong_types(op.name, args, "(Tensor input, Tensor other), (Tensor input, Number "
+                                          f"other){number_first}")
     name = "input" if position == 0 else "other"
     return TypeError(f"{op.name}(): argument '{name}' (position {position + 1}) must be Tensor, "
                      f"not {type(args[position]).__name__}")
+
+
+def check_tensors(name: str, **given: Any) -> None:
+    """Raise unless all arguments are tensors, as the C++ function of that name would."""
+    for position, (argument, value) in enumerate(given.items(), 1):
+        if not isinstance(value, Tensor):
+            raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be "
+                            f"Tensor, not {type(value).__name__}")
+
+
+def wrong_types(name: str, args: tuple[Any, ...], expected: str) -> TypeError:
+    """What to say about arguments that fit none of several signatures."""
+    got = ", ".join(["Tensor" if type(a) in tensor_types else type(a).__name__ for a in args])
+    return TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but "
+                     f"expected one of: {expected}")
 
 
 def coerce_general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], canonical: Any) -> Any:

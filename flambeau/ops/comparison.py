@@ -6,7 +6,8 @@ from typing import Any
 from flambeau import kernels
 from flambeau.core.op import composite, pointwise
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, basis, tensor_types
+from flambeau.core.tensor import Tensor, basis
+from flambeau.ops.coercion import check_tensors
 from flambeau.ops.complex import imag
 from flambeau.ops.pointwise import abs
 
@@ -26,11 +27,11 @@ ge = pointwise("ge", kernels.greater_equal, tensors=_TWO, dunder="__ge__",
 
 # ---- logic --------------------------------------------------------------------------------------
 
-logical_and = pointwise("logical_and", kernels.logical_and, tensors=_TWO,
+logical_and = pointwise("logical_and", kernels.logical_and, tensors=_TWO, numbers="",
                         doc="Are both elements not zero?")
-logical_or = pointwise("logical_or", kernels.logical_or, tensors=_TWO,
+logical_or = pointwise("logical_or", kernels.logical_or, tensors=_TWO, numbers="",
                        doc="Is either element not zero?")
-logical_xor = pointwise("logical_xor", kernels.logical_xor, tensors=_TWO,
+logical_xor = pointwise("logical_xor", kernels.logical_xor, tensors=_TWO, numbers="",
                         doc="Is exactly one of the elements not zero?")
 logical_not = pointwise("logical_not", kernels.logical_not, doc="Is the element zero?")
 
@@ -77,9 +78,7 @@ def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-
     >>> flambeau.isclose(flambeau.tensor([1.0, 2.0]), flambeau.tensor([1.0, 2.1]))
     tensor([ True, False])
     """
-    if type(other) not in tensor_types:
-        raise TypeError("isclose(): argument 'other' (position 2) must be Tensor, not "
-                        f"{type(other).__name__}")
+    check_tensors("isclose", input=input, other=other)
     if input.dtype is not other.dtype:
         raise RuntimeError(f"{type_name(input.dtype)} did not match {type_name(other.dtype)}")
     for name, value in (("rtol", rtol), ("atol", atol)):
@@ -119,9 +118,7 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
 @composite(method=True)
 def equal(input: Tensor, other: Tensor) -> bool:
     """Do two tensors have the same shape and equal elements?"""
-    if type(other) not in tensor_types:
-        raise TypeError("equal(): argument 'other' (position 2) must be Tensor, not "
-                        f"{type(other).__name__}")
+    check_tensors("equal", input=input, other=other)
     if input._array.shape != other._array.shape:
         return False
     return bool(eq(input, other).all().item())
@@ -137,7 +134,7 @@ def _choice(name: str, kernel: Any, loses: Any, doc: str) -> Any:
         return (basis.where(loses(self, other), 0, half) if needs[0] else None,
                 basis.where(loses(other, self), 0, half) if needs[1] else None)
 
-    function = pointwise(name, kernel, vjp=vjp, tensors=_TWO, inplace=False, doc=doc)
+    function = pointwise(name, kernel, vjp=vjp, tensors=_TWO, numbers="", inplace=False, doc=doc)
     function.op.refusal = {"c": f"{name} not implemented for complex tensors."}
     return function
 
@@ -149,7 +146,7 @@ def _choice_of_numbers(name: str, kernel: Any, wins: Any, doc: str) -> Any:
         return (basis.where(first, grad, 0) if needs[0] else None,
                 basis.where(first, 0, grad) if needs[1] else None)
 
-    function = pointwise(name, kernel, vjp=vjp, tensors=_TWO, inplace=False, doc=doc)
+    function = pointwise(name, kernel, vjp=vjp, tensors=_TWO, numbers="", inplace=False, doc=doc)
     function.op.refusal = {"c": f"{name} not implemented for complex tensors."}
     return function
 

@@ -12,6 +12,7 @@ from flambeau.core.op import composite, linear, pointwise, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.kernels import views
+from flambeau.ops.coercion import check_tensors
 from flambeau.ops.create import full_like
 
 _conj = pointwise("conj_physical", kernels.conj, vjp=lambda grad: conj(grad))
@@ -44,6 +45,7 @@ def complex(real: Tensor, imag: Tensor) -> Any:
     >>> flambeau.complex(flambeau.tensor([1.0]), flambeau.tensor([2.0]))
     tensor([1.+2.j])
     """
+    check_tensors("complex", real=real, imag=imag)
     for part in (real, imag):
         if part._array.dtype.kind != "f":
             raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
@@ -57,6 +59,7 @@ def complex(real: Tensor, imag: Tensor) -> Any:
 @composite
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     """abs · (cos angle + i sin angle)."""
+    check_tensors("polar", abs=abs, angle=angle)
     result = complex(abs * angle.cos(), abs * angle.sin())
     return result if out is None else basis.into(out, polar.op, result)
 

@@ -51,7 +51,7 @@ acos = pointwise("acos", kernels.arccos, floating=True, d=lambda self: neg(rsqrt
                  aliases=("arccos",), doc="The inverse cosine.")
 atan = pointwise("atan", kernels.arctan, floating=True, d=lambda self: reciprocal(self * self + 1),
                  aliases=("arctan",), doc="The inverse tangent.")
-atan2 = pointwise("atan2", kernels.arctan2, floating=True, aliases=("arctan2",),
+atan2 = pointwise("atan2", kernels.arctan2, floating=True, aliases=("arctan2",), numbers="",
                   d_self=lambda self, other: other / (self * self + other * other),
                   d_other=lambda self, other: neg(self / (self * self + other * other)),
                   doc="The angle of the point (x=other, y=input), in (-π, π].")

@@ -107,6 +107,7 @@ def _inplace_doc(functional: Op) -> str:
 def _pointwise_inplace(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
     functional = op.functional
     kernel, floating, rejected = functional.kernel, functional.floating, functional.reject
+    scalars = SCALARS if functional.numbers else ()
 
     def call(input: Tensor, other: Any) -> Tensor:
         if interceptors:
@@ -118,7 +119,7 @@ def _pointwise_inplace(op: Op, interceptors: Any, plain: Any) -> Callable[..., A
         if type(other) in plain:
             if other._array.dtype is x.dtype and (other._edge is None or not grad_enabled()):
                 y = other._array
-        elif type(other) in SCALARS:
+        elif type(other) in scalars:
             y = scalar_cache.get((x.dtype, other))
         if y is None or (edge is not None and grad_enabled()) or floating or rejected \
                 or not x.flags.c_contiguous or input._inference:

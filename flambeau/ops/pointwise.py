@@ -15,25 +15,25 @@ from flambeau.core.modes import interceptors
 from flambeau.core.op import composite, pointwise, primitive, public, publish
 from flambeau.core.promotion import convert, result_type, type_name
 from flambeau.core.tensor import Tensor, basis, plain, wrap
-from flambeau.ops.coercion import numbers_between, with_keywords
+from flambeau.ops.coercion import numbers_between, with_keywords, wrong_types
 
 # ---- sums, products, quotients ------------------------------------------------------------------
 
-add = pointwise("add", kernels.add, d_self=1, d_other=1, dunder="__add__ __radd__",
+add = pointwise("add", kernels.add, d_self=1, d_other=1, dunder="__add__ __radd__", numbers="any",
                 doc="""The sum of two tensors, or of a tensor and a number; `other` times `alpha`.
 
     >>> import flambeau
     >>> flambeau.add(flambeau.tensor([1.0, 2.0]), 10, alpha=2)
     tensor([21., 22.])
     """)
-sub = pointwise("sub", kernels.subtract, d_self=1, d_other=-1, dunder="__sub__", reject="b",
+sub = pointwise("sub", kernels.subtract, d_self=1, d_other=-1, reject="b", numbers="any",
                 aliases=("subtract",), doc="The difference input - alpha · other.")
 mul = pointwise("mul", kernels.multiply, d_self=lambda other: other, d_other=lambda self: self,
-                dunder="__mul__ __rmul__", aliases=("multiply",), doc="The product.")
+                dunder="__mul__ __rmul__", aliases=("multiply",), numbers="any", doc="The product.")
 true_divide = pointwise(
     "div", kernels.divide, floating=True, d_self=lambda other: _reciprocal(other),
     d_other=lambda self, other: neg(self / other / other), dunder="__truediv__ __div__",
-    aliases=("divide", "true_divide"))
+    aliases=("divide", "true_divide"), numbers="any")
 neg = pointwise("neg", kernels.negative, d=-1, dunder="__neg__", aliases=("negative",), reject="b",
                 doc="-input.")
 reciprocal = pointwise("reciprocal", kernels.reciprocal, floating=True,
@@ -50,10 +50,12 @@ def _reciprocal(value: Any) -> Any:
 def scaled_second(function: Any) -> Any:
     """`add` and `sub` as users call them: with `alpha`, which multiplies the second argument."""
     op = function.op
+    check = refuse_bool if op.reject else lambda *operands: None
 
     def call(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Any:
         if earlier:                         # the deprecated `add(input, alpha, other)`
             return with_keywords(call, ("alpha",), (input, other, *earlier), {"out": out})
+        check(input, other)
         if type(alpha) is int and alpha == 1:
             return function(input, other) if out is None else function(input, other, out=out)
         if interceptors or type(input) not in plain:
@@ -69,6 +71,7 @@ def scaled_second(function: Any) -> Any:
         inplace = op.inplace_op.function
         if earlier:
             return with_keywords(write, ("alpha",), (input, other, *earlier), {})
+        check(input, other)
         if type(alpha) is int and alpha == 1:
             return inplace(input, other)
         check_alpha(input, alpha)
@@ -79,14 +82,27 @@ def scaled_second(function: Any) -> Any:
             fast.callable_of("inplace", op.inplace_op, write, op.kernel))
 
 
+def refuse_bool(*operands: Any) -> None:
+    """Raise if either operand of a subtraction is boolean."""
+    found = [x for x in operands if type(x) is bool
+             or (isinstance(x, Tensor) and x._array.dtype.kind == "b")]
+    if found:
+        raise RuntimeError(_TWO_BOOLS if len(found) == 2 else
+                           "Subtraction, the `-` operator, with a bool tensor" + _MASK)
+
+
 def check_alpha(input: Tensor, alpha: Any) -> None:
-    if isinstance(alpha, bool) and input.dtype.kind != "b":
+    if isinstance(alpha, bool) and getattr(input, "dtype", dtypes.bool_).kind != "b":
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, float) and input.dtype.kind in "bui":
+    if isinstance(alpha, float) and isinstance(input, Tensor) and input.dtype.kind in "bui":
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating "
                            "point number.")
 
 
+_MASK = " is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` " \
+    "operator instead."
+_TWO_BOOLS = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` " \
+    "or `logical_xor()` operator instead."
 for _op, _aliases in ((add, ()), (sub, ("subtract",))):
     _call, _write = scaled_second(_op)
     _op.op.inplace_op.published = _write
@@ -94,18 +110,16 @@ for _op, _aliases in ((add, ()), (sub, ("subtract",))):
     for _name in (_op.op.name, *_aliases):
         setattr(Tensor, f"{_name}_", _write)
 
-_MASK = " is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` " \
-    "operator instead."
-sub.op.refusal = {"b": "Subtraction, the `-` operator, with two bool tensors is not supported. Use "
-                       "the `^` or `logical_xor()` operator instead."}
+sub.op.refusal = {"b": _TWO_BOOLS}
 neg.op.refusal = {"b": "Negation, the `-` operator, on a bool tensor" + _MASK}
 
 
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha · input."""
-    if input._array.dtype.kind == "b":
-        raise RuntimeError("Subtraction, the `-` operator, with a bool tensor" + _MASK)
-    return sub(other, input if alpha == 1 else mul(input, alpha))
+    if not isinstance(input, Tensor):
+        raise wrong_types("rsub", (input, other), "(Tensor input, Tensor other), (Tensor input, "
+                                                  "Number other)")
+    return sub.op.published(other, input, alpha=alpha)
 
 
 def number_first(value: Any, tensor: Tensor) -> Any:
@@ -116,10 +130,23 @@ def number_first(value: Any, tensor: Tensor) -> Any:
     return wrap(convert(np.asarray(value), wanted))
 
 
+def operator(function: Any) -> Any:
+    """`function` as a method for an operator: says NotImplemented to operands it does not know."""
+    def method(self: Tensor, other: Any) -> Any:
+        try:
+            return function(self, other)
+        except TypeError:
+            if isinstance(other, (Tensor, int, float, complex, np.generic)):
+                raise
+            return NotImplemented
+    return method
+
+
 public["torch"]["rsub"] = rsub
-Tensor.__rsub__ = lambda self, other: rsub(self, other)
+Tensor.__rsub__ = operator(rsub)
 Tensor.__rtruediv__ = Tensor.__rdiv__ = lambda self, other: mul(reciprocal(self), other)
-Tensor.__iadd__, Tensor.__isub__ = add.op.inplace_op.function, sub.op.inplace_op.function
+Tensor.__sub__, Tensor.__isub__ = sub.op.published, Tensor.sub_
+Tensor.__iadd__ = add.op.inplace_op.function
 Tensor.__imul__ = mul.op.inplace_op.function
 Tensor.__itruediv__ = Tensor.__idiv__ = true_divide.op.inplace_op.function
 
@@ -181,7 +208,7 @@ def _copysign_slope(self: Tensor, result: Tensor) -> Tensor:
 
 copysign = pointwise("copysign", kernels.copysign, floating=True, d_self=_copysign_slope, d_other=0,
                      doc="The magnitude of `input` with the sign of `other`.")
-nextafter = pointwise("nextafter", kernels.nextafter, tensors=("self", "other"),
+nextafter = pointwise("nextafter", kernels.nextafter, tensors=("self", "other"), numbers="",
                       doc="The next representable number after `input` towards `other`.")
 
 # ---- powers -------------------------------------------------------------------------------------
@@ -238,6 +265,8 @@ def _pow_exponent(self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
     return basis.where(flat, 0, result * basis.log(self))
 
 
+_ANY_NUMBER = "(Tensor input, Tensor exponent), (Number self, Tensor exponent), (Tensor input, " \
+    "Number exponent)"
 _POW = {"tensors": ("self", "exponent"), "kind": "pointwise", "method": False, "namespace": None}
 
 
@@ -275,9 +304,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     elif isinstance(exponent, Tensor):
         result = pow_of_number(as_number(input, "pow", "self", 1), exponent)
     else:
-        raise TypeError(f"pow() received an invalid combination of arguments - got "
-                        f"({type(input).__name__}, {type(exponent).__name__}), but expected one "
-                        "tensor at least")
+        raise wrong_types("pow", (input, exponent), _ANY_NUMBER)
     return result if out is None else basis.into(out, pow.op, result)
 
 
@@ -290,18 +317,6 @@ def as_number(value: Any, function: str, argument: str, position: int) -> Any:
             next(kind(value) for kind in (int, float, complex) if isinstance(value, kind))
     raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor or "
                     f"Number, not {type(value).__name__}")
-
-
-def operator(function: Any) -> Any:
-    """`function` as a method for an operator: says NotImplemented to operands it does not know."""
-    def method(self: Tensor, other: Any) -> Any:
-        try:
-            return function(self, other)
-        except TypeError:
-            if isinstance(other, (Tensor, int, float, complex, np.generic)):
-                raise
-            return NotImplemented
-    return method
 
 
 Tensor.__pow__ = operator(pow)
@@ -321,6 +336,8 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
     """`input` to the power of `exponent`, in float64 (or complex128)."""
     kinds = [x._array.dtype.kind if isinstance(x, Tensor) else np.asarray(x).dtype.kind
              for x in (input, exponent)]
+    if set(kinds) & set("OUS") or not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
+        raise wrong_types("float_power", (input, exponent), _ANY_NUMBER)
     target = np.dtype("c16" if "c" in kinds else "f8")
     if out is not None and out._array.dtype != target:
         raise RuntimeError("the output given to float_power has dtype "
@@ -345,7 +362,7 @@ Tensor.float_power_ = _float_power_
 
 rsqrt = pointwise("rsqrt", kernels.rsqrt, floating=True, d=lambda result: result * result * result
                   * -0.5, doc="1 / √input.")
-hypot = pointwise("hypot", kernels.hypot, d_self=lambda self, result: self / result,
+hypot = pointwise("hypot", kernels.hypot, numbers="", d_self=lambda self, result: self / result,
                   d_other=lambda other, result: other / result,
                   doc="√(input² + other²), without overflow on the way.")
 

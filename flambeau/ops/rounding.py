@@ -75,7 +75,7 @@ def _truncated(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return np.add(whole, inexact & (whole < 0), dtype=x.dtype)
 
 
-floor_divide = pointwise("floor_divide", kernels.floor_divide, d_self=0, d_other=0,
+floor_divide = pointwise("floor_divide", kernels.floor_divide, d_self=0, d_other=0, numbers="any",
                          doc="The greatest whole number that is not greater than input / other.")
 _MODES = {
     "floor": pointwise("div_floor", kernels.floor_divide, d_self=0, d_other=0, method=False,
@@ -123,6 +123,8 @@ publish(true_divide.op, div, True, ("divide",))
 div_.op = true_divide.op.inplace_op
 for _name in ("div_", "divide_"):
     setattr(Tensor, _name, div_)
+floor_divide.op.refusal = {"": "div_floor_cpu"}
+_MODES["floor"].op.refusal, _MODES["trunc"].op.refusal = {"": "div_floor_cpu"}, {"": "div_trunc_cpu"}
 Tensor.__floordiv__ = floor_divide
 Tensor.__ifloordiv__ = floor_divide.op.inplace_op.function
 Tensor.__rfloordiv__ = operator(lambda self, other: floor_divide(number_first(other, self), self))
@@ -130,7 +132,7 @@ Tensor.__rfloordiv__ = operator(lambda self, other: floor_divide(number_first(ot
 # ---- remainders ---------------------------------------------------------------------------------
 
 _remainder = pointwise(
-    "remainder", kernels.remainder, d_self=1, node_name="RemainderBackward1",
+    "remainder", kernels.remainder, d_self=1, numbers="any", node_name="RemainderBackward1",
     d_other=lambda self, other: neg(_MODES["floor"](self, other)),
     doc="""What is left of input after division by other; it has the sign of `other`, as Python's %.
 

@@ -18,13 +18,12 @@ from flambeau.core.op import composite, pointwise, primitive, public
 from flambeau.core.promotion import convert
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import special as kernel
-from flambeau.ops.coercion import NUMBER_FIRST
+from flambeau.ops.coercion import check_tensors
 from flambeau.ops.conditional import where
 from flambeau.ops.elementary import cos, exp, log, log1p, sigmoid
 from flambeau.ops.pointwise import mul, neg, pow, reciprocal, sgn
 from flambeau.ops.softmax import log_softmax, softmax
 
-NUMBER_FIRST.update({"xlogy", "xlog1py", "zeta"})
 _HERE = {"floating": True, "namespace": "special", "method": False, "inplace": False}
 _BOTH = {"floating": True, "namespace": ("torch", "special")}
 
@@ -92,13 +91,14 @@ def _igamma_slope(self: Tensor, other: Tensor) -> Tensor:
     return exp((self - 1) * log(other) - other - lgamma(self))
 
 
-igamma = pointwise("igamma", kernel.gammainc, d_self=not_differentiable("igamma", "self"),
-                   d_other=_igamma_slope,
+igamma = pointwise("igamma", kernel.gammainc, numbers="", d_other=_igamma_slope,
+                   d_self=not_differentiable("igamma", "self"),
                    doc="The regularised lower incomplete gamma function P(input, other).")
-igammac = pointwise("igammac", kernel.gammaincc, d_self=not_differentiable("igammac", "self"),
+igammac = pointwise("igammac", kernel.gammaincc, numbers="",
+                    d_self=not_differentiable("igammac", "self"),
                     d_other=lambda self, other: neg(_igamma_slope(self, other)),
                     doc="The regularised upper incomplete gamma function Q(input, other).")
-zeta = pointwise("zeta", kernel.zeta, **_HERE, node_name="SpecialZetaBackward0",
+zeta = pointwise("zeta", kernel.zeta, **_HERE, numbers="any", node_name="SpecialZetaBackward0",
                  d_self=not_differentiable("zeta", "self"),
                  d_other=lambda self, other: zeta(self + 1, other) * neg(self)
                  if isinstance(self, Tensor) else zeta(self + 1, other) * -self,
@@ -195,11 +195,13 @@ def _unless_zero(self: Any, other: Any, pole: float, value: Any) -> Any:
     return where(self == 0, 0, value) if other <= pole else value
 
 
-xlogy = pointwise("xlogy", kernel.xlogy, **_BOTH, d_other=lambda self, other: self / other,
+xlogy = pointwise("xlogy", kernel.xlogy, **_BOTH, numbers="any",
+                  d_other=lambda self, other: self / other,
                   d_self=lambda self, other: _unless_zero(
                       self, other, 0, (log if isinstance(other, Tensor) else _number_log)(other)),
                   doc="input · log(other), 0 where the input is 0.")
-xlog1py = pointwise("xlog1py", kernel.xlog1py, **_HERE, node_name="SpecialXlog1PyBackward0",
+xlog1py = pointwise("xlog1py", kernel.xlog1py, **_HERE, numbers="any",
+                    node_name="SpecialXlog1PyBackward0",
                     d_other=lambda self, other: self / (other + 1),
                     d_self=lambda self, other: _unless_zero(
                         self, other, -1,
@@ -211,11 +213,11 @@ def _number_log(value: Any) -> float:
     return number_log(value) if value > 0 else -float("inf") if value == 0 else float("nan")
 
 
-logaddexp = pointwise("logaddexp", kernels.logaddexp, inplace=False,
+logaddexp = pointwise("logaddexp", kernels.logaddexp, inplace=False, numbers="",
                       d_self=lambda self, other: sigmoid(self - other),
                       d_other=lambda self, other: sigmoid(other - self),
                       doc="log(exp(input) + exp(other)), computed without overflow.")
-logaddexp2 = pointwise("logaddexp2", kernels.logaddexp2, inplace=False,
+logaddexp2 = pointwise("logaddexp2", kernels.logaddexp2, inplace=False, numbers="",
                        d_self=lambda self, other: sigmoid((self - other) * number_log(2)),
                        d_other=lambda self, other: sigmoid((other - self) * number_log(2)),
                        doc="log2(2^input + 2^other), computed without overflow.")
@@ -269,19 +271,22 @@ def frexp(input: Tensor) -> Any:
 @composite(method=True, inplace=True)
 def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """input · 2^other."""
+    check_tensors("ldexp", input=input, other=other)
     result = mul(input, pow(2.0, other))
     return result if out is None else basis.into(out, ldexp.op, result)
 
 
 _step = pointwise("heaviside_of", kernels.heaviside, d_self=0, method=False, namespace=None,
-                  inplace=False, d_other=lambda self: self == 0, node_name="HeavisideBackward0")
-_step.op.refusal = {"c": "heaviside is not yet implemented for complex tensors."}
+                  inplace=False, numbers="", d_other=lambda self: self == 0, node_name="HeavisideBackward0")
 
 
 @composite(method=True, inplace=True)
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
-    if input.dtype is not values.dtype:
+    check_tensors("heaviside", input=input, values=values)
+    if "c" in (input._array.dtype.kind, values._array.dtype.kind):
+        raise RuntimeError("heaviside is not yet implemented for complex tensors.")
+    if not input.dtype is values.dtype is (values if out is None else out).dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     result = _step(input, values)
     return result if out is None else basis.into(out, heaviside.op, result)
