@@ -167,8 +167,11 @@ PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, P
         plain = Py_TYPE(args[i]) == core.tensor ||
                 PySet_Contains(core.passive, (PyObject *)Py_TYPE(args[i])) == 1;
     PyObject *result = PyObject_Vectorcall(plain ? f->kernel : f->closure, args, nargsf, names);
-    if (result || !plain || !names || !PyErr_ExceptionMatches(PyExc_TypeError)) return result;
-    PyErr_Clear();  // other names of arguments? the closure asks
+    if (result || !plain) return result;
+    bool respelled = names && PyErr_ExceptionMatches(PyExc_TypeError);
+    bool no_tensor = n && Py_TYPE(args[0]) != core.tensor && PyErr_ExceptionMatches(PyExc_AttributeError);
+    if (!respelled && !no_tensor) return nullptr;
+    PyErr_Clear();  // other names of arguments? a first argument that is no tensor? the closure asks
     return PyObject_Vectorcall(f->closure, args, nargsf, names);
 }
 

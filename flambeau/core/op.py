@@ -632,6 +632,8 @@ def composite(function: Any = None, *, namespace: Any = "torch", method: Any = F
             return function(*args, **kwargs)
         except TypeError:
             return basis.respelled(op, args, kwargs)
+        except AttributeError as error:
+            raise basis.explained(op, args, error) from None
 
     call = fast.callable_of("composite", op, update_wrapper(call, function), function)
     if path is not None:                    # a kind of callable, and the op that it calls
@@ -654,7 +656,8 @@ is_passive = passive.issuperset
 
 def unsupported(op: Op, x: ndarray) -> RuntimeError:
     if x.dtype.kind in op.refusal:
-        return RuntimeError(op.refusal[x.dtype.kind])
+        kind = NotImplementedError if x.dtype.kind == "c" and len(op.tensors) == 1 else RuntimeError
+        return kind(op.refusal[x.dtype.kind])
     name = type_name(dtypes.from_numpy_dtype(x.dtype))
     kernel = op.refusal.get("", f"{op.name}_cpu")
     return NotImplementedError(f'"{kernel}" not implemented for \'{name}\'')
@@ -688,7 +691,10 @@ def publish(op: Op, function: Any, method: Any, aliases: tuple[str, ...]) -> Non
     for space in spaces:
         function.__module__ = "flambeau" if spaces[0] == "torch" else f"flambeau.{spaces[0]}"
         for name in (op.name, *aliases):
-            public.setdefault(space, {})[name] = function
+            known = public.setdefault(space, {}).setdefault(name, function)
+            if getattr(known, "op", op) is not op:
+                raise TypeError(f"there are two public functions {space}.{name}")
+            public[space][name] = function
     if method:
         for name in (op.name, *aliases) if method is True else (method,):
             setattr(Tensor, name, function)

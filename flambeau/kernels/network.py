@@ -120,6 +120,6 @@ def _completer(twin):
 
 
 def _round(result, dtype):
-    if isinstance(result, np.ndarray | np.float32) and result.dtype == np.float32:
-        return result.astype(dtype)
+    if isinstance(result, (np.ndarray, np.generic)) and result.dtype == np.float32:
+        return np.asarray(result).astype(dtype)  # which of a 0-d array NumPy makes a number
     return result

@@ -24,6 +24,7 @@ __all__ = [
 STATE_BYTES = 5056
 _WORDS = 624
 _DEFAULT_SEED = 67280421310721
+_FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
 def _best(name):
@@ -125,15 +126,19 @@ def in_memory_order(array):
 
 def _fill(out, dtype, kernel, stream, *args):
     """Fill `out` by a kernel that writes contiguous arrays of `dtype`."""
-    if out.dtype == dtype and out.flags.c_contiguous:
-        kernel(stream.words, out.reshape(-1), *args)
+    own = out.dtype
+    if (own is dtype or own == dtype) and out.flags.c_contiguous:
+        kernel(stream.words, out if out.ndim == 1 else out.reshape(-1), *args)
         return out
     numbers = np.empty(out.size, dtype)
     kernel(stream.words, numbers, *args)
     if dtype == np.float64 and _heart(out.dtype) == np.float32:  # rounded in two steps
         numbers = numbers.astype(np.float32)
     view = in_memory_order(out)
-    _assign(view, numbers.reshape(view.shape))
+    if numbers.dtype.kind == "i" and own.kind == "f":  # never a warning
+        view[...] = numbers.reshape(view.shape)
+    else:
+        _assign(view, numbers.reshape(view.shape))
     return out
 
 
@@ -144,8 +149,9 @@ def _assign(out, values):
 
 def _heart(dtype):
     """The dtype in which numbers for `dtype` are computed."""
-    wide = dtype.kind in "iub" or dtype == np.float64
-    return np.dtype(np.float64 if wide else np.float32)
+    if dtype in _FLOATS:
+        return dtype
+    return np.dtype(np.float64 if dtype.kind in "iub" else np.float32)
 
 
 def uniform(stream, out, low=0.0, high=1.0):
@@ -153,7 +159,7 @@ def uniform(stream, out, low=0.0, high=1.0):
 
     A number that was rounded up to `high` is replaced by `low`.
     """
-    if out.dtype in (np.float32, np.float64):
+    if out.dtype in _FLOATS:
         return _fill(out, out.dtype, _uniform, stream, low, high)
     # float16 and bfloat16: bounds are those of float32, and `high` is met again after rounding
     numbers = np.empty(out.size, np.float32)
@@ -173,7 +179,7 @@ def normal(stream, out, mean=0.0, std=1.0):
     of which the second may be kept for the next call.
     """
     if out.size >= 16 and out.flags.c_contiguous:
-        if out.dtype in (np.float32, np.float64):
+        if out.dtype in _FLOATS:
             return _fill(out, out.dtype, _normal_blocks, stream, mean, std)
         return _reduced_normal(stream, out, mean, std)
     return _fill(out, _heart(out.dtype), _normal_pairs, stream, mean, std)
@@ -191,7 +197,7 @@ def _reduced_normal(stream, out, mean, std):
 
 def bernoulli(stream, out, p=0.5):
     """Ones with probability `p`, else zeros."""
-    dtype = out.dtype if out.dtype in (np.float32, np.float64) else np.dtype(np.uint8)
+    dtype = out.dtype if out.dtype in _FLOATS else np.dtype(np.uint8)
     return _fill(out, dtype, _bernoulli, stream, p, 1.0)
 
 
@@ -200,7 +206,7 @@ def dropout_mask(stream, out, p):
     keep = 1.0 - p
     heart = _heart(out.dtype).type
     scale = heart(1) / heart(keep) if keep else heart(0)
-    if out.dtype in (np.float32, np.float64):
+    if out.dtype in _FLOATS:
         return _fill(out, out.dtype, _bernoulli, stream, keep, float(scale))
     bernoulli(stream, out, keep)
     out *= out.dtype.type(scale)
@@ -214,7 +220,7 @@ def bernoulli_each(stream, out, p):
         p = p.transpose(sorted(range(out.ndim), key=lambda dim: -out.strides[dim]))
     draws = np.empty(order.shape, _heart(p.dtype))
     _uniform(stream.words, draws.reshape(-1), 0.0, 1.0)
-    order[...] = draws < p.astype(draws.dtype, copy=False)
+    order[...] = draws < (p if p.dtype is draws.dtype else p.astype(draws.dtype, copy=False))
     return out
 
 

@@ -21,14 +21,14 @@ for _module in ("transforms.meta", "transforms.function_modes", "ops.coercion", 
 # Python looks for `__and__` on the class without asking anybody.
 COMMON = (
     "pointwise", "elementary", "comparison", "bitwise", "rounding", "conditional", "complex",
-    "copying", "create", "index", "gather", "slices", "join", "matmul", "methods", "reduce",
-    "shape", "strided",
+    "copying", "create", "ranges", "index", "gather", "slices", "join", "matmul", "methods",
+    "reduce", "shape", "strided",
 )
 LATE = [
     "blame", "random", "extremes", "activation", "softmax", "moments", "sort", "dropout",
     "inquiry", "embedding", "convolve", "pool", "normalize", "cross_entropy",
     "loss", "attention", "padding", "scan", "searching", "added", "products", "einsum",
-    "differences", "sampling", "facts", "rearrange", "memory_methods", "bilinear",
+    "differences", "histograms", "sampling", "facts", "rearrange", "memory_methods", "bilinear",
     "decompositions", "distance", "foreach", "fourier", "linalg", "lowrank", "polynomials",
     "recurrent", "resample", "scatter_views", "solvers", "sparse", "special", "spectrogram",
     "windows", "quantized", "fake_quantize",

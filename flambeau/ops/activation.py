@@ -80,6 +80,8 @@ def _check_hardtanh(x: np.ndarray, low: float, high: float) -> None:
         raise NotImplementedError("clamp is not supported for complex types")
     if low > high:
         raise ValueError("min_val cannot be greater than max_val")
+    if kind == "u" and low < 0:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
 
 
 @activation(_hardtanh_kernel, lambda grad, input, min_val, max_val: kernels.hardtanh_backward(
@@ -127,7 +129,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return flambeau.where(input > threshold, input, value)
 
 
-_threshold = threshold
+_threshold = public["nn.functional"]["_threshold"] = threshold
 
 
 def _elu_kernel(x: np.ndarray, alpha: float, scale: float = 1.0, rate: float = 1.0) -> np.ndarray:
@@ -240,7 +242,8 @@ def _gelu_kernel(x: np.ndarray, approximate: str) -> np.ndarray:
 
 
 @fused(_gelu_kernel, backward=lambda grad, input, approximate: (
-    kernels.gelu_backward if approximate == "none" else kernels.gelu_tanh_backward)(grad, input))
+    kernels.gelu_backward if approximate == "none" else kernels.gelu_tanh_backward)(grad, input),
+    out=True)
 def gelu(input: Tensor, approximate: str = "none") -> Tensor:
     """x Φ(x), Φ being the standard normal distribution function. Hendrycks and Gimpel, 2016.
 
@@ -300,7 +303,7 @@ def _softplus(input: Tensor) -> Tensor:
 @fused(lambda input, beta, threshold: kernels.softplus(floating(input, "softplus_cpu"), beta,
                                                        threshold),
        backward=lambda grad, input, beta, threshold: kernels.softplus_backward(
-           grad, input, beta, threshold))
+           grad, input, beta, threshold), out=True)
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
     """log(1 + exp(beta · x)) / beta; x itself where beta · x exceeds `threshold`."""
     scaled = input * beta
@@ -309,7 +312,7 @@ def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
 
 @fused(lambda input: activations.logsigmoid(floating(input, "log_sigmoid_cpu")),
        backward=lambda grad, input: activations.logsigmoid_backward(grad, input),
-       node_name="LogSigmoidBackward0")
+       node_name="LogSigmoidBackward0", out=True)
 def logsigmoid(input: Tensor) -> Tensor:
     """log(1 / (1 + exp(-x)))."""
     return -_softplus(-input)
@@ -353,7 +356,7 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
 
 @fused(lambda input, lambd: activations.hardshrink(floating(input, "hardshrink_cpu"), lambd),
        backward=lambda grad, input, lambd: activations.shrink_backward(grad, input, lambd),
-       namespace=BOTH, method=True)
+       namespace=BOTH, method=True, out=True)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x where \\|x\\| exceeds `lambd`, else 0."""
     return flambeau.where((input >= -lambd) & (input <= lambd), 0, input)
@@ -368,7 +371,7 @@ def _softshrink_kernel(x: np.ndarray, limit: float) -> np.ndarray:
 
 
 @fused(_softshrink_kernel, backward=lambda grad, input, lambd: activations.shrink_backward(
-    grad, input, lambd))
+    grad, input, lambd), out=True)
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by `lambd`, but not past it."""
     moved = flambeau.where(input < 0, input + lambd, input - lambd)

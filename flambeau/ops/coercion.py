@@ -13,6 +13,7 @@ from numpy import ndarray
 from flambeau._places import bump
 from flambeau.core import overrides
 from flambeau.core.devices import cpu
+from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import SCALARS, Op
 from flambeau.core.promotion import (
@@ -23,6 +24,7 @@ from flambeau.core.promotion import (
     type_name,
 )
 from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
+from flambeau.type_info import finfo
 
 
 def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
@@ -102,8 +104,8 @@ def _reflected(op: Op, args: tuple[Any, ...], position: int) -> Any:
 
 def wrong_type(op: Op, args: tuple[Any, ...], position: int) -> TypeError:
     if getattr(op, "numbers", "") and op.name not in _OF_NUMBERS and len(args) > 1:
-        number_first = ", (Number input, Tensor other)" if op.numbers == "any" else ""
-        return wrong_types(op.name, args, "(Tensor input, Tensor other), (Tensor input, Number "
+        number_first = "; (Number input, Tensor other)" if op.numbers == "any" else ""
+        return wrong_types(op.name, args, "(Tensor input, Tensor other); (Tensor input, Number "
                                           f"other){number_first}")
     name = "input" if position == 0 else "other"
     return TypeError(f"{op.name}(): argument '{name}' (position {position + 1}) must be Tensor, "
@@ -119,10 +121,11 @@ def check_tensors(name: str, **given: Any) -> None:
 
 
 def wrong_types(name: str, args: tuple[Any, ...], expected: str) -> TypeError:
-    """What to say about arguments that fit none of several signatures."""
+    """What to say about arguments that fit none of several signatures, of `expected`."""
     got = ", ".join(["Tensor" if type(a) in tensor_types else type(a).__name__ for a in args])
+    signatures = "\n * ".join(["", *expected.split("; ")])
     return TypeError(f"{name}() received an invalid combination of arguments - got ({got}), but "
-                     f"expected one of: {expected}")
+                     f"expected one of:{signatures}\n")
 
 
 def coerce_general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], canonical: Any) -> Any:
@@ -202,6 +205,41 @@ def with_keywords(function: Any, keywords: tuple[str, ...], args: tuple[Any, ...
     return result
 
 
+# ---- numbers that are stored among elements ------------------------------------------------------
+
+_STORED = {"int32": "int", "float32": "float", "float64": "double", "float16": "c10::Half",
+           "bfloat16": "c10::BFloat16"}
+
+
+def stored(value: Any, target: np.dtype) -> Any:
+    """A Python number as one that an element of that type can hold; raises where it cannot.
+
+    Numbers for integers are cut off, and negative ones for unsigned types wrap around.
+    """
+    if target.kind == "c" or target.kind == "b":
+        return value if target.kind == "c" else bool(value)
+    if type(value) is complex:
+        if value.imag:
+            raise too_large(target)
+        value = value.real
+    if target.kind not in "ui":
+        if abs(value) > finfo(from_numpy_dtype(target)).max and abs(value) != float("inf"):
+            raise too_large(target)
+        return value
+    limits = np.iinfo(target)
+    if value != value:
+        raise too_large(target)
+    low = -limits.max if target.kind == "u" and type(value) is not float else limits.min
+    if not low <= value <= limits.max:
+        raise too_large(target)
+    return int(value) % (limits.max + 1) if target.kind == "u" else int(value)
+
+
+def too_large(target: np.dtype) -> RuntimeError:
+    name = _STORED.get(target.name, f"{target.name}_t")
+    return RuntimeError(f"value cannot be converted to type {name} without overflow")
+
+
 # ---- out= ---------------------------------------------------------------------------------------
 
 def store(out: Any, op: Any, result: Any) -> Any:
@@ -252,5 +290,15 @@ def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
     out._array = np.empty(shape, out._array.dtype)
 
 
+def explained(op: Op, args: tuple[Any, ...], error: AttributeError) -> Exception:
+    """What to raise for an error of a composite's body: maybe its first argument is no tensor."""
+    code = getattr(op.body, "__code__", None)
+    if code is None or not args or isinstance(args[0], Tensor) or error.obj is not args[0]:
+        return error
+    return TypeError(f"{op.name}(): argument '{code.co_varnames[0]}' (position 1) must be Tensor, "
+                     f"not {type(args[0]).__name__}")
+
+
+basis.explained = explained
 basis.coerce, basis.coerce_general, basis.into = coerce, coerce_general, store
 basis.respelled = respelled

@@ -15,7 +15,8 @@ from flambeau.kernels import views
 from flambeau.ops.coercion import check_tensors
 from flambeau.ops.create import full_like
 
-_conj = pointwise("conj_physical", kernels.conj, vjp=lambda grad: conj(grad))
+_conj = pointwise("conj_physical", lambda x: kernels.conj(x) if x.dtype.kind == "c" else x.copy(),
+                  vjp=lambda grad: conj(grad))
 
 
 @composite(method=True)
@@ -50,6 +51,8 @@ def complex(real: Tensor, imag: Tensor) -> Any:
         if part._array.dtype.kind != "f":
             raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
                                f"{type_name(real.dtype)} and {type_name(imag.dtype)}")
+    if real._array.dtype == np.float16:
+        raise NotImplementedError("complex(): complex32 is not implemented")
     if real._array.dtype != imag._array.dtype:
         raise RuntimeError(f"Expected object of scalar type {type_name(real.dtype)} but got scalar "
                            f"type {type_name(imag.dtype)} for second argument")
@@ -179,6 +182,8 @@ def view_as_complex(input: Tensor) -> Any:
                            f"but got a tensor of scalar type: {input.dtype}")
     if not x.ndim or x.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
+    if x.dtype == np.float16:
+        raise NotImplementedError("view_as_complex(): complex32 is not implemented")
     if type(input) not in plain:
         return (input,)                     # a stand-in, whose own strides say nothing
     if x.strides[-1] != x.itemsize:

@@ -14,6 +14,7 @@ from flambeau.core.op import SCALARS, composite, linear, primitive, public
 from flambeau.core.promotion import convert, result_type, scalar_operand, type_name
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.core.views import write
+from flambeau.ops.coercion import stored, wrong_types
 from flambeau.ops.comparison import isfinite
 from flambeau.ops.pointwise import as_number, c_name
 
@@ -117,39 +118,12 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
         if value._array.ndim:
             raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got "
                                f"tensor with {value._array.ndim} dimension(s).")
-        if value._array.dtype.kind == "c" and own.kind != "c":
-            raise _overflow(own)
-        return _fill_tensor(input, mask, basis.cast(value, own) if value._array.dtype != own
-                            else value)
-    return _fill_number(input, mask, fitting(value, input))
-
-
-def fitting(value: Any, input: Tensor) -> Any:
-    """A Python number that is to be stored among `input`'s elements."""
-    value = as_number(value, "masked_fill", "value", 3)
-    own = input._array.dtype
-    if own.kind == "c" or (own.kind in "fV" and type(value) is not complex):
-        return value
-    if type(value) is complex:
-        raise _overflow(own)
-    if own.kind == "b":
-        return bool(value)
-    return wrapped(value, own)
-
-
-def wrapped(value: Any, own: np.dtype) -> int:
-    """A number as an integer of that type: a negative one wraps around if it is unsigned."""
-    if value != value or value in (float("inf"), -float("inf")):
-        raise _overflow(own)
-    value, limits = int(value), np.iinfo(own)
-    if value > limits.max or value < (limits.min or -limits.max):
-        raise _overflow(own)
-    return value % (limits.max + 1) if own.kind == "u" else value
-
-
-def _overflow(own: np.dtype) -> RuntimeError:
-    name = {"int32": "int", "float32": "float", "float64": "double"}.get(own.name, f"{own.name}_t")
-    return RuntimeError(f"value cannot be converted to type {name} without overflow")
+        if value._array.dtype == own:
+            return _fill_tensor(input, mask, value)
+        if type(value) in plain and value._array.dtype.kind in "uifc":
+            stored(value._array.item(), own)            # raises if it cannot be
+        return _fill_tensor(input, mask, basis.cast(value, own))
+    return _fill_number(input, mask, stored(as_number(value, "masked_fill", "value", 3), own))
 
 
 # ---- clamp --------------------------------------------------------------------------------------
@@ -199,7 +173,7 @@ def _number_clamp(name: str, node_name: str) -> Any:
         given = [n for n in (min, max) if n is not None]
         wanted = result_type([input._array], given).numpy
         if wanted.kind in "ui":
-            min, max = (n if n is None else wrapped(n, wanted) for n in (min, max))
+            min, max = (n if n is None else stored(n, wanted) for n in (min, max))
         return (basis.cast(input, wanted) if input._array.dtype != wanted else input), min, max
     return clamp_number
 
@@ -221,20 +195,26 @@ _CLAMPS = {name: (_number_clamp(f"{name}_number", number), _tensor_clamp(f"{name
                                         ("clamp_max", "ClampMaxBackward0", "ClampMaxBackward1"))}
 
 
+_BOUNDS = {"clamp": "(Tensor input, Tensor min = None, Tensor max = None); (Tensor input, Number "
+                    "min = None, Number max = None)"} | {
+    f"clamp_{b}": f"(Tensor input, Tensor {b}); (Tensor input, Number {b})" for b in ("min", "max")}
+
+
 def _clamped(name: str, input: Tensor, min: Any, max: Any) -> Tensor:
     numbers, tensors = _CLAMPS[name]
+    if not isinstance(input, Tensor):
+        raise wrong_types(name, (input, *[b for b in (min, max) if b is not None]), _BOUNDS[name])
     if type(min) in SCALARS and type(max) in SCALARS:
         return numbers(input, min, max)
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
     if isinstance(min, Tensor) or isinstance(max, Tensor):
-        mixed = [b for b in (min, max) if b is not None and not isinstance(b, Tensor)]
-        if mixed:
-            min, max = (b if b is None or isinstance(b, Tensor) else
-                        wrap(np.asarray(b, result_type([input._array], [b]).numpy))
-                        for b in (min, max))
-        return tensors(input, min, max)
-    return numbers(input, *[b if b is None else as_number(b, name, "min", 2) for b in (min, max)])
+        if all(b is None or isinstance(b, Tensor) for b in (min, max)):
+            return tensors(input, min, max)
+    elif all(b is None or isinstance(b, (int, float, complex, np.generic)) for b in (min, max)):
+        return numbers(input, *[b if b is None else as_number(b, name, "min", 2)
+                                for b in (min, max)])
+    raise wrong_types(name, (input, *[b for b in (min, max) if b is not None]), _BOUNDS[name])
 
 
 @composite(method=True, inplace=True, aliases=("clip",))
@@ -302,14 +282,8 @@ def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = N
            inplace=True, node_name="FillBackward0", name="fill_number", namespace=None,
            method=False)
 def _filled(input: Tensor, value: Any) -> Any:
-    return input, convert(np.asarray(_storable(value, input)), input._array.dtype)
-
-
-def _storable(value: Any, input: Tensor) -> Any:
-    value = as_number(value, "fill_", "value", 1)
-    if type(value) is complex and input._array.dtype.kind != "c":
-        raise _overflow(input._array.dtype)
-    return value
+    own = input._array.dtype
+    return input, convert(np.asarray(stored(as_number(value, "fill_", "value", 1), own)), own)
 
 
 @composite
@@ -338,9 +312,10 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     if interceptors or type(self) not in plain or self._edge is not None:
         return _slowly(self, value)
     own = self._array.dtype
-    if own.kind == "f" and own.itemsize >= 4 and type(value) in (float, int):
+    if type(value) in (float, int) and own.kind == "f" and (
+            own.itemsize == 8 or (own.itemsize == 4 and -1e38 < value < 1e38)):
         return write(self, value)
-    return write(self, convert(np.asarray(_storable(value, self)), own))
+    return write(self, convert(np.asarray(stored(as_number(value, "fill_", "value", 1), own)), own))
 
 
 def zero_(self: Tensor) -> Tensor:

@@ -13,10 +13,11 @@ from flambeau.core import devices, dtypes, fast, overrides
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import intercept, interceptors, is_inference_mode_enabled
 from flambeau.core.op import Op, into, public, table
-from flambeau.core.promotion import convert
+from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import Size, contiguous_strides, size_of
 from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor, plain, tensor_types, wrap
 from flambeau.kernels import views
+from flambeau.ops.coercion import stored
 from flambeau.transforms import meta
 
 
@@ -123,14 +124,15 @@ def _from_number(data: Any, target: np.dtype | None) -> np.ndarray:
         try:
             return np.array(data, natural or dtypes.default_complex())
         except OverflowError:
-            raise RuntimeError("Overflow when unpacking long long") from None
+            raise ValueError("Overflow when unpacking long long") from None
     if type(data) is int and target.kind in "ui":
-        limits = np.iinfo(target)
-        if not limits.min <= data <= limits.max:
-            raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
-        return np.array(data, target)
+        try:
+            return np.array(stored(data, target), target)
+        except RuntimeError:
+            raise RuntimeError(f"value cannot be converted to type {target.name} without "
+                               "overflow") from None
     if type(data) is complex and target.kind != "c":
-        raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
+        raise TypeError("must be real number, not complex")
     return _convert_new(np.array(data), target)
 
 
@@ -154,6 +156,8 @@ def _from_sequence(data: Any, target: np.dtype | None) -> np.ndarray:
         array = None
     if array is None:
         return _from_leaves(data, shape, target)
+    if target is not None and target.kind in "uif" and array.dtype.kind in "fc":
+        _check_leaves(array, target)
     if array.dtype == np.float64 and (target is None or target.kind == "f"):
         if array.size and _holds_arrays(data):
             return _from_leaves(data, shape, target)
@@ -169,6 +173,16 @@ def _from_sequence(data: Any, target: np.dtype | None) -> np.ndarray:
     if not array.size:
         return array.astype(default_float())
     return array
+
+
+def _check_leaves(array: np.ndarray, target: np.dtype) -> None:
+    """Raise if numbers of a list cannot be of the type that is asked for."""
+    if array.dtype.kind == "c":
+        raise TypeError("must be real number, not complex")
+    if target.kind != "f" and array.size:
+        limits = np.iinfo(target)
+        if not (array.min() >= limits.min and array.max() <= limits.max):
+            raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
 
 
 def _nested_shape(data: Any) -> tuple[int, ...]:
@@ -356,11 +370,8 @@ def _filled(name: str, make: Any, doc: str) -> Any:
                  memory_format: Any = None, names: Any = None, **kwargs: Any) -> Tensor:
         if kwargs:
             size = _size_keyword(name, size, kwargs)
-        shape = size_of(size)
-        if shape and min(shape) < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: "
-                               f"{list(shape)}")
-        target = default_float() if dtype is None else as_numpy_dtype(dtype)
+        shape = checked_shape(name, size)
+        target = type_for(out, dtype) if out is not None or dtype is not None else default_float()
         where = devices.checked(device)
         if layout is not None and layout is not type_info.strided:
             from flambeau.ops.sparse import without_entries
@@ -374,6 +385,21 @@ def _filled(name: str, make: Any, doc: str) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
     return creation(function, make)
+
+
+def checked_shape(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
+    """The shape that the arguments of `name` say."""
+    if len(size) == 1 and isinstance(size[0], Tensor) and not size[0].ndim:
+        size = (int(size[0]),)
+    try:
+        shape = size_of(size)
+    except TypeError:
+        raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not "
+                        f"{type(size[0]).__name__}") from None
+    if shape and min(shape) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: "
+                           f"{list(shape)}")
+    return shape
 
 
 def _size_keyword(name: str, size: Any, kwargs: dict[str, Any]) -> Any:
@@ -399,25 +425,41 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
          device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
          names: Any = None) -> Tensor:
     """A tensor of shape `size` filled with `fill_value`, whose type it takes."""
-    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
-    target = as_numpy_dtype(dtype) if dtype is not None else array_of(value).dtype
-    shape = size_of((size,))
-    array = np.empty(shape, target)
-    array[...] = _from_number(value, target) if type(value) in (int, bool, complex) \
-        else convert(np.asarray(value), target)
+    value = fill_value.item() if isinstance(fill_value, Tensor) and not fill_value._array.ndim \
+        else fill_value
+    if not isinstance(value, (int, float, complex, np.number, np.bool_)):
+        raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not "
+                        f"{type(value).__name__}")
+    value = value.item() if isinstance(value, np.generic) else value
+    target = array_of(value).dtype if dtype is None and out is None else type_for(out, dtype)
+    array = np.empty(size_of((size,)), target)
+    array[...] = convert(np.asarray(stored(value, target)), target)
     result = finish(array, device, requires_grad)
     return result if out is None else into(out, full.op, result)
+
+
+def type_for(out: Tensor | None, dtype: Any) -> np.dtype:
+    """The type of a new tensor: `dtype`, that of `out=`, or the default."""
+    wanted = as_numpy_dtype(dtype)
+    if out is None:
+        return default_float() if wanted is None else wanted
+    if wanted is not None and wanted != out._array.dtype:
+        raise RuntimeError(f"dtype {type_name(from_numpy_dtype(wanted))} does not match dtype of "
+                           f"out parameter ({type_name(out.dtype)})")
+    return out._array.dtype
 
 
 @creation
 def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, layout: Any = None,
         device: Any = None, requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
     """A matrix with ones on the diagonal."""
-    for value in (n, m):
+    for position, (name, value) in enumerate((("n", n), ("m", m)), 1):
+        if value is not None and (isinstance(value, float) or not hasattr(value, "__index__")):
+            raise TypeError(f"eye(): argument '{name}' (position {position}) must be int, not "
+                            f"{type(value).__name__}")
         if value is not None and value < 0:
-            raise RuntimeError(f"{'n' if value is n else 'm'} must be greater or equal to 0, got "
-                               f"{value}")
-    target = default_float() if dtype is None else as_numpy_dtype(dtype)
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+    target = type_for(out, dtype)
     result = finish(np.eye(n, m, dtype=target), device, requires_grad)
     return result if out is None else into(out, eye.op, result)
 
@@ -496,6 +538,49 @@ for _name in ("zeros", "ones", "empty", "full", "tensor"):
 
 
 @creation
+def scalar_tensor(s: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                  pin_memory: bool = False, requires_grad: bool = False) -> Tensor:
+    """A 0-d tensor that holds the number `s`, in the default floating type unless said otherwise.
+
+    >>> import flambeau
+    >>> flambeau.scalar_tensor(2)
+    tensor(2.)
+    """
+    return full((), s, dtype=from_numpy_dtype(default_float()) if dtype is None else dtype,
+                device=device, requires_grad=requires_grad)
+
+
+@creation
+def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None,
+                   device: Any = None, requires_grad: bool = False,
+                   pin_memory: bool = False) -> Tensor:
+    """An uninitialised tensor without gaps, whose dimensions lie in memory in the given order, the
+    outermost first.
+
+    >>> import flambeau
+    >>> flambeau.empty_permuted((2, 3, 4), (1, 0, 2)).stride()
+    (4, 8, 1)
+    """
+    shape, order = size_of((size,)), size_of((physical_layout,))
+    if len(shape) != len(order):
+        raise RuntimeError("Number of dimensions in size does not match the length of the "
+                           f"physical_layout; i.e. len(size) = {len(shape)} is not equal to "
+                           f"len(physical_layout) = {len(order)}")
+    steps = [0] * len(shape)
+    extent = 1
+    for i, dim in reversed(list(enumerate(order))):
+        if not 0 <= dim < len(shape):
+            raise RuntimeError(f"Dimension out of range (expected to be between 0 and "
+                               f"{len(shape) - 1}, but got {dim} at index {i}).  NB: negative dims "
+                               "not currently supported; file an issue if you want it.")
+        if dim in order[:i]:
+            raise RuntimeError("Duplicate dim not allowed")
+        steps[dim] = extent
+        extent *= max(shape[dim], 1)
+    return empty_strided(shape, steps, dtype=dtype, device=device, requires_grad=requires_grad)
+
+
+@creation
 def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = None,
                   device: Any = None, requires_grad: bool = False,
                   pin_memory: bool = False) -> Tensor:
@@ -506,113 +591,6 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     memory = np.empty(extent, target)
     array = np.ndarray(shape, target, memory, 0, tuple([s * target.itemsize for s in steps]))
     return finish(array, device, requires_grad)
-
-
-@creation
-def empty_permuted(size: Any, physical_layout: Any, *, dtype: Any = None, layout: Any = None,
-                   device: Any = None, requires_grad: bool = False,
-                   pin_memory: bool = False) -> Tensor:
-    """An uninitialised tensor whose dimensions lie in memory in the given order, outermost first.
-
-    >>> import flambeau
-    >>> flambeau.empty_permuted((2, 3, 4), (2, 0, 1)).stride()
-    (3, 1, 6)
-    """
-    shape, order = size_of((size,)), size_of((physical_layout,))
-    if len(shape) != len(order):
-        raise RuntimeError("Number of dimensions in size does not match the length of the "
-                           f"physical_layout; i.e. len(size) = {len(shape)} is not equal to "
-                           f"len(physical_layout) = {len(order)}")
-    for i, dim in enumerate(order):
-        if not 0 <= dim < len(shape):
-            raise RuntimeError("Dimension out of range (expected to be between 0 and "
-                               f"{len(shape) - 1}, but got {dim} at index {i}).")
-    if len({*order}) != len(order):
-        raise RuntimeError("Duplicate dim not allowed")
-    target = default_float() if dtype is None else as_numpy_dtype(dtype)
-    memory = np.empty([shape[dim] for dim in order], target)
-    return finish(memory.transpose(np.argsort(order)), device, requires_grad)
-
-
-# ---- ranges --------------------------------------------------------------------------------------
-
-
-@creation
-def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
-           layout: Any = None, device: Any = None, requires_grad: bool = False,
-           pin_memory: bool = False) -> Tensor:
-    """The numbers start, start + step, … below `end`.
-
-    int64 if all three are integers, else the default floating type.
-
-    >>> import flambeau
-    >>> flambeau.arange(1, 2.5, 0.5)
-    tensor([1.0000, 1.5000, 2.0000])
-    """
-    if end is None:
-        start, end = 0, start
-    start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
-    if dtype is None:
-        whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
-        target = dtypes.int64.numpy if whole else default_float()
-    else:
-        target = as_numpy_dtype(dtype)
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if (end - start) * step < 0:
-        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
-    if target.kind in "bui":
-        if dtype is not None:
-            start, end, step = int(start), int(end), int(step)
-        array = np.arange(start, end, step, np.int64).astype(target, copy=False)
-    else:
-        import math
-        count = math.ceil((end - start) / step)
-        array = convert(start + np.arange(count, dtype=np.float64) * step, target)
-    result = finish(array, device, requires_grad)
-    return result if out is None else into(out, arange.op, result)
-
-
-@creation
-def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None,
-             layout: Any = None, device: Any = None, requires_grad: bool = False,
-             pin_memory: bool = False) -> Tensor:
-    """`steps` numbers evenly spaced from `start` to `end`, both included."""
-    start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
-    if steps < 0:
-        raise RuntimeError("number of steps must be non-negative")
-    target = as_numpy_dtype(dtype) if dtype is not None else (
-        dtypes.default_complex() if isinstance(start, complex) or isinstance(end, complex)
-        else default_float())
-    result = finish(evenly_spaced(start, end, steps, target), device, requires_grad)
-    return result if out is None else into(out, linspace.op, result)
-
-
-def evenly_spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
-    """The first half counts from `start`, the second back from `end`, in the result's type."""
-    if steps == 1:
-        return convert(np.array([start]), target)
-    work = target if target.kind in "fc" and target.itemsize >= 4 else np.dtype(np.float32)
-    if target.kind in "ui":
-        work = np.dtype(np.float64)
-    first, last = np.asarray(start, work), np.asarray(end, work)
-    step = (last - first) / np.asarray(max(steps - 1, 1), work)
-    index = np.arange(steps)
-    array = np.where(index < steps // 2, first + step * index.astype(work),
-                     last - step * (steps - 1 - index).astype(work)).astype(work)
-    return convert(array, target)
-
-
-@creation
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None,
-             dtype: Any = None, layout: Any = None, device: Any = None,
-             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """`base` to the powers of `linspace(start, end, steps)`."""
-    start, end = (v.item() if isinstance(v, Tensor) else v for v in (start, end))
-    target = default_float() if dtype is None else as_numpy_dtype(dtype)
-    powers = evenly_spaced(float(start), float(end), steps, np.dtype(np.float64))
-    result = finish(convert(np.power(float(base), powers), target), device, requires_grad)
-    return result if out is None else into(out, logspace.op, result)
 
 
 # ---- the historical constructor ------------------------------------------------------------------

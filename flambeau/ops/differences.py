@@ -33,9 +33,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
         raise RuntimeError(f"order must be non-negative but got {n}")
     dim = wrap_dim(dim, input._array.ndim)
     parts = [t for t in (prepend, input, append) if t is not None]
-    result = cat(parts, dim) if len(parts) > 1 else input
-    if n == 0:
-        result = basis.clone(result)
+    result = basis.clone(input) if n == 0 else cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, result._array.shape[dim])):
         later, earlier = _pairs(result, dim)
         result = ne(later, earlier) if result._array.dtype.kind == "b" else later - earlier
@@ -47,14 +45,19 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
 
 def _areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> Tensor:
     """The areas of the trapezoids between neighbours."""
-    if y._array.dtype.kind == "b":
-        raise RuntimeError(f"{name}: received a bool input for `y`, but bool is not supported")
+    if not y._array.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
     dim = wrap_dim(dim, y._array.ndim)
     if y._array.shape[dim] == 0:
-        return narrow(y, dim, 0, 0) * 1.0
+        return y
+    if y._array.dtype.kind == "b" or (x is not None and x._array.dtype.kind == "b"):
+        which = "y" if y._array.dtype.kind == "b" else "x"
+        raise RuntimeError(f"{name}: received a bool input for `{which}`, but bool is not "
+                           "supported")
     later, earlier = _pairs(y, dim)
     if x is None:
-        return (later + earlier) * (dx / 2)
+        return (later / 2 + earlier / 2) * dx if y._array.dtype.kind in "ui" \
+            else (later + earlier) * (dx / 2)
     if x._array.ndim == 1 and y._array.ndim > 1:
         if x._array.shape[0] != y._array.shape[dim]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
@@ -106,10 +109,15 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None,
     if edge_order not in (1, 2):
         raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
     dims = tuple(range(input._array.ndim)) if dim is None else wrap_dims(dim, input._array.ndim)
+    spacing = 1 if spacing is None else spacing
+    if input._array.dtype == "u1":
+        raise RuntimeError("torch.gradient does not support uint8 input.")
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
     if len(steps) != len(dims):
-        raise RuntimeError(f"torch.gradient expected spacing to be unspecified, a scalar, or a "
-                           f"list of length {len(dims)}, but got a list of length {len(steps)}")
+        raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar "
+                           + ("or a list" if len(dims) == 1 or isinstance(steps[0], Tensor)
+                              else "or it's") +
+                           f" of length {len(dims)}, but got a list of length {len(steps)}")
     for d in dims:
         if input._array.shape[d] < edge_order + 1:
             raise RuntimeError("torch.gradient expected each dimension size to be at least "
@@ -129,9 +137,11 @@ def _slope(input: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
     if isinstance(gaps, Tensor) and gaps._array.ndim:
         wide, narrow_ = _pairs(gaps, dim)       # the gaps after and before each inner point
         middle = (first * wide + second * narrow_) / (wide + narrow_)
-        head, tail = _edge_ratio(gaps, dim, 0), _edge_ratio(gaps, dim, -1)
+        head: Any = _edge_ratio(gaps, dim, 0)
+        tail: Any = _edge_ratio(gaps, dim, -1)
     else:
-        middle, head, tail = (first + second) / 2, 0.5, 0.5
+        middle = (narrow(input, dim, 2, n - 2) - narrow(input, dim, 0, n - 2)) / (gaps * 2)
+        head, tail = 0.5, 0.5
     start, end = narrow(slopes, dim, 0, 1), narrow(slopes, dim, n - 2, 1)
     if edge_order == 2:
         start = start + (start - narrow(slopes, dim, 1, 1)) * head

@@ -10,10 +10,12 @@ from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis
+from flambeau.ops.coercion import wrong_types
 from flambeau.ops.comparison import isnan, maximum, minimum
 from flambeau.ops.conditional import where
 from flambeau.ops.gather import gather, scatter_add
 from flambeau.ops.index import new_zeros
+from flambeau.ops.pointwise import c_name
 from flambeau.ops.reduce import restore
 from flambeau.ops.shape import squeeze, unsqueeze
 
@@ -69,14 +71,28 @@ def take_along(tangent: Tensor, indices: Tensor, dim: int, keepdim: bool) -> Ten
 # ---- over all elements or several dimensions ----------------------------------------------------
 
 
-def _declare(name: str, kernel: Any) -> tuple[Any, Any, Any]:
+def _declare(name: str, kernel: Any, which: str) -> tuple[Any, Any, Any]:
     """amax, max of all, and max along a dimension."""
     def reduced(self: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
         return kernel(self, dim if self.ndim else None, keepdim)
 
-    @primitive(reduced, dims="dim", d_self=evenly, name=f"a{name}")
-    def amax(input: Tensor, dim: Any = (), keepdim: bool = False) -> Any:
+    @primitive(reduced, dims="dim", d_self=evenly, name=f"a{name}_along", method=False,
+               namespace=None, node_name=f"A{name}Backward0")
+    def along(input: Tensor, dim: Any, keepdim: bool) -> Any:
         return input, checked_dims(f"a{name}", input, dim), keepdim
+
+    def amax(input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Tensor:
+        if out is not None and out.dtype is not input.dtype:
+            raise RuntimeError("Expected the dtype for input and out to match, but got "
+                               f"{type_name(input.dtype)} for input's dtype and "
+                               f"{type_name(out.dtype)} for out's dtype.")
+        result = along(input, dim, keepdim)
+        return result if out is None else basis.into(out, amax.op, result)
+
+    amax.__name__ = f"a{name}"
+    amax.__doc__ = f"""The {which} element of all, or along `dim` (one or several). Equal elements
+    share the gradient evenly."""
+    amax = composite(amax, method=True)
 
     @primitive(reduced, dims="dim", d_self=evenly, name=f"{name}_all", method=False, namespace=None,
                node_name=f"{name.capitalize()}Backward1")
@@ -110,7 +126,7 @@ def _with_index(kernel: Any, where: Any) -> Any:
 
 def checked_dims(name: str, input: Tensor, dim: Any) -> tuple[int, ...] | None:
     """The dimensions to reduce, None for all; raises where there is nothing to choose from."""
-    refuse_complex(name if name.startswith("a") else f"{name}_all", input)
+    refuse_complex(f"{name[1:]}_values_cpu" if name.startswith("a") else f"{name}_all", input)
     if dim is None or dim == () or dim == []:
         if not input._array.size:
             raise RuntimeError(f"{name}(): Expected reduction dim to be specified for "
@@ -123,24 +139,22 @@ def checked_dims(name: str, input: Tensor, dim: Any) -> tuple[int, ...] | None:
     return dims
 
 
-amax, _max_all, _max_dim = _declare("max", kernels.max)
-amin, _min_all, _min_dim = _declare("min", kernels.min)
-for _function, _which in ((amax, "largest"), (amin, "smallest")):
-    _function.__doc__ = _function.op.doc = f"""The {_which} element of all, or along `dim` (one or
-    several). Equal elements share the gradient evenly."""
+amax, _max_all, _max_dim = _declare("max", kernels.max, "largest")
+amin, _min_all, _min_dim = _declare("min", kernels.min, "smallest")
 
 
 def _overloaded(input: Tensor, dim: Any, keepdim: bool, out: Any, op: Any, both: Any, whole: Any,
                 along: Any) -> Any:
+    if not isinstance(input, Tensor) or not (dim is None or isinstance(dim, (int, Tensor))):
+        raise wrong_types(op.name, (input, *(() if dim is None else (dim,))),
+                          "(Tensor input); (Tensor input, Tensor other); (Tensor input, int dim, "
+                          "bool keepdim)")
     if isinstance(dim, Tensor):
         return both(input, dim, out=out)
     if dim is None:
         result = whole(input)
-    elif isinstance(dim, int):
-        result = along(input, dim, keepdim)
     else:
-        raise TypeError(f"{op.name}() received an invalid combination of arguments - got "
-                        f"({type(dim).__name__}), but expected an int dim or a Tensor other")
+        result = along(input, dim, keepdim)
     return result if out is None else basis.into(out, op, result)
 
 
@@ -184,6 +198,11 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False,
     if dim is None and not input._array.size:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the "
                            "operation has no identity.")
+    refuse_complex("aminmax_cpu", input)
+    for each in () if out is None else out:
+        if each.dtype is not input.dtype:
+            raise RuntimeError(f"Expected out tensor to have dtype {c_name(input)}, but got "
+                               f"{c_name(each)} instead")
     dims = () if dim is None else dim
     result = return_types.aminmax(amin(input, dims, keepdim), amax(input, dims, keepdim))
     return result if out is None else basis.into(out, aminmax.op, result)
@@ -212,8 +231,8 @@ def _place(name: str, kernel: Any, doc: str) -> Any:
                axis: int | None = None, keepdims: bool = False, out: Any = None) -> Tensor:
         dim, keepdim = axis if dim is None else dim, keepdim or keepdims
         if input._array.dtype.kind in "bc":
-            refuse_complex(f"{name}_cpu", input)
-            raise RuntimeError(f"{name}(): does not support bool input")
+            kind = "bool" if input._array.dtype.kind == "b" else "complex"
+            raise RuntimeError(f"{name}(): does not support {kind} input")
         if dim is None:
             result = of_all(input)
             if keepdim:

@@ -25,7 +25,7 @@ from flambeau.core.tensor import Tensor, basis, gradient_edge, new_tensor, plain
 def fused(kernel: Any, *, backward: Any, extras: tuple[str, ...] = (), when: Any = None,
           namespace: Any = "nn.functional", method: Any = False, node_name: str = "",
           tensors: tuple[str, ...] = ("input",), aliases: tuple[str, ...] = (),
-          name: str = "") -> Any:
+          name: str = "", out: bool = False) -> Any:
     """Annotate a composite with kernels that run it, and its gradient, in one go.
 
     The body is the mathematics: every transform (forward mode, vmap, `create_graph`) runs it, and
@@ -34,16 +34,17 @@ def fused(kernel: Any, *, backward: Any, extras: tuple[str, ...] = (), when: Any
     kernel      arrays and other arguments to (result, *extras), or to the result without extras
     backward    arrays: `grad`, `needs`, and by name what it uses of the arguments, `result`, extras
     when        optional condition on the arguments for using the kernels
+    out         does it take `out=`?
     """
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:
         return make_fused(body, kernel, backward, extras, when, tensors, namespace, method,
-                          node_name, aliases, name)
+                          node_name, aliases, name, out)
     return declare
 
 
 def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tuple[str, ...],
                when: Any, tensors: tuple[str, ...], namespace: Any, method: Any, node_name: str,
-               aliases: tuple[str, ...], name: str) -> Callable[..., Any]:
+               aliases: tuple[str, ...], name: str, writes: bool) -> Callable[..., Any]:
     """The public function of a `fused` declaration."""
     title = name or body.__name__
     signature = inspect.signature(body)
@@ -110,6 +111,10 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
         if kwargs or len(args) < len(names):
             if overrides.wanted(args, kwargs):
                 return overrides.call(op, args, kwargs)
+            if writes and "out" in kwargs:
+                out = kwargs.pop("out")
+                result = plain_call(*args, **kwargs)
+                return result if out is None else basis.into(out, op, result)
             if kwargs:
                 bound = signature.bind(*args, **kwargs)
                 bound.apply_defaults()

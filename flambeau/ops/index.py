@@ -16,7 +16,8 @@ from flambeau.core.op import composite, linear
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types
 from flambeau.kernels import indexing, views
-from flambeau.ops.create import arange, array_of, full
+from flambeau.ops.create import array_of, full
+from flambeau.ops.ranges import arange
 from flambeau.ops.shape import movedim, reshape, unsqueeze
 
 # ---- basic indices: a view -----------------------------------------------------------------------

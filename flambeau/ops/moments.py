@@ -11,7 +11,8 @@ from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING, as_numpy_dtype
 from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.core.tensor import Tensor, basis, plain, wrap
+from flambeau.ops.coercion import check_tensors
 from flambeau.ops.comparison import isnan, logical_not
 from flambeau.ops.conditional import clamp, masked_fill, where
 from flambeau.ops.extremes import evenly
@@ -207,6 +208,9 @@ def norm_of(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) 
         raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as "
                            f"input. Got {type_name(x.dtype)}")
     wanted = None if dtype is None else as_numpy_dtype(dtype)
+    if wanted is not None and wanted not in FLOATING:
+        raise RuntimeError("linalg.vector_norm: dtype should be floating point or complex, but got "
+                           f"{type_name(dtypes.from_numpy_dtype(wanted))}")
     if wanted is not None and x._array.dtype != wanted:
         if x.is_complex() != (wanted.kind == "c"):
             raise RuntimeError(f"linalg.vector_norm: dtype should be "
@@ -259,6 +263,7 @@ def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False, *,
 @composite(method=True)
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The norm of order `p` of input - other."""
+    check_tensors("dist", input=input, other=other)
     return vector_norm(input - other, p)
 
 
@@ -290,6 +295,9 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
     if input._array.dtype.kind == "b":
         raise RuntimeError("cov(): bool dtype is not supported for input")
     rows = input if input._array.ndim == 2 else reshape(input, (1, -1))
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is not None:
+            _check_weights(name, weights, rows._array.shape[1])
     weights = fweights
     if aweights is not None:
         weights = aweights if weights is None else weights * aweights
@@ -312,6 +320,21 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
     weighted = centred if weights is None else centred * weights
     product = basis.matmul(centred, basis.conj(weighted.t()))
     return squeeze(product / free)
+
+
+def _check_weights(name: str, weights: Tensor, n: int) -> None:
+    kind = "integral" if name == "fweights" else "floating point"
+    if weights._array.ndim > 1:
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} "
+                           f"with {weights._array.ndim} dimensions")
+    if (weights._array.dtype.kind in "ui") != (kind == "integral") or weights.is_complex():
+        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with "
+                           f"{type_name(weights.dtype)} dtype")
+    if weights._array.size != n:
+        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are "
+                           f"observations in the input but got {weights._array.size} != {n}")
+    if type(weights) in plain and weights._array.size and weights._array.min() < 0:
+        raise RuntimeError(f"cov(): {name} cannot be negative")
 
 
 def basis_float(input: Tensor) -> Tensor:
@@ -338,22 +361,22 @@ def corrcoef(input: Tensor) -> Tensor:
 # ---- quantiles ----------------------------------------------------------------------------------
 
 
-def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool,
+def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool,
               interpolation: str, skip_nan: bool) -> Tensor:
+    if not input._array.size:
+        raise RuntimeError("quantile() input tensor must be non-empty")
     if input._array.dtype.name not in ("float32", "float64"):
-        raise RuntimeError(f"{name}() input tensor must be either float or double dtype")
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
     if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
-        raise RuntimeError(f"{name}() interpolation must be one of linear, lower, higher, midpoint "
-                           f"or nearest, but got {interpolation}")
-    q = _quantile_points(name, input, q)
+        raise RuntimeError("quantile() interpolation must be one of linear, lower, higher, "
+                           f"midpoint or nearest, but got {interpolation}")
+    q = _quantile_points(input, q)
     ndim = input._array.ndim
     if dim is None:
         input, dim = reshape(input, (-1,)), 0
         if keepdim and ndim > 1:
             input = reshape(input, (1,) * (ndim - 1) + (-1,))
             dim = ndim - 1
-    if not input._array.size:
-        raise RuntimeError(f"{name}() input tensor must be non-empty")
     last = movedim(input if input._array.ndim else reshape(input, (1,)), dim, -1)
     ordered = sort(last)[0]
     size = ordered._array.shape[-1]
@@ -371,17 +394,17 @@ def _quantile(name: str, input: Tensor, q: Any, dim: int | None, keepdim: bool,
     return unsqueeze(result, dim) if keepdim and ndim else result
 
 
-def _quantile_points(name: str, input: Tensor, q: Any) -> Tensor:
+def _quantile_points(input: Tensor, q: Any) -> Tensor:
     if not isinstance(q, Tensor):
         if not 0 <= q <= 1:
-            raise RuntimeError(f"{name}() q must be in the range [0, 1] but got {q:g}")
+            raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
         return wrap(np.asarray(q, input._array.dtype))
     if q._array.ndim > 1:
-        raise RuntimeError(f"{name}() q must be a scalar or 1D tensor")
+        raise RuntimeError("quantile() q must be a scalar or 1D tensor")
     if q.dtype is not input.dtype:
-        raise RuntimeError(f"{name}() q tensor must be same dtype as the input tensor")
+        raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
     if not ((q._array >= 0) & (q._array <= 1)).all():
-        raise RuntimeError(f"{name}() q values must be in the range [0, 1]")
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
     return q
 
 
@@ -407,7 +430,7 @@ def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = Fals
     >>> flambeau.tensor([0.0, 1.0, 2.0]).quantile(0.75)
     tensor(1.5000)
     """
-    result = _quantile("quantile", input, q, dim, keepdim, interpolation, False)
+    result = _quantile(input, q, dim, keepdim, interpolation, False)
     return result if out is None else basis.into(out, quantile.op, result)
 
 
@@ -415,7 +438,7 @@ def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = Fals
 def nanquantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *,
                 interpolation: str = "linear", out: Any = None) -> Tensor:
     """The q-quantiles of the elements that are not NaN."""
-    result = _quantile("nanquantile", input, q, dim, keepdim, interpolation, True)
+    result = _quantile(input, q, dim, keepdim, interpolation, True)
     return result if out is None else basis.into(out, nanquantile.op, result)
 
 

@@ -15,7 +15,7 @@ from flambeau.core.modes import interceptors
 from flambeau.core.op import composite, pointwise, primitive, public, publish
 from flambeau.core.promotion import convert, result_type, type_name
 from flambeau.core.tensor import Tensor, basis, plain, wrap
-from flambeau.ops.coercion import numbers_between, with_keywords, wrong_types
+from flambeau.ops.coercion import numbers_between, stored, with_keywords, wrong_types
 
 # ---- sums, products, quotients ------------------------------------------------------------------
 
@@ -117,7 +117,7 @@ neg.op.refusal = {"b": "Negation, the `-` operator, on a bool tensor" + _MASK}
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha · input."""
     if not isinstance(input, Tensor):
-        raise wrong_types("rsub", (input, other), "(Tensor input, Tensor other), (Tensor input, "
+        raise wrong_types("rsub", (input, other), "(Tensor input, Tensor other); (Tensor input, "
                                                   "Number other)")
     return sub.op.published(other, input, alpha=alpha)
 
@@ -208,7 +208,7 @@ def _copysign_slope(self: Tensor, result: Tensor) -> Tensor:
 
 copysign = pointwise("copysign", kernels.copysign, floating=True, d_self=_copysign_slope, d_other=0,
                      doc="The magnitude of `input` with the sign of `other`.")
-nextafter = pointwise("nextafter", kernels.nextafter, tensors=("self", "other"), numbers="",
+nextafter = pointwise("nextafter", kernels.nextafter, d_self=1, d_other=0, numbers="",
                       doc="The next representable number after `input` towards `other`.")
 
 # ---- powers -------------------------------------------------------------------------------------
@@ -218,6 +218,8 @@ _SHORT = {1: kernels.positive, 2: kernels.square, 0.5: kernels.sqrt, -0.5: kerne
 
 
 def _pow_kernel(self: np.ndarray, exponent: Any) -> np.ndarray:
+    if self.dtype.kind == "b":                  # to the power of a bool
+        return self.copy() if exponent else np.ones_like(self)
     if exponent in _SHORT and (exponent in (1, 2) or self.dtype in FLOATING):
         return _SHORT[exponent](self)
     if exponent == 3:
@@ -240,12 +242,12 @@ def pow_number(input: Tensor, exponent: Any) -> Any:
         return input, exponent
     if type(exponent) is int and exponent < 0 and input._array.dtype.kind in "bui":
         raise RuntimeError("Integers to negative integer powers are not allowed.")
-    return _as_type(input, result_type([input._array], [exponent])), exponent
+    wanted = result_type([input._array], [exponent])
+    return _as_type(input, wanted), stored(exponent, wanted.numpy) if wanted.kind in "ui" \
+        else exponent
 
 
 def _as_type(input: Tensor, wanted: dtypes.dtype) -> Tensor:
-    if wanted is dtypes.bool_:
-        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     return basis.cast(input, wanted.numpy) if input._array.dtype != wanted.numpy else input
 
 
@@ -265,7 +267,7 @@ def _pow_exponent(self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
     return basis.where(flat, 0, result * basis.log(self))
 
 
-_ANY_NUMBER = "(Tensor input, Tensor exponent), (Number self, Tensor exponent), (Tensor input, " \
+_ANY_NUMBER = "(Tensor input, Tensor exponent); (Number self, Tensor exponent); (Tensor input, " \
     "Number exponent)"
 _POW = {"tensors": ("self", "exponent"), "kind": "pointwise", "method": False, "namespace": None}
 
@@ -277,6 +279,8 @@ def pow_tensors(input: Tensor, exponent: Tensor) -> Any:
     if input._array.dtype is exponent._array.dtype and input._array.dtype in FLOATING:
         return input, exponent
     wanted = result_type([input._array, exponent._array])
+    if wanted is dtypes.bool_:
+        raise NotImplementedError("\"pow\" not implemented for 'Bool'")
     return _as_type(input, wanted), _as_type(exponent, wanted)
 
 

@@ -15,8 +15,10 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite
 from flambeau.core.promotion import convert, result_type
 from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.ops.comparison import isfinite
 from flambeau.ops.conditional import where
 from flambeau.ops.pointwise import as_number
+from flambeau.ops.sampling import values_below
 
 
 def _operands(name: str, input: Any, n: Any) -> tuple[Tensor, Any]:
@@ -36,10 +38,9 @@ def _operands(name: str, input: Any, n: Any) -> tuple[Tensor, Any]:
 def evaluate(x: Tensor, n: Tensor, first: tuple[float, float],
              step: Callable[[int], tuple[float, float, float]]) -> Tensor:
     """The polynomials of degrees n (rounded towards zero; of a negative degree 0) at x."""
-    degrees = np.trunc(n.detach()._array.astype(np.float64))
-    degrees = np.where(np.isfinite(degrees), degrees, -1)
-    highest = int(degrees.max(initial=-1))
-    degree = basis.cast(wrap(degrees), np.dtype(np.int64))
+    n = n.detach()
+    degree = basis.cast(where(isfinite(n), n, -1), np.dtype(np.int64))
+    highest = int(values_below(degree).max(initial=-1))
     result = where(degree == 0, 1, basis.zeros_like(x + n))
     before, here = basis.ones_like(x), x * first[0] + first[1]
     for k in range(1, highest + 1):

@@ -15,10 +15,10 @@ from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
-from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import random as kernels
 from flambeau.ops.coercion import resize_output
+from flambeau.ops.create import checked_shape
 from flambeau.ops.random_fills import (
     C_NAMES,
     Fill,
@@ -52,7 +52,7 @@ def uniform_(self: Tensor, *bounds: float, generator: Any = None, **named: float
     >>> flambeau.empty(2).uniform_(-1, 1)
     tensor([-0.0075,  0.5364])
     """
-    low, high = _from_to("uniform_", bounds, named, 0.0, 1.0)
+    low, high = _from_to("uniform_", bounds, named, 0.0, 1.0) if bounds or named else (0.0, 1.0)
     return overwrite(self, uniform_fill(self._array.dtype, low, high, generator))
 
 
@@ -168,20 +168,6 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any
 
 
 # ---- new tensors --------------------------------------------------------------------------------
-
-
-def checked_shape(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
-    if len(size) == 1 and isinstance(size[0], Tensor) and not size[0].ndim:
-        size = (int(size[0]),)
-    try:
-        shape = size_of(size)
-    except TypeError:
-        raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not "
-                        f"{type(size[0]).__name__}") from None
-    if shape and min(shape) < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: "
-                           f"{list(shape)}")
-    return shape
 
 
 def made(name: str, shape: tuple[int, ...], fill_for: Callable[[np.dtype], Fill], *, out: Any,

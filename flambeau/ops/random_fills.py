@@ -13,6 +13,7 @@ import math
 import warnings
 from collections.abc import Callable
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -162,6 +163,8 @@ def _largest(array_type: np.dtype) -> float:
 
 def uniform_fill(array_type: np.dtype, low: Any, high: Any, generator: Any) -> Fill:
     low, high, stream = float(low), float(high), stream_of(generator, "uniform_")
+    if array_type in kernels._FLOATS and low == 0.0 and high == 1.0:    # nothing to check
+        return lambda array: kernels.uniform(stream, array)
     if array_type.kind == "c":
         return lambda array: kernels.uniform(stream, as_pairs(array), low, high)
     if not is_real(array_type):
@@ -201,14 +204,22 @@ def integer_fill(array_type: np.dtype, low: int, high: int, generator: Any) -> F
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= "
                            f"to={high}")
     if array_type.kind == "c":
-        raise unsupported("random_update_from_to", array_type)
+        raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean "
+                           "types")
     if is_real(array_type):
-        low, high = _rounded_bounds(array_type, low, high)
+        if low < -256 or high > 256:            # every type holds smaller integers
+            low, high = _rounded_bounds(array_type, low, high)
     else:
-        limits = (0, 1) if array_type.kind == "b" else (np.iinfo(array_type).min,
-                                                        np.iinfo(array_type).max)
-        _check_bounds(array_type, low, high, limits)
+        _check_bounds(array_type, low, high, _limits(array_type))
     return lambda array: kernels.integers(stream, array, low, high)
+
+
+@cache
+def _limits(array_type: np.dtype) -> tuple[int, int]:
+    """The least and the greatest integer of a type."""
+    if array_type.kind == "b":
+        return 0, 1
+    return np.iinfo(array_type).min, np.iinfo(array_type).max
 
 
 def _check_bounds(array_type: np.dtype, low: int, high: int, limits: tuple[Any, Any]) -> None:
@@ -261,8 +272,10 @@ def bernoulli_fill(array_type: np.dtype, p: float, generator: Any) -> Fill:
 
 
 def check_probabilities(p: np.ndarray) -> None:
+    if not p.size:
+        return
     if not is_real(p.dtype):
         raise unsupported("bernoulli_tensor_cpu_p_", p.dtype)
-    if p.size and not ((p >= 0) & (p <= 1)).all():
+    if not (p.min() >= 0 and p.max() <= 1):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: "
                            "probabilities lie between 0 and 1")

@@ -8,7 +8,7 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau.core import dtypes
-from flambeau.core.dtypes import FLOATING, as_numpy_dtype
+from flambeau.core.dtypes import FLOATING, as_numpy_dtype, from_numpy_dtype
 from flambeau.core.op import composite, linear, primitive, public
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import wrap_dim, wrap_dims
@@ -126,10 +126,12 @@ def mean(input: Tensor, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any =
     """
     if axis is not UNSET:
         dim = axis
-    if dtype is None and input._array.dtype not in FLOATING:
-        name = str(input.dtype).split(".")[1].capitalize().replace("Int64", "Long")
-        raise RuntimeError("mean(): could not infer output dtype. Input dtype must be either a "
-                           f"floating point or complex dtype. Got: {name}")
+    found = input._array.dtype if dtype is None else as_numpy_dtype(dtype)
+    if found not in FLOATING:
+        raise RuntimeError("mean(): could not infer output dtype. "
+                           f"{'Input' if dtype is None else 'Optional'} dtype must be either a "
+                           "floating point or complex dtype. Got: "
+                           f"{type_name(from_numpy_dtype(found))}")
     if dim is UNSET:
         result = _mean_all(input, None, keepdim or keepdims, as_numpy_dtype(dtype))
     else:
@@ -277,6 +279,35 @@ any = _truth("any", kernels.any, "Is any element, or any along `dim`, not zero?"
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements differ from zero, in all or along `dim`."""
     return sum(input != 0, dim)
+
+
+# ---- hashes -------------------------------------------------------------------------------------
+
+
+def _hash(self: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
+    wide = convert(self, np.dtype(np.float64 if self.dtype in FLOATING else np.int64))
+    return np.bitwise_xor.reduce(wide.view(np.uint64), dim if self.ndim else None,
+                                 keepdims=keepdim)
+
+
+@primitive(_hash, dims="dim")
+def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Any:
+    """The bits of all elements, or along `dim`, as 64-bit numbers combined by exclusive or.
+
+    >>> import flambeau
+    >>> flambeau.hash_tensor(flambeau.tensor([1, 2, 3])).item()
+    0
+    """
+    if mode:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    dims = reduced_dims(dim, input._array.ndim)
+    if input._array.dtype.kind == "c":
+        raise NotImplementedError(
+            f"\"xor_sum_cpu\" not implemented for '{type_name(input.dtype)}'")
+    if dims is None and not input._array.size:
+        raise RuntimeError("hash_tensor: Expected reduction dim to be specified for input.numel() "
+                           "== 0. Specify the reduction dim with the 'dim' argument.")
+    return input, dims, keepdim
 
 
 # ---- in the exponent ----------------------------------------------------------------------------

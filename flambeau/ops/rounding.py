@@ -19,7 +19,8 @@ from flambeau.ops.pointwise import neg, number_first, operator, true_divide
 
 def _rounding(name: str, kernel: Any, doc: str, aliases: tuple[str, ...] = ()) -> Any:
     function = pointwise(name, kernel, d=0, doc=doc, aliases=aliases)
-    function.op.refusal = {"c": f"{name} is not supported for complex inputs"}
+    function.op.refusal = {"c": f"{name} is not supported for complex inputs",
+                           "": f"{name}_vml_cpu"}
     return function
 
 
@@ -40,6 +41,8 @@ def _round_decimals(self: np.ndarray, decimals: int) -> np.ndarray:
 
 
 _round = pointwise("round", kernels.rint, d=0, method=False, namespace=None, inplace=False)
+
+_round.op.refusal = {"": "round_vml_cpu"}
 
 
 @primitive(_round_decimals, kind="pointwise", d_self=0, node_name="RoundBackward1", method=False,
@@ -124,7 +127,8 @@ div_.op = true_divide.op.inplace_op
 for _name in ("div_", "divide_"):
     setattr(Tensor, _name, div_)
 floor_divide.op.refusal = {"": "div_floor_cpu"}
-_MODES["floor"].op.refusal, _MODES["trunc"].op.refusal = {"": "div_floor_cpu"}, {"": "div_trunc_cpu"}
+for _mode, _function in _MODES.items():
+    _function.op.refusal = {"": f"div_{_mode}_cpu"}
 Tensor.__floordiv__ = floor_divide
 Tensor.__ifloordiv__ = floor_divide.op.inplace_op.function
 Tensor.__rfloordiv__ = operator(lambda self, other: floor_divide(number_first(other, self), self))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core import devices, dtypes, views
+from flambeau.core import devices, dtypes
 from flambeau.core.dtypes import default_float
 from flambeau.core.modes import interceptors
 from flambeau.core.op import class_name, composite, primitive
@@ -120,7 +120,7 @@ def _on_meta(input: Tensor, shape: Any = None, dtype: Any = None) -> Tensor | No
 
 
 def _given(result: Tensor, out: Any, function: Any) -> Tensor:
-    return result if out is None else views.store(out, function.op, result)
+    return result if out is None else basis.into(out, function.op, result)
 
 
 @composite(method=True)
@@ -136,9 +136,9 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None,
     if p is not None:
         target = array.dtype
         return drawn(array.shape, target, bernoulli_fill(target, p, generator), input._device)
-    if array.dtype.kind == "c":
+    if array.dtype.kind == "c" and array.size:
         raise unsupported("bernoulli_tensor_cpu_self_", array.dtype)
-    check_probabilities(_values(input))
+    check_probabilities(values_below(input))
     if out is not None:
         if out._array.shape != array.shape:
             resize_output(out, array.shape)
@@ -147,7 +147,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None,
     return sampled(_bernoulli, input, generator) if result is None else result
 
 
-def _values(tensor: Tensor) -> np.ndarray:
+def values_below(tensor: Tensor) -> np.ndarray:
     """The array behind a tensor, below all wrappers of vmap."""
     while hasattr(tensor, "_value"):
         tensor = tensor._value
@@ -157,7 +157,7 @@ def _values(tensor: Tensor) -> np.ndarray:
 @composite
 def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Counts with Poisson distributions of the rates in `input`."""
-    values = _values(input)
+    values = values_below(input)
     if not is_real(values.dtype):
         raise unsupported("poisson_cpu", values.dtype)
     if not (values >= 0).all():
@@ -227,7 +227,7 @@ def _check_weights(input: Tensor, n: int, replacement: bool) -> None:
                            "replacement")
     if input._device is not devices.cpu:
         return
-    weights = _values(input)
+    weights = values_below(input)
     negative, finite = (weights < 0).any(), np.isfinite(weights).all()
     if (negative or not finite) and (not replacement or n == 1):
         raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
@@ -278,7 +278,7 @@ def _check_deviation(std: Any) -> None:
     if isinstance(std, Tensor):
         if std._array.dtype.kind == "c":
             raise RuntimeError("normal expects standard deviation to be non-complex")
-        if std._device is devices.cpu and not (_values(std) >= 0).all():
+        if std._device is devices.cpu and not (values_below(std) >= 0).all():
             raise RuntimeError("normal expects all elements of std >= 0.0")
     elif isinstance(std, (tuple, list)):
         raise TypeError("normal() received an invalid combination of arguments - got (Tensor, "

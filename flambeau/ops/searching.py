@@ -7,11 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import return_types
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite, primitive
-from flambeau.core.promotion import convert, promote, type_name
+from flambeau.core.promotion import promote, type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
 from flambeau.kernels import indexing, sorting
@@ -286,108 +285,6 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -
     if minlength < 0:
         raise RuntimeError("minlength should be >= 0")
     return input, weights, minlength
-
-
-def _outer(x: np.ndarray, low: float, high: float, name: str) -> tuple[float, float]:
-    """The range of a histogram: that of the data where it is not given."""
-    if low == high and x.size:
-        low, high = float(x.min()), float(x.max())
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise RuntimeError(f"{name}: range of [{low:g}, {high:g}] is not finite")
-    if low > high:
-        raise RuntimeError(f"{name}: max must be larger than min")
-    if low == high:
-        low, high = low - (1 if name == "torch.histc" else 0.5), \
-            high + (1 if name == "torch.histc" else 0.5)
-    return low, high
-
-
-def _histc(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
-    low, high = _outer(self, min, max, "torch.histc")
-    return convert(np.histogram(self, bins, (low, high))[0], self.dtype)
-
-
-@primitive(_histc)
-def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Any:
-    """How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all elements)."""
-    if input._array.dtype not in FLOATING or input._array.dtype.kind == "c":
-        raise NotImplementedError("\"histogram_cpu\" not implemented for "
-                                  f"'{type_name(input.dtype)}'")
-    if bins <= 0:
-        raise RuntimeError("torch.histc(): bins must be > 0")
-    return input, bins, min, max
-
-
-def _histogram(self: np.ndarray, weight: np.ndarray | None, bins: Any, limits: Any,
-               density: bool) -> Any:
-    x = self.reshape(-1)
-    if isinstance(bins, int):
-        low, high = limits if limits is not None else (0, 0)
-        low, high = _outer(x, low, high, "torch.histogram()")
-        edges = np.linspace(low, high, bins + 1).astype(self.dtype)
-    else:
-        edges = bins
-    counted = np.histogram(x, edges, weights=None if weight is None else weight.reshape(-1),
-                           density=density)[0]
-    return [convert(np.asarray(counted), self.dtype), edges]
-
-
-@primitive(_histogram, tensors=("self", "weight"), method=False, namespace=None,
-           returns=return_types.histogram, name="histogram_of")
-def _histogram_of(input: Tensor, weight: Tensor | None, bins: Any, limits: Any,
-                  density: bool) -> Any:
-    return input, weight, bins, limits, density
-
-
-@composite(method=True)
-def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
-              density: bool = False, out: Any = None) -> Any:
-    """A histogram with `bins` equal bins in `range`, or with the given edges: (hist, bin_edges)."""
-    if input._array.dtype not in FLOATING or input._array.dtype.kind == "c":
-        raise NotImplementedError("\"histogram_cpu\" not implemented for "
-                                  f"'{type_name(input.dtype)}'")
-    edges = bins._array if isinstance(bins, Tensor) else bins
-    result = _histogram_of(input, weight, edges, range, density)
-    return result if out is None else basis.into(out, histogram.op, result)
-
-
-def _histogramdd(self: np.ndarray, weight: np.ndarray | None, bins: Any, limits: Any,
-                 density: bool) -> Any:
-    points = self.reshape(-1, self.shape[-1])
-    n = points.shape[1]
-    if isinstance(bins, int):
-        bins = [bins] * n
-    edges = []
-    for i, b in enumerate(bins):
-        if isinstance(b, int):
-            low, high = (0, 0) if limits is None else limits[2 * i:2 * i + 2]
-            low, high = _outer(points[:, i], low, high, "torch.histogramdd()")
-            edges.append(np.linspace(low, high, b + 1).astype(self.dtype))
-        else:
-            edges.append(b)
-    counted = np.histogramdd(points, edges, density=density,
-                             weights=None if weight is None else weight.reshape(-1))[0]
-    return [convert(counted, self.dtype), *edges]
-
-
-@primitive(_histogramdd, tensors=("self", "weight"), method=False, namespace=None, returns=list,
-           name="histogramdd_of")
-def _histogramdd_of(input: Tensor, weight: Tensor | None, bins: Any, limits: Any,
-                    density: bool) -> Any:
-    return input, weight, bins, limits, density
-
-
-@composite
-def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
-                density: bool = False) -> Any:
-    """The histogram of points, the rows of the last dimension: (hist, bin_edges of each axis)."""
-    if not isinstance(bins, int):
-        bins = [b._array if isinstance(b, Tensor) else b for b in bins]
-        if len(bins) != input._array.shape[-1]:
-            raise RuntimeError("torch.histogramdd(): expected a sequence of "
-                               f"{input._array.shape[-1]} bin counts or edges, got {len(bins)}")
-    found = _histogramdd_of(input, weight, bins, range, density)
-    return return_types.histogramdd(found[0], tuple(found[1:]))
 
 
 __all__ = ["bincount", "isin", "nonzero", "searchsorted", "unique"]

@@ -124,9 +124,11 @@ def _kthvalue(input: Tensor, k: int, dim: int, keepdim: bool) -> Any:
 def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *,
              out: Any = None) -> Any:
     """The k-th smallest element along `dim`, counted from 1, and its position."""
-    refuse_complex("kthvalue_cpu", input)
     dim = wrap_dim(dim, input._array.ndim)
     check_extent("kthvalue", input, dim)
+    if input._array.dtype.kind in "bc":
+        raise NotImplementedError(
+            f"\"kthvalue_cpu\" not implemented for '{type_name(input.dtype)}'")
     if not 1 <= k <= (input._array.shape[dim] if input._array.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     result = _kthvalue(input, k, dim, keepdim)
@@ -138,7 +140,7 @@ def _median(name: str, kernel: Any, doc: str) -> Any:
     def middle(self: np.ndarray) -> np.ndarray:
         if not self.size:
             return np.full((), np.nan if self.dtype.kind not in "bui" else
-                           np.iinfo(self.dtype).min, self.dtype)
+                           self.dtype.kind == "b" or np.iinfo(self.dtype).min, self.dtype)
         return np.asarray(kernel(self.reshape(-1), 0)[0])
 
     @primitive(middle, name=f"{name}_all", method=False, namespace=None,
@@ -153,10 +155,9 @@ def _median(name: str, kernel: Any, doc: str) -> Any:
 
     def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *,
                out: Any = None) -> Any:
-        refuse_complex(f"{name}_out_impl", input)
-        if input._array.dtype.kind == "b":
-            raise NotImplementedError(f"\"{name}_out_impl\" not implemented for "
-                                      f"'{type_name(input.dtype)}'")
+        refuse_complex("median_cpu", input)
+        if input._array.dtype.kind == "b" and input._array.size:
+            raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
         if dim is None:
             result = of_all(input)
         else:
@@ -190,7 +191,7 @@ def _mode(input: Tensor, dim: int, keepdim: bool) -> Any:
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
     """The most frequent element along `dim`, the smallest of equally frequent ones, and a position
     of it."""
-    refuse_complex("mode", input)
+    refuse_complex("mode_cpu", input)
     dim = wrap_dim(dim, input._array.ndim)
     check_extent("mode", input, dim)
     result = _mode(input, dim, keepdim)

@@ -14,7 +14,7 @@ import numpy as np
 from flambeau import kernels, return_types
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import composite, pointwise, primitive, public
+from flambeau.core.op import composite, pointwise, primitive, public, unsupported
 from flambeau.core.promotion import convert
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import special as kernel
@@ -64,6 +64,9 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
     >>> flambeau.polygamma(1, flambeau.tensor([1.0]))
     tensor([1.6449])
     """
+    if isinstance(n, (float, Tensor)) or not hasattr(n, "__index__"):
+        raise TypeError("polygamma(): argument 'n' (position 1) must be int, not "
+                        f"{type(n).__name__}")
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
     result = digamma(input) if n == 0 else _polygamma(input, n)
@@ -71,7 +74,14 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
 
 
 Tensor.polygamma = lambda self, n: polygamma(n, self)
-Tensor.polygamma_ = lambda self, n: self.copy_(polygamma(n, self))
+
+
+@composite(namespace=None, inplace=True, name="polygamma_last")
+def _polygamma_last(input: Tensor, n: int) -> Tensor:
+    return polygamma(n, input)
+
+
+Tensor.polygamma_ = _polygamma_last.op.inplace_op.function
 
 
 @composite(method=True, inplace=True)
@@ -79,7 +89,9 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p:
     p (p - 1) / 4 · log π + Σ_j lgamma(input - j / 2), j = 0 … p - 1."""
     if p < 1:
-        raise RuntimeError("mvlgamma: p has to be greater than or equal to 1")
+        raise RuntimeError("p has to be greater than or equal to 1")
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("The input tensor may not be a boolean tensor.")
     input = _as_floating(input)
     result: Any = p * (p - 1) / 4 * number_log(pi)
     for j in range(p):
@@ -238,6 +250,8 @@ def logit(input: Tensor, eps: float | None = None) -> Any:
     >>> flambeau.logit(flambeau.tensor([0.5, 0.9]))
     tensor([0.0000, 2.1972])
     """
+    if input._array.dtype.kind == "c":
+        raise unsupported(logit.op, input._array)
     return _as_floating(input), -1.0 if eps is None else eps
 
 
@@ -277,7 +291,8 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 
 
 _step = pointwise("heaviside_of", kernels.heaviside, d_self=0, method=False, namespace=None,
-                  inplace=False, numbers="", d_other=lambda self: self == 0, node_name="HeavisideBackward0")
+                  inplace=False, numbers="", d_other=lambda self: self == 0,
+                  node_name="HeavisideBackward0")
 
 
 @composite(method=True, inplace=True)
@@ -295,4 +310,7 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
 public["special"] |= {"expit": sigmoid, "gammaln": lgamma, "psi": digamma, "gammainc": igamma,
                       "gammaincc": igammac, "multigammaln": mvlgamma, "softmax": softmax,
                       "log_softmax": log_softmax}
+for _function in (i0, lgamma):
+    _function.op.refusal = {"": f"{_function.op.name}_vml_cpu"}
+digamma.op.refusal = {"": "digamma"}
 __all__ = ["digamma", "lgamma", "logit", "sinc", "xlogy"]

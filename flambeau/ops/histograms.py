@@ -1,0 +1,172 @@
+"""Histograms: of numbers, and of points in several dimensions."""
+from __future__ import annotations
+
+import math
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from flambeau import return_types
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.op import composite, primitive
+from flambeau.core.promotion import convert, type_name
+from flambeau.core.tensor import Tensor, basis
+from flambeau.kernels import quiet
+from flambeau.ops.pointwise import c_name
+
+
+def _outer(x: np.ndarray, limits: Any, axis: int | None = None) -> tuple[float, float]:
+    """The range of a histogram: that of the data where it is not given."""
+    low, high = limits if limits is not None else (x.min(), x.max()) if x.size else (0, 0)
+    low, high = float(low), float(high)
+    if axis is None:                        # of `histc`, which takes (0, 0) for no limits
+        if low == high == 0 and x.size:
+            low, high = float(x.min()), float(x.max())
+        whose, wrong = "torch.histc: ", "max must be larger than min"
+    else:
+        whose = f"torch.histogramdd: dimension {axis}'s "
+        wrong = (f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} "
+                 f"for dimension {axis}")
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"{whose}range of [{low:g}, {high:g}] is not finite" if axis is None
+                           else f"{whose}range [{low:g}, {high:g}] is not finite")
+    if low > high:
+        raise RuntimeError(wrong if axis is not None else whose + wrong)
+    if low == high:
+        if axis is not None and not x.size and limits is None:
+            return 0.0, 1.0
+        pad = 1 if axis is None else 0.5
+        low, high = low - pad, high + pad
+    return low, high
+
+
+def _histc(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
+    low, high = _outer(self, (min, max))
+    return convert(np.histogram(self, bins, (low, high))[0], self.dtype)
+
+
+@primitive(_histc)
+def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    """How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all elements)."""
+    if input._array.dtype not in FLOATING or input._array.dtype.kind == "c":
+        kernel = "linspace_cpu" if input._array.dtype.kind == "b" else "histogram_cpu"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(input.dtype)}'")
+    _check_bins(input, bins, 0)
+    return input, bins, min, max
+
+
+def _histogram(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> Any:
+    """The histogram of the rows of `points`, and the edges of the bins of each axis.
+
+    Either the edges of each axis are given or how many bins it has, in the range `limits`.
+    """
+    *edges, counts, limits, density = given
+    x = points.reshape(-1, max(len(edges), 1))
+    edges = [e if e is not None else _edges(x, i, counts[i], limits)
+             for i, e in enumerate(edges)]
+    shape = tuple([len(e) - 1 for e in edges])
+    inside, place = np.ones(len(x), bool), np.zeros(len(x), np.int64)
+    for column, e in zip(x.T, edges):
+        inside &= (column >= e[0]) & (column <= e[-1])
+        bin_of = np.searchsorted(e, column, "right") - 1
+        place = place * (len(e) - 1) + np.minimum(bin_of, len(e) - 2)   # the last one is closed
+    wide = None if weight is None else weight.reshape(-1)[inside].astype(np.float64)
+    total = np.bincount(place[inside], wide, math.prod(shape)).reshape(shape).astype(np.float64)
+    if density:
+        total /= total.sum()
+        for axis, e in enumerate(edges):
+            total /= np.diff(e).reshape([-1 if i == axis else 1 for i in range(len(shape))])
+    return [convert(total, points.dtype), *edges]
+
+
+def _edges(x: np.ndarray, axis: int, bins: int, limits: Any) -> np.ndarray:
+    given = None if limits is None else limits[2 * axis:2 * axis + 2]
+    low, high = _outer(x[:, axis], given, axis)
+    return np.linspace(low, high, bins + 1).astype(x.dtype)
+
+
+@cache
+def _histogram_of(axes: int) -> Any:
+    """The op for points with so many coordinates."""
+    tensors = ("points", "weight", *[f"edges{i}" for i in range(axes)])
+    return primitive(quiet(_histogram), tensors=tensors, params=("counts", "limits", "density"),
+                     method=False, namespace=None, returns=tuple, name=f"histogram_of_{axes}d")(
+        lambda *canonical: canonical)
+
+
+def _histogrammed(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,
+                  density: bool) -> tuple[Tensor, ...]:
+    """The histogram of points with one element of `bins` for each coordinate."""
+    axes = len(bins)
+    if input._array.dtype not in FLOATING or input._array.dtype.kind == "c":
+        raise NotImplementedError(
+            f"\"histogramdd\" not implemented for '{type_name(input.dtype)}'")
+    for i, each in enumerate(bins):
+        _check_bins(input, each, i)
+    if weight is not None:
+        points = input._array.shape if axes == 1 else input._array.shape[:-1]
+        if weight._array.shape != points:
+            raise RuntimeError(
+                "torch.histogramdd: if weight tensor is provided it should have the same shape as "
+                "the input tensor excluding its innermost dimension, but got input with shape "
+                f"{[*points, axes]} and weight with shape {list(weight._array.shape)}")
+        if weight.dtype is not input.dtype:
+            raise RuntimeError(
+                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
+                f"should have the same dtype, but got input({c_name(input)}), and "
+                f"weight({c_name(weight)})")
+    if limits is not None:
+        if len(limits) != 2 * axes:
+            raise RuntimeError(f"torch.histogramdd: for a {axes}-dimensional histogram range "
+                               f"should have {2 * axes} elements, but got {len(limits)}")
+        limits = tuple([float(v) for v in limits])
+    edges = [b if isinstance(b, Tensor) else None for b in bins]
+    counts = tuple([None if isinstance(b, Tensor) else int(b) for b in bins])
+    return _histogram_of(axes)(input, weight, *edges, counts, limits, bool(density))
+
+
+def _check_bins(input: Tensor, bins: Any, i: int) -> None:
+    if isinstance(bins, Tensor):
+        if bins.dtype is not input.dtype:
+            raise RuntimeError("torch.histogramdd: input tensor and bins tensors should have the "
+                               f"same dtype, but got input with dtype {c_name(input)} and bins "
+                               f"for dimension {i} with dtype {c_name(bins)}")
+        if bins._array.ndim != 1:
+            raise RuntimeError("torch.histogramdd: bins tensor should have one dimension, but got "
+                               f"{bins._array.ndim} dimensions in the bins tensor for dimension "
+                               f"{i}")
+        bins = bins._array.size - 1
+    if bins < 1:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {i}")
+
+
+@composite(method=True)
+def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
+              density: bool = False, out: Any = None) -> Any:
+    """A histogram with `bins` equal bins in `range`, or with the given edges: (hist, bin_edges).
+
+    >>> import flambeau
+    >>> flambeau.histogram(flambeau.tensor([1.0, 2.0, 1.0]), 4, range=(0.0, 3.0)).hist
+    tensor([0., 2., 1., 0.])
+    """
+    result = return_types.histogram(*_histogrammed(input, (bins,), range, weight, density))
+    return result if out is None else basis.into(out, histogram.op, result)
+
+
+@composite
+def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
+                density: bool = False) -> Any:
+    """The histogram of points, the rows of the last dimension: (hist, bin_edges of each axis)."""
+    if input._array.ndim < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    axes = input._array.shape[-1]
+    bins = [bins] * axes if isinstance(bins, int) else list(bins)
+    if len(bins) != axes:
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension "
+                           "of the input.")
+    found = _histogrammed(input, bins, range, weight, density)
+    return return_types.histogramdd(found[0], tuple(found[1:]))
+
+
+__all__ = ["histc", "histogram", "histogramdd"]

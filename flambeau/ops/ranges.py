@@ -1,0 +1,153 @@
+"""Numbers at equal steps: arange, linspace, logspace."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import dtypes
+from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
+from flambeau.core.op import into, table
+from flambeau.core.promotion import convert, type_name
+from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.ops.coercion import stored, too_large, wrong_types
+from flambeau.ops.create import creation, finish, type_for
+from flambeau.ops.pointwise import pow
+
+
+def no_kernel(name: str, target: np.dtype) -> NotImplementedError:
+    return NotImplementedError(
+        f"\"{name}\" not implemented for '{type_name(from_numpy_dtype(target))}'")
+
+
+@creation
+def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
+           layout: Any = None, device: Any = None, requires_grad: bool = False,
+           pin_memory: bool = False) -> Tensor:
+    """The numbers start, start + step, … below `end`.
+
+    int64 if all three are integers, else the default floating type.
+
+    >>> import flambeau
+    >>> flambeau.arange(1, 2.5, 0.5)
+    tensor([1.0000, 1.5000, 2.0000])
+    """
+    if end is None:
+        start, end = 0, start
+    if type(start) is type(end) is type(step) is int and dtype is None and out is None and \
+            (end - start) * step > 0 and max(start, end) < 1 << 62:
+        return finish(np.arange(start, end, step), device, requires_grad)
+    start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
+    for position, (name, value) in enumerate((("start", start), ("end", end), ("step", step)), 1):
+        if not isinstance(value, (int, float, complex, np.number)):
+            name, position = ("end", 1) if start == 0 and position == 2 else (name, position)
+            raise TypeError(f"arange(): argument '{name}' (position {position}) must be Number, "
+                            f"not {type(value).__name__}")
+    if dtype is None and out is None:
+        whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
+        target = dtypes.int64.numpy if whole else default_float()
+    else:
+        target = type_for(out, dtype)
+    result = finish(_range(start, end, step, target), device, requires_grad)
+    return result if out is None else into(out, arange.op, result)
+
+
+def _range(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
+    """How many numbers there are is found in float64; for int64, in integers."""
+    if target.kind in "bc":
+        raise no_kernel("arange_cpu", target)
+    wide = np.dtype(np.int64 if target.kind in "ui" else np.float64)
+    if any(isinstance(v, complex) for v in (start, end, step)):
+        raise too_large(wide)
+    if step == 0:
+        raise RuntimeError("step must be nonzero")
+    if not all(math.isfinite(v) for v in (start, end)):
+        raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
+    if (end - start) * step < 0:
+        raise RuntimeError("upper bound and lower bound inconsistent with step sign")
+    whole = target.kind in "ui"
+    if whole and int(step) == 0:
+        raise ValueError("step must be nonzero")
+    if target == np.int64:
+        return np.arange(*[stored(v, target) for v in (start, end, step)], dtype=np.int64)
+    places = np.arange(math.ceil((end - start) / step), dtype=wide)
+    first, by = (int(start), int(step)) if whole else (start, step)
+    return convert(np.asarray(first + places * by), target)
+
+
+@creation
+def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None,
+             layout: Any = None, device: Any = None, requires_grad: bool = False,
+             pin_memory: bool = False) -> Tensor:
+    """`steps` numbers evenly spaced from `start` to `end`, both included.
+
+    >>> import flambeau
+    >>> flambeau.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """
+    return _spaced("linspace", (start, end, steps), None, out, dtype, device, requires_grad)
+
+
+@creation
+def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None,
+             dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
+    """`base` to the powers of `linspace(start, end, steps)`."""
+    return _spaced("logspace", (start, end, steps), base, out, dtype, device, requires_grad)
+
+
+def _spaced(name: str, bounds: tuple[Any, Any, Any], base: float | None, out: Any, dtype: Any,
+            device: Any, requires_grad: bool) -> Tensor:
+    """Numbers between two bounds, which may be 0-d tensors; or the powers of `base` to them."""
+    *ends, steps = bounds
+    if isinstance(steps, float) or not hasattr(steps, "__index__"):
+        raise wrong_types(name, bounds, "(Tensor start, Tensor end, int steps); (Number start, "
+                                        "Number end, int steps)")
+    if any(hasattr(t, "_level") for t in ends):     # each slice of a batch has bounds of its own
+        return _slices_spaced(ends, steps, base, dtype)
+    wrong = [f"{n} with {t._array.ndim} dimension(s)" for n, t in zip(("start", "end"), ends)
+             if isinstance(t, Tensor) and t._array.ndim]
+    if wrong:
+        raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got "
+                           + " and ".join(wrong) + ".")
+    start, end = (v.item() if isinstance(v, Tensor) else v for v in ends)
+    if steps < 0:
+        raise RuntimeError("number of steps must be non-negative")
+    target = dtypes.default_complex() if dtype is None and out is None and (
+        isinstance(start, complex) or isinstance(end, complex)) else type_for(out, dtype)
+    if target.kind == "b":
+        raise no_kernel(f"{name}_cpu", target)
+    wide = target if base is None else np.dtype(np.complex128 if target.kind == "c" else
+                                                np.float64)
+    array = evenly_spaced(start, end, steps, wide)
+    array = array if base is None else convert(np.power(float(base), array), target)
+    result = finish(array, device, requires_grad)
+    return result if out is None else into(out, table[name], result)
+
+
+def _slices_spaced(ends: Any, steps: int, base: float | None, dtype: Any) -> Tensor:
+    """The same for each slice of a batch: start + k · (end - start) / (steps - 1)."""
+    target = default_float() if dtype is None else as_numpy_dtype(dtype)
+    start, end = (basis.cast(t, target) if isinstance(t, Tensor) else t for t in ends)
+    part = wrap(evenly_spaced(0.0, 1.0, steps, target))
+    result = start + (end - start) * part
+    return result if base is None else pow(float(base), result)
+
+
+def evenly_spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndarray:
+    """The first half counts from `start`, the second back from `end`, in the result's type."""
+    if steps == 1:
+        return convert(np.array([start]), target)
+    work = target if target.kind in "fc" and target.itemsize >= 4 else np.dtype(np.float32)
+    if target.kind in "ui":
+        start, end, work = stored(start, target), stored(end, target), np.dtype(np.float64)
+    first, last = np.asarray(start, work), np.asarray(end, work)
+    step = (last - first) / np.asarray(max(steps - 1, 1), work)
+    index = np.arange(steps)
+    array = np.where(index < steps // 2, first + step * index.astype(work),
+                     last - step * (steps - 1 - index).astype(work)).astype(work)
+    return convert(array, target)
+
+
+__all__ = ["arange", "evenly_spaced", "linspace", "logspace"]
