@@ -299,7 +299,8 @@ INLINE float asinh(float x) {
 }
 INLINE float acosh(float x) {
     double y = double(x) - 1.0;
-    return float(log1p(y + std::sqrt(y * (double(x) + 1.0))));
+    float r = float(log1p(y + std::sqrt(y * (double(x) + 1.0))));
+    return x < 1.0f ? std::numeric_limits<float>::quiet_NaN() : r;
 }
 INLINE float atanh(float x) {
     double a = std::fabs(double(x));

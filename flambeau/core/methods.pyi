@@ -71,8 +71,7 @@ class Methods:
         """Write the result of `pow` into this tensor; returns the tensor."""
     def __irshift__(self, other: Any) -> Tensor:
         """Write the result of `bitwise_right_shift` into this tensor; returns the tensor."""
-    def __isub__(self, other: Any) -> Tensor:
-        """Write the result of `sub` into this tensor; returns the tensor."""
+    def __isub__(self, other: Any) -> Tensor: ...
     def __iter__(self) -> Iterator[Tensor]: ...
     def __itruediv__(self, other: Any) -> Tensor:
         """Write the result of `div` into this tensor; returns the tensor."""
@@ -120,7 +119,7 @@ class Methods:
     def __setitem__(self, index: Any, value: Any) -> None:
         """`x[index] = value`."""
     def __setstate__(self, state: Any) -> None: ...
-    def __sub__(self, other: Any) -> Tensor:
+    def __sub__(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """The difference input - alpha · other."""
     def __truediv__(self, other: Any) -> Tensor: ...
     def __xor__(self, other: Any) -> Any: ...
@@ -210,10 +209,10 @@ class Methods:
         equal_nan: _bool = False,
     ) -> _bool:
         """Are all elements close, as `isclose` has it?"""
-    def amax(self, dim: Any = (), keepdim: _bool = False) -> Tensor:
+    def amax(self, dim: Any = (), keepdim: _bool = False, *, out: Any = None) -> Tensor:
         """The largest element of all, or along `dim` (one or several). Equal elements share the
         gradient evenly."""
-    def amin(self, dim: Any = (), keepdim: _bool = False) -> Tensor:
+    def amin(self, dim: Any = (), keepdim: _bool = False, *, out: Any = None) -> Tensor:
         """The smallest element of all, or along `dim` (one or several). Equal elements share the
         gradient evenly."""
     def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None) -> Any:
@@ -667,6 +666,8 @@ class Methods:
     def half(self, memory_format: Any = None) -> Tensor:
         """This tensor as float16; itself if it is."""
     def hardshrink(self, lambd: _float = 0.5) -> Tensor: ...
+    def hash_tensor(self, dim: Any = (), *, keepdim: _bool = False, mode: _int = 0) -> Tensor:
+        """The bits of all elements, or along `dim`, as 64-bit numbers combined by exclusive or."""
     def heaviside(self, values: Tensor, *, out: Any = None) -> Tensor:
         """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
     def heaviside_(self, values: Tensor) -> Tensor:
@@ -1227,7 +1228,10 @@ class Methods:
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """`linalg.pinv`, with singular values up to rcond · σ₁ counted as zero."""
     def polygamma(self, n: Any) -> Any: ...
-    def polygamma_(self, n: Any) -> Any: ...
+    def polygamma_(self, n: _int) -> Tensor:
+        """Write the result of `polygamma_last` into this tensor; returns the tensor."""
+    def polygamma_last_(self, n: _int) -> Tensor:
+        """Write the result of `polygamma_last` into this tensor; returns the tensor."""
     def positive(self) -> Tensor:
         """The input itself; what `+x` means."""
     def pow(self, exponent: Any, *, out: Any = None) -> Tensor:

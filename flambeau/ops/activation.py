@@ -129,7 +129,7 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
     return flambeau.where(input > threshold, input, value)
 
 
-_threshold = public["nn.functional"]["_threshold"] = threshold
+_threshold = threshold
 
 
 def _elu_kernel(x: np.ndarray, alpha: float, scale: float = 1.0, rate: float = 1.0) -> np.ndarray:

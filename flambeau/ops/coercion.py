@@ -13,7 +13,7 @@ from numpy import ndarray
 from flambeau._places import bump
 from flambeau.core import overrides
 from flambeau.core.devices import cpu
-from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.dtypes import FLOATING, default_float, from_numpy_dtype
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import SCALARS, Op
 from flambeau.core.promotion import (
@@ -47,6 +47,8 @@ def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
             return _reflected(op, args, position)
     if type(converted[0]) not in tensor_types:
         other = converted[1]
+        if op.floating and type(other) in tensor_types and other._array.dtype not in FLOATING:
+            other = converted[1] = basis.cast(other, default_float())
         converted[0] = number_tensor(converted[0], other) if type(other) in tensor_types \
             else wrap(np.asarray(converted[0], scalar_type(converted[0]).numpy))
     if any(type(a) in tensor_types and a._device is not cpu for a in converted):

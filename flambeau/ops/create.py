@@ -156,7 +156,7 @@ def _from_sequence(data: Any, target: np.dtype | None) -> np.ndarray:
         array = None
     if array is None:
         return _from_leaves(data, shape, target)
-    if target is not None and target.kind in "uif" and array.dtype.kind in "fc":
+    if target is not None and target.kind in "uif" and array.size and array.dtype.kind in "ifc":
         _check_leaves(array, target)
     if array.dtype == np.float64 and (target is None or target.kind == "f"):
         if array.size and _holds_arrays(data):
@@ -179,9 +179,10 @@ def _check_leaves(array: np.ndarray, target: np.dtype) -> None:
     """Raise if numbers of a list cannot be of the type that is asked for."""
     if array.dtype.kind == "c":
         raise TypeError("must be real number, not complex")
-    if target.kind != "f" and array.size:
+    if target.kind != "f" and target != np.int64:
         limits = np.iinfo(target)
-        if not (array.min() >= limits.min and array.max() <= limits.max):
+        low = -limits.max if target.kind == "u" and array.dtype.kind == "i" else limits.min
+        if not (array.min() >= low and array.max() <= limits.max):
             raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
 
 

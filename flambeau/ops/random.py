@@ -112,9 +112,9 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         if self._array.dtype.kind == "c":
             raise unsupported("bernoulli_tensor_cpu_self_", self._array.dtype)
         if interceptors and vmap_level() is not None:
-            return self.copy_(basis.bernoulli(basis.expand(p, self._array.shape),
+            return self.copy_(basis.bernoulli(p.expand(self._array.shape),
                                               generator=generator))
-        stream, chances = stream_of(generator, "bernoulli_"), basis.expand(p, self._array.shape)
+        stream, chances = stream_of(generator, "bernoulli_"), p.expand(self._array.shape)
         return overwrite(self, lambda array: kernels.bernoulli_each(stream, array, chances._array))
     return overwrite(self, bernoulli_fill(self._array.dtype, p, generator))
 

@@ -1,4 +1,4 @@
-"""Record what PyTorch answers to `tests/ops/network_calls.txt` and `tests/ops/tensor_calls.txt`."""
+"""Record what PyTorch answers to `tests/ops/*_calls.txt`."""
 import json
 import sys
 import warnings
@@ -13,7 +13,8 @@ from network_answers import answer, calls, in_full, names, shape_and_type
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    for family, describe in (("network", shape_and_type), ("tensor", in_full)):
+    for family, describe in (("network", shape_and_type), ("tensor", in_full),
+                             ("library", in_full)):
         found = {call: answer(call, names(torch), describe) for call in calls(family)}
         lines = [f"{json.dumps(call)}: {json.dumps(said)}" for call, said in found.items()]
         (HERE / f"{family}_calls.json").write_text("{" + ",\n".join(lines) + "}\n")

@@ -31,7 +31,9 @@ def shape_and_type(tensor):
 def in_full(tensor):
     """Type, shape, strides, is it a view, and the values."""
     what = f"{tensor.dtype} {list(tensor.shape)} {tensor.stride()} {tensor._is_view()}"
-    return {what: tensor.detach().tolist()}
+    tensor = tensor.detach()
+    return {what: [tensor.real.tolist(), tensor.imag.tolist()] if tensor.is_complex()
+            else tensor.tolist()}
 
 
 def described(value, describe):

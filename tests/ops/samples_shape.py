@@ -230,9 +230,10 @@ family.contiguous = ("Tensor.view", "Tensor.view_as", "as_strided", "view_as_com
                      "as_strided_scatter")
 family.untested |= dict.fromkeys(
     ("zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "eye",
-     "empty_strided", "tensor", "as_tensor", "asarray", "from_numpy", "from_dlpack", "frombuffer",
-     "arange", "linspace", "logspace", "tril_indices", "triu_indices", "is_conj", "is_neg",
-     "alias", "copy", "view"), "makes or asks; nothing to differentiate by samples")
+     "empty_strided", "empty_permuted", "scalar_tensor", "tensor", "as_tensor", "asarray",
+     "from_numpy", "from_dlpack", "frombuffer", "arange", "linspace", "logspace", "tril_indices",
+     "triu_indices", "is_conj", "is_neg", "alias", "copy", "view"),
+    "makes or asks; nothing to differentiate by samples")
 family.untested |= dict.fromkeys(
     ("with_strides", "graph_alias", "as_strided_of", "basic_alias", "put_at_", "take_at", "index",
      "index_put_many", "select_first"), "inner parts of indexing and views; reached under vmap")

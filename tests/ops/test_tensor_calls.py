@@ -13,7 +13,9 @@ sys.path.insert(0, str(Path(__file__).parent))
 
 from network_answers import answer, calls, in_full, names
 
-ANSWERS = json.loads((Path(__file__).parents[1] / "data" / "tensor_calls.json").read_text())
+DATA = Path(__file__).parents[1] / "data"
+ANSWERS = {call: said for family in ("tensor", "library")
+           for call, said in json.loads((DATA / f"{family}_calls.json").read_text()).items()}
 
 
 def check(found, expected):
@@ -30,7 +32,7 @@ def check(found, expected):
         assert found == expected
 
 
-@pytest.mark.parametrize("call", calls("tensor"))
+@pytest.mark.parametrize("call", [*calls("tensor"), *calls("library")])
 def test_answer(call):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
