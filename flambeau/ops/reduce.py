@@ -281,35 +281,6 @@ def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     return sum(input != 0, dim)
 
 
-# ---- hashes -------------------------------------------------------------------------------------
-
-
-def _hash(self: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
-    wide = convert(self, np.dtype(np.float64 if self.dtype in FLOATING else np.int64))
-    return np.bitwise_xor.reduce(wide.view(np.uint64), dim if self.ndim else None,
-                                 keepdims=keepdim)
-
-
-@primitive(_hash, dims="dim")
-def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0) -> Any:
-    """The bits of all elements, or along `dim`, as 64-bit numbers combined by exclusive or.
-
-    >>> import flambeau
-    >>> flambeau.hash_tensor(flambeau.tensor([1, 2, 3])).item()
-    0
-    """
-    if mode:
-        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    dims = reduced_dims(dim, input._array.ndim)
-    if input._array.dtype.kind == "c":
-        raise NotImplementedError(
-            f"\"xor_sum_cpu\" not implemented for '{type_name(input.dtype)}'")
-    if dims is None and not input._array.size:
-        raise RuntimeError("hash_tensor: Expected reduction dim to be specified for input.numel() "
-                           "== 0. Specify the reduction dim with the 'dim' argument.")
-    return input, dims, keepdim
-
-
 # ---- in the exponent ----------------------------------------------------------------------------
 
 

@@ -333,7 +333,6 @@ def _(r):
 family.untested |= dict.fromkeys(
     ("is_floating_point", "is_complex", "is_signed", "is_inference", "numel", "is_same_size",
      "result_type"), "asks about types and shapes; see test_inquiry.py")
-family.untested["hash_tensor"] = "gives bits, as unsigned integers: see library_calls.txt"
 family.untested["nuclear_norm"] = "linalg.matrix_norm has samples"
 family.unbatched = ("bincount", "histc", "histogram", "histogramdd", "unique", "nonzero", "cov",
                     "unique_consecutive", "argwhere", "allclose", "equal", "is_nonzero")
