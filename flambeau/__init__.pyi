@@ -695,11 +695,11 @@ def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
 def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """`alpha_dropout` in place."""
 
-def amax(input: Tensor, dim: Any = (), keepdim: _bool = False) -> Tensor:
+def amax(input: Tensor, dim: Any = (), keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The largest element of all, or along `dim` (one or several). Equal elements share the
     gradient evenly."""
 
-def amin(input: Tensor, dim: Any = (), keepdim: _bool = False) -> Tensor:
+def amin(input: Tensor, dim: Any = (), keepdim: _bool = False, *, out: Any = None) -> Tensor:
     """The smallest element of all, or along `dim` (one or several). Equal elements share the
     gradient evenly."""
 
@@ -1503,8 +1503,8 @@ def empty_permuted(
     requires_grad: _bool = False,
     pin_memory: _bool = False,
 ) -> Tensor:
-    """An uninitialised tensor whose dimensions lie in memory in the given order, outermost
-    first."""
+    """An uninitialised tensor without gaps, whose dimensions lie in memory in the given order,
+    the outermost first."""
 
 def empty_strided(
     size: Any,
@@ -3146,6 +3146,18 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 
 def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0 ignores `input`."""
+
+def scalar_tensor(
+    s: Any,
+    *,
+    dtype: Any = None,
+    layout: Any = None,
+    device: Any = None,
+    pin_memory: _bool = False,
+    requires_grad: _bool = False,
+) -> Tensor:
+    """A 0-d tensor that holds the number `s`, in the default floating type unless said
+    otherwise."""
 
 def scatter(
     input: Tensor,

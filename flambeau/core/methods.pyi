@@ -119,7 +119,7 @@ class Methods:
     def __setitem__(self, index: Any, value: Any) -> None:
         """`x[index] = value`."""
     def __setstate__(self, state: Any) -> None: ...
-    def __sub__(self, other: Any, *, alpha: Any = 1) -> Tensor:
+    def __sub__(self, other: Any, *earlier: Any, alpha: Any = 1) -> Tensor:
         """The difference input - alpha · other."""
     def __truediv__(self, other: Any) -> Tensor: ...
     def __xor__(self, other: Any) -> Any: ...
@@ -666,8 +666,6 @@ class Methods:
     def half(self, memory_format: Any = None) -> Tensor:
         """This tensor as float16; itself if it is."""
     def hardshrink(self, lambd: _float = 0.5) -> Tensor: ...
-    def hash_tensor(self, dim: Any = (), *, keepdim: _bool = False, mode: _int = 0) -> Tensor:
-        """The bits of all elements, or along `dim`, as 64-bit numbers combined by exclusive or."""
     def heaviside(self, values: Tensor, *, out: Any = None) -> Tensor:
         """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
     def heaviside_(self, values: Tensor) -> Tensor:
