@@ -17,6 +17,7 @@ from flambeau import accelerator as accelerator
 from flambeau import amp as amp
 from flambeau import autograd as autograd
 from flambeau import backends as backends
+from flambeau import compiler as compiler
 from flambeau import cpu as cpu
 from flambeau import cuda as cuda
 from flambeau import distributed as distributed
