@@ -105,6 +105,7 @@ from flambeau.core.modes import is_inference_mode_enabled as is_inference_mode_e
 from flambeau.core.shapes import Size as Size
 from flambeau.core.tensor import Tensor as Tensor
 from flambeau.func import vmap as vmap
+from flambeau.futures import Future as Future
 from flambeau.fx._assertion import _assert as _assert
 from flambeau.kernels import get_num_threads as get_num_threads
 from flambeau.kernels import set_num_threads as set_num_threads

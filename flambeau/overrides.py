@@ -30,6 +30,16 @@ def _get_overloaded_args(relevant_args: Any, get_type_fn: Any = None) -> list[An
     return overriding(relevant_args)
 
 
+def has_torch_function_unary(tensor: Any) -> bool:
+    """`has_torch_function` for one argument."""
+    return has_torch_function((tensor,))
+
+
+def has_torch_function_variadic(*relevant: Any) -> bool:
+    """`has_torch_function` for arguments that are given one by one."""
+    return has_torch_function(relevant)
+
+
 def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
     """Decorate a function, so that it can be overridden like a public one; `dispatcher` is called
     with its arguments and gives those that may override."""

@@ -11,6 +11,10 @@ from typing import Any
 
 from flambeau.core.tensor import Tensor
 from flambeau.core.op import composite as composite
+from flambeau.ops import grouped_products as grouped_products
+from flambeau.overrides import has_torch_function as has_torch_function
+from flambeau.overrides import has_torch_function_unary as has_torch_function_unary
+from flambeau.overrides import has_torch_function_variadic as has_torch_function_variadic
 
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Averages over `output_size` nearly equal parts of the last dimension."""
@@ -417,6 +421,16 @@ def group_norm(
     eps: _float = 1e-05,
 ) -> Tensor:
     """The channels (dimension 1) of each sample normalised in `num_groups` groups."""
+
+def grouped_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    *,
+    offs: Tensor | None = None,
+    bias: Tensor | None = None,
+    out_dtype: Any = None,
+) -> Tensor:
+    """The product of each group of `mat_a` with that of `mat_b`, as layers of experts need."""
 
 def gumbel_softmax(
     logits: Tensor,
@@ -883,6 +897,39 @@ def scaled_dot_product_attention(
 ) -> Tensor:
     """softmax(scale · Q Kᵀ + mask) V with scale = 1/√d: (..., l, d), (..., s, d), (..., s, e)
     give (..., l, e)."""
+
+def scaled_grouped_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    scale_a: Any,
+    scale_recipe_a: Any,
+    scale_b: Any,
+    scale_recipe_b: Any,
+    swizzle_a: Any = None,
+    swizzle_b: Any = None,
+    bias: Tensor | None = None,
+    offs: Tensor | None = None,
+    output_dtype: Any = ...,
+    contraction_dim: Any = (),
+    use_fast_accum: _bool = False,
+) -> Tensor:
+    """`grouped_mm` of 8-bit matrices with scales; PyTorch has it on accelerators alone."""
+
+def scaled_mm(
+    mat_a: Tensor,
+    mat_b: Tensor,
+    scale_a: Any,
+    scale_recipe_a: Any,
+    scale_b: Any,
+    scale_recipe_b: Any,
+    swizzle_a: Any = None,
+    swizzle_b: Any = None,
+    bias: Tensor | None = None,
+    output_dtype: Any = ...,
+    contraction_dim: Any = (),
+    use_fast_accum: _bool = False,
+) -> Tensor:
+    """(scale_a · mat_a) @ (scale_b · mat_b) + bias, for matrices of 8-bit floating numbers."""
 
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """`elu` scaled so that signals keep mean 0 and variance 1. Klambauer et al., NeurIPS 2017."""

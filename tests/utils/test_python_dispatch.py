@@ -60,4 +60,4 @@ def test_names_of_the_dispatcher_are_found_wherever_the_op_is():
     assert aten.to.dtype(x, flambeau.int64).dtype == flambeau.int64        # a method
     assert str(aten.layer_norm.default) == "aten.layer_norm.default"       # of nn.functional
     with pytest.raises(AttributeError, match="'aten' object has no attribute 'ad'"):
-        aten.ad  # noqa: B018
+        aten.ad
