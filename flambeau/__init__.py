@@ -44,9 +44,9 @@ _engine.calibrate()
 
 _LAZY = ("_C", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda",
          "distributed", "distributions", "fft", "func", "futures", "fx", "hub", "jit", "library",
-         "linalg", "masked", "mps", "mtia", "multiprocessing", "nn", "optim", "overrides",
-         "printing", "profiler", "random", "serialization", "signal", "sparse", "special",
-         "storage", "testing", "torch_version", "utils", "version", "xpu")
+         "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "optim",
+         "overrides", "printing", "profiler", "random", "serialization", "signal", "sparse",
+         "special", "storage", "testing", "torch_version", "utils", "version", "xpu")
 
 
 def __getattr__(name: str) -> Any:

@@ -1,0 +1,175 @@
+"""What public calls do with nested tensors."""
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau
+from flambeau import Tensor
+from flambeau.core.op import table
+from flambeau.nested.tensors import NestedInt, NestedTensor, join
+
+# Elementwise, but not declared as such; and what makes other elements of the same shape.
+_ELEMENTWISE = frozenset("""to type float double half bfloat16 int long short byte char bool clone
+    detach contiguous cpu relu relu6 gelu silu leaky_relu elu selu celu mish hardtanh softplus
+    hardswish hardsigmoid dropout clamp clip where masked_fill zeros_like ones_like empty_like
+    rand_like randn_like full_like nan_to_num isfinite isinf isnan copy fill zero square positive
+    logical_not sigmoid tanh subtract multiply divide true_divide rsub rdiv rpow alias""".split())
+# Run part by part, with the dimensions that are named counted without that of the parts.
+_BY_PART = frozenset("""linear layer_norm rms_norm matmul mm bmm softmax log_softmax transpose
+    unsqueeze squeeze flatten unflatten chunk split narrow select sum mean amax amin prod any all
+    cumsum cumprod normalize scaled_dot_product_attention""".split())
+_REDUCTIONS = frozenset("sum mean amax amin prod any all max min".split())
+_FACTS = frozenset("""is_floating_point is_complex is_signed element_size get_device
+    storage_offset""".split())
+
+
+def _nested_in(args: Any) -> list[NestedTensor]:
+    found: list[NestedTensor] = []
+    for arg in args:
+        if isinstance(arg, NestedTensor):
+            found.append(arg)
+        elif isinstance(arg, list | tuple):
+            found += _nested_in(arg)
+    return found
+
+
+def _each(args: Any, change: Any) -> Any:
+    if isinstance(args, Tensor):
+        return change(args)
+    if isinstance(args, list | tuple) and not isinstance(args, flambeau.Size):
+        return type(args)([_each(a, change) for a in args])
+    return {k: _each(v, change) for k, v in args.items()} if type(args) is dict else args
+
+
+def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """A public call with a nested argument."""
+    op = getattr(func, "op", None)
+    title = op.name if op is not None else getattr(func, "__name__", "")
+    name = title.strip("_")
+    first = _nested_in((*args, *kwargs.values()))[0]
+    if name in _FACTS:
+        return func(*_each(args, _plain), **kwargs)
+    if name in _REDUCTIONS and len(args) == 1 and "dim" not in kwargs:
+        if first._ragged is None:
+            raise _unsupported(name)
+        return func(first._values, **kwargs)
+    if name == "cat" and not (args[1] if len(args) > 1 else kwargs.get("dim", 0)):
+        return join([p for tensor in args[0] for p in tensor.unbind()], first.layout)
+    if name == "select" and args[1] in (0, -first.dim()):
+        return first.unbind()[args[2]]
+    if name in ("reshape", "view"):
+        return _reshaped(first, args[1:])
+    if name in _ELEMENTWISE or (name in table and table[name].kind == "pointwise") or (
+            op is not None and op.inplace and op.functional.kind == "pointwise"):
+        return _elementwise(func, title, first, args, kwargs)
+    if name == "permute":
+        dims = args[1] if len(args) == 2 else args[1:]
+        if [d % first.dim() for d in dims][:1] != [0]:
+            raise ValueError("Permute is not supported on the batch dimension for jagged NT")
+        return _by_part(func, "", first, (first, [d % first.dim() - 1 for d in dims[1:]]), {})
+    if name == "bmm":
+        func, name = flambeau.matmul, "matmul"
+    if name in _BY_PART:
+        return _by_part(func, name, first, args, kwargs)
+    raise _unsupported(name)
+
+
+def _unsupported(name: str) -> NotImplementedError:
+    return NotImplementedError(f"Could not run 'aten::{name}' with arguments from the "
+                               "'NestedTensorCPU' backend: there is no rule for it.")
+
+
+def _plain(tensor: Tensor) -> Tensor:
+    return tensor._values if isinstance(tensor, NestedTensor) else tensor
+
+
+def _elementwise(func: Any, title: str, first: NestedTensor, args: Any, kwargs: Any) -> Any:
+    others = [t for t in _nested_in((*args, *kwargs.values())) if t is not first]
+    if any(t._shapes != first._shapes for t in others):
+        raise RuntimeError("cannot call binary pointwise function " + title.strip("_") + " with "
+                           "inputs of different nested sizes")
+    dense: list[Tensor] = []
+    _each((args, kwargs), lambda t: None if isinstance(t, NestedTensor) or not t.ndim
+          else dense.append(t))
+    alike = all(t._ragged == first._ragged and t._lengths is None for t in others)
+    if dense or not alike or (others and first._lengths is not None):
+        return _by_part(func, "", first, args, kwargs)
+    values = func(*_each(args, _plain), **_each(kwargs, _plain))
+    if title.endswith("_") and not title.endswith("__"):
+        return args[0]
+    return first.with_values(values)
+
+
+def _by_part(func: Any, name: str, first: NestedTensor, args: Any, kwargs: Any) -> Any:
+    ndim = first.dim()
+    if name:
+        args, kwargs = _inner_dims(name, ndim, args, kwargs)
+    results = []
+    for i in range(len(first)):
+        def part(tensor: Tensor, i: int = i) -> Tensor:
+            if isinstance(tensor, NestedTensor):
+                return tensor.unbind()[i]
+            shared = name not in ("linear", "layer_norm", "rms_norm") and tensor.ndim == ndim
+            return tensor[i if tensor.shape[0] > 1 else 0] if shared else tensor
+        results.append(func(*_each(args, part), **_each(kwargs, part)))
+    return _joined(results, first)
+
+
+def _joined(results: list[Any], first: NestedTensor) -> Any:
+    if isinstance(results[0], list | tuple):
+        return type(results[0])([_joined(list(r), first) for r in zip(*results)])
+    shapes = [tuple(r.shape) for r in results]
+    if first._ragged is None:
+        return join(results, flambeau.strided)
+    lengths = [shape[first._ragged - 1] for shape in first._shapes]
+    if len({*shapes}) == 1 and not all(n in shape for n, shape in zip(lengths, shapes)):
+        return flambeau.stack(results)          # the dimension that varied has been reduced
+    joined = join(results, flambeau.jagged, first._length)
+    if [shape[joined._ragged - 1] for shape in joined._shapes] != lengths:
+        joined._length = NestedInt(joined._starts)
+    return joined
+
+
+_DIM_AT = {"softmax": 1, "log_softmax": 1, "transpose": (1, 2), "unsqueeze": 1, "squeeze": 1,
+           "flatten": (1, 2), "unflatten": 1, "chunk": 2, "split": 2, "narrow": 1, "select": 1,
+           "sum": 1, "mean": 1, "amax": 1, "amin": 1, "prod": 1, "any": 1, "all": 1, "cumsum": 1,
+           "cumprod": 1, "normalize": 2}
+
+
+def _inner_dims(name: str, ndim: int, args: Any, kwargs: Any) -> Any:
+    """Arguments whose dimensions are counted within the parts."""
+    def inner(dim: Any) -> Any:
+        if isinstance(dim, list | tuple):
+            return [inner(d) for d in dim]
+        if not isinstance(dim, int):
+            return dim
+        room = ndim + (name == "unsqueeze")
+        if not -room <= dim < room:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-room}, "
+                             f"{room - 1}], but got {dim})")
+        if dim % room == 0:
+            raise RuntimeError(f"{name}(): not supported for NestedTensor on dim=0")
+        return dim % room - 1
+
+    places = _DIM_AT.get(name, ())
+    places = (places,) if isinstance(places, int) else places
+    args = tuple([inner(a) if i in places else a for i, a in enumerate(args)])
+    kwargs = {k: inner(v) if k in ("dim", "dim0", "dim1", "start_dim", "end_dim") else v
+              for k, v in kwargs.items()}
+    if name in ("chunk", "split", "unsqueeze") and len(args) <= max(places) and "dim" not in kwargs:
+        raise RuntimeError(f"{name}(): not supported for NestedTensor on dim=0")
+    return args, kwargs
+
+
+def _reshaped(first: NestedTensor, sizes: Any) -> NestedTensor:
+    wanted = list(sizes[0] if len(sizes) == 1 and isinstance(sizes[0], list | tuple) else sizes)
+    if not wanted or wanted[0] not in (len(first), -1):
+        raise RuntimeError("reshape: the dimension of the parts of a nested tensor cannot change")
+    free = [i for i, n in enumerate(wanted[1:]) if n == -1 or not isinstance(n, int)]
+    parts = []
+    for part, shape in zip(first.unbind(), first._shapes):
+        inner = list(wanted[1:])
+        for i in free:                  # -1 is the length of that dimension, as it was
+            inner[i] = shape[i] if len(free) > 1 or not isinstance(inner[i], int) else -1
+        parts.append(part.reshape(inner))
+    return join(parts, first.layout, first._length)

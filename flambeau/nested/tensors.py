@@ -1,0 +1,283 @@
+"""Nested tensors: several tensors whose sizes differ, as one.
+
+A `NestedTensor` keeps the elements of all its parts in one tensor, `_values`, with its history: for
+layout `jagged` along the one dimension whose length varies, for `strided` one after the other.
+Elementwise ops run on that; others run on the parts, and join what they give. Gradients flow
+through `_values`.
+"""
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import flambeau
+from flambeau import Tensor
+from flambeau.symbolic import SymInt
+
+_ids = itertools.count(1)
+
+
+class NestedInt(SymInt):
+    """The length that varies: it stands in sizes and equals itself alone."""
+
+    def __init__(self, offsets: Tensor):
+        self.offsets, self._id = offsets, next(_ids)
+
+    def __repr__(self) -> str:
+        return f"j{self._id}"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, NestedInt) and self._id == other._id
+
+    def __hash__(self) -> int:
+        return hash(("j", self._id))
+
+
+class NestedTensor(Tensor):
+    """Parts of different sizes as one tensor; `nested_tensor` and its kind make them."""
+
+    _values: Tensor
+    _shapes: list[tuple[int, ...]]
+    _ragged: int | None                 # the dimension that varies; None for layout `strided`
+    _length: Any = None                 # the `NestedInt` of that dimension
+    _starts: Tensor | None = None       # offsets, and lengths where they leave gaps
+    _lengths: Tensor | None = None
+    is_nested = True
+
+    @classmethod
+    def __torch_function__(cls, func: Any, types: Any, args: Any = (),
+                           kwargs: dict[str, Any] | None = None) -> Any:
+        from flambeau.nested.rules import dispatch
+        return dispatch(func, args, kwargs or {})
+
+    # ---- what it holds --------------------------------------------------------------------------
+
+    @property
+    def layout(self) -> Any:
+        return flambeau.strided if self._ragged is None else flambeau.jagged
+
+    @property
+    def shape(self) -> Any:
+        if self._ragged is None:
+            raise RuntimeError("Internal error: NestedTensorImpl doesn't support sizes. "
+                               "Please file an issue.")
+        sizes: list[Any] = [len(self._shapes), *self._values.shape]
+        sizes[self._ragged] = self._length
+        return tuple.__new__(flambeau.Size, sizes)
+
+    def size(self, dim: int | None = None) -> Any:
+        if dim is None:
+            return self.shape
+        ndim = self.dim()
+        if not -ndim <= dim < ndim:
+            raise IndexError(f"Dimension out of range (expected to be in range of [{-ndim}, "
+                             f"{ndim - 1}], but got {dim})")
+        dim %= ndim
+        if self._ragged is not None:
+            return self.shape[dim]
+        found = {shape[dim - 1] for shape in self._shapes} if dim else {len(self._shapes)}
+        if len(found) != 1:
+            raise RuntimeError(f"Given dimension {dim} is irregular and does not have a size.")
+        return found.pop()
+
+    def dim(self) -> int:
+        return len(self._shapes[0]) + 1 if self._shapes else 1
+
+    ndimension = dim
+    ndim = property(dim)
+
+    def numel(self) -> int:
+        return sum(math.prod(shape) for shape in self._shapes)
+
+    def __len__(self) -> int:
+        return len(self._shapes)
+
+    def stride(self, dim: int | None = None) -> Any:
+        raise RuntimeError("nested tensors don't have strides")
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        return self._lengths is None and self._ragged in (None, 1)
+
+    def values(self) -> Tensor:
+        """The elements of all parts in one tensor."""
+        return self._values
+
+    def offsets(self) -> Tensor:
+        """Where the parts begin in `values()`, for layout `jagged`."""
+        if self._starts is None:
+            raise AttributeError("'Tensor' object has no attribute 'offsets'")
+        return self._starts
+
+    def lengths(self) -> Tensor | None:
+        """The lengths of the parts where they leave gaps in `values()`, else None."""
+        if self._ragged is None:
+            raise AttributeError("'Tensor' object has no attribute 'lengths'")
+        return self._lengths
+
+    def _nested_tensor_size(self) -> Tensor:
+        return flambeau.tensor(self._shapes)
+
+    def unbind(self, dim: int = 0) -> tuple[Tensor, ...]:
+        """The parts; views of the elements."""
+        if dim not in (0, -self.dim()):
+            raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
+        values, parts, at = self._values, [], 0
+        if self._ragged is None:
+            for shape in self._shapes:
+                size = math.prod(shape)
+                parts.append(values.narrow(0, at, size).reshape(shape))
+                at += size
+            return tuple(parts)
+        axis = self._ragged - 1
+        starts = self._starts.tolist() if self._starts is not None else []
+        return tuple([values.narrow(axis, start, shape[axis])
+                      for start, shape in zip(starts, self._shapes)])
+
+    def __iter__(self) -> Any:
+        return iter(self.unbind())
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, int):
+            return self.unbind()[index]
+        if isinstance(index, tuple) and index and isinstance(index[0], int):
+            return self.unbind()[index[0]][index[1:]]
+        raise NotImplementedError("index of a nested tensor that is no int")
+
+    # ---- autograd -------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._values.requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, flag: bool) -> None:
+        self._values.requires_grad_(flag)
+
+    def requires_grad_(self, requires_grad: bool = True) -> NestedTensor:
+        self._values.requires_grad_(requires_grad)
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return self._values.is_leaf
+
+    @property
+    def grad_fn(self) -> Any:
+        return self._values.grad_fn
+
+    @property
+    def grad(self) -> Any:
+        """The gradient of the elements, in the form of this tensor."""
+        found = self._values.grad
+        return None if found is None else self.with_values(found)
+
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        self._values.grad = None if value is None else value._values
+
+    def backward(self, gradient: Any = None, retain_graph: bool | None = None,
+                 create_graph: bool = False, inputs: Any = None) -> None:
+        """`Tensor.backward` of the elements, with a nested gradient."""
+        if isinstance(gradient, NestedTensor):
+            gradient = gradient._values
+        self._values.backward(gradient, retain_graph, create_graph, inputs)
+
+    # ---- other forms ----------------------------------------------------------------------------
+
+    def with_values(self, values: Tensor) -> NestedTensor:
+        """Other elements in the parts of this tensor."""
+        return make(values, self._shapes, self._ragged, self._starts, self._lengths, self._length)
+
+    def to_padded_tensor(self, padding: float, output_size: Any = None) -> Tensor:
+        """An ordinary tensor as large as the largest part, filled up with `padding`."""
+        if not self._shapes:
+            raise RuntimeError("to_padded_tensor: at least one constituent tensor should have "
+                               "non-zero numel")
+        largest = [max(sizes) for sizes in zip(*self._shapes)]
+        if output_size is not None:
+            wanted = list(output_size)[1:]
+            if len(wanted) != len(largest) or any(w < n for w, n in zip(wanted, largest)):
+                raise RuntimeError("Value in output_size is less than NestedTensor padded size. "
+                                   "Truncation is not supported.")
+            largest = wanted
+        pad = flambeau.nn.functional.pad
+        padded = []
+        for part in self.unbind():
+            missing = [(0, n - m) for n, m in zip(largest, part.shape)]
+            padded.append(pad(part, [n for pair in reversed(missing) for n in pair],
+                              value=padding))
+        return flambeau.stack(padded)
+
+    def tolist(self) -> Any:
+        raise RuntimeError(".tolist() is not supported for tensor subclasses, got NestedTensor")
+
+    def numpy(self, *, force: bool = False) -> Any:
+        raise RuntimeError(".numpy() is not supported for tensor subclasses.")
+
+    def item(self) -> Any:
+        if self.numel() != 1:
+            raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to "
+                               "Scalar")
+        return self._values.item()
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> NestedTensor:
+        import copy
+        return self.with_values(copy.deepcopy(self._values, memo))
+
+    def __reduce_ex__(self, protocol: int) -> Any:
+        return make, (self._values, self._shapes, self._ragged, self._starts, self._lengths)
+
+    def __repr__(self) -> str:
+        node = self.grad_fn
+        tail = f"grad_fn=<{type(node).__name__}>" if node is not None else \
+            "requires_grad=True" if self.requires_grad else ""
+        if self._ragged is not None:
+            tail = f", {tail}" if tail else ""
+            sizes = ", ".join(map(str, self.shape))
+            return (f"NestedTensor(size=({sizes}), offsets={self._starts}{tail}, "
+                    f"contiguous={self.is_contiguous()})")
+        leaf = ", requires_grad=True" if self.requires_grad else ""
+        parts = [repr(p.detach())[:-1] + f"{leaf})" for p in self.unbind()]
+        text = ",\n".join("  " + part.replace("\n", "\n  ") for part in parts)
+        return f"nested_tensor([\n{text}\n]{', ' + tail if tail else ''})"
+
+
+def make(values: Tensor, shapes: Any, ragged: int | None, starts: Tensor | None = None,
+         lengths: Tensor | None = None, length: Any = None) -> NestedTensor:
+    """A nested tensor of these elements."""
+    shapes = list(map(tuple, shapes))
+    largest = [max(sizes) for sizes in zip(*shapes)]    # what checks of arguments see: no elements
+    stand_in = flambeau.zeros((), dtype=values.dtype).expand(len(shapes), *largest)
+    result = stand_in.as_subclass(NestedTensor)
+    result._values, result._shapes, result._ragged = values, shapes, ragged
+    if ragged is not None:
+        result._starts, result._lengths = starts, lengths
+        result._length = NestedInt(starts) if length is None else length
+    return result
+
+
+def join(parts: Any, layout: Any, length: Any = None) -> NestedTensor:
+    """A nested tensor of parts, whose elements are copied, with history."""
+    parts = list(parts)
+    shapes = [tuple(p.shape) for p in parts]
+    if layout is not flambeau.jagged:
+        flat = [p.reshape(-1) for p in parts]
+        return make(flambeau.cat(flat) if flat else flambeau.zeros(0), shapes, None)
+    ragged = ragged_dim(shapes)
+    sizes = [shape[ragged - 1] for shape in shapes]
+    starts = flambeau.tensor([0, *itertools.accumulate(sizes)])
+    return make(flambeau.cat(parts, ragged - 1), shapes, ragged, starts, None, length)
+
+
+def ragged_dim(shapes: Any) -> int:
+    """The one dimension of parts of these shapes that varies, counting that of the parts."""
+    varying = [i for i, sizes in enumerate(zip(*shapes)) if len({*sizes}) > 1]
+    if len(varying) > 1 or not shapes or not shapes[0]:
+        raise RuntimeError("Cannot represent given tensor list as a nested tensor with the jagged "
+                           "layout. Note that the jagged layout only allows for a single ragged "
+                           "dimension. For example: (B, *, D_0, D_1, ..., D_N), with ragged * dim.")
+    return varying[0] + 1 if varying else 1
+
+
+__all__ = ["NestedInt", "NestedTensor", "join", "make"]

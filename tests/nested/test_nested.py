@@ -1,0 +1,155 @@
+"""Nested tensors against their parts."""
+import copy
+import pickle
+
+import pytest
+
+import flambeau as torch
+from flambeau import nested
+from flambeau.nn import functional as F
+
+A, B = torch.arange(6.0).reshape(2, 3), torch.arange(12.0).reshape(4, 3) - 5
+LAYOUTS = pytest.mark.parametrize("layout", [torch.strided, torch.jagged])
+WEIGHT = torch.arange(6.0).reshape(2, 3) / 7
+
+
+def make(layout, requires_grad=False):
+    return nested.nested_tensor([A, B], layout=layout, requires_grad=requires_grad)
+
+
+def same(result, wanted):
+    assert result.is_nested and len(result) == len(wanted)
+    for part, expected in zip(result.unbind(), wanted):
+        torch.testing.assert_close(part, expected)
+
+
+def test_printed_forms():
+    x = nested.nested_tensor([A[0], B[0, :2]], requires_grad=True)
+    assert repr(x) == ("nested_tensor([\n  tensor([0., 1., 2.], requires_grad=True),\n"
+                       "  tensor([-5., -4.], requires_grad=True)\n], requires_grad=True)")
+    x = make(torch.jagged)
+    length = x.shape[1]
+    assert isinstance(length, torch.SymInt) and repr(length)[0] == "j"
+    assert repr(x) == (f"NestedTensor(size=(2, {length}, 3), offsets=tensor([0, 2, 6]), "
+                       "contiguous=True)")
+
+
+@LAYOUTS
+def test_questions(layout):
+    x = make(layout)
+    assert (x.dim(), x.ndim, x.numel(), x.dtype, x.layout) == (3, 3, 18, torch.float32, layout)
+    assert x.size(0) == 2 and x.size(-1) == 3 and torch.is_tensor(x) and not A.is_nested
+    same(x, [A, B])
+    assert torch.equal(x[1], B) and torch.equal(x.select(0, -1), B)
+    for again in (copy.deepcopy(x), pickle.loads(pickle.dumps(x)), x.clone(), x.detach()):
+        same(again, [A, B])
+    if layout is torch.strided:
+        with pytest.raises(RuntimeError, match="sizes"):
+            _ = x.shape
+        with pytest.raises(RuntimeError, match="irregular"):
+            x.size(1)
+    else:
+        assert x.offsets().tolist() == [0, 2, 6] and x.lengths() is None
+        assert x.shape == (x * 2).shape and x.shape != make(layout).shape
+        assert torch.equal(x.values(), torch.cat([A, B]))
+
+
+CALLS = {
+    "plus": lambda x: x + 1, "from": lambda x: 1 - x, "product": lambda x: x * x, "sin": torch.sin,
+    "relu": F.relu, "double": lambda x: x.double(), "greater": lambda x: x > 0,
+    "where": lambda x: torch.where(x > 0, x, -x), "fill": lambda x: x.masked_fill(x < 0, 9),
+    "row": lambda x: x + torch.ones(3), "linear": lambda x: F.linear(x, WEIGHT),
+    "matmul": lambda x: x @ WEIGHT.t(), "softmax": lambda x: x.softmax(-1),
+    "norm": lambda x: F.layer_norm(x, (3,)), "sum": lambda x: x.sum(-1),
+    "transpose": lambda x: x.transpose(-1, -2), "unsqueeze": lambda x: x.unsqueeze(-1)}
+
+
+@LAYOUTS
+@pytest.mark.parametrize("name", CALLS)
+def test_calls_are_those_of_the_parts(layout, name):
+    result = CALLS[name](make(layout))
+    same(result, [CALLS[name](A), CALLS[name](B)])
+    assert result.layout is layout
+
+
+@LAYOUTS
+def test_calls_that_name_dimensions(layout):
+    x = make(layout)
+    same(x.chunk(3, -1)[1], [A[:, 1:2], B[:, 1:2]])
+    same(x.reshape(2, -1, 1, 3), [A[:, None], B[:, None]])
+    same(x.permute(0, 2, 1), [A.t(), B.t()])
+    if layout is torch.strided:
+        same(x.bmm(x.transpose(1, 2)), [A @ A.t(), B @ B.t()])
+    same(torch.cat([x, x]), [A, B, A, B])
+    same(torch.zeros_like(x), [A * 0, B * 0])
+    assert x.cos_() is x
+    same(x, [A.cos(), B.cos()])
+
+
+def test_reductions_of_what_varies():
+    x = make(torch.jagged)
+    assert torch.equal(x.sum(1), torch.stack([A.sum(0), B.sum(0)]))
+    assert x.sum() == A.sum() + B.sum() and x.max() == B.max()
+
+
+@LAYOUTS
+def test_padding(layout):
+    padded = nested.to_padded_tensor(make(layout), -1.0)
+    assert padded.shape == (2, 4, 3) and torch.equal(padded[1], B)
+    assert torch.equal(padded[0, :2], A) and (padded[0, 2:] == -1).all()
+    assert make(layout).to_padded_tensor(0.0, (2, 5, 3)).shape == (2, 5, 3)
+    with pytest.raises(RuntimeError, match="output_size"):
+        make(layout).to_padded_tensor(0.0, (2, 3, 3))
+
+
+@LAYOUTS
+def test_gradients(layout):
+    a, b = (t.clone().requires_grad_() for t in (A, B))
+    nested.to_padded_tensor(nested.as_nested_tensor([a, b], layout=layout).sin(),
+                            0.0).sum().backward()
+    torch.testing.assert_close(a.grad, A.cos())
+    torch.testing.assert_close(b.grad, B.cos())
+    x = make(layout, requires_grad=True)
+    assert x.is_leaf and x.grad is None
+    (x * x).unbind()[1].sum().backward()
+    same(x.grad, [A * 0, 2 * B])
+
+
+def test_from_jagged():
+    values = torch.arange(20.0).reshape(10, 2)
+    offsets = torch.tensor([0, 3, 5, 10])
+    x = nested.nested_tensor_from_jagged(values, offsets)
+    same(x, [values[:3], values[3:5], values[5:]])
+    x[0].fill_(9)
+    assert (values[:3] == 9).all()
+    same(nested.nested_tensor_from_jagged(values, lengths=torch.tensor([4, 6])),
+         [values[:4], values[4:]])
+    same(nested.nested_tensor_from_jagged(values, offsets, torch.tensor([2, 1, 3])),
+         [values[:2], values[3:4], values[5:8]])
+    y = nested.nested_tensor_from_jagged(values.t(), torch.tensor([0, 4, 10]), jagged_dim=2)
+    same(y, [values.t()[:, :4], values.t()[:, 4:]])
+
+
+def test_parts_of_ordinary_tensors():
+    whole = torch.arange(24.0).reshape(2, 4, 3)
+    same(nested.narrow(whole, 1, torch.tensor([0, 1]), torch.tensor([2, 3]), layout=torch.jagged),
+         [whole[0, :2], whole[1, 1:4]])
+    same(nested.narrow(whole, 1, 1, 2), [whole[0, 1:3], whole[1, 1:3]])
+    mask = torch.tensor([[True, False, True], [True, True, True]])
+    same(nested.masked_select(A, mask), [A[0, ::2], A[1]])
+    same(nested.as_nested_tensor(A), [A[0], A[1]])
+
+
+@pytest.mark.parametrize("call, error, text", [
+    (lambda: nested.nested_tensor(3), TypeError, "Only lists"),
+    (lambda: nested.nested_tensor([A, A[0]]), RuntimeError, "same dimension"),
+    (lambda: nested.nested_tensor([A, A.t()], layout=torch.jagged), RuntimeError, "single ragged"),
+    (lambda: nested.nested_tensor_from_jagged(A), RuntimeError, "At least one of"),
+    (lambda: make(torch.strided) + nested.nested_tensor([A, A]), RuntimeError, "nested sizes"),
+    (lambda: make(torch.jagged).cumsum(0), RuntimeError, "dim=0"),
+    (lambda: make(torch.jagged).sort(), NotImplementedError, "aten::sort"),
+    (lambda: nested.to_padded_tensor(A, 0.0), NotImplementedError, "not nested"),
+    (lambda: make(torch.jagged).numpy(), RuntimeError, "numpy")])
+def test_refusals(call, error, text):
+    with pytest.raises(error, match=text):
+        call()
