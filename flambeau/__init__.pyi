@@ -34,6 +34,7 @@ from flambeau import masked as masked
 from flambeau import mps as mps
 from flambeau import mtia as mtia
 from flambeau import multiprocessing as multiprocessing
+from flambeau import nested as nested
 from flambeau import nn as nn
 from flambeau import ops as ops
 from flambeau import optim as optim
