@@ -12,12 +12,14 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau.autograd.differentiate import queue_callback
+from flambeau.autograd.function import Error
 from flambeau.autograd.grad_mode import multithreading
 from flambeau.autograd.graph import running_node, will_run
 from flambeau.autograd.hooks import AccumulateGrad, accumulator_of
 from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core import engine, modes
 from flambeau.core.graph import Node
+from flambeau.core.op import edges_of
 from flambeau.core.tensor import Tensor
 from flambeau.core.tensor import (
     _disabled_torch_function as _disabled_torch_function_impl,  # noqa: F401
@@ -176,26 +178,20 @@ class _UndefinedGrad:
         return found[0] if len(found) == 1 else found
 
 
-class _DelayedError:
+class DelayedError(Error):
     """`DelayedError(message, n)(*tensors)`: the identity, whose backward raises `message`."""
 
+    __slots__ = ()
+
     def __init__(self, message: str, count: int):
-        self.message, self.count = message, count
+        super().__init__(message)
 
     def __call__(self, *tensors: Tensor) -> Any:
-        from flambeau.autograd import Function
-        message = self.message
-
-        class DelayedError(Function):
-            @staticmethod
-            def forward(ctx: Any, *given: Tensor) -> Any:
-                found = tuple(t.view_as(t) for t in given)
-                return found[0] if len(found) == 1 else found
-
-            @staticmethod
-            def backward(ctx: Any, *grads: Any) -> Any:
-                raise RuntimeError(message)
-        return DelayedError.apply(*tensors)
+        results = [t.detach() for t in tensors]
+        edges = edges_of(tensors)
+        if edges is not None:
+            self.record(edges, results)
+        return results[0] if len(results) == 1 else tuple(results)
 
 
 def _unsafe_set_version_counter(tensors: Any, versions: Any) -> None:
@@ -210,7 +206,7 @@ def _unsafe_set_version_counter(tensors: Any, versions: Any) -> None:
 
 
 _functions = _namespace("_functions", AccumulateGrad=AccumulateGrad, UndefinedGrad=_UndefinedGrad,
-                        DelayedError=_DelayedError)
+                        DelayedError=DelayedError)
 _autograd = _namespace("_autograd", SavedTensor=SavedTensor,
                        _unsafe_set_version_counter=_unsafe_set_version_counter)
 

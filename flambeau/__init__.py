@@ -42,7 +42,7 @@ newaxis = None
 
 _engine.calibrate()
 
-_LAZY = ("_C", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda",
+_LAZY = ("_C", "_VF", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda",
          "distributed", "distributions", "fft", "func", "futures", "fx", "hub", "jit", "library",
          "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "optim",
          "overrides", "printing", "profiler", "random", "serialization", "signal", "sparse",

@@ -14,7 +14,7 @@ from flambeau._places import bump, counter_of
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core import modes, views
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import Node, Output, next_order, packers, save_input, unpack
+from flambeau.core.graph import Node, Output, next_order, output_edges, packers, save_input, unpack
 from flambeau.core.modes import grad_enabled, interceptors, levels, set_grad_mode
 from flambeau.core.op import node_watchers, watch
 from flambeau.core.tensor import (
@@ -456,28 +456,34 @@ def once_differentiable(function: Any) -> Any:
 
 
 class Error(Node):
-    """The node of gradients that cannot be differentiated again."""
+    """A node whose backward raises RuntimeError with a message."""
 
     __slots__ = ()
     frees = False
 
+    def __init__(self, message: str):
+        self.message = message
+
     def apply(self, grad: Any) -> Any:
-        raise RuntimeError("trying to differentiate twice a function that was marked with "
-                           "@once_differentiable")
+        raise RuntimeError(self.message)
+
+    def record(self, edges: tuple[Any, ...], results: list[Tensor]) -> None:
+        """Become the history of `results`."""
+        self.edges, self.saved, self.order = edges, (), next_order()
+        self.outputs, self.simple = len(results), False
+        self.results = [(t._array.shape, t._array.dtype) for t in results]
+        self.shape, self.dtype = self.results[0]
+        for tensor, edge in zip(results, output_edges(self)):
+            tensor._edge = edge
 
 
 def _undifferentiable(produced: tuple[Any, ...]) -> tuple[Any, ...]:
     """The gradients as outputs of one node that refuses to be differentiated."""
     results = [p.detach() if isinstance(p, Tensor) else p for p in produced]
     tensors = [r for r in results if isinstance(r, Tensor)]
-    node = Error()
     leaves = [r.detach().requires_grad_() if isinstance(r, Tensor) else None for r in results]
-    node.edges, node.saved, node.order = tuple(leaves), (), next_order()
-    node.outputs, node.simple = len(tensors), False
-    node.results = [(t._array.shape, t._array.dtype) for t in tensors]
-    node.shape, node.dtype = node.results[0]
-    for i, tensor in enumerate(tensors):
-        tensor._edge = node if len(tensors) == 1 else Output(node, i, *node.results[i])
+    Error("trying to differentiate twice a function that was marked with @once_differentiable"
+          ).record(tuple(leaves), tensors)
     return tuple(results)
 
 

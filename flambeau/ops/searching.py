@@ -9,7 +9,7 @@ import numpy as np
 
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import composite, primitive
+from flambeau.core.op import composite, primitive, public
 from flambeau.core.promotion import promote, type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
@@ -86,29 +86,33 @@ basis.nonzero = nonzero
 # ---- distinct elements --------------------------------------------------------------------------
 
 
-def _unique(self: np.ndarray, dim: int | None, inverse: bool, counts: bool) -> Any:
-    if dim is None:
-        found = sorting.unique(self, True, True)
-    else:
-        found = sorting.unique_rows(self, dim, True, True)
+def _distinct(self: np.ndarray, dim: int | None, sort: bool) -> Any:
+    found = sorting.unique(self, True, True) if dim is None else sorting.unique_rows(
+        self, dim, True, True)
     return [np.asarray(f) for f in found]
 
 
-def _consecutive(self: np.ndarray, dim: int | None, inverse: bool, counts: bool) -> Any:
+def _consecutive(self: np.ndarray, dim: int | None, sort: bool) -> Any:
     return [np.asarray(f) for f in sorting.unique_consecutive(self, dim, True, True)]
 
 
-_LISTED = {"returns": list, "method": False, "namespace": None}
+def _underived(name: str, kernel: Any, node_name: str) -> Any:
+    """The distinct elements, their places and counts, as an op without a derivative: results
+    require grad, and their backward raises."""
+    def refuse(grad: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+
+    @primitive(kernel, name=f"{name}_parts", node_name=node_name, vjp=refuse, returns=list,
+               differentiable=(True, False, False), method=False, namespace=None)
+    def parts(input: Tensor, dim: int | None, sort: bool) -> Any:
+        return input, dim, sort
+    return parts
 
 
-@primitive(_unique, name="unique_parts", **_LISTED)
-def _unique_parts(input: Tensor, dim: int | None, inverse: bool, counts: bool) -> Any:
-    return input, dim, inverse, counts
-
-
-@primitive(_consecutive, name="unique_consecutive_parts", **_LISTED)
-def _consecutive_parts(input: Tensor, dim: int | None, inverse: bool, counts: bool) -> Any:
-    return input, dim, inverse, counts
+_by_sorting = _underived("_unique", _distinct, "UniqueBackward0")
+_by_counting = _underived("_unique2", _distinct, "Unique2Backward0")
+_along_dim = _underived("unique_dim", _distinct, "UniqueDimBackward0")
+_runs = _underived("unique_consecutive", _consecutive, "UniqueConsecutiveBackward0")
 
 
 def _wanted(parts: Any, inverse: bool, counts: bool) -> Any:
@@ -118,10 +122,6 @@ def _wanted(parts: Any, inverse: bool, counts: bool) -> Any:
     if counts:
         found.append(parts[2])
     return found[0] if len(found) == 1 else tuple(found)
-
-
-def _slices(input: Tensor, dim: int | None) -> int | None:
-    return None if dim is None else wrap_dim(dim, input._array.ndim)
 
 
 @composite(method=True)
@@ -134,7 +134,8 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
     >>> flambeau.unique(flambeau.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    parts = _unique_parts(input, _slices(input, dim), True, True)
+    parts = _by_counting(input, None, sorted) if dim is None else _along_dim(
+        input, wrap_dim(dim, input._array.ndim), sorted)
     return _wanted(parts, return_inverse, return_counts)
 
 
@@ -142,8 +143,34 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:
     """The elements (or slices along `dim`) without those that equal the one before."""
-    parts = _consecutive_parts(input, _slices(input, dim), True, True)
+    parts = _runs(input, None if dim is None else wrap_dim(dim, input._array.ndim), True)
     return _wanted(parts, return_inverse, return_counts)
+
+
+def _always_three(parts: Any, inverse: bool, counts: bool) -> tuple[Tensor, ...]:
+    """What was not asked for is empty."""
+    none = wrap(np.empty(0, np.int64))
+    return parts[0], parts[1] if inverse else none, parts[2] if counts else none
+
+
+def _unique(input: Tensor, sorted: bool = True, return_inverse: bool = False) -> Any:
+    """`unique` as it was before there were counts: always a pair."""
+    return _always_three(_by_sorting(input, None, sorted), return_inverse, False)[:2]
+
+
+def _unique2(input: Tensor, sorted: bool = True, return_inverse: bool = False,
+             return_counts: bool = False) -> Any:
+    """`unique` of all elements, always with three results."""
+    return _always_three(_by_counting(input, None, sorted), return_inverse, return_counts)
+
+
+def unique_dim(input: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False,
+               return_counts: bool = False) -> Any:
+    """`unique` of slices, always with three results."""
+    return tuple(_along_dim(input, wrap_dim(dim, input._array.ndim), sorted))
+
+
+public["torch"].update(_unique=_unique, _unique2=_unique2)
 
 
 # ---- searching in what is sorted ----------------------------------------------------------------

@@ -1,0 +1,34 @@
+"""Searching and counting: what the table of samples does not say."""
+import pytest
+
+import flambeau
+from flambeau import _VF
+
+X = [2.0, 2.0, 1.0, 2.0]
+
+
+@pytest.mark.parametrize("find, node, name, expected", [
+    (lambda x: flambeau.unique(x), "Unique2Backward0", "_unique2", [1, 2]),
+    (lambda x: flambeau.unique(x, dim=0), "UniqueDimBackward0", "unique_dim", [1, 2]),
+    (lambda x: flambeau.unique_consecutive(x, return_inverse=True, return_counts=True),
+     "UniqueConsecutiveBackward0", "unique_consecutive", [2, 1, 2]),
+    (lambda x: flambeau._unique(x), "UniqueBackward0", "_unique", [1, 2]),
+    (lambda x: flambeau._unique2(x), "Unique2Backward0", "_unique2", [1, 2]),
+    (lambda x: _VF.unique_dim(x, 0), "UniqueDimBackward0", "unique_dim", [1, 2]),
+])
+def test_distinct_elements_require_grad_but_have_no_derivative(find, node, name, expected):
+    found = find(flambeau.tensor(X, requires_grad=True))
+    values, *rest = found if isinstance(found, tuple) else (found,)
+    assert values.tolist() == expected and not any(r.requires_grad for r in rest)
+    assert values.grad_fn.name() == node
+    with pytest.raises(NotImplementedError, match=f"the derivative for '{name}' is not implem"):
+        values.sum().backward()
+
+
+def test_the_forms_that_always_give_everything():
+    x = flambeau.tensor(X)
+    assert [t.tolist() for t in flambeau._unique2(x)] == [[1, 2], [], []]
+    assert [t.tolist() for t in flambeau._unique2(x, True, True, True)] == [
+        [1, 2], [1, 1, 0, 1], [1, 3]]
+    assert [t.tolist() for t in flambeau._unique(x, return_inverse=True)] == [[1, 2], [1, 1, 0, 1]]
+    assert [t.tolist() for t in _VF.unique_dim(x, 0)] == [[1, 2], [1, 1, 0, 1], [1, 3]]
