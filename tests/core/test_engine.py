@@ -234,3 +234,26 @@ def test_random_ops_in_batches_of_gradients():
     y.register_hook(lambda g: g + flambeau.randn(()))
     with pytest.raises(RuntimeError, match="do not yet support calling random operations inside"):
         flambeau.autograd.grad(y, x, flambeau.eye(2), is_grads_batched=True)
+
+
+def test_the_affine_map_shows_the_nodes_of_its_parts():
+    """A look at the graph changes neither the gradients nor the order of the nodes."""
+    def gradients(look):
+        flambeau.manual_seed(0)
+        x, w, b = (flambeau.rand(s, requires_grad=True) for s in ((2, 3), (4, 3), (4,)))
+        y = flambeau.nn.functional.linear(x * 1, w * 1, b)
+        if look:
+            (bias, _), (input, _), (weight, _) = y.grad_fn.next_functions
+            names = [n.name() for n in (y.grad_fn, bias, input, weight)]
+            assert names == ["AddmmBackward0", "torch::autograd::AccumulateGrad", "MulBackward0",
+                             "TBackward0"]
+            assert weight.next_functions[0][0].name() == "MulBackward0"
+            shapes = []
+            weight.register_hook(lambda inputs, outputs: shapes.append(
+                [tuple(t.shape) for t in (*outputs, *inputs)]))
+        (y * y).sum().backward()
+        assert not look or shapes == [[(3, 4), (4, 3)]]
+        return x.grad, w.grad, b.grad
+
+    for one, other in zip(gradients(False), gradients(True)):
+        assert_close(one, other)
