@@ -10,13 +10,14 @@ import numpy as np
 import flambeau
 from flambeau import kernels
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
-from flambeau.core.op import composite, public
+from flambeau.core.op import composite, linear, primitive, public
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import activations
 from flambeau.kernels.random import rrelu_slopes
 from flambeau.ops import pointwise
+from flambeau.ops.coercion import stored
 from flambeau.ops.elementary import sigmoid, tanh
 from flambeau.ops.fused import fused
 from flambeau.ops.inplace import make_inplace
@@ -119,17 +120,39 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return flambeau.where(input > 0, input, input * negative_slope)
 
 
-@activation(lambda input, threshold, value: kernels.threshold(input, threshold, value),
-            lambda grad, input, threshold: kernels.threshold_backward(grad, input, threshold),
-            namespace=BOTH, write=True)
+@primitive(lambda self, threshold, value: kernels.threshold(
+               self, stored(threshold, self.dtype), stored(value, self.dtype)),
+           d_self=lambda grad, self, threshold: threshold_passed(grad, self, threshold),
+           jvp=lambda self, self_t, threshold: threshold_passed(self_t, self, threshold),
+           batch=lambda size, dims, self, threshold, value: (
+               _threshold(self, threshold, value), dims[0]),
+           namespace=None, method=False, inplace=True, name="threshold_of",
+           node_name="ThresholdBackward0")
+def _threshold(input: Tensor, threshold: float, value: float) -> Any:
+    numbers = [v.item() if isinstance(v, Tensor) else v for v in (threshold, value)]
+    return input, *numbers
+
+
+@linear(lambda grad, self, threshold: kernels.threshold_backward(
+            grad, self, stored(threshold, self.dtype)),
+        tensors=("grad", "self"), name="threshold_passed", namespace=None, method=False,
+        node_name="ThresholdBackwardBackward0", d_self=None,
+        d_grad=lambda grad, self, threshold: threshold_passed(grad, self, threshold))
+def threshold_passed(input: Tensor, self: Tensor, threshold: float) -> Any:
+    """A gradient, where `self` exceeds `threshold`."""
+    return input, self, threshold
+
+
+@composite(namespace=BOTH)
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where it exceeds `threshold`, else `value`."""
-    if inplace:
-        return written(_threshold, input, threshold, value)
-    return flambeau.where(input > threshold, input, value)
+    return (written(_threshold, input, threshold, value) if inplace
+            else _threshold(input, threshold, value))
 
 
-_threshold = threshold
+for _space in BOTH:
+    public[_space]["threshold_"] = _threshold.op.inplace_op.function
+_threshold.op.inplace_op.function.__name__ = "threshold_"
 
 
 def _elu_kernel(x: np.ndarray, alpha: float, scale: float = 1.0, rate: float = 1.0) -> np.ndarray:
