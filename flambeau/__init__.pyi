@@ -575,6 +575,17 @@ def _unsafe_masked_index_put_accumulate(
 ) -> Tensor:
     """The transpose of `_unsafe_masked_index`: `values` added to `input` where `mask` is True."""
 
+def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -> Tensor:
+    """where(mask, input[indices], fill); indices may be out of range where `mask` is False."""
+
+def _unsafe_masked_index_put_accumulate(
+    input: Tensor,
+    mask: Tensor,
+    indices: Any,
+    values: Tensor,
+) -> Tensor:
+    """The transpose of `_unsafe_masked_index`: `values` added to `input` where `mask` is True."""
+
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers, the modulus."""
 
@@ -3620,8 +3631,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
     """x where it exceeds `threshold`, else `value`."""
 
-def threshold_(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
-    """Write the result of `threshold` into this tensor; returns the tensor."""
+def threshold_(input: Tensor, threshold: _float, value: _float) -> Tensor:
+    """Write the result of `threshold_of` into this tensor; returns the tensor."""
 
 def threshold_backward(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor: ...
 

@@ -25,9 +25,8 @@ from flambeau.autograd.hooks import AccumulateGrad
 from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core.tensor import Tensor
 
-_LAZY = ("anomaly_mode", "forward_ad", "functional", "grad_mode", "gradcheck", "graph", "profiler",
-         "profiler_util",
-         "variable")
+_LAZY = ("_functions", "anomaly_mode", "forward_ad", "functional", "grad_mode", "gradcheck",
+         "graph", "profiler", "profiler_util", "variable")
 _FROM = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
          "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
          "kineto_available": "profiler", "_profiler_enabled": "profiler", "Variable": "variable"}

@@ -1,12 +1,13 @@
 """`Function`: an op whose derivative the user writes.
 
-The context that `forward` and `backward` get is the node of the graph itself.
+The context that `forward` and `backward` get is the node of the graph, with attributes of its own.
 """
 from __future__ import annotations
 
 import functools
 import inspect
 import warnings
+import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
@@ -82,6 +83,20 @@ class BackwardNode(Node, FunctionCtx):
     needs_input_grad: tuple[bool, ...] = ()
     _in_forward = True
 
+    @property
+    def context(self) -> Context:
+        """What the user's methods get as `ctx`."""
+        own = self.__dict__.get("_context")
+        if own is None:
+            own = self.__dict__["_context"] = Context(self)
+        return own
+
+    def __getattr__(self, name: str) -> Any:
+        own = self.__dict__.get("_context")
+        if own is not None and name in own.__dict__:
+            return own.__dict__[name]
+        return super().__getattr__(name)
+
     def apply(self, grad: Any) -> Any:
         grads = [grad] if self.outputs == 1 else list(grad)
         if self.materialize_grads:
@@ -92,7 +107,7 @@ class BackwardNode(Node, FunctionCtx):
             raise RuntimeError("Implementing both 'backward' and 'vjp' for a custom Function is "
                                "not allowed. You should only implement one of them.")
         rule = cls.vjp if cls.vjp is not Function.vjp else cls.backward
-        produced = rule(self, *grads)
+        produced = rule(self.context, *grads)
         if type(produced) is not tuple:
             produced = tuple(produced) if isinstance(produced, list) else (produced,)
         return self._per_edge(produced)
@@ -143,6 +158,36 @@ class BackwardNode(Node, FunctionCtx):
         self.saved = None
 
 
+class Context(FunctionCtx):
+    """The node as the user's methods see it: their attributes live here, so that `ctx.shape` and
+    `ctx.order` are theirs; what is not theirs is the node's."""
+
+    __slots__ = ("__dict__", "_node")
+
+    def __init__(self, node: BackwardNode):
+        object.__setattr__(self, "_node", weakref.ref(node))
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._node(), name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name in _OF_THE_NODE:
+            setattr(self._node(), name, value)
+        else:
+            object.__setattr__(self, name, value)
+
+    def __eq__(self, other: object) -> bool:
+        return other is self or other is self._node()
+
+    def __hash__(self) -> int:
+        return hash(self._node())
+
+    def __repr__(self) -> str:
+        return repr(self._node())
+
+
+_OF_THE_NODE = frozenset({"to_save", "saved_for_forward", "dirty_tensors", "non_differentiable",
+                          "materialize_grads", "_materialize_non_diff_grads", "needs_input_grad"})
 BackwardNode.__name__, BackwardNode.__module__ = "BackwardCFunction", "torch.autograd.function"
 BackwardCFunction = BackwardNode
 
@@ -285,10 +330,10 @@ def call(cls: Any, args: tuple[Any, ...]) -> Any:
     set_grad_mode(False)
     try:
         if cls.setup_context is Function.setup_context:
-            output = cls.forward(node, *args)
+            output = cls.forward(node.context, *args)
         else:
             output = cls.forward(*args)
-            cls.setup_context(node, args, output)
+            cls.setup_context(node.context, args, output)
     finally:
         set_grad_mode(recorded)
     single = not isinstance(output, tuple)

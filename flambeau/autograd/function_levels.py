@@ -67,10 +67,10 @@ def _generated(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -
             with BatchLevel(size, level.randomness) as slices:
                 given = [v if d is None else slices.wrap(v, d) for v, d in zip(values, dims)]
                 if cls.setup_context is Function.setup_context:
-                    output = cls.forward(inner, *given)
+                    output = cls.forward(inner.context, *given)
                 else:
                     output = cls.forward(*given)
-                    cls.setup_context(inner, tuple(given), output)
+                    cls.setup_context(inner.context, tuple(given), output)
             if inner.dirty_tensors:
                 raise NotImplementedError("mark_dirty in a Function with generate_vmap_rule=True: "
                                           "write a vmap staticmethod for it")
@@ -98,7 +98,8 @@ def _generated(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -
                 inner.saved = tuple([None if t is None else save_input(t) for t in saved])
                 inner.saved_kinds = ("tensor",) * len(saved)
                 rule = cls.vjp if cls.vjp is not Function.vjp else cls.backward
-                found = rule(inner, *[None if g is None else slices.wrap(g, 0) for g in grads])
+                given = [None if g is None else slices.wrap(g, 0) for g in grads]
+                found = rule(inner.context, *given)
                 found = found if isinstance(found, tuple) else (found,)
                 return tuple(None if g is None else _gathered(slices, g, d)
                              for g, d in zip(found, dims))
@@ -127,7 +128,8 @@ def _recorded(cls: Any, args: Any, outputs: Any, level: BatchLevel, inner: Any, 
     """The outputs with the node that the graph at this level has for the call."""
     from flambeau.autograd.function import finish
     node = cls._backward_cls()
-    node.__dict__.update(inner.__dict__)
+    node.__dict__.update({k: v for k, v in inner.__dict__.items() if k != "_context"})
+    node.context.__dict__.update(inner.context.__dict__)
     edges = edges_of(args, level)
     node.edges, node.saved = tuple(edges), ()
     node.is_tensor_input = [type(a) in tensor_types for a in args]
@@ -196,7 +198,7 @@ def _forward(cls: Any, args: tuple[Any, ...], level: ForwardLevel, stack: Any) -
                  and a.is_floating_point() and node.materialize_grads else t
                  for a, t in zip(args, tangents)]
         node._in_forward = True
-        found = cls.jvp(node, *given)
+        found = cls.jvp(node.context, *given)
         node._in_forward = False
     finally:
         levels.reset(token)
@@ -231,9 +233,14 @@ def _check_tangent(position: int, output: Tensor, tangent: Any, args: Any, given
                                    "inplace, then the jvp function must modify the corresponding "
                                    "gradient inplace.")
         elif _views(output, arg):
-            if tangent is None or not _views(tangent, own):
+            if tangent is None or tangent._base is None:
                 raise RuntimeError("A custom Function's forward is returning a view (or an input "
                                    "as-is) but the jvp is not returning a view.")
+            if not _views(tangent, own):
+                raise RuntimeError("A custom Function is returning a view but the jvp is not "
+                                   "returning a view of the " + (
+                                       "" if arg._base is None else "same base as the ")
+                                   + "given grad input.")
 
 
 def _views(tensor: Tensor, other: Tensor) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from flambeau._places import bump, counter_of
+from flambeau.autograd.function import FunctionCtx
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.hooks import AccumulateGrad, RemovableHandle, accumulator_of
 from flambeau.autograd.saved_hooks import disable_saved_tensors_hooks, saved_tensors_hooks
@@ -21,7 +22,7 @@ from flambeau.core.tensor import Tensor, gradient_edge, tensor_types
 
 class _NodeMeta(type):
     def __instancecheck__(cls, value: Any) -> bool:
-        return isinstance(value, CoreNode)
+        return isinstance(value, (CoreNode, FunctionCtx))
 
     def __subclasscheck__(cls, kind: type) -> bool:
         return kind is cls or issubclass(kind, CoreNode)

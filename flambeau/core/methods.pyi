@@ -1586,6 +1586,8 @@ class Methods:
     def tensor_split(self, indices_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """`n` parts whose extents differ by at most one, or parts cut at given indices, as
         views."""
+    def threshold_of_(self, threshold: _float, value: _float) -> Tensor:
+        """Write the result of `threshold_of` into this tensor; returns the tensor."""
     def tile(self, *dims: Any) -> Tensor:
         """`repeat`, with missing repeats counted as 1."""
     def to(self, *args: Any, **kwargs: Any) -> Tensor:

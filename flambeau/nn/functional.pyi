@@ -996,8 +996,8 @@ def tanhshrink(input: Tensor) -> Tensor:
 def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
     """x where it exceeds `threshold`, else `value`."""
 
-def threshold_(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
-    """Write the result of `threshold` into this tensor; returns the tensor."""
+def threshold_(input: Tensor, threshold: _float, value: _float) -> Tensor:
+    """Write the result of `threshold_of` into this tensor; returns the tensor."""
 
 def triplet_margin_loss(
     anchor: Tensor,

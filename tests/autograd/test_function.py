@@ -186,3 +186,78 @@ def test_under_vmap_and_transforms():
     flambeau.testing.assert_close(slope, 3 * x ** 2)
     curvature = flambeau.func.vmap(flambeau.func.grad(flambeau.func.grad(Cube.apply)))(x)
     flambeau.testing.assert_close(curvature, 6 * x)
+
+
+@pytest.mark.parametrize("broken, view_of_view, message", [
+    (lambda t: t.clone(), False, "but the jvp is not returning a view."),
+    (lambda t: t.clone().view_as(t), False, "not returning a view of the given grad input."),
+    (lambda t: t.clone().view_as(t), True, "a view of the same base as the given grad input."),
+])
+def test_tangents_of_views_must_be_views_too(broken, view_of_view, message):
+    from flambeau.autograd import forward_ad
+
+    class Front(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.narrow(0, 0, 2)
+
+        @staticmethod
+        def jvp(ctx, tangent):
+            return broken(tangent.narrow(0, 0, 2))
+
+    with forward_ad.dual_level():
+        x = forward_ad.make_dual(flambeau.ones(4), flambeau.ones(4))
+        with pytest.raises(RuntimeError, match=message):
+            Front.apply(x.view_as(x) if view_of_view else x)
+
+
+def test_resize_of_old():
+    from flambeau.autograd._functions import Resize
+    x = flambeau.ones(2, 3, requires_grad=True)
+    y = Resize.apply(x, (6,))
+    (y * flambeau.arange(6.)).sum().backward()
+    assert x.grad.tolist() == [[0, 1, 2], [3, 4, 5]] and y.grad_fn.name() == "ResizeBackward"
+    with pytest.raises(RuntimeError, match=r"requested resize to 5 \(5 elements"):
+        Resize.apply(x, (5,))
+
+
+@pytest.mark.parametrize("name", ["shape", "dtype", "order", "edges", "saved", "outputs", "node",
+                                  "hooks", "results", "index", "op", "simple"])
+def test_contexts_keep_any_attribute(name):
+    """Names that nodes use themselves are the user's on a context."""
+    class Sum(Function):
+        @staticmethod
+        def forward(ctx, x):
+            setattr(ctx, name, x.shape)
+            ctx.save_for_backward(x)
+            return x.sum()
+
+        @staticmethod
+        def backward(ctx, grad):
+            assert getattr(ctx, name) == ctx.saved_tensors[0].shape
+            return grad.expand(getattr(ctx, name))
+
+    x = flambeau.ones(2, 3, requires_grad=True)
+    y = Sum.apply(x)
+    y.grad_fn.register_hook(lambda inputs, outputs: None)
+    y.backward()
+    assert x.grad.shape == (2, 3)
+
+
+def test_attributes_of_contexts_are_seen_on_the_node():
+    class Same(Function):
+        @staticmethod
+        def forward(ctx, x):
+            assert isinstance(ctx, flambeau.autograd.graph.Node) and "SameBackward" in repr(ctx)
+            ctx.mine = 3
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            assert ctx.later == 4 and ctx.name() == "SameBackward"
+            return grad
+
+    y = Same.apply(flambeau.ones(1, requires_grad=True))
+    assert y.grad_fn.mine == 3 and not hasattr(y.grad_fn, "other")
+    y.grad_fn.later = 4
+    y.backward()
