@@ -13,6 +13,7 @@ import numpy as np
 from flambeau import return_types
 from flambeau.core.dtypes import dtype as _dtype
 from flambeau import _C as _C
+from flambeau import _VF as _VF
 from flambeau import accelerator as accelerator
 from flambeau import amp as amp
 from flambeau import autograd as autograd
@@ -564,16 +565,16 @@ def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
 def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     """How gamma samples `output` move with their shapes `input`."""
 
-def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -> Tensor:
-    """where(mask, input[indices], fill); indices may be out of range where `mask` is False."""
+def _unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False) -> Any:
+    """`unique` as it was before there were counts: always a pair."""
 
-def _unsafe_masked_index_put_accumulate(
+def _unique2(
     input: Tensor,
-    mask: Tensor,
-    indices: Any,
-    values: Tensor,
-) -> Tensor:
-    """The transpose of `_unsafe_masked_index`: `values` added to `input` where `mask` is True."""
+    sorted: _bool = True,
+    return_inverse: _bool = False,
+    return_counts: _bool = False,
+) -> Any:
+    """`unique` of all elements, always with three results."""
 
 def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -> Tensor:
     """where(mask, input[indices], fill); indices may be out of range where `mask` is False."""

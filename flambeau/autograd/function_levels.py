@@ -239,7 +239,7 @@ def _check_tangent(position: int, output: Tensor, tangent: Any, args: Any, given
             if not _views(tangent, own):
                 raise RuntimeError("A custom Function is returning a view but the jvp is not "
                                    "returning a view of the " + (
-                                       "" if arg._base is None else "same base as the ")
+                                       "" if own._base is None else "same base as the ")
                                    + "given grad input.")
 
 
