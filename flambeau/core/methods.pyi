@@ -119,8 +119,8 @@ class Methods:
     def __setitem__(self, index: Any, value: Any) -> None:
         """`x[index] = value`."""
     def __setstate__(self, state: Any) -> None: ...
-    def __sub__(self, other: Any, *earlier: Any, alpha: Any = 1) -> Tensor:
-        """The difference input - alpha · other."""
+    def __sub__(self, other: Any) -> Tensor:
+        """The difference self - other."""
     def __truediv__(self, other: Any) -> Tensor: ...
     def __xor__(self, other: Any) -> Any: ...
     @property

@@ -145,7 +145,15 @@ def operator(function: Any) -> Any:
 public["torch"]["rsub"] = rsub
 Tensor.__rsub__ = operator(rsub)
 Tensor.__rtruediv__ = Tensor.__rdiv__ = lambda self, other: mul(reciprocal(self), other)
-Tensor.__sub__, Tensor.__isub__ = sub.op.published, Tensor.sub_
+
+
+def _difference(self: Tensor, other: Any) -> Tensor:
+    """The difference self - other."""
+    return sub.op.published(self, other)
+
+
+Tensor.__sub__ = fast.callable_of("pointwise", sub.op, _difference, sub.op.kernel)
+Tensor.__isub__ = Tensor.sub_
 Tensor.__iadd__ = add.op.inplace_op.function
 Tensor.__imul__ = mul.op.inplace_op.function
 Tensor.__itruediv__ = Tensor.__idiv__ = true_divide.op.inplace_op.function
