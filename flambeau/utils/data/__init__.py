@@ -4,6 +4,20 @@ from flambeau.utils.data import _utils
 from flambeau.utils.data._utils.collate import default_collate, default_convert
 from flambeau.utils.data._utils.worker import get_worker_info
 from flambeau.utils.data.dataloader import DataLoader, _DatasetKind
+from flambeau.utils.data.datapipes._decorator import (
+    argument_validation,
+    functional_datapipe,
+    guaranteed_datapipes_determinism,
+    non_deterministic,
+    runtime_validation,
+    runtime_validation_disabled,
+)
+from flambeau.utils.data.datapipes.datapipe import (
+    DataChunk,
+    DFIterDataPipe,
+    IterDataPipe,
+    MapDataPipe,
+)
 from flambeau.utils.data.dataset import (
     ChainDataset,
     ConcatDataset,
@@ -25,9 +39,11 @@ from flambeau.utils.data.sampler import (
 )
 
 __all__ = [
-    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset",
-    "DistributedSampler", "IterableDataset", "RandomSampler", "Sampler", "SequentialSampler",
-    "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler",
-    "_DatasetKind", "_utils", "default_collate", "default_convert", "get_worker_info",
-    "random_split",
+    "BatchSampler", "ChainDataset", "ConcatDataset", "DFIterDataPipe", "DataChunk", "DataLoader",
+    "Dataset", "DistributedSampler", "IterDataPipe", "IterableDataset", "MapDataPipe",
+    "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
+    "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "_DatasetKind", "_utils",
+    "argument_validation", "default_collate", "default_convert", "functional_datapipe",
+    "get_worker_info", "guaranteed_datapipes_determinism", "non_deterministic", "random_split",
+    "runtime_validation", "runtime_validation_disabled",
 ]

@@ -14,7 +14,9 @@ from flambeau.utils.data._utils import transfer, worker
 from flambeau.utils.data._utils.collate import default_collate, default_convert
 from flambeau.utils.data._utils.fetch import IterableFetcher, MapFetcher
 from flambeau.utils.data._utils.worker import get_worker_info
+from flambeau.utils.data.datapipes.datapipe import IterDataPipe
 from flambeau.utils.data.dataset import IterableDataset
+from flambeau.utils.data.graph_settings import apply_random_seed, apply_shuffle_settings
 from flambeau.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
@@ -102,6 +104,9 @@ class DataLoader(Generic[_T_co]):
         self.in_order = in_order
         if isinstance(dataset, IterableDataset):
             self._dataset_kind = _DatasetKind.Iterable
+            if isinstance(dataset, IterDataPipe):
+                self.dataset = dataset = apply_shuffle_settings(dataset, shuffle)
+                shuffle = None
             _check_no_sampler(shuffle=shuffle or None, sampler=sampler,
                               batch_sampler=batch_sampler)
         else:
@@ -258,6 +263,10 @@ class _BaseDataLoaderIter:
         self._index_sampler = loader._index_sampler
         self._sampler_iter = iter(self._index_sampler)
         self._reported_length = loader._IterableDataset_len_called
+        if isinstance(loader.dataset, IterDataPipe):
+            rng = flambeau.Generator().manual_seed(flambeau.empty((), dtype=flambeau.int64).random_(
+                generator=loader.generator).item())
+            apply_random_seed(loader.dataset, rng)
         self._base_seed = flambeau.empty((), dtype=flambeau.int64).random_(
             generator=loader.generator).item()
         if loader.pin_memory and not flambeau.accelerator.is_available():

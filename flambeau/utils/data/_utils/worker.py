@@ -10,6 +10,8 @@ import numpy as np
 
 import flambeau
 from flambeau.utils.data._utils import transfer
+from flambeau.utils.data.datapipes.datapipe import IterDataPipe, MapDataPipe
+from flambeau.utils.data.graph_settings import apply_sharding
 
 FETCH, RESUME, STOP = "fetch", "resume", "stop"
 DATA, ENDED, FAILED = "data", "ended", "failed"
@@ -89,6 +91,8 @@ def run(connection, inherited, make_fetcher, dataset, base_seed, worker_id, num_
     fetcher = failure = None
     try:
         _seed(base_seed, worker_id, num_workers, dataset)
+        if isinstance(dataset, IterDataPipe | MapDataPipe):
+            apply_sharding(dataset, num_workers, worker_id)
         if init_fn is not None:
             init_fn(worker_id)
         fetcher = make_fetcher(dataset)

@@ -1,0 +1,145 @@
+"""The bases of data pipes: datasets that name their steps as methods."""
+
+import functools
+from typing import Any, TypeVar, get_args, get_origin
+
+from flambeau.utils.data.datapipes._types import DataPipeType
+from flambeau.utils.data.dataset import Dataset, IterableDataset
+
+__all__ = ["DFIterDataPipe", "DataChunk", "IterDataPipe", "MapDataPipe"]
+
+_T_co = TypeVar("_T_co", covariant=True)
+
+
+class _Steps:
+    """Registered steps, which are found as methods, and how a pipe prints."""
+
+    functions: dict[str, Any] = {}
+    type = DataPipeType(Any)
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        for base in getattr(cls, "__orig_bases__", ()):
+            if isinstance(get_origin(base), type) and issubclass(get_origin(base), _Steps):
+                cls.type = DataPipeType(get_args(base)[0])
+
+    def __getattr__(self, name):
+        if name in type(self).functions:
+            return functools.partial(type(self).functions[name], self)
+        raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+
+    @classmethod
+    def register_function(cls, function_name, function):
+        """Make `function(pipe, ...)` a method of all pipes."""
+        cls.functions[function_name] = function
+
+    @classmethod
+    def register_datapipe_as_function(cls, function_name, cls_to_register,
+                                      enable_df_api_tracing=False):
+        """Make a pipe of class `cls_to_register` by the method `function_name` of its source."""
+        if function_name in cls.functions:
+            raise Exception(f"Unable to add DataPipe function name {function_name} as it is "
+                            "already taken")
+
+        @functools.wraps(cls_to_register, updated=())
+        def make(source, *args, **kwargs):
+            return cls_to_register(source, *args, **kwargs)
+
+        cls.functions[function_name] = make
+
+    def __repr__(self):
+        return type(self).__qualname__
+
+    __str__ = __repr__
+
+
+class IterDataPipe(_Steps, IterableDataset[_T_co]):
+    """A pipe that gives its elements one after another; one iteration at a time.
+
+    Example::
+
+        >>> from flambeau.utils.data.datapipes.iter import IterableWrapper
+        >>> pipe = IterableWrapper(range(6)).filter(lambda n: n % 2 == 1).map(lambda n: n * n)
+        >>> list(pipe.batch(2))
+        [[1, 9], [25]]
+    """
+
+    functions: dict[str, Any] = {}
+    _valid_iterator_id = 0
+
+    def __init_subclass__(cls, **kwargs):
+        super().__init_subclass__(**kwargs)
+        if "__iter__" in vars(cls):
+            cls.__iter__ = _one_at_a_time(cls.__iter__)
+
+    def reset(self):
+        """Go back to the start, before each iteration; for pipes that keep a state."""
+
+    def __iter__(self):
+        raise NotImplementedError
+
+    def __getstate__(self):
+        return self.__dict__
+
+
+def _one_at_a_time(function):
+    """An `__iter__` that resets the pipe and ends the iteration that was going on."""
+    @functools.wraps(function)
+    def iterate(self):
+        self._valid_iterator_id += 1
+        self.reset()
+        return _Iteration(self, function(self), self._valid_iterator_id)
+    return iterate
+
+
+class _Iteration:
+    """An iterator that is good until its pipe is iterated again."""
+
+    def __init__(self, pipe, iterator, number):
+        self.pipe, self.iterator, self.number = pipe, iterator, number
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        if self.number != self.pipe._valid_iterator_id:
+            raise RuntimeError(
+                "This iterator has been invalidated because another iterator has been created "
+                f"from the same IterDataPipe: {self.pipe!r}\nThis may be caused multiple "
+                "references to the same IterDataPipe. We recommend using `.fork()` if that is "
+                "necessary.")
+        return next(self.iterator)
+
+
+class DFIterDataPipe(IterDataPipe):
+    """A pipe of data frames."""
+
+
+class MapDataPipe(_Steps, Dataset[_T_co]):
+    """A pipe that gives the element of a key.
+
+    Example::
+
+        >>> from flambeau.utils.data.datapipes.map import SequenceWrapper
+        >>> SequenceWrapper(range(10)).map(lambda n: n * n)[3]
+        9
+    """
+
+    functions: dict[str, Any] = {}
+
+
+class DataChunk(list):
+    """Some elements that a pipe gives together; `raw_iterator` goes through them."""
+
+    def __init__(self, items):
+        items = list(items)
+        super().__init__(items)
+        self.items = items
+
+    def as_str(self, indent=""):
+        """The elements in brackets."""
+        return indent + "[" + ", ".join(str(i) for i in iter(self)) + "]"
+
+    def raw_iterator(self):
+        """An iterator over the elements as they were given."""
+        yield from self.items
