@@ -117,6 +117,7 @@ def install() -> None:
         sys.meta_path.insert(0, _Finder())
     sys.modules["torch"] = flambeau
     flambeau.__name__ = "torch"  # libraries look names up that begin with it
+    vars(flambeau)["torch"] = flambeau  # and some write torch.torch
 
 
 class InSpawnedProcess:

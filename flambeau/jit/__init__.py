@@ -187,6 +187,14 @@ def ignore(drop: Any = False, **kwargs: Any) -> Any:
     return drop if callable(drop) else lambda function: function
 
 
+def _overload(function: Any) -> Any:
+    """Marks one of several signatures of a function: Python has no use for it."""
+    return function
+
+
+_overload_method = _overload
+
+
 def unused(fn: Any) -> Any:
     """Marks a method that TorchScript shall leave out."""
     return fn

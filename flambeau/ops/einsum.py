@@ -5,7 +5,7 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from flambeau.core.op import composite
+from flambeau.core.op import composite, public
 from flambeau.core.tensor import Tensor
 from flambeau.ops.join import diagonal
 from flambeau.ops.matmul import bmm
@@ -16,7 +16,6 @@ from flambeau.ops.shape import permute, reshape, squeeze_dims, unsqueeze
 ELLIPSIS = "..."
 
 
-@composite
 def einsum(*args: Any) -> Tensor:
     """Sums of products of elements, where letters name dimensions: `einsum("ik,kj->ij", a, b)` is
     the matrix product. A letter that the output lacks is summed over; "..." stands for any
@@ -32,6 +31,12 @@ def einsum(*args: Any) -> Tensor:
     >>> flambeau.einsum("bi,ij,bj->b", flambeau.ones(2, 3), flambeau.eye(3), flambeau.ones(2, 3))
     tensor([3., 3.])
     """
+    if len(args) == 2 and isinstance(args[0], str) and isinstance(args[1], (tuple, list)):
+        args = (args[0], *args[1])          # so that overrides see the operands, not a list
+    return _einsum(*args)
+
+
+def _einsum(*args: Any) -> Tensor:
     if not args:
         raise ValueError("einsum(): must specify the equation string and at least one operand, or "
                          "at least one operand and its subscripts list")
@@ -39,8 +44,6 @@ def einsum(*args: Any) -> Tensor:
         inputs, output, operands = _from_lists(args)
     else:
         operands = args[1:]
-        if len(operands) == 1 and isinstance(operands[0], (tuple, list)):
-            operands = tuple(operands[0])
         inputs, output = _parse(args[0])
     if not operands:
         raise RuntimeError("einsum(): must provide at least one operand")
@@ -49,6 +52,12 @@ def einsum(*args: Any) -> Tensor:
         raise RuntimeError(f"einsum(): {more} operands were provided than specified in the "
                            "equation")
     return _evaluate([list(i) for i in inputs], output, list(operands))
+
+
+_einsum.__doc__ = einsum.__doc__
+_einsum = composite(_einsum, name="einsum")
+einsum.op, einsum.__module__ = _einsum.op, "flambeau"
+_einsum.op.published = public["torch"]["einsum"] = einsum
 
 
 # ---- the equation -------------------------------------------------------------------------------

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.core.op import linear
+from flambeau.core.op import composite, linear
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
 from flambeau.ops import complex as complex_views
@@ -31,6 +31,9 @@ def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | Non
     if step <= 0:
         raise RuntimeError("slice step must be positive")
     return basic_view(input, (*(slice(None),) * dim, slice(start, end, step), Ellipsis))
+
+
+composite(_slice, namespace=None, name="slice")     # `torch.ops.aten.slice`
 
 
 def _dtype_or_shape(input: Tensor, size: Any) -> Tensor:

@@ -100,6 +100,12 @@ def _op_named(name: str) -> Op | None:
     function = None if op else public["torch"].get(own) or getattr(Tensor, own, None)
     if callable(function):
         op = Op(name, "composite", composite=True, function=function, call=function)
+    elif op is None and name.startswith("_"):       # one of PyTorch's own parts
+        def missing(*args: Any, **kwargs: Any) -> Any:
+            raise NotImplementedError(f"aten::{name} is an internal op of PyTorch that flambeau "
+                                      "does not have")
+
+        op = Op(name, "composite", composite=True, function=missing, call=missing)
     return op
 
 

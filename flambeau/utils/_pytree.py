@@ -144,11 +144,14 @@ def is_namedtuple(tree: Any) -> bool:
     return isinstance(tree, tuple) and hasattr(tree, "_fields")
 
 
+def _get_node_type(tree: Any) -> Any:
+    """The type under which a container is registered; that of leaves isn't."""
+    return namedtuple if is_namedtuple(tree) and type(tree) not in SUPPORTED_NODES else type(tree)
+
+
 def _kind(tree: Any) -> Any:
-    cls = type(tree)
-    if cls in SUPPORTED_NODES:
-        return cls
-    return namedtuple if is_namedtuple(tree) else None
+    kind = _get_node_type(tree)
+    return kind if kind in SUPPORTED_NODES else None
 
 
 def tree_flatten(

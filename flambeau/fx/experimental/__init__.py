@@ -1,0 +1,1 @@
+"""Parts of tracing that libraries ask for."""
