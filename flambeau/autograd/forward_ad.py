@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from flambeau.autograd.grad_mode import ContextDecorator
 from flambeau.core.modes import levels
 from flambeau.core.tensor import Tensor, basis
-from flambeau.transforms.forward import ForwardLevel
+from flambeau.transforms.forward import ForwardLevel, check_tangent
 
 _entered: list[ForwardLevel] = []
 
@@ -28,9 +28,7 @@ class UnpackedDualTensor(NamedTuple):
 def enter_dual_level() -> int:
     """Enter the level of forward mode; there is one, which does not nest (`func.jvp` does)."""
     if any(level in levels.get() for level in _entered):
-        raise RuntimeError("Nested forward mode AD is not supported at the moment. If you would "
-                           "like to see this feature added, please upvote https://github.com/pytorch/"
-                           "pytorch/issues/62671. (func.jvp nests.)")
+        raise RuntimeError("Nested forward mode AD is not supported at the moment")
     level = ForwardLevel()
     level.__enter__()
     _entered.append(level)
@@ -40,7 +38,7 @@ def enter_dual_level() -> int:
 def exit_dual_level(*, level: int | None = None) -> None:
     """Leave the level: its tangents are gone."""
     if not _entered:
-        raise RuntimeError("Trying to exit a forward AD level when there is none")
+        raise RuntimeError("Dual level must be a positive number.")
     if level is not None and level != 0:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was "
                            "created. This is not supported.")
@@ -73,24 +71,18 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if at is None:
         raise RuntimeError("Trying to create a dual Tensor for forward AD but no level exists, "
                            "make sure to enter_dual_level() first.")
-    if not (tensor.is_floating_point() or tensor.is_complex()):
-        raise ValueError("Expected primal to be floating point or complex, but got: "
-                         f"{tensor.dtype}")
-    if not (tangent.is_floating_point() or tangent.is_complex()):
-        raise ValueError("Expected tangent to be floating point or complex, but got: "
-                         f"{tangent.dtype}")
-    if tuple(tensor.shape) != tuple(tangent.shape):
-        raise RuntimeError("Expected tangent to have the same shape as the value: got "
-                           f"{list(tangent.shape)} for {list(tensor.shape)}")
-    if tensor.dtype is not tangent.dtype:
-        raise RuntimeError("Expected tangent to have the same dtype as the value: got "
-                           f"{tangent.dtype} for {tensor.dtype}")
+    if level is not None and level != 0:
+        raise RuntimeError("Invalid level given to _make_dual")
+    check_tangent(tensor, tangent)
+    if at.tangent(tangent) is not None:
+        raise RuntimeError("Setting a forward grad that itself has a forward gradient at the same "
+                           "level0 is not supported.")
+    if at.tangent(tensor) is not None:
+        raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward "
+                           "gradient at the same level 0 is not supported.")
     stack = levels.get()
     token = levels.set(tuple(lv for lv in stack if lv is not at))
     try:
-        if at.tangent(tensor) is not None:
-            tensor = tensor.detach() if not tensor.requires_grad else basis.alias(tensor)
-            tensor._tangents = None
         result = basis.alias(tensor)
     finally:
         levels.reset(token)
@@ -103,6 +95,9 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     at = current_level()
     if at is None:
         return UnpackedDualTensor(tensor, None)
+    if not isinstance(tensor, Tensor):
+        raise TypeError("_unpack_dual(): argument 'dual' (position 1) must be Tensor, not "
+                        f"{type(tensor).__name__}")
     stack = levels.get()
     token = levels.set(tuple(lv for lv in stack if lv is not at))
     try:

@@ -14,11 +14,12 @@ from typing import Any
 
 from flambeau.autograd.grad_mode import enable_grad
 from flambeau.core import engine
-from flambeau.core.modes import levels
-from flambeau.core.tensor import LEAF, Tensor, basis, gradient_edge
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.modes import grad_enabled, levels
+from flambeau.core.tensor import LEAF, Tensor, basis, gradient_edge, tensor_types
 from flambeau.func.batch import vmap
 from flambeau.transforms.batching import BatchLevel, lift
-from flambeau.transforms.forward import ForwardLevel
+from flambeau.transforms.forward import ForwardLevel, check_tangent
 from flambeau.utils._pytree import tree_flatten, tree_map, tree_unflatten
 
 
@@ -37,13 +38,49 @@ def point(tensor: Tensor) -> Tensor:
             return basis.graph_alias(tensor)
         result = basis.graph_alias(tensor)
     result._edge = LEAF
+    result._is_point = True
     return result
 
 
-def _must_be_tensors(name: str, leaves: list[Any], what: str) -> None:
+def _check_inputs(leaves: list[Any]) -> None:
+    """What reverse mode differentiates by are floating point tensors."""
     for leaf in leaves:
         if not isinstance(leaf, Tensor):
-            raise RuntimeError(f"{name}: Expected {what} to be tensors, got {type(leaf)}")
+            raise ValueError(f"Thing passed to transform API must be Tensor, got {type(leaf)}")
+        if leaf._array.dtype not in FLOATING:
+            raise RuntimeError("only Tensors of floating point dtype can require gradients")
+
+
+def _check_outputs(api: str, output: Any, leaves: list[Any]) -> None:
+    if not leaves or output is None:
+        raise RuntimeError(f"{api}: Expected f to be a function that has non-empty output (got "
+                           f"output = {[output] if output is None else output})")
+    for leaf in leaves:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"{api}: expected f(*primals) to return only tensors, got "
+                               f"unsupported type {type(leaf)}")
+
+
+def _output_and_aux(api: str, output: Any) -> Any:
+    """The two that a function with `has_aux` gives."""
+    if not (isinstance(output, tuple) and len(output) == 2):
+        raise RuntimeError(f"{api}: output of function f should be a tuple: (output, aux) if "
+                           "has_aux is True")
+    for leaf in tree_flatten(output[1])[0]:
+        if not isinstance(leaf, Tensor):
+            raise RuntimeError(f"Expected tensors, got unsupported type {type(leaf)}")
+    return output
+
+
+def _numbers(argnums: Any, count: int) -> tuple[int, ...]:
+    """`argnums` as positions of positional arguments."""
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    if not isinstance(numbers, tuple) or not all(isinstance(n, int) for n in numbers):
+        raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    for n in numbers:
+        if not -count <= n < count:
+            raise RuntimeError(f"Got argnum={n}, but only {count} positional inputs")
+    return tuple([n % count for n in numbers])
 
 
 def _gradients(outputs: list[Tensor], points: list[Tensor], weights: list[Any],
@@ -81,11 +118,39 @@ class _Depth:
 _depth = _Depth()
 
 
-def _free(tree: Any, outer: bool) -> Any:
-    """Results outside the graph, unless an outer derivative needs it."""
-    if outer:
-        return tree
-    return tree_map(lambda x: x.detach() if isinstance(x, Tensor) else x, tree)
+class _Outside:
+    """What is around a call: does anything there differentiate or transform what the call gives?"""
+
+    def __init__(self, arguments: Any):
+        self.records = grad_enabled()
+        self.differentiates = bool(levels.get()) or (self.records and (
+            _depth.depth > 0 or any(isinstance(x, Tensor) and x.requires_grad
+                                    for x in tree_flatten(arguments)[0])))
+
+    def needs(self, tensors: list[Any]) -> bool:
+        """Are the graphs of these tensors needed when the call has ended?"""
+        return self.differentiates or (self.records and reaches_leaves(tensors))
+
+    def free(self, tree: Any) -> Any:
+        """Results outside the graph, where nothing needs it."""
+        return tree_map(lambda x: x.detach() if isinstance(x, Tensor) and x.requires_grad
+                        and not self.needs([x]) else x, tree)
+
+
+def reaches_leaves(tensors: list[Any]) -> bool:
+    """Do gradients of these tensors reach a leaf other than points: one that a function closes
+    over?"""
+    stack = [gradient_edge(t) for t in tensors if t._edge is not None]
+    seen: set[int] = set()
+    while stack:
+        edge = stack.pop()
+        if type(edge) in tensor_types:
+            if not getattr(edge, "_is_point", False):
+                return True
+        elif edge is not None and edge.order not in seen:
+            seen.add(edge.order)
+            stack += edge.node.edges
+    return False
 
 
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0,
@@ -96,15 +161,11 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0,
     """
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
-        for n in numbers:
-            if not -len(args) <= n < len(args):
-                raise RuntimeError(f"Got argnum={n}, but only {len(args)} positional inputs")
-        numbers = tuple([n % len(args) for n in numbers])
+        numbers = _numbers(argnums, len(args))
         chosen = tuple(args[n] for n in numbers)
-        outer = _outer_needs(chosen, args)
+        outside = _Outside(args)
         leaves, spec = tree_flatten(chosen)
-        _must_be_tensors("grad", leaves, "the arguments to differentiate")
+        _check_inputs(leaves)
         with _depth, enable_grad():
             points = [point(leaf) for leaf in leaves]
             replaced = list(args)
@@ -113,29 +174,24 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0,
             output = func(*replaced, **kwargs)
             aux = None
             if has_aux:
-                if not (isinstance(output, tuple) and len(output) == 2):
-                    raise RuntimeError("grad_and_value(f)(*args): output of function f should be a "
-                                       "tuple: (output, aux) if has_aux is True")
-                output, aux = output
+                output, aux = _output_and_aux("grad_and_value(f)(*args)", output)
             if not isinstance(output, Tensor):
                 raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a "
-                                   f"tensor, got {type(output)}")
+                                   f"Tensor, got {type(output)}")
             if output.dim():
                 raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar "
-                                   f"tensor, got tensor with {output.dim()} dims. Maybe you wanted "
+                                   f"Tensor, got tensor with {output.dim()} dims. Maybe you wanted "
                                    "to use the vjp or jacrev APIs instead?")
-            found = _gradients([output], points, [basis.ones_like(output.detach())])
+            if output.is_complex():
+                raise RuntimeError("grad can be implicitly created only for real scalar outputs "
+                                   f"but got {output.dtype}")
+            found = _gradients([output], points, [basis.ones_like(output.detach())],
+                               outside.needs([output]))
         gradients = tree_unflatten(found, spec)
         gradients = gradients[0] if isinstance(argnums, int) else gradients
-        gradients, output, aux = (_free(x, outer) for x in (gradients, output, aux))
+        gradients, output, aux = outside.free((gradients, output, aux))
         return (gradients, (output, aux)) if has_aux else (gradients, output)
     return wrapper
-
-
-def _outer_needs(chosen: Any, everything: Any) -> bool:
-    """Does anything outside this call differentiate or transform what it gives?"""
-    return bool(levels.get()) or _depth.depth > 0 or any(
-        isinstance(x, Tensor) and x.requires_grad for x in tree_flatten(everything)[0])
 
 
 def grad(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False) -> Callable[..., Any]:
@@ -165,20 +221,21 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     >>> pullback(flambeau.ones(2))
     (tensor([1., 1.]),)
     """
-    outer = _outer_needs(primals, primals)
+    outside = _Outside(primals)
     leaves, spec = tree_flatten(primals)
-    _must_be_tensors("vjp(f, *primals)", leaves, "all primals")
+    _check_inputs(leaves)
     with _depth, enable_grad():
         points = [point(leaf) for leaf in leaves]
         output = func(*tree_unflatten(points, spec))
     aux = None
     if has_aux:
-        if not (isinstance(output, tuple) and len(output) == 2):
-            raise RuntimeError("vjp(f, *primals): output of function f should be a tuple: (output, "
-                               "aux) if has_aux is True")
-        output, aux = output
+        output, aux = _output_and_aux("vjp(f, *primals)", output)
     outputs, spec_out = tree_flatten(output)
-    _must_be_tensors("vjp(f, *primals)", outputs, "f(*primals)")
+    _check_outputs("vjp(f, *primals)", output, outputs)
+    for one in outputs:
+        if one._array.dtype not in FLOATING:
+            raise RuntimeError("vjp(f, ...): All outputs of f must be floating-point or complex "
+                               f"Tensors, got Tensor with dtype {one.dtype}")
 
     def pullback(*cotangents: Any, retain_graph: bool = True, create_graph: bool = True) -> Any:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
@@ -187,14 +244,17 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree "
                                f"structure of outputs to the function. cotangents: {spec_given}, "
                                f"primal output: {spec_out}")
+        for i, (weight, one) in enumerate(zip(weights, outputs)):
+            if weight.shape != one.shape:
+                raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of "
+                                   f"{weight.shape} and output[{i}] has a shape of {one.shape}.")
         with enable_grad():
             found = _gradients(outputs, points, weights, retain=True)
         result = tree_unflatten(found, spec)
-        keep = outer or any(w.requires_grad for w in weights) or bool(levels.get())
-        return _free(result, keep)
+        return result if outside.differentiates else _Outside(weights).free(result)
 
-    value = _free(output, outer)
-    return (value, pullback, _free(aux, outer)) if has_aux else (value, pullback)
+    value = outside.free(output)
+    return (value, pullback, outside.free(aux)) if has_aux else (value, pullback)
 
 
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False,
@@ -205,16 +265,27 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
     >>> jvp(flambeau.sin, (flambeau.zeros(2),), (flambeau.ones(2),))
     (tensor([0., 0.]), tensor([1., 1.]))
     """
-    if not isinstance(primals, tuple) or not isinstance(tangents, tuple):
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to be tuples, "
-                           f"got {type(primals)} and {type(tangents)}")
+    api = "jvp(f, primals, tangents)"
+    if not isinstance(primals, tuple):
+        raise RuntimeError(f"{api}: Expected primals to be a tuple. E.g. it should be valid to "
+                           "call f(*primals).")
     leaves, spec = tree_flatten(primals)
-    directions, _ = tree_flatten(tangents)
-    if len(leaves) != len(directions):
-        raise RuntimeError("jvp(f, primals, tangents): Expected primals and tangents to have the "
-                           "same python structure.")
-    _must_be_tensors("jvp(f, primals, tangents)", leaves + directions, "primals and tangents")
-    level = ForwardLevel()
+    directions, spec_given = tree_flatten(tangents)
+    if spec != spec_given:
+        raise RuntimeError(f"{api}: Expected primals and tangents to have the same python "
+                           "structure. For example, if primals is a tuple of 3 tensors, tangents "
+                           f"also must be. Got primals with structure {spec} and tangents with "
+                           f"structure {spec_given}")
+    if not leaves:
+        raise RuntimeError(f"{api}: Expected primals to contain at least one Tensor.")
+    for what, given in (("primals", leaves), ("tangents", directions)):
+        for one in given:
+            if not isinstance(one, Tensor):
+                raise RuntimeError(f"{api}: Expected {what} to only contain Tensors, got "
+                                   f"{type(one)}")
+    for leaf, direction in zip(leaves, directions):
+        check_tangent(leaf, direction)
+    outside, level = _Outside((primals, tangents)), ForwardLevel()
     duals = [basis.graph_alias(leaf) for leaf in leaves]
     with level:
         for dual, direction in zip(duals, directions):
@@ -222,13 +293,16 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         output = func(*tree_unflatten(duals, spec))
         aux = None
         if has_aux:
-            output, aux = output
+            output, aux = _output_and_aux(api, output)
         outputs, spec_out = tree_flatten(output)
-        _must_be_tensors("jvp(f, primals, tangents)", outputs, "f(*primals)")
+        _check_outputs(api, output, outputs)
         found = [level.tangent(o) for o in outputs]
+    if strict and any(t is None for t in found):
+        raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent "
+                           "of the inputs. This is not allowed with strict=True.")
     values = [_without(o, level) for o in outputs]
     slopes = [basis.zeros_like(v) if t is None else t for v, t in zip(values, found)]
-    result = tree_unflatten(values, spec_out), tree_unflatten(slopes, spec_out)
+    result = outside.free((tree_unflatten(values, spec_out), tree_unflatten(slopes, spec_out)))
     if has_aux:
         return (*result, tree_map(
             lambda x: _without(x, level) if isinstance(x, Tensor) else x, aux))
@@ -246,7 +320,13 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
     """`func(*primals)` and the linear function that maps tangents of `primals` to its tangent."""
     value, _ = jvp(func, primals, tree_map(basis.zeros_like, primals))
 
+    shapes = [p.shape for p in tree_flatten(primals)[0]]
+
     def slope(*tangents: Any) -> Any:
+        for i, (shape, tangent) in enumerate(zip(shapes, tree_flatten(tangents)[0])):
+            if tangent.shape != shape:
+                raise RuntimeError(f"tangent:{i} with shape {tangent.shape} in flattened pytree "
+                                   f"doesn't match the shape {shape} of the corresponding primal.")
         return jvp(func, primals, tangents)[1]
     return value, slope
 
@@ -282,9 +362,9 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
 
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        numbers = _numbers(argnums, len(args))
         chosen = tuple(args[n] for n in numbers)
-        outer = _outer_needs(chosen, args)
+        outside = _Outside(args)
 
         def of_chosen(*values: Any) -> Any:
             replaced = list(args)
@@ -304,7 +384,7 @@ def jacrev(func: Callable[..., Any], argnums: Any = 0, *, has_aux: bool = False,
             rows = [c[i].reshape(*o.shape, *x.shape) for c, x in zip(columns, inputs)]
             found = tree_unflatten(rows, spec_in)
             per_output.append(found[0] if isinstance(argnums, int) else found)
-        result = _free(tree_unflatten(per_output, spec_out), outer)
+        result = outside.free(tree_unflatten(per_output, spec_out))
         return (result, answer[2]) if has_aux else result
     return wrapper
 
@@ -314,9 +394,10 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
     """The Jacobian of `func` by its argument(s) `argnums`, in forward mode: column by column."""
     @functools.wraps(func)
     def wrapper(*args: Any, **kwargs: Any) -> Any:
-        numbers = (argnums,) if isinstance(argnums, int) else tuple(argnums)
+        numbers = _numbers(argnums, len(args))
         chosen = tuple(args[n] for n in numbers)
         inputs, spec_in = tree_flatten(chosen)
+        outside = _Outside(args)
         kept: dict[str, Any] = {}
 
         def of_chosen(*values: Any) -> Any:
@@ -341,7 +422,7 @@ def jacfwd(func: Callable[..., Any], argnums: Any = 0, has_aux: bool = False, *,
             rows = [p.reshape(*shape, *x.shape) for p, x in zip(parts, inputs)]
             tree = tree_unflatten(rows, spec_in)
             per_output.append(tree[0] if isinstance(argnums, int) else tree)
-        result = tree_unflatten(per_output, kept["spec"])
+        result = outside.free(tree_unflatten(per_output, kept["spec"]))
         if has_aux:
             return result, tree_unflatten([a[0] for a in aux], kept["aux_spec"])
         return result

@@ -129,6 +129,8 @@ def detach_(self: Tensor) -> Tensor:
             # a new counter, ahead of the old one: nodes that saved this tensor will notice
             self._counter, self._detached = [self._version + 1, None], True
         self._edge = None
+    if self._tangents is not None:
+        self._tangents = dict.fromkeys(self._tangents)
     return self
 
 

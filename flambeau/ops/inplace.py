@@ -141,7 +141,8 @@ def _general_inplace(op: Op, interceptors: Any, plain: Any, public: bool) -> Cal
             return intercept(op, (input, *args), kwargs) if public \
                 else intercept_canonical(op, (input, *args))
         if op.composite and levels.get():       # its parts go through the levels, then a copy does
-            return input.copy_(op.functional.function(input, *args, **kwargs))
+            before = basis.clone(input)
+            return input.copy_(op.functional.function(before, *args, **kwargs))
         if type(input) not in plain:
             return coerce_inplace(op, (input, *args), kwargs)
         return write_result(op, input, args, kwargs, public)

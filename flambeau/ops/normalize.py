@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau.autograd.grad_mode import no_grad
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite, public
 from flambeau.core.promotion import join
@@ -64,7 +65,8 @@ def _batch_norm_train(input: Tensor, weight: Any, bias: Any, eps: float,
     """Normalised by the batch's own statistics, which are left in `stats`."""
     n = input._array.ndim
     y, mean, variance = standardized(input, (0, *range(2, n)), eps)
-    stats[:] = mean.detach().reshape(-1), variance.detach().reshape(-1)
+    with no_grad():                     # not in the graph, but forward mode goes through
+        stats[:] = mean.reshape(-1), variance.reshape(-1)
     return affine(y, weight, bias, (-1, *(1,) * (n - 2)))
 
 

@@ -39,11 +39,12 @@ class ForwardLevel(Level):
         if op.inplace:
             return self._inplace(op, canonical, inputs, tangents)
         result = op.call(*canonical)
-        if not functional.is_differentiable and functional.kind != "linear":
+        if not functional.is_differentiable:        # among them `detach`
             return result
         found = derivative(op, canonical, tangents, result)
         if op.returns is None:
-            self.set_tangent(result, found)
+            if result._array.dtype in FLOATING:
+                self.set_tangent(result, found)
             keep_state(result._edge, (result,))
         else:
             for one, tangent in zip(result, found):
@@ -80,12 +81,14 @@ class ForwardLevel(Level):
     def _inplace(self, op: Op, canonical: tuple[Any, ...], inputs: Any, tangents: list[Any]) -> Any:
         """A write changes the tangent too, in place: views of the tensor see it."""
         target, functional = canonical[0], op.functional
-        before = basis.clone(basis.detach(target))
+        before = basis.clone(target)
         arguments = functional.with_inputs(canonical, (before, *inputs[1:]))
         result = functional.call(*arguments)
+        own = tangents[0]
+        if own is not None:                 # a graph may save it, and it is written to below
+            tangents = [basis.clone(own) if t is own else t for t in tangents]
         tangent = derivative(functional, arguments, tangents, result)
         op.call(*canonical)
-        own = tangents[0]
         if own is not None:
             own.copy_(tangent)
         elif target._base is not None:
@@ -96,6 +99,19 @@ class ForwardLevel(Level):
         else:
             self.set_tangent(target, tangent)
         return target
+
+
+def check_tangent(primal: Tensor, tangent: Tensor) -> None:
+    """Raise if these two make no dual tensor."""
+    for what, tensor in (("primal", primal), ("tangent", tangent)):
+        if tensor._array.dtype not in FLOATING:
+            raise ValueError(f"Expected {what} to be floating point or complex, but got: "
+                             f"{tensor.dtype}")
+    if primal.shape != tangent.shape:
+        raise RuntimeError("Trying to set a forward gradient that has a different size than that "
+                           "of the original Tensor, this is not supported. Tensor is of size "
+                           f"{list(primal.shape)} while the given forward gradient is of size "
+                           f"{list(tangent.shape)}.")
 
 
 def keep_state(edge: Any, results: Any) -> None:
@@ -289,4 +305,4 @@ def _Given(result: Tensor) -> Any:
     return Packed(result, lambda value: value, None)
 
 
-__all__ = ["ForwardLevel", "Output", "derivative", "new_tensor", "save_result"]
+__all__ = ["ForwardLevel", "Output", "check_tangent", "derivative", "new_tensor", "save_result"]
