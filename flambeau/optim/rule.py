@@ -32,6 +32,7 @@ class RuleOptimizer(Optimizer):
     takes_complex = False           # does it know complex numbers? Else it sees pairs of reals
     decoupled_weight_decay = False  # where the option of this name does not say it
     kernel_dtypes: tuple = ()       # dtypes of which `step_by_kernel` takes all parameters at once
+    counts_in_tensors = True        # is the number of steps a tensor?
     capturable_state = "params and state_steps"
     sparse_hint = ""
 
@@ -51,8 +52,12 @@ class RuleOptimizer(Optimizer):
                 if name in self.defaults and (name != "differentiable" or name in known):
                     group.setdefault(name, value)
         for kept in self.state.values():
-            if isinstance(kept.get("step"), (int, float)):
+            if self.counts_in_tensors and isinstance(kept.get("step"), (int, float)):
                 kept["step"] = new_step(float(kept["step"]))
+
+    def keeps_state(self, group):
+        """Does the rule, with these options, keep anything for a parameter?"""
+        return True
 
     def init_state(self, p, group, state):
         """Put into `state` what the rule keeps for parameter `p`, before its first step."""
@@ -96,6 +101,8 @@ class RuleOptimizer(Optimizer):
         return loss
 
     def _state_of(self, p, group):
+        if not self.keeps_state(group):
+            return {}
         state = self.state[p]
         if not state:
             self.init_state(p, group, state)

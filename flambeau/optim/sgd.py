@@ -62,6 +62,9 @@ class SGD(RuleOptimizer):
             "nesterov": nesterov, "maximize": maximize, "foreach": foreach,
             "differentiable": differentiable, "fused": fused})
 
+    def keeps_state(self, group):
+        return group["momentum"] != 0
+
     def update(self, p, grad, group, state):
         momentum = group["momentum"]
         if momentum != 0:

@@ -1,7 +1,6 @@
 """Adam for sparse gradients."""
 
-from flambeau import Tensor
-from flambeau.optim.rule import RuleOptimizer, advance, check_betas, check_lr, zeros
+from flambeau.optim.rule import RuleOptimizer, check_betas, check_lr, zeros
 
 __all__ = ["SparseAdam"]
 
@@ -28,6 +27,7 @@ class SparseAdam(RuleOptimizer):
     """
 
     takes_sparse = takes_complex = True
+    counts_in_tensors = False
 
     def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
         check_lr(lr)
@@ -56,7 +56,8 @@ class SparseAdam(RuleOptimizer):
             raise RuntimeError(
                 "SparseAdam does not support dense gradients, please consider Adam instead")
         beta1, beta2 = group["betas"]
-        t = _count(state)
+        state["step"] += 1
+        t = state["step"]
         grad = grad.coalesce()
         rows, values = tuple(grad.indices()), grad.values()
         if values.numel() == 0:
@@ -66,10 +67,3 @@ class SparseAdam(RuleOptimizer):
         square[rows] = v = square[rows] + (1 - beta2) * (values * values - square[rows])
         size = group["lr"] * (1 - beta2**t) ** 0.5 / (1 - beta1**t)
         p[rows] = p[rows] - size * (m / (v.sqrt() + group["eps"]))
-
-
-def _count(state):
-    if isinstance(state["step"], Tensor):
-        return advance(state)
-    state["step"] += 1
-    return state["step"]
