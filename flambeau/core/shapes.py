@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from math import prod
+from operator import index
 from typing import Any
 
 
@@ -53,7 +54,11 @@ Size.__module__ = "torch"
 def wrap_dim(dim: int, ndim: int) -> int:
     """`dim` counted from the front; IndexError if there is no such dimension."""
     n = ndim or 1
-    if not -n <= dim < n:
+    try:
+        fits = -n <= dim < n
+    except TypeError:
+        raise TypeError(f"argument 'dim' must be int, not {type(dim).__name__}") from None
+    if not fits:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-n}, {n - 1}], "
                          f"but got {dim})")
     return dim + n if dim < 0 else dim
@@ -63,7 +68,12 @@ def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
     """A `dim=` argument (an int or several) as distinct dimensions counted from the front."""
     if isinstance(dims, int):
         return (wrap_dim(dims, ndim),)
-    found = tuple([wrap_dim(int(d), ndim) for d in dims])
+    try:
+        given = [index(d) for d in dims]
+    except TypeError:
+        raise TypeError("argument 'dim' must be tuple of ints, not "
+                        f"{type(dims).__name__}") from None
+    found = tuple([wrap_dim(d, ndim) for d in given])
     if len(set(found)) != len(found):
         twice = next(d for d in found if found.count(d) > 1)
         raise RuntimeError(f"dim {twice} appears multiple times in the list of dims")

@@ -5,6 +5,7 @@ import warnings
 from collections.abc import Callable
 from functools import wraps
 from inspect import CO_VARARGS, unwrap
+from sys import exception
 from typing import Any
 
 import numpy as np
@@ -174,6 +175,9 @@ def respelled(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         first = [renamed.pop(name) for name in names[len(args):code.co_argcount]]
         args = (*args, *first, renamed.pop(several))
     if len(renamed) == len(kwargs) and renamed.keys() == kwargs.keys():
+        error = exception()
+        if str(error).startswith("argument '"):         # of whose call, the check did not know
+            raise TypeError(f"{op.name}(): {error}") from None
         raise
     return op.published(*args, **renamed)
 

@@ -79,14 +79,14 @@ def _declare(name: str, kernel: Any, which: str) -> tuple[Any, Any, Any]:
     @primitive(reduced, dims="dim", d_self=evenly, name=f"a{name}_along", method=False,
                namespace=None, node_name=f"A{name}Backward0")
     def along(input: Tensor, dim: Any, keepdim: bool) -> Any:
-        return input, checked_dims(f"a{name}", input, dim), keepdim
+        return input, dim, keepdim
 
     def amax(input: Tensor, dim: Any = (), keepdim: bool = False, *, out: Any = None) -> Tensor:
         if out is not None and out.dtype is not input.dtype:
             raise RuntimeError("Expected the dtype for input and out to match, but got "
                                f"{type_name(input.dtype)} for input's dtype and "
                                f"{type_name(out.dtype)} for out's dtype.")
-        result = along(input, dim, keepdim)
+        result = along(input, checked_dims(f"a{name}", input, dim), keepdim)
         return result if out is None else basis.into(out, amax.op, result)
 
     amax.__name__ = f"a{name}"
@@ -230,6 +230,9 @@ def _place(name: str, kernel: Any, doc: str) -> Any:
     def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *,
                axis: int | None = None, keepdims: bool = False, out: Any = None) -> Tensor:
         dim, keepdim = axis if dim is None else dim, keepdim or keepdims
+        if isinstance(out, Tensor) and out._array.dtype != np.int64:
+            raise RuntimeError("Expected out tensor to have dtype long int, but got "
+                               f"{c_name(out)} instead")
         if input._array.dtype.kind in "bc":
             kind = "bool" if input._array.dtype.kind == "b" else "complex"
             raise RuntimeError(f"{name}(): does not support {kind} input")

@@ -51,10 +51,13 @@ def _var_kernel(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> n
 
 
 def _std_kernel(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> np.ndarray:
-    return kernels.sqrt(_var_kernel(self, dim, correction, keepdim))
+    return _std_mean(self, dim, correction, keepdim)[0]
 
 
 def _std_mean(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
+    if self.dtype.itemsize == 2:            # the variance may leave the range of half types
+        wide = _std_mean(kernels.cast(self, np.float32), dim, correction, keepdim)
+        return tuple([kernels.cast(x, self.dtype) for x in wide])
     variance, middle = _moments(self, dim, correction, keepdim)
     return kernels.sqrt(variance), middle
 

@@ -51,10 +51,13 @@ def _sum(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> np.ndarray:
     return kernels.sum(self, dim, keepdim, dtype)
 
 
-def sum_type(input: Tensor, dtype: Any) -> Any:
-    """Sums of booleans and integers are int64."""
+def sum_type(input: Tensor, dtype: Any, out: Any = None) -> Any:
+    """Sums are computed in `dtype`, or in the type of `out=`; else those of booleans and integers
+    in int64."""
     if dtype is not None:
         return as_numpy_dtype(dtype)
+    if isinstance(out, Tensor):
+        return out._array.dtype
     own = input._array.dtype
     return None if own in FLOATING else dtypes.int64.numpy
 
@@ -85,10 +88,10 @@ def sum(input: Tensor, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any = 
     if axis is not UNSET:
         dim = axis
     if dim is UNSET:
-        result = _sum_all(input, None, keepdim or keepdims, sum_type(input, dtype))
+        result = _sum_all(input, None, keepdim or keepdims, sum_type(input, dtype, out))
     else:
         result = _sum_dims(input, reduced_dims(dim, input._array.ndim), keepdim or keepdims,
-                           sum_type(input, dtype))
+                           sum_type(input, dtype, out))
     return result if out is None else basis.into(out, sum.op, result)
 
 
@@ -201,13 +204,13 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
     """
     dim = axis if dim is None else dim
     if dim is None:
-        result = _prod_all(input, sum_type(input, dtype))
+        result = _prod_all(input, sum_type(input, dtype, out))
     else:
         if not isinstance(dim, int):
             raise TypeError(f"prod() received an invalid combination of arguments: dim is of type "
                             f"{type(dim).__name__}, expected int")
         result = _prod_dim(input, wrap_dim(dim, input._array.ndim), keepdim or keepdims,
-                           sum_type(input, dtype))
+                           sum_type(input, dtype, out))
     return result if out is None else basis.into(out, prod.op, result)
 
 
@@ -227,6 +230,8 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if input._array.dtype in FLOATING:
         input = masked_fill(input, isnan(input), 0)
+    if dtype is None and out is not None:
+        dtype = out.dtype
     result = sum(input, dim, keepdim, dtype=dtype)
     return result if out is None else basis.into(out, nansum.op, result)
 

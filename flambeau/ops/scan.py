@@ -19,8 +19,19 @@ from flambeau.ops.extremes import put_along
 from flambeau.ops.gather import gather
 from flambeau.ops.join import triu
 from flambeau.ops.pointwise import abs
+from flambeau.ops.ranges import no_kernel
 from flambeau.ops.reduce import has_zero
 from flambeau.ops.shape import movedim, unsqueeze
+
+
+def _type(name: str, dtype: Any, out: Any) -> Any:
+    """The type to compute in: `dtype`, or that of `out=`."""
+    wanted = out._array.dtype if dtype is None and isinstance(out, Tensor) else \
+        as_numpy_dtype(dtype)
+    if wanted is not None and wanted.kind == "b":
+        raise no_kernel(f"{name}_out_cpu", wanted)
+    return wanted
+
 
 # ---- sums ---------------------------------------------------------------------------------------
 
@@ -48,7 +59,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None,
     >>> flambeau.tensor([1.0, 2.0, 3.0]).cumsum(0)
     tensor([1., 3., 6.])
     """
-    result = running_sum(input, wrap_dim(dim, input._array.ndim), as_numpy_dtype(dtype))
+    result = running_sum(input, wrap_dim(dim, input._array.ndim), _type("cumsum", dtype, out))
     return result if out is None else basis.into(out, cumsum.op, result)
 
 
@@ -90,7 +101,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None,
     >>> flambeau.tensor([1.0, 2.0, 3.0]).cumprod(0)
     tensor([1., 2., 6.])
     """
-    wanted = as_numpy_dtype(dtype)
+    wanted = _type("cumprod", dtype, out)
     if wanted is not None and input._array.dtype != wanted:
         input = basis.cast(input, wanted)
     result = _running_product(input, wrap_dim(dim, input._array.ndim), wanted)
