@@ -475,7 +475,7 @@ def _like(name: str, doc: str) -> Any:
             if overrides.wanted((input,)):
                 return overrides.handle_torch_function(
                     published, (input,), input, *args, dtype=dtype, device=device,
-                    requires_grad=requires_grad)
+                    requires_grad=requires_grad, **({} if layout is None else {"layout": layout}))
             if type(input) in tensor_types and type(input) in overrides.internal_types:
                 return basis.like_wrapped(function, input, args, dtype)
         target = input.dtype if dtype is None else dtype

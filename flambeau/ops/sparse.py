@@ -200,13 +200,13 @@ def _not_batched(size: int, dims: Any, *canonical: Any) -> Any:
 
 
 def sparse_op(node_name: str, tensors: str = "self", params: str = "", vjp: Any = None,
-              kind: str = "general") -> Callable[..., Any]:
+              kind: str = "general", batch: Any = _not_batched) -> Callable[..., Any]:
     """Declare an op by a kernel that takes tensors, the `tensors` first, and gives a new one."""
 
     def declare(kernel: Callable[..., Any]) -> Callable[..., Any]:
         op = Op(kernel.__name__.strip("_"), kind, kernel=kernel, tensors=tuple(tensors.split()),
                 params=tuple(params.split()), vjp=vjp, node_name=node_name, namespace=None,
-                dims=(), shapes=(), core="", batch_rule=_not_batched,
+                dims=(), shapes=(), core="", batch_rule=batch,
                 doc=kernel.__doc__)
         plan_saving(op)
 
@@ -335,6 +335,9 @@ def _change_form(self: Tensor, form: Any, before: Any) -> SparseTensor:
     layout, sparse, blocksize, _ = form
     shape = self._array.shape
     if is_sparse(self):
+        if layout is COO and self._layout is forms.CSC and sparse == 2:
+            indices, data = coordinates(self)           # as they come, column by column
+            return make(COO, (indices,), data, shape)
         indices, data = entries(self)
         if len(indices) != sparse:
             indices, data = forms.nonzero_entries(forms.to_dense(indices, data, shape), sparse)
@@ -347,10 +350,20 @@ def _change_form(self: Tensor, form: Any, before: Any) -> SparseTensor:
 
 
 def _form_back(grad: Tensor, before: Any) -> list[Tensor]:
-    return [as_form(grad, before)]
+    return [to_dense(grad) if before is None else as_form(grad, before)]
 
 
-_changers = {node: sparse_op(node, params="form before", vjp=_form_back)(_change_form)
+def _form_batched(size: int, dims: Any, self: Tensor, form: Any, before: Any) -> Any:
+    """The slices' places side by side: one more sparse dimension, in front."""
+    layout, sparse, _, dense = form
+    if layout is not COO or before is not None:
+        return _not_batched(size, dims)
+    whole = basis.movedim(self, dims[0], 0)
+    return change_form(whole, (COO, sparse + 1, None, dense), None), 0
+
+
+_changers = {node: sparse_op(node, params="form before", vjp=_form_back,
+                             batch=_form_batched)(_change_form)
              for node in ("ToSparseBackward0", "ToSparseBackward1", "ToSparseCsrBackward0",
                           "ToSparseCscBackward0", "ToSparseBsrBackward0", "ToSparseBscBackward0")}
 
@@ -359,9 +372,16 @@ def change_form(tensor: Tensor, form: Any, before: Any, node: str = "ToSparseBac
     return _changers[node](tensor, form, before)
 
 
-@sparse_op("ToDenseBackward0", params="masked_grad form",
-           vjp=lambda grad, self, masked_grad, form: [
-               masked(grad, coalesced(self)) if masked_grad else as_form(grad, form)])
+def _dense_back(grad: Tensor, self: Any, masked_grad: bool, form: Any) -> list[Tensor]:
+    if not masked_grad:
+        return [as_form(grad, form)]
+    if is_sparse(self):
+        return [masked(grad, coalesced(self))]
+    return [as_form(basis.mul(grad, densify(self, False, form) != 0), form)]      # under vmap
+
+
+@sparse_op("ToDenseBackward0", params="masked_grad form", vjp=_dense_back,
+           batch=lambda size, dims, self, masked_grad, form: (to_dense(self), 0))
 def densify(self: SparseTensor, masked_grad: bool, form: Any) -> Tensor:
     return wrap(forms.to_dense(*entries(self), self._array.shape))
 
@@ -373,6 +393,11 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
     The gradient of a sparse tensor is computed for the elements that it holds, or with
     `masked_grad=False` for all.
     """
+    slices = self
+    while hasattr(slices, "_value"):            # a slice, whatever the slice, under vmap
+        slices = slices._value
+    if slices is not self and is_sparse(slices):
+        return densify(self, masked_grad is not False, form_of(slices))
     if not is_sparse(self):
         return self if dtype is None else self.to(dtype)
     if dtype is not None and self._layout is COO:

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau import type_info
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import class_name
@@ -22,9 +23,11 @@ from flambeau.ops.sparse import (
     SparseTensor,
     as_form,
     bare,
+    blocksize_of,
     coalesced,
     conjugate,
     coordinates,
+    empty,
     empty_like,
     entries,
     form_of,
@@ -102,9 +105,30 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
                requires_grad: bool = False, **_: Any) -> Tensor:
     target = as_numpy_dtype(dtype) or input._array.dtype
-    result = empty_like(input, target) if layout is None \
-        or layout is input._layout else flambeau.zeros(input.shape, dtype=dtype or input.dtype)
+    if layout is None or layout is input._layout:
+        result: Tensor = empty_like(input, target)
+    elif layout is type_info.strided:
+        result = flambeau.zeros(input.shape, dtype=dtype or input.dtype)
+    else:
+        result = empty(input._array.shape, target, layout, sparse_dim_of(input),
+                       blocksize_of(input))
     return result.requires_grad_() if requires_grad else result
+
+
+def _filled_like(name: str, values: Any) -> None:
+    """Other values at the same places, which only the compressed layouts allow."""
+    def apply(input: Tensor, *given: Any, dtype: Any = None, requires_grad: bool = False,
+              **_: Any) -> Tensor:
+        if input._layout is COO:
+            raise unsupported(name, input)
+        made = values(input._data.shape, *given, dtype=dtype or input.dtype)
+        result = like(input, made._array)
+        return result.requires_grad_() if requires_grad else result
+    rules[name] = apply
+
+
+for _name in ("ones", "full", "randn"):
+    _filled_like(f"{_name}_like", getattr(flambeau, _name))
 
 
 @rule("zero_", "fill_number_")
@@ -179,6 +203,15 @@ def _neg(self: SparseTensor) -> SparseTensor:
 
 
 rules["neg"] = lambda input: _neg(input)
+rules["nn.functional.relu"] = lambda input, inplace=False: (
+    input.relu_() if inplace else rules["relu"](input))
+
+
+@rule("angle")
+def angle(input: Tensor) -> Tensor:
+    if input._layout is COO:
+        raise unsupported("angle", input)
+    return through_values("AngleBackward0", input, flambeau.angle)
 
 
 @rule("pow")
@@ -337,3 +370,8 @@ def div(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
         return through_values("DivBackward0", coalesced(input),
                               lambda v: flambeau.div(v, other, rounding_mode=rounding_mode))
     return _div(input, other)
+
+
+@rule("floor_divide")
+def floor_divide(input: Tensor, other: Any) -> Tensor:
+    return div(input, other, rounding_mode="floor")

@@ -77,8 +77,17 @@ def _summed(self: SparseTensor, dims: Any, pattern: SparseTensor, keepdim: bool)
     return result
 
 
+def _spread_back(grad: Tensor, dims: Any, pattern: SparseTensor, keepdim: bool) -> list[Tensor]:
+    """Where all sparse dimensions are summed, the sum is dense, and the gradient as well."""
+    shape = pattern._array.shape
+    if not keepdim:
+        grad = grad.reshape([1 if d in dims else n for d, n in enumerate(shape)])
+    return [grad.expand(shape)]
+
+
 _sum_dims = {node: sparse_op(node, params="dims pattern keepdim", vjp=_sum_back)(_summed)
              for node in ("SumBackward1", "SparseSumBackward0")}
+_sum_all = sparse_op("SumBackward1", params="dims pattern keepdim", vjp=_spread_back)(_summed)
 
 
 def _sum(input: Tensor, dim: Any, keepdim: bool, dtype: Any, node: str) -> Tensor:
@@ -90,8 +99,10 @@ def _sum(input: Tensor, dim: Any, keepdim: bool, dtype: Any, node: str) -> Tenso
         return total(input)
     dims = wrap_dims((dim,) if isinstance(dim, int) else tuple(dim), input._array.ndim)
     source = coalesced(input)
-    result = _sum_dims[node](source, tuple(sorted(dims)), bare(source), keepdim)
-    if is_sparse(result) and input._layout is not COO and keepdim:
+    dense = node == "SumBackward1" and set(range(sparse_dim_of(source))) <= set(dims)
+    adder = _sum_all if dense else _sum_dims[node]
+    result = adder(source, tuple(sorted(dims)), bare(source), keepdim)
+    if input._layout is not COO and keepdim:
         return as_form(result, form_of(input))
     return result
 

@@ -306,3 +306,48 @@ def test_subclasses_are_asked_first():
     mine = flambeau.ones(3, 3).as_subclass(Mine)
     assert flambeau.mul(coo(), mine) == "mine"
     assert not flambeau.overrides.has_torch_function((coo(),))
+
+
+ROWS = flambeau.tensor([[0.0, 2.0, 3.0], [4.0, 0.0, 0.0]])
+
+
+def test_to_sparse_is_batched():
+    whole = func.vmap(lambda row: row.to_sparse())(ROWS)
+    assert whole.is_sparse and whole.to_dense().equal(ROWS)
+    assert func.vmap(lambda row: row.to_sparse().to_dense() * 2, 1, 1)(ROWS).equal(2 * ROWS)
+    slopes = func.vmap(func.grad(lambda row: (row.to_sparse().to_dense() ** 2).sum()))(ROWS)
+    assert slopes.equal(2 * ROWS)
+    nested = func.vmap(func.vmap(lambda row: row.to_sparse().to_dense()))(ROWS[None])
+    assert nested.equal(ROWS[None])
+
+
+@pytest.mark.parametrize("options", [{}, {"dim": (0, 1)}, {"dim": (0, 1), "keepdim": True}])
+def test_the_gradient_of_a_dense_sum_is_dense(options):
+    x = ROWS.to_sparse().requires_grad_()
+    x.sum(**options).backward(flambeau.ones(1, 1) if "keepdim" in options else None)
+    assert x.grad.layout is flambeau.strided and x.grad.equal(flambeau.ones(2, 3))
+
+
+def test_sums_that_keep_dimensions_keep_the_layout():
+    total = ROWS.to_sparse_csr().sum((0, 1), keepdim=True)
+    assert total.layout is flambeau.sparse_csr and total.to_dense().tolist() == [[9.0]]
+
+
+def test_compressed_columns_come_as_they_are():
+    found = ROWS.to_sparse_csc().to_sparse()
+    assert not found.is_coalesced() and found._indices().tolist() == [[1, 0, 0], [0, 1, 2]]
+    assert found.coalesce().indices().tolist() == [[0, 0, 1], [1, 2, 0]]
+
+
+def test_tensors_like_a_sparse_one():
+    csr = ROWS.to_sparse_csr()
+    assert flambeau.ones_like(csr).values().tolist() == [1, 1, 1]
+    assert flambeau.full_like(csr, 2.0).to_dense().equal(2.0 * (ROWS != 0))
+    assert flambeau.zeros_like(csr, layout=flambeau.sparse_csc).layout is flambeau.sparse_csc
+    with pytest.raises(NotImplementedError, match="ones_like"):
+        flambeau.ones_like(ROWS.to_sparse())
+
+
+def test_functions_of_values():
+    assert flambeau.nn.functional.relu(-ROWS.to_sparse()).to_dense().equal(0 * ROWS)
+    assert (ROWS.to_sparse() // 2).to_dense().equal(ROWS // 2)
