@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import flambeau
+from flambeau import func
 from flambeau.autograd import gradcheck, gradgradcheck
 from flambeau.nn import functional as F
 from flambeau.sparse import as_sparse_gradcheck, check_sparse_tensor_invariants
