@@ -103,6 +103,11 @@ def _will_engine_execute_node(node: Node) -> bool:
     return will_run(running, node)
 
 
+def _are_functorch_transforms_active() -> bool:
+    """Does `vmap`, `grad` or another transform run?"""
+    return bool(modes.levels.get())
+
+
 def _log_api_usage_once(event: str) -> None:
     """Libraries announce here what is used of them. Nobody listens."""
 

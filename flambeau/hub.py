@@ -9,12 +9,14 @@ import builtins
 import contextlib
 import importlib.util
 import os
+import re
 import sys
 from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlparse
 
 _CONF = "hubconf.py"
+HASH_REGEX = re.compile(r"-([a-f0-9]*)\.")      # the hash in a file's name: resnet18-bfd8deac.pth
 _directory: str | None = None
 
 

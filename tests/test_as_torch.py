@@ -123,3 +123,12 @@ def test_libraries_find_the_names_they_expect():
             "assert not torch.backends.cudnn.is_available()\n"
             "assert torch._C._get_tracing_state() is None\n")
     subprocess.run([sys.executable, "-c", "import sys\n" + code], check=True)
+
+
+def test_active_transforms_are_seen():
+    import flambeau
+
+    seen = []
+    flambeau.vmap(lambda x: seen.append(flambeau._C._are_functorch_transforms_active()) or x)(
+        flambeau.ones(2))
+    assert seen == [True] and not flambeau._C._are_functorch_transforms_active()
