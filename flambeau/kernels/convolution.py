@@ -57,8 +57,10 @@ def convolution_input_grad(
     g, w, x_shape, stride, padding, dilation, transposed, output_padding, groups
 ):
     """Gradient of `convolution` in `x`, for the gradient `g` of its result."""
-    if transposed:
-        return correlate(g, w, stride, padding, dilation, groups)
+    if transposed:                          # a large output padding gives windows of its own
+        result = correlate(g, w, stride, padding, dilation, groups)
+        return np.ascontiguousarray(result[tuple(map(slice, x_shape))]) \
+            if result.shape != tuple(x_shape) else result
     return spread(g, w, tuple(x_shape), stride, padding, dilation, groups)
 
 

@@ -184,13 +184,11 @@ def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any
     if min(stride) <= 0:
         raise RuntimeError("non-positive stride is not supported")
     if min(dilation) <= 0:
-        raise RuntimeError("non-positive dilation is not supported")
+        raise RuntimeError("non-positive dilation is not supported: dilation should be greater "
+                           f"than zero, but got {list(dilation)}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
-    if w.ndim != x.ndim:
-        raise RuntimeError(f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight "
-                           f"{list(w.shape)}, but got {x.ndim}-dimensional input of size "
-                           f"{list(x.shape)} instead")
+    _check_dimensions(x, w)
     _check_channels(x.shape, w.shape, bias, transposed, groups)
     if not transposed:
         padded = [s + 2 * p for s, p in zip(x.shape[2:], padding)]
@@ -210,6 +208,15 @@ def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any
         raise RuntimeError(f"Input type ({c_name(input)}) and bias type ({c_name(bias)}) "
                            "should be the same")
     return stride, padding, dilation, transposed, output_padding, groups
+
+
+def _check_dimensions(x: Any, w: Any) -> None:
+    if w.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    if w.ndim != x.ndim:
+        raise RuntimeError(f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight "
+                           f"{list(w.shape)}, but got {x.ndim}-dimensional input of size "
+                           f"{list(x.shape)} instead")
 
 
 def _check_channels(x: Any, w: Any, bias: Any, transposed: bool, groups: int) -> None:
@@ -279,6 +286,7 @@ def _convolver(n: int, doc: str) -> Any:
             if padding == "valid":
                 padding = (0,) * n
             elif padding == "same":
+                _check_dimensions(input._array, weight._array)
                 input, padding = _same_padding(input, weight._array.shape[2:], stride, dilation)
             else:
                 raise RuntimeError(f"Invalid padding string: '{padding}'")

@@ -10,7 +10,7 @@ import flambeau
 from flambeau import kernels as arrays
 from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, plain
 from flambeau.kernels import ctc
 from flambeau.kernels import softmax as kernels
 from flambeau.ops.fused import fused
@@ -293,27 +293,31 @@ def _check_affine(input: Tensor, linear_weight: Tensor, linear_bias: Any) -> Non
 # ---- connectionist temporal classification -------------------------------------------------------
 
 
-@fused(ctc.ctc_loss, extras=("alphas",),
+@fused(lambda input, targets, *rest: ctc.ctc_loss(input, targets._array, *rest),
+       extras=("alphas",), when=lambda input, targets, *rest: type(targets) in plain,
        backward=lambda grad, input, result, alphas, targets, inputs, lengths, blank:
-       ctc.ctc_loss_backward(grad, input, result, alphas, targets, inputs, lengths, blank),
+       ctc.ctc_loss_backward(grad, input, result, alphas, targets._array, inputs, lengths, blank),
        namespace=None, node_name="CtcLossBackward0", name="_ctc_loss")
-def _ctc_losses(input: Tensor, targets: np.ndarray, inputs: Any, lengths: Any,
-                blank: int) -> Tensor:
-    """-log of the probability of all alignments; `targets` (n, s) is an array, padded."""
-    states, skips = ctc.extended(targets, blank)
+def _ctc_losses(input: Tensor, targets: Tensor, inputs: Any, lengths: Any, blank: int) -> Tensor:
+    """-log of the probability of all alignments; `targets` (n, s) are padded."""
     steps, n, _ = input._array.shape
-    index, skips = flambeau.from_numpy(states), flambeau.from_numpy(skips)
+    s = targets._array.shape[1]
+    blanks = flambeau.full_like(targets, blank)
+    index = flambeau.cat([flambeau.stack([blanks, targets], 2).reshape(n, 2 * s),
+                          flambeau.full((n, 1), blank)], 1)
+    skips = index != blank
+    skips = flambeau.cat([skips[:, :2] & False, skips[:, 2:] & (index[:, 2:] != index[:, :-2])], 1)
     # finite, since the derivative of the logarithm of a sum of nothing is none
     never = -1e30
     nothing = flambeau.full((n, 1), never, dtype=input.dtype)
-    start = flambeau.arange(states.shape[1]) < 2
+    start = flambeau.arange(2 * s + 1) < 2
     rows = [flambeau.where(start, input[0].gather(1, index), never)] if steps else []
     for t in range(1, steps):
         one = flambeau.cat([nothing, rows[-1][:, :-1]], 1)
         two = flambeau.where(skips, flambeau.cat([nothing, nothing, rows[-1][:, :-2]], 1), never)
         reach = flambeau.logsumexp(flambeau.stack([rows[-1], one, two]), 0)
         rows.append(reach + input[t].gather(1, index))
-    ends = flambeau.from_numpy(ctc.end_mask(states.shape, lengths))
+    ends = flambeau.from_numpy(ctc.end_mask((n, 2 * s + 1), lengths))
     last = flambeau.stack(rows)[flambeau.from_numpy(np.asarray(inputs) - 1), flambeau.arange(n)]
     losses = -flambeau.logsumexp(flambeau.where(ends, last, never), 1)
     losses = flambeau.where(losses > -never / 2, np.inf, losses)
@@ -332,27 +336,25 @@ def _lengths(given: Any, n: int, most: int, name: str) -> list[int]:
     return values
 
 
-def _padded_targets(targets: Tensor, lengths: list[int]) -> np.ndarray:
+def _padded_targets(targets: Tensor, lengths: list[int]) -> Tensor:
     """Targets as (n, longest), whether they were so or one after the other."""
     t, longest = targets._array, max(lengths, default=0)
+    targets = targets.long()
     if t.ndim == 1:
         if t.size != sum(lengths):
             raise RuntimeError(f"Expected tensor to have size {sum(lengths)} at dimension 0, but "
                                "got "
                                f"size {t.size} for argument #2 'targets' (while checking arguments "
                                "for ctc_loss_allocate_outputs)")
-        padded = np.zeros((len(lengths), longest), np.int64)
-        at = 0
-        for row, length in zip(padded, lengths):
-            row[:length] = t[at:at + length]
-            at += length
-        return padded
+        rows = [flambeau.constant_pad_nd(row, (0, longest - len(row)))
+                for row in targets.split(lengths)]
+        return flambeau.stack(rows) if rows else targets.reshape(0, 0)
     if t.shape[1] < longest:
         raise RuntimeError(f"Expected tensor to have size at least {longest} at dimension 1, but "
                            "got "
                            f"size {t.shape[1]} for argument #2 'targets' (while checking arguments "
                            "for ctc_loss_allocate_outputs)")
-    return np.ascontiguousarray(t[:, :longest], np.int64)
+    return targets[:, :longest].contiguous()
 
 
 @composite(namespace=NETWORK)

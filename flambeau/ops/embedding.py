@@ -1,6 +1,7 @@
 """Embeddings: rows of a table by number, sums of rows, and one-hot vectors."""
 from __future__ import annotations
 
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -9,7 +10,7 @@ import flambeau
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.kernels import indexing as kernels
 
 NETWORK = "nn.functional"
@@ -136,22 +137,26 @@ def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type
 # ---- sums of embeddings --------------------------------------------------------------------------
 
 
-def _bags(indices: Tensor, offsets: Tensor, include_last: bool) -> tuple[np.ndarray, int]:
+def _bags(indices: Tensor, offsets: Tensor, include_last: bool) -> tuple[Tensor, int]:
     """For each index its bag, and the number of bags."""
     starts = offsets._array
     n = indices._array.size
     if starts.size == 0:
-        return np.zeros(n, np.int64), 0
+        return flambeau.zeros(n, dtype=flambeau.int64), 0
+    bags = len(starts) - 1 if include_last else len(starts)
+    if type(offsets) in plain:
+        _check_offsets(starts, n)
+    return flambeau.searchsorted(offsets[1:bags].contiguous(), flambeau.arange(
+        n, dtype=offsets.dtype), right=True), bags
+
+
+def _check_offsets(starts: np.ndarray, n: int) -> None:
     if starts[0] != 0:
         raise RuntimeError("offsets[0] has to be 0, i.e., the first sequence in the mini-batch has "
                            f"to start from position 0. However, got {starts[0]}")
     if starts[-1] > n:
         raise RuntimeError(f"offsets[-1] can not be greater than input's length {n} but got "
                            f"offsets[-1] of {starts[-1]}")
-    bags = len(starts) - 1 if include_last else len(starts)
-    marks = np.zeros(n + 1, np.int64)
-    np.add.at(marks, starts[1:bags], 1)
-    return np.cumsum(marks[:n]), bags
 
 
 def _bag_sums(rows: Tensor, bag: Tensor, bags: int) -> Tensor:
@@ -162,51 +167,65 @@ def _bag_sums(rows: Tensor, bag: Tensor, bags: int) -> Tensor:
 def _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool,
                    mode: int, sparse: bool, per_sample_weights: Any, include_last: bool,
                    padding_idx: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    i = indices._array
-    wrong = (i < 0) | (i >= weight._array.shape[0])
-    if wrong.any():
-        raise RuntimeError(f"Index {int(np.argmax(wrong))} of input takes value {i[wrong][0]} "
-                           "which "
-                           f"is not in the valid range [0, {weight._array.shape[0]})")
-    place, bags = _bags(indices, offsets, include_last)
-    if padding_idx >= 0:
-        keep = i != padding_idx
-        kept = flambeau.from_numpy(np.flatnonzero(keep))
-        indices, place = indices[kept], place[keep]
+    bag, bags = _bags(indices, offsets, include_last)
+    first, bag_of_all = _first_wrong(indices, weight._array.shape[0]), bag
+    if first is not None:
+        raise RuntimeError(f"Index {first[0]} of input takes value {first[1]} which is not in the "
+                           f"valid range [0, {weight._array.shape[0]})")
+    keep = None
+    if padding_idx >= 0 and type(indices) in plain:
+        kept = (indices != padding_idx).nonzero().reshape(-1)
+        indices, bag = indices[kept], bag[kept]
         if per_sample_weights is not None:
             per_sample_weights = per_sample_weights[kept]
+    elif padding_idx >= 0:                  # how many are left is not the same for all examples
+        keep = indices != padding_idx
     rows = embedding_op(weight, indices, -1, scale_grad_by_freq, sparse)
-    bag = flambeau.from_numpy(np.ascontiguousarray(place))
-    counts = np.bincount(place, minlength=bags)
+    ones = flambeau.ones_like(indices) if keep is None else keep.to(indices.dtype)
+    counts = flambeau.zeros(bags, dtype=indices.dtype).index_add(0, bag, ones)
     if mode == 2:
-        result, where = _bag_maxima(rows, indices, place, bags)
+        result, where = _bag_maxima(rows, indices, bag, bags, keep)
     else:
+        if keep is not None:
+            rows = rows.masked_fill(~keep.unsqueeze(1), 0)
         if per_sample_weights is not None:
             rows = rows * per_sample_weights.unsqueeze(1)
         result = _bag_sums(rows, bag, bags)
         if mode == 1:
-            divisor = flambeau.from_numpy(np.maximum(counts, 1)[:, None])
-            result = result / divisor.to(result.dtype)
+            result = result / counts.clamp_min(1).unsqueeze(1).to(result.dtype)
         where = offsets
     empty = flambeau.empty(0, dtype=indices.dtype)
-    return (result, empty if mode == 0 else bag,
-            offsets if mode == 0 else flambeau.from_numpy(counts), where)
+    return (result, empty if mode == 0 else bag_of_all, offsets if mode == 0 else counts, where)
 
 
-def _bag_maxima(rows: Tensor, indices: Tensor, place: np.ndarray, bags: int) -> Any:
-    """The largest element of each bag (0 of an empty one), and the index it came from."""
+def _first_wrong(indices: Tensor, rows: int) -> tuple[int, int] | None:
+    """The place and the value of an index out of range, where values are known."""
+    i = indices._array
+    if type(indices) not in plain or not ((i < 0) | (i >= rows)).any():
+        return None
+    at = int(np.argmax((i < 0) | (i >= rows)))
+    return at, int(i[at])
+
+
+def _bag_maxima(rows: Tensor, indices: Tensor, bag: Tensor, bags: int,
+                keep: Tensor | None) -> tuple[Tensor, Tensor]:
+    """The largest element of each bag (0 of an empty one), and the index it came from: the first
+    one of equal ones."""
     n, width = rows._array.shape
-    best = np.full((bags, width), -1, np.int64)
-    values = rows._array
-    for at, bag in enumerate(place):
-        better = (best[bag] < 0) | (values[at] > values[best[bag].clip(0), np.arange(width)])
-        best[bag][better] = at
-    found = best >= 0
+    spread = bag.unsqueeze(1).expand(n, width)
+    known = rows.detach() if keep is None else rows.detach().masked_fill(~keep.unsqueeze(1), -inf)
+    best = flambeau.full((bags, width), -inf, dtype=rows.dtype).scatter_reduce(
+        0, spread, known, "amax")
+    places = flambeau.arange(n).unsqueeze(1).expand(n, width)
+    last = flambeau.where(known == best.gather(0, spread), places, n)
+    if keep is not None:
+        last = last.masked_fill(~keep.unsqueeze(1), n)
+    at = flambeau.full((bags, width), n).scatter_reduce(0, spread, last, "amin")
     if not n:
-        return flambeau.zeros(bags, width, dtype=rows.dtype), flambeau.from_numpy(best)
-    taken = rows.gather(0, flambeau.from_numpy(best.clip(0)))
-    where = np.where(found, indices._array[best.clip(0)], -1)
-    return flambeau.where(flambeau.from_numpy(found), taken, 0), flambeau.from_numpy(where)
+        return flambeau.zeros(bags, width, dtype=rows.dtype), at - 1
+    found, at = at < n, at.clamp_max(n - 1)
+    taken = rows.gather(0, at)
+    return flambeau.where(found, taken, 0), flambeau.where(found, indices[at], -1)
 
 
 @composite(name="embedding_bag")

@@ -103,6 +103,9 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
     op.Backward = Backward
 
     def call(*args: Any, **kwargs: Any) -> Any:
+        if kwargs and kwargs.get("out") is not None:
+            out = kwargs.pop("out")
+            return basis.into(out, op, call(*args, **kwargs))
         if interceptors:
             return intercept(op, args, kwargs)
         return plain_call(*args, **kwargs)

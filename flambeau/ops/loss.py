@@ -440,7 +440,8 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
     x, t = input._array, target._array
-    classes = x.shape[-1]
+    _check_vectors(x)
+    classes = x.shape[-1] if x.ndim else 1
     rows = x.shape[0] if x.ndim == 2 else 1
     if t.ndim > 1 or t.size != rows:
         raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the "
@@ -458,7 +459,8 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
 
 def _multi_margin(input: Tensor, target: Tensor, p: int, margin: float, weight: Any,
                   reduction: str) -> Tensor:
-    rows, classes = input.reshape(-1, input._array.shape[-1]), input._array.shape[-1]
+    classes = input._array.shape[-1] if input._array.ndim else 1
+    rows = input.reshape(-1, classes)
     index = target.reshape(-1, 1)
     hinge = (margin - rows.gather(1, index) + rows).clamp_min(0)
     hinge = hinge if p == 1 else hinge * hinge
@@ -466,7 +468,13 @@ def _multi_margin(input: Tensor, target: Tensor, p: int, margin: float, weight: 
         hinge = hinge * weight[index]
     own = flambeau.arange(classes) == index
     loss = flambeau.where(own, 0, hinge).sum(1) / classes
-    return reduced(loss.reshape(target._array.shape) if input._array.ndim == 1 else loss, reduction)
+    return reduced(loss.reshape(target._array.shape) if input._array.ndim < 2 else loss, reduction)
+
+
+def _check_vectors(x: np.ndarray) -> None:
+    if x.ndim > 2 or (x.ndim and not x.shape[-1]):
+        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, "
+                           f"but got: {list(x.shape)}")
 
 
 @composite(namespace=NETWORK)
@@ -476,6 +484,7 @@ def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = No
     and all other classes i."""
     reduction = chosen(reduction, size_average, reduce)
     x, t = input._array, target._array
+    _check_vectors(x)
     if t.shape != x.shape:
         raise RuntimeError(f"inconsistent target size: {list(t.shape)} for input of size: "
                            f"{list(x.shape)}")

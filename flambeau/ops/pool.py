@@ -16,6 +16,7 @@ from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import pooling as kernels
 from flambeau.kernels.layouts import keeping_layout
+from flambeau.ops.linalg_support import composed
 
 NETWORK = "nn.functional"
 
@@ -143,6 +144,9 @@ def _check_windows(x: np.ndarray, kernel: Any, stride: Any, padding: Any, dilati
         if p > (k - 1) * d // 2 + (0 if d > 1 else (k % 2 == 0)):
             raise RuntimeError("pad should be at most half of effective kernel size, but got "
                                f"pad={p}, kernel_size={k} and dilation={d}")
+    if 0 in x.shape[x.ndim - n - 1:]:
+        raise RuntimeError(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim "
+                           f"batch size for input, but got:{list(x.shape)}")
     size = x.shape[-n:]
     out = [kernels.pooled_size(*a, ceil_mode) for a in zip(size, kernel, stride, padding, dilation)]
     if min(out) < 1:
@@ -158,9 +162,6 @@ def _by(channels: int, size: Any) -> str:
 def _check_rank(x: np.ndarray, n: int) -> None:
     if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
-    if 0 in x.shape[x.ndim - n - 1:]:
-        raise RuntimeError(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim "
-                           f"batch size for input, but got:{list(x.shape)}")
 
 
 def _max_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
@@ -177,18 +178,36 @@ def _max_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any
     return _MAX[n](input, kernel, stride, padding, dilation, bool(ceil_mode))
 
 
-def _single(value: Any) -> int:
-    return value if isinstance(value, int) else int(value[0])
+def _single(value: Any, op: str = "", name: str = "") -> int:
+    if isinstance(value, int):
+        return value
+    if len(value) != 1:
+        raise RuntimeError(f"{op}() argument '{name}' should contain one int (got {len(value)})")
+    return int(value[0])
 
 
 def _max_pool1d(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-                ceil_mode: bool) -> tuple[Tensor, Tensor]:
-    x = input._array
-    if x.ndim not in (2, 3):
+                ceil_mode: bool, indices: bool) -> tuple[Tensor, Tensor]:
+    if indices:
+        check_one_dimensional(input, "max_pool1d")
+    op = "max_pool1d"
+    kernel, padding, dilation = (_single(v, op, name) for v, name in (
+        (kernel_size, "kernel_size"), (padding, "padding"), (dilation, "dilation")))
+    stride = kernel if stride is None or stride == () or stride == [] \
+        else _single(stride, op, "stride")
+    if not indices:
+        _check_line(input._array, kernel, stride, padding, dilation, ceil_mode)
+    values, where = _max_pool(2, input.unsqueeze(-2), (1, kernel), (1, stride), (0, padding),
+                              (1, dilation), ceil_mode)
+    return values.squeeze(-2), where.squeeze(-2)
+
+
+def _check_line(x: np.ndarray, kernel: int, stride: int, padding: int, dilation: int,
+                ceil_mode: bool) -> None:
+    """What `max_pool1d` says of its arguments where nobody asks for indices."""
+    if x.ndim not in (2, 3) or 0 in x.shape[-2:]:
         raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim "
                            f"batch size for input, but got:{list(x.shape)}")
-    kernel, padding, dilation = _single(kernel_size), _single(padding), _single(dilation)
-    stride = kernel if stride is None or stride == () or stride == [] else _single(stride)
     for what, value in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
         if value <= 0:
             raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {value}")
@@ -200,22 +219,19 @@ def _max_pool1d(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dila
     size = kernels.pooled_size(x.shape[-1], kernel, stride, padding, dilation, ceil_mode)
     if size <= 0:
         raise RuntimeError(f"max_pool1d() Invalid computed output size: {size}")
-    values, indices = _max_pool(2, input.unsqueeze(-2), (1, kernel), (1, stride), (0, padding),
-                                (1, dilation), ceil_mode)
-    return values.squeeze(-2), indices.squeeze(-2)
 
 
 def _max_pooler(n: int, doc: str) -> None:
-    pool = _max_pool1d if n == 1 else lambda *args: _max_pool(n, *args)
+    pool = _max_pool1d if n == 1 else lambda *args: _max_pool(n, *args[:-1])
 
     def max_pool_with_indices(input: Tensor, kernel_size: Any, stride: Any = None,
                               padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
                               return_indices: bool = False) -> Any:
-        return pool(input, kernel_size, stride, padding, dilation, ceil_mode)
+        return pool(input, kernel_size, stride, padding, dilation, ceil_mode, True)
 
     def max_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                  dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
-        found = pool(input, kernel_size, stride, padding, dilation, ceil_mode)
+        found = pool(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
         return found if return_indices else found[0]
 
     max_pool.__doc__ = doc
@@ -284,7 +300,7 @@ def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     _check_rank(x, n)
-    refuse(x, "bc" if n == 2 else "bciu", name)
+    refuse(x, "bc", name)
     _check_windows(x, kernel, stride, padding, (1,) * n, ceil_mode)
     return _AVG[n](input, kernel, stride, padding, bool(ceil_mode), bool(count_include_pad),
                    divisor_override)
@@ -299,20 +315,20 @@ def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
     >>> flambeau.nn.functional.avg_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     tensor([[2., 1.]])
     """
-    _check_one_dimensional(input, "avg_pool1d")
+    check_one_dimensional(input, "avg_pool1d")
     kernel = _single(kernel_size)
     stride = kernel if stride is None or stride == () or stride == [] else _single(stride)
     return _avg_pool(2, input.unsqueeze(-2), (1, kernel), (1, stride), (0, _single(padding)),
                      ceil_mode, count_include_pad, None).squeeze(-2)
 
 
-def _check_one_dimensional(input: Tensor, name: str) -> None:
+def check_one_dimensional(input: Tensor, name: str) -> None:
     if input._array.ndim not in (2, 3):
         raise RuntimeError(f"Expected 2 to 3 dimensions, but got {input._array.ndim}-dimensional "
                            f"tensor for argument #1 'self' (while checking arguments for {name})")
 
 
-@composite(namespace=NETWORK)
+@composed(namespace=NETWORK)
 def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                ceil_mode: bool = False, count_include_pad: bool = True,
                divisor_override: Any = None) -> Tensor:
@@ -321,7 +337,7 @@ def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any
                      divisor_override)
 
 
-@composite(namespace=NETWORK)
+@composed(namespace=NETWORK)
 def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                ceil_mode: bool = False, count_include_pad: bool = True,
                divisor_override: Any = None) -> Tensor:
@@ -360,17 +376,27 @@ _ADAPTIVE_AVG = {n: _adaptive_avg_pair(n) for n in (2, 3)}
 
 def _adaptive_sizes(n: int, input: Tensor, output_size: Any, name: str) -> tuple[int, ...]:
     """One size for each dimension; None keeps the input's."""
-    x = input._array
-    if x.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got "
-                           f"{list(x.shape)}")
+    x, largest = input._array, "max" in name
     if output_size is None or isinstance(output_size, int):
         output_size = (output_size,) * n
+    elif x.ndim <= len(output_size):
+        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    if x.ndim not in (n + 1, n + 2):
+        raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got"
+                           f"{':' * largest} {list(x.shape)}")
     if len(output_size) != n:
-        raise RuntimeError(f"{name}: output_size must be {n}")
+        raise RuntimeError(f"{name}(): internal error: output_size.size() must be {n}" if largest
+                           else f"{name}: output_size must be {n}")
+    for d in range(1 if largest else x.ndim - n, x.ndim):
+        if not x.shape[d]:
+            raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch "
+                               f"dimensions, but input has sizes {list(x.shape)} with dimension "
+                               f"{d} being empty")
     sizes = tuple([x.shape[i - n] if o is None else int(o) for i, o in enumerate(output_size)])
     if min(sizes) < 0:
-        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 "
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: "
+                           f"{[*x.shape[:-n], *sizes]}" if largest else
+                           f"{name}: elements of output_size must be greater than or equal to 0 "
                            f"but received {{{', '.join(map(str, sizes))}}}")
     return sizes
 
@@ -396,6 +422,8 @@ def _one_size(output_size: Any, name: str) -> int:
     if output_size is None:
         raise TypeError(f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not "
                         "NoneType")
+    if len(output_size) != 1:
+        return _single(output_size, name, "output_size")
     if output_size[0] is None:
         raise TypeError(f"{name}(): argument 'output_size' (position 2) must be tuple of ints, but "
                         "found element of type NoneType at pos 0")
@@ -405,7 +433,7 @@ def _one_size(output_size: Any, name: str) -> int:
 @composite(namespace=(NETWORK, "torch"))
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Averages over `output_size` nearly equal parts of the last dimension."""
-    _check_one_dimensional(input, "adaptive_avg_pool1d")
+    check_one_dimensional(input, "adaptive_avg_pool1d")
     size = _one_size(output_size, "adaptive_avg_pool1d")
     return _adaptive_avg(2, input.unsqueeze(-2), (1, size)).squeeze(-2)
 
@@ -429,7 +457,7 @@ def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
 
 
 def _adaptive_max1d(input: Tensor, output_size: Any) -> Any:
-    _check_one_dimensional(input, "adaptive_max_pool1d")
+    check_one_dimensional(input, "adaptive_max_pool1d")
     size = _one_size(output_size, "adaptive_max_pool1d")
     values, indices = _adaptive_max(2, input.unsqueeze(-2), (1, size))
     return values.squeeze(-2), indices.squeeze(-2)

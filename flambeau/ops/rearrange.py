@@ -1,6 +1,7 @@
 """Moving pixels to channels and back, and windows to columns and back."""
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -19,13 +20,13 @@ BOTH = (NETWORK, "torch")
 
 def _shuffled(self: np.ndarray, r: int) -> np.ndarray:
     *lead, c, h, w = self.shape
-    parts = self.reshape(-1, c // (r * r), r, r, h, w).transpose(0, 1, 4, 2, 5, 3)
+    parts = self.reshape(prod(lead), c // (r * r), r, r, h, w).transpose(0, 1, 4, 2, 5, 3)
     return parts.reshape(*lead, c // (r * r), h * r, w * r)
 
 
 def _unshuffled(self: np.ndarray, r: int) -> np.ndarray:
     *lead, c, h, w = self.shape
-    parts = self.reshape(-1, c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4)
+    parts = self.reshape(prod(lead), c, h // r, r, w // r, r).transpose(0, 1, 3, 5, 2, 4)
     return parts.reshape(*lead, c * r * r, h // r, w // r)
 
 

@@ -101,7 +101,7 @@ def test_gradient_of_the_body_and_second_order(name):
     close(found, expected, 1e-4)
 
 
-@pytest.mark.parametrize("name", CASES)
+@pytest.mark.parametrize("name", [n for n in CASES if n not in RUNNING])
 def test_forward_mode(name):
     problem = Problem(name)
     with ForwardLevel() as level:
