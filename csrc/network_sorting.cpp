@@ -2,8 +2,8 @@
 //
 // Elements become unsigned keys of the same order, in which NaN is the greatest and -0 equals 0.
 // Keys are sorted together with positions by their bytes (least significant first), which keeps
-// ties in order; bytes that all keys share are skipped. To select a few, keys and positions are
-// compared as pairs, so ties go to the first.
+// ties in order; bytes that all keys share are skipped. Medians compare keys and positions as pairs,
+// so ties go to the first; which of equal elements `topk` and `kthvalue` find is as torch has it.
 #include "network_module.h"
 
 namespace network {
@@ -156,29 +156,54 @@ PyObject *sort(PyObject *const *args) {
     return done ? results(values, indices) : declined();
 }
 
-// The k first items in order, in `best`, which has room for one more. Few of the others get past
-// the comparison.
-template <class T>
-void keep_best(const T *x, npy_intp step, npy_intp n, npy_intp k, bool reverse,
-               Item<KeyOf<T>> *best) {
-    using Key = KeyOf<T>;
-    Key flip = reverse ? ~Key(0) : Key(0);
-    npy_intp count = 0;
-    for (npy_intp i = 0; i < n; i++) {
-        Key key = key_of(x[i * step]) ^ flip;
-        if (count == k && key >= best[k - 1].key()) continue;
-        Item<Key> item = Item<Key>::make(key, i);
-        npy_intp j = count < k ? count++ : k - 1;
-        for (; j > 0 && item < best[j - 1]; j--) best[j] = best[j - 1];
-        best[j] = item;
+// The k first items, in order if `sorted`, by the algorithms whose order of equal elements torch's
+// results show.
+template <class I, class Before>
+void first_items(I *items, npy_intp n, npy_intp k, bool sorted, Before before) {
+    if (k * 64 <= n) {
+        std::partial_sort(items, items + k, items + n, before);
+        return;
     }
+    std::nth_element(items, items + k - 1, items + n, before);
+    if (sorted) std::sort(items, items + k - 1, before);
+}
+
+// Quickselect with the median of three in front (Numerical Recipes, 8.5): brings the item of rank k
+// to its place.
+template <class I>
+void quick_select(I *items, npy_intp n, npy_intp k) {
+    auto above = [](const I &a, const I &b) { return a.key() > b.key(); };
+    auto order = [&](npy_intp i, npy_intp j) {
+        if (above(items[i], items[j])) std::swap(items[i], items[j]);
+    };
+    npy_intp low = 0, high = n - 1;
+    while (high > low + 1) {
+        std::swap(items[low + (high - low) / 2], items[low + 1]);
+        order(low + 1, high);
+        order(low, high);
+        order(low + 1, low);
+        I pivot = items[low];
+        npy_intp i = low + 1, j = high;
+        for (;;) {
+            do i++;
+            while (above(pivot, items[i]));
+            do j--;
+            while (above(items[j], pivot));
+            if (j < i) break;
+            std::swap(items[i], items[j]);
+        }
+        std::swap(items[low], items[j]);
+        if (j <= k) low = i;
+        if (j >= k) high = j - 1;
+    }
+    if (high == low + 1) order(low, high);
 }
 
 PyObject *topk(PyObject *const *args) {
     Array x;
     Axis a;
     npy_intp k;
-    int reverse = PyObject_IsTrue(args[3]);
+    int largest = PyObject_IsTrue(args[3]), sorted = PyObject_IsTrue(args[4]);
     if (!take_any(args[0], x) || !take_int(args[1], k) || !a.read(x, args[2]) || k < 1 || k > a.n ||
         a.n >= npy_intp(1) << 32)
         return declined();
@@ -196,13 +221,10 @@ PyObject *topk(PyObject *const *args) {
             each_line(
                 a, k, x.data<T>(), values.data<T>(), indices.data<int64_t>(), 2 * a.n,
                 [&](const T *from, T *v, int64_t *at, Item<KeyOf<T>> *items, Item<KeyOf<T>> *) {
-                    if (k <= 64) {
-                        keep_best(from, a.inner, a.n, k, reverse, items);
-                    } else {
-                        load_items(from, a.inner, a.n, reverse, items);
-                        if (k < a.n) std::nth_element(items, items + k, items + a.n);
-                        std::sort(items, items + k);
-                    }
+                    using I = Item<KeyOf<T>>;
+                    load_items(from, a.inner, a.n, largest, items);
+                    first_items(items, a.n, k, sorted,
+                                [](const I &x, const I &y) { return x.key() < y.key(); });
                     for (npy_intp i = 0; i < k; i++) {
                         int64_t p = items[i].at();
                         at[i * a.inner] = p;
@@ -255,7 +277,10 @@ PyObject *select(PyObject *x_, PyObject *axis_, PyObject *keep_, npy_intp rank, 
                             place =
                                 (std::max<npy_intp>(a.n - (which == NANMEDIAN ? nans : 0), 1) - 1) /
                                 2;
-                        std::nth_element(items, items + place, items + a.n);
+                        if (which == KTH)
+                            quick_select(items, a.n, place);
+                        else
+                            std::nth_element(items, items + place, items + a.n);
                         *at = items[place].at();
                     }
                     *v = from[*at * a.inner];

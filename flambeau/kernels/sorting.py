@@ -1,10 +1,12 @@
 """Sorting and its kin.
 
-NaN counts as greater than every number, ties keep their order, indices are int64.
+NaN counts as greater than every number, indices are int64. Ties keep their order, but for `topk`
+and `kthvalue`, which find those that torch finds (`selection.py`).
 """
 
 import numpy as np
 
+from flambeau.kernels import selection
 from flambeau.kernels.network import kernel
 
 
@@ -23,14 +25,30 @@ def sort(x, axis, descending=False, stable=True):
 
 @kernel
 def topk(x, k, axis, largest=True, sorted=True):
-    """The `k` largest or smallest in order, the first of equal ones, and where they are."""
+    """The `k` largest or smallest, in order if `sorted`, and where they are."""
     if x.ndim == 0:
         return (
             (x.copy(), np.zeros((), np.int64)) if k else (x.reshape(1)[:0], np.zeros(0, np.int64))
         )
-    values, order = sort.reference(x, axis, largest, True)
-    first = (slice(None),) * (axis % x.ndim) + (slice(k),)
-    return np.ascontiguousarray(values[first]), np.ascontiguousarray(order[first])
+
+    def chosen(items, rank):
+        if k:
+            selection.first_items(items, [-r for r in rank] if largest else rank, k, sorted)
+        return items[:k]
+
+    order = _by_line(x, axis, chosen, k)
+    return np.take_along_axis(x, order, axis), order
+
+
+def _by_line(x, axis, choose, count):
+    """What `choose(positions, ranks)` gives, `count` positions, for each line along `axis`."""
+    lines = np.moveaxis(x, axis, -1)
+    n = lines.shape[-1]
+    order = np.empty((*lines.shape[:-1], count), np.int64)
+    for at in np.ndindex(lines.shape[:-1]):
+        rank = np.unique(lines[at], return_inverse=True)[1].reshape(-1).tolist()
+        order[at] = choose(list(range(n)), rank)
+    return np.ascontiguousarray(np.moveaxis(order, -1, axis))
 
 
 @kernel
@@ -38,7 +56,12 @@ def kthvalue(x, k, axis, keepdims=False):
     """The k-th smallest element, counted from 1, and its position."""
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
-    order = np.take(np.argsort(x, axis=axis, kind="stable"), [k - 1], axis=axis)
+
+    def chosen(items, rank):
+        selection.quick_select(items, rank, k - 1)
+        return items[k - 1]
+
+    order = _by_line(x, axis, chosen, 1)
     return _drop(np.take_along_axis(x, order, axis), order, axis, keepdims)
 
 

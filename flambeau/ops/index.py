@@ -65,9 +65,12 @@ _select, _slice, _unsqueeze, _alias = (_declare_view(k) for k in (
     "Select", "Slice", "Unsqueeze", "Alias"))
 
 
+_WHOLE = slice(None)
+
+
 def basic_view(input: Tensor, index: tuple[Any, ...]) -> Tensor:
     """The view that a tuple of integers, slices, None and `...` names."""
-    last = next((i for i in reversed(index) if i is not Ellipsis), Ellipsis)
+    last = next((i for i in reversed(index) if i is not Ellipsis and i != _WHOLE), Ellipsis)
     kind = type(last)
     take = _select if kind is int else _slice if kind is slice else \
         _unsqueeze if last is None else _alias
@@ -205,13 +208,14 @@ def _normal(item: Any) -> Any:
         start, stop, step = (None if v is None else v.__index__()
                              for v in (item.start, item.stop, item.step))
         if step is not None and step <= 0:
-            raise ValueError("step must be greater than zero")
+            raise ValueError("step must be greater than zero" if step else
+                             "slice step cannot be zero")
         return slice(start, stop, step)
     if kind is bool:
         return Tensor_of(np.array(item))
     if isinstance(item, Tensor):
         d = item._array.dtype
-        if d.kind not in "bui":
+        if (d.kind not in "bi" and d != np.uint8) or (d.kind == "i" and d.itemsize < 4):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if d == np.uint8:
             return item.to(dtypes.bool_)
@@ -354,7 +358,7 @@ def _put_into(target: np.ndarray, values: np.ndarray, indices: Any, where: Any,
         return target
     except IndexError as error:
         raise _out_of_bounds(target, indices, where, error) from None
-    except ValueError:
+    except (ValueError, TypeError):
         found = target[index].shape
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be "
                            f"broadcast to indexing result of shape {list(found)}") from None
@@ -414,6 +418,13 @@ def put_at(self: Tensor, indices: Any, where: Any, values: Tensor, accumulate: b
     return put_many((self, values, *indices), where, accumulate)
 
 
+def _check_types(input: Tensor, values: Tensor) -> None:
+    if values._array.dtype != input._array.dtype:
+        raise RuntimeError("Index put requires the source and destination dtypes match, got "
+                           f"{type_name(input.dtype)} for the destination and "
+                           f"{type_name(values.dtype)} for the source.")
+
+
 @composite(method=True, inplace=True)
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
     """`input` with `values` at `indices` (a tuple of index tensors, one a dimension).
@@ -424,10 +435,7 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     if len(advanced) > input._array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input._array.ndim} (got "
                          f"{len(advanced)})")
-    if values._array.dtype != input._array.dtype:
-        raise RuntimeError("Index put requires the source and destination dtypes match, got "
-                           f"{type_name(input.dtype)} for the destination and "
-                           f"{type_name(values.dtype)} for the source.")
+    _check_types(input, values)
     where, at = [], 0
     for item in advanced:
         if item is not None:
@@ -465,8 +473,9 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         return
     if not isinstance(value, Tensor):
         value = full((), value, dtype=self.dtype)
-    elif value._array.dtype != self._array.dtype:
-        value = basis.cast(value, self._array.dtype)
+    else:
+        value = _without_ones(value)
+        _check_types(self, value)
     where = tuple([i for i, t in enumerate(advanced) if isinstance(t, Tensor)])
     indices = [advanced[i] for i in where]
     tensors = (view, value, *indices)
@@ -483,6 +492,13 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
 @composite(namespace=None, name="put_at_", inplace=True)
 def _put_functional(input: Tensor, value: Tensor, indices: Any, where: Any) -> Tensor:
     return put_at(input, indices, where, value, False)
+
+
+def _without_ones(value: Tensor) -> Tensor:
+    """A value to be assigned, without leading dimensions of 1."""
+    shape = value._array.shape
+    ones = next((i for i, n in enumerate(shape) if n != 1), len(shape))
+    return reshape(value, shape[ones:]) if ones else value
 
 
 def _put_inplace(view: Tensor, value: Tensor, indices: Any, where: Any) -> None:
@@ -520,10 +536,9 @@ def _set_plain(self: Tensor, index: Any, value: Any) -> bool:
 def _assign(view: Tensor, value: Any) -> None:
     if isinstance(value, Tensor):
         shape, target = value._array.shape, view._array.shape
-        while len(shape) > len(target) and shape[0] == 1:
-            shape = shape[1:]
-        if shape != value._array.shape:
-            value = reshape(value, shape)
+        if len(shape) > len(target):
+            value = _without_ones(value)
+            shape = value._array.shape
         try:
             view.copy_(value)
         except RuntimeError as error:

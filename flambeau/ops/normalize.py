@@ -16,6 +16,7 @@ from flambeau.kernels import normalization as kernels
 from flambeau.kernels.layouts import keeping_layout
 from flambeau.kernels.network import is_narrow
 from flambeau.ops.fused import fused
+from flambeau.ops.linalg_support import composed
 from flambeau.ops.pool import refuse
 
 NETWORK = "nn.functional"
@@ -159,7 +160,7 @@ def verify_batch_size(shape: Any) -> None:
                          f"torch.Size({list(shape)})")
 
 
-@composite
+@composed
 def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
                       running_mean: Tensor | None, running_var: Tensor | None, training: bool,
                       momentum: float, eps: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -170,7 +171,11 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     if not training:
         return result, flambeau.empty(0, dtype=input.dtype), flambeau.empty(0, dtype=input.dtype)
     mean, variance = [wrap(s) if type(s) is np.ndarray else s for s in stats]
-    return result, mean, flambeau.rsqrt(variance + eps)
+    kept = mean, flambeau.rsqrt(variance + eps)
+    given = [p for p in (weight, bias, running_mean, running_var) if p is not None]
+    if all(p.dtype == input.dtype for p in given):      # else they are of the parameters' type
+        kept = tuple(s.to(input.dtype) for s in kept)
+    return result, *kept
 
 
 # ---- layer norm and rms norm ---------------------------------------------------------------------
@@ -337,7 +342,7 @@ def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
                       HxW: int, group: int, eps: float) -> tuple[Tensor, Tensor, Tensor]:
     """`group_norm` with the mean and 1 / sqrt(variance + eps) that it used, (n, groups) each."""
     result = group_norm_op(input, group, weight, bias, eps)
-    _, mean, variance = standardized(input.detach().reshape(N, group, C * HxW // group), (2,), eps)
+    _, mean, variance = standardized(input.reshape(N, group, C * HxW // group), (2,), eps)
     return result, mean.squeeze(2), flambeau.rsqrt(variance + eps).squeeze(2)
 
 

@@ -30,18 +30,37 @@ def test_order(values, descending, dtype):
 def test_topk_is_the_head_of_the_sorted(values, largest, data):
     x = np.array(values, np.float32)
     k = data.draw(st.integers(0, len(x)))
+    places = []
     for version in (sorting.topk, sorting.topk.reference):
         found, where = version(x, k, 0, largest)
-        assert where.tolist() == order(x, largest)[:k]
+        np.testing.assert_array_equal(found, x[order(x, largest)[:k]])
         np.testing.assert_array_equal(found, x[where])
+        assert len(set(where.tolist())) == k
+        places.append(where.tolist())
+    assert places[0] == places[1]           # also of equal elements
+
+
+@pytest.mark.parametrize("values", [2, 7, 1000])
+@pytest.mark.parametrize("n", [1, 2, 5, 17, 64, 300, 1000])
+def test_both_select_the_same_of_equal_elements(n, values):
+    x = np.random.RandomState(n).randint(0, values, (2, n)).astype(np.float32)
+    x[0, ::5] = np.nan
+    for k in {1, 2, n // 64, n // 3, n - 1, n} & set(range(1, n + 1)):
+        for largest, in_order in ((True, True), (False, True), (True, False)):
+            ours, twins = (version(x, k, 1, largest, in_order)[1]
+                           for version in (sorting.topk, sorting.topk.reference))
+            np.testing.assert_array_equal(ours, twins)
+        np.testing.assert_array_equal(sorting.kthvalue(x, k, 1)[1],
+                                      sorting.kthvalue.reference(x, k, 1)[1])
 
 
 @given(floats, st.data())
 def test_ranks(values, data):
     x = np.array(values)
     k = data.draw(st.integers(1, len(x)))
-    _, where = sorting.kthvalue(x, k, 0)
-    assert where == order(x, False)[k - 1]
+    found, where = sorting.kthvalue(x, k, 0)
+    np.testing.assert_array_equal(found, x[order(x, False)[k - 1]])
+    np.testing.assert_array_equal(found, x[where])
     middle, where = sorting.median(x, 0)
     if np.isnan(x).any():
         assert np.isnan(middle) and where == np.flatnonzero(np.isnan(x))[0]
