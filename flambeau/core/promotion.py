@@ -18,6 +18,7 @@ import numpy as np
 
 from flambeau.core import dtypes
 from flambeau.core.dtypes import dtype, from_numpy_dtype
+from flambeau.kernels.reference import TYPE_NAMES
 
 CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 _UNSIGNED_JOIN = "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote"
@@ -59,11 +60,7 @@ def join(a: dtype, b: dtype) -> dtype:
 
 
 def type_name(d: dtype) -> str:
-    return {"float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
-            "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
-            "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
-            "complex32": "ComplexHalf"}.get(
-                d.name, d.name.replace("uint", "UInt").replace("float", "Float"))
+    return TYPE_NAMES.get(d.name, d.name.replace("uint", "UInt").replace("float", "Float"))
 
 
 def _join_integers(a: dtype, b: dtype) -> dtype:

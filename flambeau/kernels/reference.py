@@ -41,6 +41,29 @@ def as_dtype(value, dtype):
     return np.asarray(value).astype(dtype)
 
 
+# What messages call dtypes, where that is not their name in capitals.
+TYPE_NAMES = {
+    "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",
+    "int64": "Long", "int32": "Int", "int16": "Short", "int8": "Char", "uint8": "Byte",
+    "bool": "Bool", "complex64": "ComplexFloat", "complex128": "ComplexDouble",
+    "complex32": "ComplexHalf",
+}  # fmt: skip
+
+
+class NoKernel(TypeError, NotImplementedError):
+    """There is no kernel for a dtype: callers know it as a TypeError, users as torch's error."""
+
+
+NoKernel.__name__ = NoKernel.__qualname__ = "NotImplementedError"  # in tracebacks
+NoKernel.__module__ = "builtins"
+
+
+def no_kernel(name, dtype):
+    """What to raise where the kernel of that name does not take a dtype."""
+    kind = TYPE_NAMES.get(dtype.name, dtype.name)
+    return NoKernel(f"\"{name}_cpu\" not implemented for '{kind}'")
+
+
 def pointwise(kinds, returns=None, key=0):
     """Declare a kernel for the dtypes of `kinds`; `returns` is None (the same), bool or "real".
 
@@ -64,7 +87,7 @@ def pointwise(kinds, returns=None, key=0):
                 args = [np.asarray(a) for a in args]
                 dtype = np.result_type(*args[key:])
             if kind_of(dtype) not in tuple(kinds):
-                raise TypeError(f"{body.__name__}: no kernel for {dtype}")
+                raise no_kernel(body.__name__, dtype)
             compute = np.dtype(np.float32) if is_reduced(dtype) else dtype
             args = [
                 as_dtype(a, compute) if isinstance(a, SCALARS)
@@ -336,7 +359,7 @@ def nextafter(x, y, out=None):
     """The next number after `x` in the direction of `y`, in their own dtype."""
     dtype = next(a.dtype for a in (x, y) if not isinstance(a, SCALARS))
     if kind_of(dtype) != "f":
-        raise TypeError(f"nextafter: no kernel for {dtype}")
+        raise no_kernel("nextafter", dtype)
     x, y = (as_dtype(a, dtype) if isinstance(a, SCALARS) else a for a in (x, y))
     result = np.asarray(_nextafter(x, y))
     if out is None:
