@@ -77,6 +77,8 @@ _FROM = {
     "Generator": "random", "manual_seed": "random", "seed": "random", "initial_seed": "random",
     "get_rng_state": "random", "set_rng_state": "random", "default_generator": "random",
     "UntypedStorage": "storage", "TypedStorage": "storage", "vmap": "func",
+    "is_anomaly_enabled": "autograd.anomaly_mode",
+    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
     "FloatStorage": "storage", "DoubleStorage": "storage", "HalfStorage": "storage",
     "BFloat16Storage": "storage", "LongStorage": "storage", "IntStorage": "storage",
     "ShortStorage": "storage", "CharStorage": "storage", "ByteStorage": "storage",

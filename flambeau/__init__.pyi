@@ -89,6 +89,8 @@ from flambeau.amp.autocast_mode import set_autocast_cpu_enabled as set_autocast_
 from flambeau.amp.autocast_mode import set_autocast_dtype as set_autocast_dtype
 from flambeau.amp.autocast_mode import set_autocast_enabled as set_autocast_enabled
 from flambeau.amp.autocast_mode import set_autocast_gpu_dtype as set_autocast_gpu_dtype
+from flambeau.autograd.anomaly_mode import is_anomaly_check_nan_enabled as is_anomaly_check_nan_enabled
+from flambeau.autograd.anomaly_mode import is_anomaly_enabled as is_anomaly_enabled
 from flambeau.autograd.grad_mode import enable_grad as enable_grad
 from flambeau.autograd.grad_mode import inference_mode as inference_mode
 from flambeau.autograd.grad_mode import no_grad as no_grad

@@ -8,23 +8,33 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._places import PACKAGE
 from flambeau.autograd.graph import running_node
 from flambeau.core import engine
 from flambeau.core.graph import Node
 from flambeau.core.op import node_watchers
-from flambeau.core.tensor import plain
+from flambeau.core.tensor import basis, plain
 
 
 def _remember(node: Node) -> None:
     """Store where a node was made, and during whose backward."""
-    node.metadata["traceback_"] = traceback.format_stack()[:-3]
+    frames = traceback.extract_stack()
+    while frames and frames[-1].filename.startswith(PACKAGE):
+        frames.pop()
+    node.metadata["traceback_"] = frames.format()
     parent = running_node()
     if parent is not None:
         node.metadata["parent_"] = parent
 
 
-def is_enabled() -> bool:
+def is_anomaly_enabled() -> bool:
+    """Is anomaly mode on?"""
     return engine.anomaly.enabled
+
+
+def is_anomaly_check_nan_enabled() -> bool:
+    """Does anomaly mode raise where a gradient is NaN?"""
+    return engine.anomaly.check_nan
 
 
 def _switch(mode: bool, check_nan: bool) -> None:
@@ -65,7 +75,8 @@ def warn_where_made(node: Node) -> None:
     stack = node.metadata.get("traceback_")
     if stack is None:
         _warn(f"Error detected in {node.name()}. No forward pass information available. "
-              "Enable detect anomaly during forward pass for more information.")
+              "Enable detect anomaly during forward pass for more information. It was made here:"
+              + basis.described(node))
         return
     _warn(f"Error detected in {node.name()}. Traceback of forward call that caused the error:\n"
           f"{''.join(stack)}")

@@ -200,6 +200,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
                       "torch.autograd.backward.", FutureWarning, stacklevel=2)
     retain = create_graph if retain_graph is None else retain_graph
     outs, targets = as_sequence(outputs), as_sequence(inputs)
+    if not targets:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
     relevant = (*outs, *targets)
     if overrides.has_torch_function(relevant):
         return overrides.handle_torch_function(
@@ -220,17 +222,18 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
     else:
         found = run(collect_roots(outs, weights), retain, create_graph, edges, accumulate=False)
     results = []
-    for target, g in zip(targets, found):
+    for i, (target, g) in enumerate(zip(targets, found)):
         if g is None:
             if materialize_grads:
                 if not isinstance(target, Tensor):
                     raise RuntimeError("materialize_grads cannot be used when the given input is a "
                                        "GradientEdge")
                 like = target
-                g = basis.zeros_like(like, requires_grad=like._array.dtype in dtypes.FLOATING)
+                g = basis.zeros_like(like, requires_grad=create_graph
+                                     and like._array.dtype in dtypes.FLOATING)
             elif not allow_unused:
-                raise RuntimeError("One of the differentiated Tensors appears to not have been "
-                                   "used in the graph. Set allow_unused=True if this is the "
+                raise RuntimeError(f"The differentiated Tensor at index {i} appears to not have "
+                                   "been used in the graph. Set allow_unused=True if this is the "
                                    "desired behavior.")
         results.append(g)
     return tuple(results)

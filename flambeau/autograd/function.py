@@ -61,6 +61,10 @@ class FunctionCtx:
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         """Say which outputs have no derivative."""
+        for tensor in tensors:
+            if not isinstance(tensor, Tensor):
+                raise RuntimeError("mark_non_differentiable only accepts variable arguments, but "
+                                   f"got {type(tensor).__name__}")
         self.non_differentiable = tensors
 
     def set_materialize_grads(self, value: bool) -> None:
@@ -124,7 +128,7 @@ class BackwardNode(Node, FunctionCtx):
         for i, (g, is_tensor) in enumerate(zip(produced, self.is_tensor_input)):
             if is_tensor:
                 if g is not None and type(g) not in tensor_types:
-                    raise TypeError(f"expected Variable or None (got {type(g).__name__})")
+                    raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
                 kept.append(g)
             elif g is not None:
                 raise RuntimeError(f"function {self.name()} returned a gradient different from "

@@ -246,21 +246,19 @@ def check_grad(tensor: Tensor, grad: Any) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     wanted = None if tensor._hooks is None else tensor._hooks.grad_dtype
     if wanted != "any" and grad.dtype is not (wanted or tensor.dtype):
-        if wanted is None:
-            raise RuntimeError(f"assigned grad has data of a different type: {grad.dtype}, "
-                               f"expected {tensor.dtype}")
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{type_name(grad.dtype).lower()}' to a "
-            f"tensor with grad_dtype '{type_name(wanted)}'. The gradient must match the tensor's "
-            "grad_dtype (defaults to the tensor's dtype). You can set the tensor's grad_dtype "
-            "attribute with a specific dtype, or None to allow any dtype.")
+            f"tensor with grad_dtype '{type_name(wanted or tensor.dtype)}'. The gradient must "
+            "match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the "
+            "tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype.")
     if grad.device != tensor.device:
         raise RuntimeError(f"assigned grad has data located on a different device: {grad.device}, "
                            f"expected {tensor.device}")
     if grad._array.shape != tensor._array.shape:
-        raise RuntimeError("assigned grad has data of a different size: "
-                               f"{list(grad._array.shape)}, "
-                           f"expected {list(tensor._array.shape)}")
+        raise RuntimeError("attempting to assign a gradient of size "
+                           f"'{list(grad._array.shape)}' to a tensor of size "
+                           f"'{list(tensor._array.shape)}'. Please ensure that the gradient and "
+                           "the tensor are the same size")
 
 
 basis.check_grad = check_grad

@@ -55,4 +55,4 @@ def freed(node: Any) -> RuntimeError:
         f"{described(node)}{by}")
 
 
-basis.stale, basis.freed = stale, freed
+basis.stale, basis.freed, basis.described = stale, freed, described
