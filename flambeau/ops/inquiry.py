@@ -110,7 +110,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
                          if 1 not in (shape[p], common[p]) and shape[p] != common[p])
             raise RuntimeError(
                 f"Attempting to broadcast a dimension of length {shape[place]} at {place}! "
-                f"Mismatching argument at index {i} had {shape}; but expected shape should be "
+                f"Mismatching argument at index {i} had {shapes[i]}; but expected shape should be "
                 f"broadcastable to {list(common)}") from error
     return Size(common)
 
