@@ -129,7 +129,7 @@ def _strides(stride: Any, kernel: tuple[int, ...], op: str) -> tuple[int, ...]:
 
 
 def _check_windows(x: np.ndarray, kernel: Any, stride: Any, padding: Any, dilation: Any,
-                   ceil_mode: bool) -> None:
+                   ceil_mode: bool, name: str) -> None:
     n = len(kernel)
     if min(kernel) <= 0 or min(stride) <= 0:
         raise RuntimeError("stride should not be zero" if 0 in (*stride, *kernel) else
@@ -144,7 +144,12 @@ def _check_windows(x: np.ndarray, kernel: Any, stride: Any, padding: Any, dilati
         if p > (k - 1) * d // 2 + (0 if d > 1 else (k % 2 == 0)):
             raise RuntimeError("pad should be at most half of effective kernel size, but got "
                                f"pad={p}, kernel_size={k} and dilation={d}")
-    if 0 in x.shape[x.ndim - n - 1:]:
+    inner = x.shape[x.ndim - n - 1:]
+    if 0 in inner and n == 3:
+        raise RuntimeError(f"{name}(): Expected input's non-batch dimensions to have positive "
+                           f"length, but input has a shape of {list(x.shape)} and non-batch "
+                           f"dimension {inner.index(0)} has length zero!")
+    if 0 in inner:
         raise RuntimeError(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim "
                            f"batch size for input, but got:{list(x.shape)}")
     size = x.shape[-n:]
@@ -174,7 +179,8 @@ def _max_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any
     x = input._array
     _check_rank(x, n)
     refuse(x, "bc", name)
-    _check_windows(x, kernel, stride, padding, dilation, ceil_mode)
+    _check_windows(x, kernel, stride, padding, dilation, ceil_mode,
+                   f"{name}_with_indices_out_cpu_template")
     return _MAX[n](input, kernel, stride, padding, dilation, bool(ceil_mode))
 
 
@@ -301,7 +307,7 @@ def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any
         raise RuntimeError("divisor must be not zero")
     _check_rank(x, n)
     refuse(x, "bc", name)
-    _check_windows(x, kernel, stride, padding, (1,) * n, ceil_mode)
+    _check_windows(x, kernel, stride, padding, (1,) * n, ceil_mode, name)
     return _AVG[n](input, kernel, stride, padding, bool(ceil_mode), bool(count_include_pad),
                    divisor_override)
 

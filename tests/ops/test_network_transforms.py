@@ -19,7 +19,6 @@ from network_cases import CASES, Maker
 STEP = 1e-6
 RUNNING = {"batch_norm_running", "instance_norm_running"}         # give statistics too
 PRETENDING = RUNNING | {"embedding", "embedding_frequency"}     # not the derivatives
-DATA_DEPENDENT = RUNNING | {f"gaussian_{r}" for r in ("mean", "sum", "none")}
 
 
 class Given(Maker):
@@ -136,7 +135,7 @@ def slices(level, tensor, count):
 
 
 @pytest.mark.parametrize("every", [True, False])
-@pytest.mark.parametrize("name", [n for n in CASES if n not in DATA_DEPENDENT])
+@pytest.mark.parametrize("name", [n for n in CASES if n not in RUNNING])
 def test_vmap(name, every):
     problem, count = Problem(name), 3
     stacks = [flambeau.stack([x * (1 - 0.05 * k) for k in range(count)]) for x in problem.point]
