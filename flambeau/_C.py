@@ -210,6 +210,12 @@ def _unsafe_set_version_counter(tensors: Any, versions: Any) -> None:
         counter_of(tensor)[0] = version
 
 
+def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
+    from flambeau.nn.modules._parse import parse_to
+    return parse_to(*args, **kwargs)
+
+
+_nn = _namespace("_nn", _parse_to=_parse_to)
 _functions = _namespace("_functions", AccumulateGrad=AccumulateGrad, UndefinedGrad=_UndefinedGrad,
                         DelayedError=DelayedError)
 _autograd = _namespace("_autograd", SavedTensor=SavedTensor,

@@ -89,7 +89,8 @@ _FROM = {
         "is_warn_always_enabled", "set_deterministic_debug_mode", "set_flush_denormal",
         "set_float32_matmul_precision", "set_warn_always", "use_deterministic_algorithms"),
         "_settings"),
-    "Future": "futures", "GradScaler": "amp", "autocast": "amp", "_assert": "fx._assertion",
+    "Future": "futures", "ScriptModule": "jit", "GradScaler": "amp", "autocast": "amp",
+    "_assert": "fx._assertion",
     **dict.fromkeys((
         "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
         "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",

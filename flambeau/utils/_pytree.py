@@ -39,7 +39,16 @@ class TreeSpec:
         return f"TreeSpec({self.type.__name__}, {self.context}, {self.children_specs})"
 
 
-LeafSpec = TreeSpec(None, None, [])
+class LeafSpec(TreeSpec):
+    """The shape of what is no container."""
+
+    __slots__ = ()
+
+    def __init__(self) -> None:
+        super().__init__(None, None, [])
+
+
+_LEAF = LeafSpec()
 Context = Any
 PyTree = Any
 KeyEntry = Any
@@ -163,7 +172,7 @@ def tree_flatten(
     """
     kind = _kind(tree)
     if kind is None or (is_leaf is not None and is_leaf(tree)):
-        return [tree], LeafSpec
+        return [tree], _LEAF
     children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
     leaves: list[Any] = []
     specs = []
@@ -261,7 +270,7 @@ def tree_flatten_with_path(
     """
     kind = _kind(tree)
     if kind is None or (is_leaf is not None and is_leaf(tree)):
-        return [((), tree)], LeafSpec
+        return [((), tree)], _LEAF
     with_keys = SUPPORTED_NODES[kind].flatten_with_keys_fn
     if with_keys is None:
         raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a "
@@ -333,7 +342,7 @@ def treespec_loads(serialized: str) -> TreeSpec:
 
     def shape(plain: dict[str, Any]) -> TreeSpec:
         if plain["type"] is None:
-            return LeafSpec
+            return _LEAF
         return TreeSpec(types[plain["type"]], json.loads(plain["context"]),
                         [shape(c) for c in plain["children_spec"]])
 

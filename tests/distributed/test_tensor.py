@@ -72,7 +72,7 @@ def test_placements():
 
 
 def test_refusals(mesh):
-    with pytest.raises(ValueError, match="same length as `device_mesh.ndim`"):
+    with pytest.raises(ValueError, match="`placements` must have the same length"):
         distribute_tensor(torch.ones(2), mesh, [Shard(0), Shard(0)])
     with pytest.raises(RuntimeError, match="leaf"):
         distribute_tensor(torch.ones(2, requires_grad=True) * 2, mesh)
