@@ -111,6 +111,7 @@ from flambeau.core.tensor import Tensor as Tensor
 from flambeau.func import vmap as vmap
 from flambeau.futures import Future as Future
 from flambeau.fx._assertion import _assert as _assert
+from flambeau.jit import ScriptModule as ScriptModule
 from flambeau.kernels import get_num_threads as get_num_threads
 from flambeau.kernels import set_num_threads as set_num_threads
 from flambeau.narrow_dtypes import bit as bit
