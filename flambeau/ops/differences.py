@@ -113,6 +113,11 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None,
     if input._array.dtype == "u1":
         raise RuntimeError("torch.gradient does not support uint8 input.")
     steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
+    devices = [input.device, *[s.device for s in steps if isinstance(s, Tensor)]]
+    other = next((d for d in devices if d != devices[0]), None)
+    if other is not None:
+        raise RuntimeError("torch.gradient expected each tensor to be on the same device, but got "
+                           f"devices {devices[0]} and {other}!")
     if len(steps) != len(dims):
         raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar "
                            + ("or a list" if len(dims) == 1 or isinstance(steps[0], Tensor)

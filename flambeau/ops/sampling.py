@@ -225,6 +225,8 @@ def _check_weights(input: Tensor, n: int, replacement: bool) -> None:
     if not replacement and n > shape[-1]:
         raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without "
                            "replacement")
+    if shape[-1] > 1 << 24:
+        raise RuntimeError("number of categories cannot exceed 2^24")
     if input._device is not devices.cpu:
         return
     weights = values_below(input)
