@@ -42,11 +42,11 @@ newaxis = None
 
 _engine.calibrate()
 
-_LAZY = ("_C", "_VF", "accelerator", "amp", "autograd", "backends", "compiler", "cpu", "cuda",
-         "distributed", "distributions", "fft", "func", "futures", "fx", "hub", "jit", "library",
-         "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "optim",
-         "overrides", "printing", "profiler", "random", "serialization", "signal", "sparse",
-         "special", "storage", "testing", "torch_version", "utils", "version", "xpu")
+_LAZY = ("_C", "_VF", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu",
+         "cuda", "distributed", "distributions", "fft", "func", "futures", "fx", "hub", "jit",
+         "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn",
+         "optim", "overrides", "printing", "profiler", "random", "serialization", "signal",
+         "sparse", "special", "storage", "testing", "torch_version", "utils", "version", "xpu")
 
 
 def __getattr__(name: str) -> Any:

@@ -81,7 +81,7 @@ def _compiled(model: Any, disabled: bool = False) -> Any:
     @functools.wraps(model)
     def compiled(*args: Any, **kwargs: Any) -> Any:
         return model(*args, **kwargs)
-    compiled._torchdynamo_orig_callable = model
+    compiled.__dict__["_torchdynamo_orig_callable"] = model
     return compiled
 
 

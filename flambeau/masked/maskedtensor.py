@@ -113,6 +113,10 @@ class MaskedTensor(Tensor):
         found = self._data.grad
         return None if found is None else _make(found, self._mask)
 
+    @grad.setter
+    def grad(self, value: Any) -> None:
+        self._data.grad = value.get_data() if is_masked_tensor(value) else value
+
     def backward(self, gradient: Any = None, retain_graph: bool | None = None,
                  create_graph: bool = False, inputs: Any = None) -> None:
         """`Tensor.backward` of the data."""
@@ -280,11 +284,12 @@ def _reduced(name: str, input: MaskedTensor, *args: Any, **kwargs: Any) -> Maske
     for old, new in (("axis", "dim"), ("keepdims", "keepdim")):
         if old in kwargs:
             kwargs[new] = kwargs.pop(old)
-    if len(args) == 2 and name != "norm":
-        args, kwargs["keepdim"] = args[:1], args[1]
-    result = getattr(reductions, name)(input._data, *args, mask=input._mask, **kwargs)
+    given = list(args)
+    if len(given) == 2 and name != "norm":
+        kwargs["keepdim"] = given.pop()
+    result = getattr(reductions, name)(input._data, *given, mask=input._mask, **kwargs)
     position = 1 if name == "norm" else 0
-    dim = args[position] if len(args) > position else kwargs.get("dim")
+    dim = given[position] if len(given) > position else kwargs.get("dim")
     dims = reductions._dims(dim, input.ndim)
     return _make(result, input._mask.sum(dims, keepdim=bool(kwargs.get("keepdim"))) > 0)
 

@@ -52,7 +52,7 @@ def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     if name in _REDUCTIONS and len(args) == 1 and "dim" not in kwargs:
         if first._ragged is None:
             raise _unsupported(name)
-        return func(first._values, **kwargs)
+        return func(first._elements, **kwargs)
     if name == "cat" and not (args[1] if len(args) > 1 else kwargs.get("dim", 0)):
         return join([p for tensor in args[0] for p in tensor.unbind()], first.layout)
     if name == "select" and args[1] in (0, -first.dim()):
@@ -80,7 +80,7 @@ def _unsupported(name: str) -> NotImplementedError:
 
 
 def _plain(tensor: Tensor) -> Tensor:
-    return tensor._values if isinstance(tensor, NestedTensor) else tensor
+    return tensor._elements if isinstance(tensor, NestedTensor) else tensor
 
 
 def _elementwise(func: Any, title: str, first: NestedTensor, args: Any, kwargs: Any) -> Any:
@@ -130,7 +130,7 @@ def _joined(results: list[Any], first: NestedTensor) -> Any:
     return joined
 
 
-_DIM_AT = {"softmax": 1, "log_softmax": 1, "transpose": (1, 2), "unsqueeze": 1, "squeeze": 1,
+_DIM_AT: dict[str, Any] = {"softmax": 1, "log_softmax": 1, "transpose": (1, 2), "unsqueeze": 1, "squeeze": 1,
            "flatten": (1, 2), "unflatten": 1, "chunk": 2, "split": 2, "narrow": 1, "select": 1,
            "sum": 1, "mean": 1, "amax": 1, "amin": 1, "prod": 1, "any": 1, "all": 1, "cumsum": 1,
            "cumprod": 1, "normalize": 2}
@@ -151,7 +151,7 @@ def _inner_dims(name: str, ndim: int, args: Any, kwargs: Any) -> Any:
             raise RuntimeError(f"{name}(): not supported for NestedTensor on dim=0")
         return dim % room - 1
 
-    places = _DIM_AT.get(name, ())
+    places: Any = _DIM_AT.get(name, ())
     places = (places,) if isinstance(places, int) else places
     args = tuple([inner(a) if i in places else a for i, a in enumerate(args)])
     kwargs = {k: inner(v) if k in ("dim", "dim0", "dim1", "start_dim", "end_dim") else v

@@ -1,9 +1,9 @@
 """Nested tensors: several tensors whose sizes differ, as one.
 
-A `NestedTensor` keeps the elements of all its parts in one tensor, `_values`, with its history: for
+A `NestedTensor` keeps the elements of all its parts in one tensor, `_elements`, with its history: for
 layout `jagged` along the one dimension whose length varies, for `strided` one after the other.
 Elementwise ops run on that; others run on the parts, and join what they give. Gradients flow
-through `_values`.
+through `_elements`.
 """
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class NestedInt(SymInt):
 class NestedTensor(Tensor):
     """Parts of different sizes as one tensor; `nested_tensor` and its kind make them."""
 
-    _values: Tensor
+    _elements: Tensor
     _shapes: list[tuple[int, ...]]
     _ragged: int | None                 # the dimension that varies; None for layout `strided`
     _length: Any = None                 # the `NestedInt` of that dimension
@@ -62,7 +62,7 @@ class NestedTensor(Tensor):
         if self._ragged is None:
             raise RuntimeError("Internal error: NestedTensorImpl doesn't support sizes. "
                                "Please file an issue.")
-        sizes: list[Any] = [len(self._shapes), *self._values.shape]
+        sizes: list[Any] = [len(self._shapes), *self._elements.shape]
         sizes[self._ragged] = self._length
         return tuple.__new__(flambeau.Size, sizes)
 
@@ -101,7 +101,7 @@ class NestedTensor(Tensor):
 
     def values(self) -> Tensor:
         """The elements of all parts in one tensor."""
-        return self._values
+        return self._elements
 
     def offsets(self) -> Tensor:
         """Where the parts begin in `values()`, for layout `jagged`."""
@@ -122,7 +122,7 @@ class NestedTensor(Tensor):
         """The parts; views of the elements."""
         if dim not in (0, -self.dim()):
             raise RuntimeError("unbind(): only supported for NestedTensor on dim=0")
-        values, parts, at = self._values, [], 0
+        values, parts, at = self._elements, [], 0
         if self._ragged is None:
             for shape in self._shapes:
                 size = math.prod(shape)
@@ -148,40 +148,40 @@ class NestedTensor(Tensor):
 
     @property
     def requires_grad(self) -> bool:
-        return self._values.requires_grad
+        return self._elements.requires_grad
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
-        self._values.requires_grad_(flag)
+        self._elements.requires_grad_(flag)
 
     def requires_grad_(self, requires_grad: bool = True) -> NestedTensor:
-        self._values.requires_grad_(requires_grad)
+        self._elements.requires_grad_(requires_grad)
         return self
 
     @property
     def is_leaf(self) -> bool:
-        return self._values.is_leaf
+        return self._elements.is_leaf
 
     @property
     def grad_fn(self) -> Any:
-        return self._values.grad_fn
+        return self._elements.grad_fn
 
     @property
     def grad(self) -> Any:
         """The gradient of the elements, in the form of this tensor."""
-        found = self._values.grad
+        found = self._elements.grad
         return None if found is None else self.with_values(found)
 
     @grad.setter
     def grad(self, value: Any) -> None:
-        self._values.grad = None if value is None else value._values
+        self._elements.grad = None if value is None else value._elements
 
     def backward(self, gradient: Any = None, retain_graph: bool | None = None,
                  create_graph: bool = False, inputs: Any = None) -> None:
         """`Tensor.backward` of the elements, with a nested gradient."""
         if isinstance(gradient, NestedTensor):
-            gradient = gradient._values
-        self._values.backward(gradient, retain_graph, create_graph, inputs)
+            gradient = gradient._elements
+        self._elements.backward(gradient, retain_graph, create_graph, inputs)
 
     # ---- other forms ----------------------------------------------------------------------------
 
@@ -219,14 +219,14 @@ class NestedTensor(Tensor):
         if self.numel() != 1:
             raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to "
                                "Scalar")
-        return self._values.item()
+        return self._elements.item()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NestedTensor:
         import copy
-        return self.with_values(copy.deepcopy(self._values, memo))
+        return self.with_values(copy.deepcopy(self._elements, memo))
 
     def __reduce_ex__(self, protocol: int) -> Any:
-        return make, (self._values, self._shapes, self._ragged, self._starts, self._lengths)
+        return make, (self._elements, self._shapes, self._ragged, self._starts, self._lengths)
 
     def __repr__(self) -> str:
         node = self.grad_fn
@@ -250,7 +250,7 @@ def make(values: Tensor, shapes: Any, ragged: int | None, starts: Tensor | None 
     largest = [max(sizes) for sizes in zip(*shapes)]    # what checks of arguments see: no elements
     stand_in = flambeau.zeros((), dtype=values.dtype).expand(len(shapes), *largest)
     result = stand_in.as_subclass(NestedTensor)
-    result._values, result._shapes, result._ragged = values, shapes, ragged
+    result._elements, result._shapes, result._ragged = values, shapes, ragged
     if ragged is not None:
         result._starts, result._lengths = starts, lengths
         result._length = NestedInt(starts) if length is None else length

@@ -129,7 +129,7 @@ class FlopCounterMode(TorchDispatchMode):
             for target, formula in (custom_mapping or {}).items()}}
         self.flop_counts: Any = defaultdict(lambda: defaultdict(int))
         self._names: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
-        self._running = ("Global",)
+        self._running: tuple[str, ...] = ("Global",)
 
     def get_total_flops(self) -> int:
         """The number of operations so far."""

@@ -1,0 +1,349 @@
+"""Observers: modules that pass tensors on and learn from them how to quantise such.
+
+An observer's `calculate_qparams` gives the scale and the zero point that map the range it has seen,
+widened to hold 0, to the integers of its dtype.
+"""
+from __future__ import annotations
+
+import functools
+import warnings
+from collections import OrderedDict
+from typing import Any
+
+import flambeau
+from flambeau import Tensor, nn, qint8, qint32, quint8
+
+_EPS = float(flambeau.finfo(flambeau.float32).eps)
+_RANGES = {qint8: (-128, 127), flambeau.int8: (-128, 127), quint8: (0, 255),
+           flambeau.uint8: (0, 255), flambeau.int16: (-(2 ** 15), 2 ** 15 - 1),
+           flambeau.uint16: (0, 2 ** 16 - 1), qint32: (-(2 ** 31), 2 ** 31 - 1),
+           flambeau.int32: (-(2 ** 31), 2 ** 31 - 1)}
+_SYMMETRIC = (flambeau.per_tensor_symmetric, flambeau.per_channel_symmetric)
+_TENSOR_SCHEMES = (flambeau.per_tensor_symmetric, flambeau.per_tensor_affine)
+_CHANNEL_SCHEMES = (flambeau.per_channel_symmetric, flambeau.per_channel_affine,
+                    flambeau.per_channel_affine_float_qparams)
+
+
+class PartialClass:
+    """A class with some of its arguments, as `with_args` gives it."""
+
+    def __init__(self, partial: Any):
+        self.p = partial
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.p(*args, **kwargs)
+
+    def with_args(self, **kwargs: Any) -> PartialClass:
+        """The same with further arguments."""
+        return PartialClass(functools.partial(self.p, **kwargs))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, PartialClass) and (
+            self.p.func, self.p.args, self.p.keywords) == (
+            other.p.func, other.p.args, other.p.keywords)
+
+    def __hash__(self) -> int:
+        return hash(self.p.func)
+
+    def __repr__(self) -> str:
+        return f"{self.p!r}{{}}"
+
+
+class _Configurable(nn.Module):
+    @classmethod
+    def with_args(cls, **kwargs: Any) -> PartialClass:
+        """This class with some of its arguments: what a `QConfig` takes.
+
+        >>> from flambeau.ao.quantization import MinMaxObserver
+        >>> MinMaxObserver.with_args(dtype=flambeau.qint8)().dtype
+        torch.qint8
+        """
+        return PartialClass(functools.partial(cls, **kwargs))
+
+
+class ObserverBase(_Configurable):
+    """What all observers are: `forward` looks at a tensor and gives it back."""
+
+    def __init__(self, dtype: Any, is_dynamic: bool = False):
+        super().__init__()
+        self.dtype, self.is_dynamic = dtype, is_dynamic
+
+    def forward(self, x: Tensor) -> Tensor:
+        return x
+
+    def calculate_qparams(self, **kwargs: Any) -> Any:
+        """The scale and the zero point."""
+        raise NotImplementedError(f"{type(self).__name__}.calculate_qparams")
+
+
+class _Blind(ObserverBase):
+    """An observer that learns nothing."""
+
+    def calculate_qparams(self, **kwargs: Any) -> Any:
+        raise Exception(
+            f"calculate_qparams should not be called for {type(self).__name__}")
+
+
+class UniformQuantizationObserverBase(ObserverBase):
+    """Observers of a range: what turns it into a scale and a zero point."""
+
+    eps: Tensor
+    _schemes: tuple[Any, ...] = (*_TENSOR_SCHEMES, *_CHANNEL_SCHEMES)
+
+    def __init__(self, dtype: Any = quint8, qscheme: Any = flambeau.per_tensor_affine,
+                 reduce_range: bool = False, quant_min: int | None = None,
+                 quant_max: int | None = None, factory_kwargs: Any = None, eps: float = _EPS,
+                 is_dynamic: bool = False, **kwargs: Any):
+        super().__init__(dtype, is_dynamic)
+        if qscheme not in self._schemes:
+            raise NotImplementedError(f"{type(self).__name__}'s qscheme only support "
+                                      f"{', '.join(map(str, self._schemes))}, but got: {qscheme}")
+        if dtype not in _RANGES:
+            raise AssertionError("Default Observer only works for "
+                                 f"({', '.join(map(str, _RANGES))}) data type")
+        self.qscheme, self.reduce_range = qscheme, reduce_range
+        self.register_buffer("eps", flambeau.tensor([eps]))
+        self.has_customized_qrange = quant_min is not None and quant_max is not None
+        low, high = _RANGES[dtype]
+        if self.has_customized_qrange:
+            low, high = quant_min, quant_max
+            if not low <= 0 <= high:
+                raise AssertionError("Used-specified quantization range must include 0.")
+            if not low < high:
+                raise AssertionError("qmin must be less than qmax for user-specified quantization "
+                                     "range.")
+        if reduce_range:
+            low, high = low // 2, high // 2
+        self.quant_min, self.quant_max = low, high
+
+    def _calculate_qparams(self, low: Tensor, high: Tensor) -> tuple[Tensor, Tensor]:
+        if not low.numel() or bool((low == float("inf")).all() & (high == -float("inf")).all()):
+            warnings.warn("must run observer before calling calculate_qparams. Returning default "
+                          "values.", UserWarning, stacklevel=3)
+            return flambeau.tensor([1.0]), flambeau.tensor([0])
+        steps = float(self.quant_max - self.quant_min)
+        if self.qscheme is flambeau.per_channel_affine_float_qparams:
+            scale = (high - low) / steps
+            scale = flambeau.where(scale > self.eps, scale, 1.0)
+            return scale, -low / scale
+        low, high = low.clamp(max=0), high.clamp(min=0)
+        if self.qscheme in _SYMMETRIC:
+            scale = flambeau.maximum(flambeau.maximum(-low, high) / (steps / 2), self.eps)
+            middle = 0
+            if _RANGES[self.dtype][0] == 0:
+                middle = (self.quant_min + self.quant_max) // 2 if self.has_customized_qrange \
+                    else (_RANGES[self.dtype][1] + 1) // 2
+            return scale, flambeau.full(scale.shape, middle)
+        scale = flambeau.maximum((high - low) / steps, self.eps)
+        zero = self.quant_min - flambeau.round(low / scale).to(flambeau.int)
+        return scale, zero.clamp(self.quant_min, self.quant_max)
+
+
+class MinMaxObserver(UniformQuantizationObserverBase):
+    """The least and the greatest number seen.
+
+    >>> from flambeau.ao.quantization import MinMaxObserver
+    >>> observer = MinMaxObserver()
+    >>> _ = observer(flambeau.tensor([-1.0, 1.55]))
+    >>> observer.calculate_qparams()
+    (tensor([0.0100]), tensor([100], dtype=torch.int32))
+    """
+
+    min_val: Tensor
+    max_val: Tensor
+    _schemes: tuple[Any, ...] = _TENSOR_SCHEMES
+    _start = (float("inf"), -float("inf"))
+    averaging_constant: float | None = None
+
+    def __init__(self, dtype: Any = quint8, qscheme: Any = flambeau.per_tensor_affine,
+                 reduce_range: bool = False, quant_min: int | None = None,
+                 quant_max: int | None = None, factory_kwargs: Any = None, eps: float = _EPS,
+                 is_dynamic: bool = False, **kwargs: Any):
+        super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, factory_kwargs, eps,
+                         is_dynamic, **kwargs)
+        self.reset_min_max_vals()
+
+    def reset_min_max_vals(self) -> None:
+        """Forget what has been seen."""
+        low, high = self._start
+        self.register_buffer("min_val", flambeau.tensor(low))
+        self.register_buffer("max_val", flambeau.tensor(high))
+
+    def _range_of(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return x.amin(), x.amax()
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not x.numel():
+            return x
+        low, high = self._range_of(x.detach().to(self.min_val.dtype))
+        if self.min_val.numel() and bool((self.min_val != float("inf")).all()):
+            if self.averaging_constant is None:
+                low = flambeau.minimum(low, self.min_val)
+                high = flambeau.maximum(high, self.max_val)
+            else:
+                low = self.min_val + self.averaging_constant * (low - self.min_val)
+                high = self.max_val + self.averaging_constant * (high - self.max_val)
+        self.min_val, self.max_val = low, high
+        return x
+
+    def calculate_qparams(self, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """The scale and the zero point."""
+        return self._calculate_qparams(self.min_val.reshape(-1), self.max_val.reshape(-1))
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        for name in ("min_val", "max_val"):         # as many as there are channels
+            saved = state_dict.get(prefix + name)
+            if saved is not None and saved.shape != getattr(self, name).shape:
+                setattr(self, name, flambeau.empty_like(saved))
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+    def extra_repr(self) -> str:
+        low, high = (v.item() if v.dim() == 0 else v for v in (self.min_val, self.max_val))
+        return f"min_val={low}, max_val={high}"
+
+
+class PerChannelMinMaxObserver(MinMaxObserver):
+    """The least and the greatest number seen at each index of dimension `ch_axis`."""
+
+    _schemes = _CHANNEL_SCHEMES
+    _start: Any = ([], [])
+
+    def __init__(self, ch_axis: int = 0, dtype: Any = quint8,
+                 qscheme: Any = flambeau.per_channel_affine, reduce_range: bool = False,
+                 quant_min: int | None = None, quant_max: int | None = None,
+                 factory_kwargs: Any = None, eps: float = _EPS, is_dynamic: bool = False,
+                 **kwargs: Any):
+        super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, factory_kwargs, eps,
+                         is_dynamic, **kwargs)
+        self.ch_axis = ch_axis
+
+    def _range_of(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        rows = x.movedim(self.ch_axis, 0).flatten(1) if x.dim() > 1 else x.reshape(-1, 1)
+        return rows.amin(1), rows.amax(1)
+
+
+class MovingAverageMinMaxObserver(MinMaxObserver):
+    """Moving averages of the least and the greatest number of each tensor."""
+
+    def __init__(self, averaging_constant: float = 0.01, dtype: Any = quint8,
+                 qscheme: Any = flambeau.per_tensor_affine, reduce_range: bool = False,
+                 quant_min: int | None = None, quant_max: int | None = None, eps: float = _EPS,
+                 is_dynamic: bool = False, **kwargs: Any):
+        super().__init__(dtype, qscheme, reduce_range, quant_min, quant_max, None, eps, is_dynamic,
+                         **kwargs)
+        self.averaging_constant = averaging_constant
+
+
+class MovingAveragePerChannelMinMaxObserver(PerChannelMinMaxObserver):
+    """Moving averages of the least and the greatest number at each index of `ch_axis`."""
+
+    def __init__(self, averaging_constant: float = 0.01, ch_axis: int = 0, dtype: Any = quint8,
+                 qscheme: Any = flambeau.per_channel_affine, reduce_range: bool = False,
+                 quant_min: int | None = None, quant_max: int | None = None, eps: float = _EPS,
+                 is_dynamic: bool = False, **kwargs: Any):
+        super().__init__(ch_axis, dtype, qscheme, reduce_range, quant_min, quant_max, None, eps,
+                         is_dynamic, **kwargs)
+        self.averaging_constant = averaging_constant
+
+
+class PlaceholderObserver(_Blind):
+    """Says how to quantise later, as dynamic quantisation does; looks at nothing."""
+
+    def __init__(self, dtype: Any = flambeau.float32, custom_op_name: str = "",
+                 compute_dtype: Any = None, quant_min: int | None = None,
+                 quant_max: int | None = None, qscheme: Any = None, eps: float | None = None,
+                 is_dynamic: bool = False):
+        super().__init__(dtype, is_dynamic)
+        self.qscheme = flambeau.per_tensor_affine if qscheme is None else qscheme
+        self.quant_min, self.quant_max = quant_min, quant_max
+        self.eps, self.custom_op = eps, custom_op_name
+
+    def extra_repr(self) -> str:
+        return f"dtype={self.dtype}, is_dynamic={self.is_dynamic}"
+
+
+class NoopObserver(_Blind):
+    """Looks at nothing: for numbers that are converted without a scale, such as float16."""
+
+    def __init__(self, dtype: Any = flambeau.float16, custom_op_name: str = ""):
+        super().__init__(dtype)
+        self.custom_op = custom_op_name
+
+
+class ReuseInputObserver(_Blind):
+    """Looks at nothing: the result is quantised as the input was."""
+
+    def __init__(self) -> None:
+        super().__init__(quint8)
+
+
+class RecordingObserver(_Blind):
+    """Keeps copies of all tensors."""
+
+    def __init__(self, dtype: Any = quint8):
+        super().__init__(dtype)
+        self.tensor_val: list[Tensor] = []
+
+    def forward(self, x: Tensor) -> Tensor:
+        self.tensor_val.append(x.clone())
+        return x
+
+    def get_tensor_value(self) -> list[Tensor]:
+        """The tensors seen."""
+        return self.tensor_val
+
+
+class FixedQParamsObserver(ObserverBase):
+    """A scale and a zero point that are given."""
+
+    scale: Tensor
+    zero_point: Tensor
+
+    def __init__(self, scale: float, zero_point: int, dtype: Any = quint8,
+                 qscheme: Any = flambeau.per_tensor_affine, quant_min: int = 0,
+                 quant_max: int = 255, is_dynamic: bool = False, **kwargs: Any):
+        super().__init__(dtype, is_dynamic)
+        self.quant_min, self.quant_max, self.qscheme = quant_min, quant_max, qscheme
+        self.register_buffer("scale", flambeau.tensor([scale]))
+        self.register_buffer("zero_point", flambeau.tensor([zero_point], dtype=flambeau.int))
+
+    def calculate_qparams(self, **kwargs: Any) -> tuple[Tensor, Tensor]:
+        """The scale and the zero point."""
+        return self.scale, self.zero_point
+
+
+def get_observer_state_dict(mod: nn.Module) -> Any:
+    """The entries of `mod.state_dict()` that belong to observers."""
+    from flambeau.ao.quantization.fake_quantize import FakeQuantizeBase
+    prefixes = tuple(f"{name}." for name, m in mod.named_modules()
+                     if isinstance(m, ObserverBase | FakeQuantizeBase))
+    return OrderedDict((key, value) for key, value in mod.state_dict().items()
+                       if key.startswith(prefixes))
+
+
+# ---- usual choices ------------------------------------------------------------------------------
+
+_weight: dict[str, Any] = {"dtype": qint8}
+_narrow: dict[str, Any] = {"dtype": qint8, "quant_min": -127, "quant_max": 127, "eps": 2 ** -12}
+default_observer = MinMaxObserver.with_args(quant_min=0, quant_max=127)
+default_placeholder_observer = PlaceholderObserver
+default_debug_observer = RecordingObserver
+default_reuse_input_observer = ReuseInputObserver
+default_weight_observer = MinMaxObserver.with_args(
+    **_weight, qscheme=flambeau.per_tensor_symmetric)
+weight_observer_range_neg_127_to_127 = MinMaxObserver.with_args(
+    **_narrow, qscheme=flambeau.per_tensor_symmetric)
+default_per_channel_weight_observer = PerChannelMinMaxObserver.with_args(
+    **_weight, qscheme=flambeau.per_channel_symmetric)
+per_channel_weight_observer_range_neg_127_to_127 = PerChannelMinMaxObserver.with_args(
+    **_narrow, qscheme=flambeau.per_channel_symmetric)
+default_dynamic_quant_observer = PlaceholderObserver.with_args(
+    dtype=quint8, quant_min=0, quant_max=255, is_dynamic=True)
+default_float_qparams_observer = PerChannelMinMaxObserver.with_args(
+    dtype=quint8, qscheme=flambeau.per_channel_affine_float_qparams, ch_axis=0)
+default_fixed_qparams_range_neg1to1_observer = FixedQParamsObserver.with_args(
+    scale=2 / 256, zero_point=128, dtype=quint8, quant_min=0, quant_max=255)
+default_fixed_qparams_range_0to1_observer = FixedQParamsObserver.with_args(
+    scale=1 / 256, zero_point=0, dtype=quint8, quant_min=0, quant_max=255)
+default_symmetric_fixed_qparams_observer = default_fixed_qparams_range_neg1to1_observer
+default_affine_fixed_qparams_observer = default_fixed_qparams_range_0to1_observer
