@@ -16,6 +16,7 @@ from flambeau import _C as _C
 from flambeau import _VF as _VF
 from flambeau import accelerator as accelerator
 from flambeau import amp as amp
+from flambeau import ao as ao
 from flambeau import autograd as autograd
 from flambeau import backends as backends
 from flambeau import compiler as compiler
