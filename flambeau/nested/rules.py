@@ -130,10 +130,11 @@ def _joined(results: list[Any], first: NestedTensor) -> Any:
     return joined
 
 
-_DIM_AT: dict[str, Any] = {"softmax": 1, "log_softmax": 1, "transpose": (1, 2), "unsqueeze": 1, "squeeze": 1,
-           "flatten": (1, 2), "unflatten": 1, "chunk": 2, "split": 2, "narrow": 1, "select": 1,
-           "sum": 1, "mean": 1, "amax": 1, "amin": 1, "prod": 1, "any": 1, "all": 1, "cumsum": 1,
-           "cumprod": 1, "normalize": 2}
+_DIM_AT: dict[str, Any] = {
+    "softmax": 1, "log_softmax": 1, "transpose": (1, 2), "unsqueeze": 1, "squeeze": 1,
+    "flatten": (1, 2), "unflatten": 1, "chunk": 2, "split": 2, "narrow": 1, "select": 1, "sum": 1,
+    "mean": 1, "amax": 1, "amin": 1, "prod": 1, "any": 1, "all": 1, "cumsum": 1, "cumprod": 1,
+    "normalize": 2}
 
 
 def _inner_dims(name: str, ndim: int, args: Any, kwargs: Any) -> Any:

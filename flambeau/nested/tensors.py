@@ -1,7 +1,7 @@
 """Nested tensors: several tensors whose sizes differ, as one.
 
-A `NestedTensor` keeps the elements of all its parts in one tensor, `_elements`, with its history: for
-layout `jagged` along the one dimension whose length varies, for `strided` one after the other.
+A `NestedTensor` keeps the elements of all its parts in one tensor, `_elements`, with its history:
+for layout `jagged` along the one dimension whose length varies, for `strided` one after the other.
 Elementwise ops run on that; others run on the parts, and join what they give. Gradients flow
 through `_elements`.
 """
