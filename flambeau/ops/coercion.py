@@ -263,6 +263,23 @@ def store(out: Any, op: Any, result: Any) -> Any:
     return store_one(out, op, result)
 
 
+# ops whose `out=` must have the result's own type; into others results are cast
+EXACT_OUT = frozenset("""
+    mm bmm matmul addmm addmv baddbmm cross linalg.cross linalg.matmul inverse lu_solve linalg.inv
+    linalg.cholesky linalg.det linalg.solve linalg.matrix_power linalg.vector_norm linalg.svdvals
+    linalg.eigvalsh linalg.ldl_solve linalg.lu_solve
+""".split())
+
+
+def _check_exact(out: Tensor, op: Any, found: Any) -> None:
+    space = op.namespace[0] if isinstance(op.namespace, tuple) else op.namespace
+    name = op.name if space == "torch" else f"{space}.{op.name}"
+    if name in EXACT_OUT:
+        from flambeau.ops.matmul import c_name
+        raise RuntimeError(f"Expected out tensor to have dtype {c_name(found)}, but got "
+                           f"{c_name(out.dtype)} instead")
+
+
 def store_one(out: Tensor, op: Any, result: Tensor) -> Tensor:
     if grad_enabled() and (out.requires_grad or result.requires_grad):
         raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic "
@@ -273,6 +290,8 @@ def store_one(out: Tensor, op: Any, result: Tensor) -> Tensor:
         raise RuntimeError(f"Expected all tensors to be on the same device, but got out on "
                            f"{out.device}, different from other tensors on {result.device}")
     found = result.dtype
+    if found is not out.dtype:
+        _check_exact(out, op, found)
     if found is not out.dtype and not can_cast(found, out.dtype):
         raise RuntimeError(f"result type {type_name(found)} can't be cast to the desired output "
                            f"type {type_name(out.dtype)}")

@@ -37,7 +37,7 @@ def einsum(*args: Any) -> Tensor:
 
 
 def _einsum(*args: Any) -> Tensor:
-    if not args:
+    if len(args) < 2:
         raise ValueError("einsum(): must specify the equation string and at least one operand, or "
                          "at least one operand and its subscripts list")
     if isinstance(args[0], Tensor):
@@ -45,8 +45,6 @@ def _einsum(*args: Any) -> Tensor:
     else:
         operands = args[1:]
         inputs, output = _parse(args[0])
-    if not operands:
-        raise RuntimeError("einsum(): must provide at least one operand")
     if len(inputs) != len(operands):
         more = "more" if len(operands) > len(inputs) else "fewer"
         raise RuntimeError(f"einsum(): {more} operands were provided than specified in the "
@@ -165,16 +163,14 @@ def _sizes(inputs: list[list[Any]], operands: list[Tensor]) -> dict[Any, int]:
     sizes: dict[Any, int] = {}
     for i, (labels, x) in enumerate(zip(inputs, operands)):
         own: dict[Any, int] = {}
-        for d, (label, n) in enumerate(zip(labels, x._array.shape)):
+        for label, n in zip(labels, x._array.shape):
             if own.setdefault(label, n) != n:
                 raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {i} but "
                                    f"the sizes don't match, {n} != {own[label]}")
             known = sizes.get(label, 1)
             if known != n and known != 1 and n != 1:
-                raise RuntimeError(f"einsum(): operands do not broadcast with remapped shapes "
-                                   f"[original->remapped]: dimension {d} of operand {i}, "
-                                   f"subscript {label}, has size {n}, which does not broadcast "
-                                   f"with previously seen size {known}")
+                raise RuntimeError(f"einsum(): subscript {label} has size {n} for operand {i} "
+                                   f"which does not broadcast with previously seen size {known}")
             sizes[label] = n if known == 1 else known
     return sizes
 

@@ -147,7 +147,7 @@ def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor |
     k = (1 if X is None else X._array.shape[-1]) if k is None else k
     n = (k if X is None else X._array.shape[-1]) if n is None else n
     if m < 3 * n:
-        raise ValueError(f"LPBPCG algorithm is not applicable when the number of A rows (={m}) is "
+        raise ValueError(f"LOBPCG algorithm is not applicable when the number of A rows (={m}) is "
                          f"smaller than 3 x the number of requested eigenpairs (={n})")
     tol = {4: 1.2e-3, 8: 2.2e-7}.get(A._array.itemsize, 1e-6) if tol is None else tol
     if X is None:

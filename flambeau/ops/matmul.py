@@ -208,6 +208,10 @@ def _batched_matmul(input: Tensor, other: Tensor) -> Tensor:
     else:
         drop = 0
     if a[-1] != b[-2]:
+        if drop == -1:
+            rows = int(np.prod(a[:-1]))
+            raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{a[-1]}), vec "
+                               f"({b[-2]})")
         if len(b) == 2 or len(a) == 2:
             rows = int(np.prod(a[:-1]))
             raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and "

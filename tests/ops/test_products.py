@@ -87,6 +87,10 @@ REFUSED = [
      "mat1 and mat2 must have the same dtype, but got Double and Float"),
     (flambeau.addmv, (ones(2, dtype=double), ones(2, 2), ones(2)),
      "addmv input tensors must have the same dtype, but got Double, Float, and Float"),
+    (flambeau.matmul, (ones(2, 3, 4), ones(3)), "size mismatch, got input (6), mat (6x4), vec (3)"),
+    (flambeau.einsum, ("ij,jk", ones(2, 3), ones(4, 5)),
+     "einsum(): subscript j has size 4 for operand 1 which does not broadcast with previously seen "
+     "size 3"),
     (flambeau.baddbmm, (ones(1, 2, 2, dtype=double), ones(1, 2, 2), ones(1, 2, 2)),
      "Input dtypes must be the same, got: input double, batch1: float, batch2: float"),
 ]
@@ -108,3 +112,10 @@ def test_addr_of_integers_takes_integers(value):
 def test_contracting_over_broadcast_dimensions_keeps_the_type():
     a, b = ones(1, 1, dtype=flambeau.uint8), ones(2, 1, dtype=flambeau.uint8)
     assert flambeau.tensordot(a, b, dims=([0], [0])).dtype is flambeau.uint8
+
+
+@pytest.mark.parametrize("function", [flambeau.mm, flambeau.matmul, flambeau.linalg.solve])
+def test_out_has_the_type_of_the_product(function):
+    message = "Expected out tensor to have dtype float, but got double instead"
+    with pytest.raises(RuntimeError, match=message):
+        function(flambeau.eye(2), ones(2, 2), out=ones(2, 2, dtype=double))
