@@ -19,8 +19,8 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0,
     """
     @functools.wraps(func)
     def batched(*args: Any) -> Any:
-        return batch.run_batched(func, *batch.check_inputs(in_dims, args, func), out_dims, "never",
-                                 {})
+        size, dims, leaves, spec = batch.check_inputs(in_dims, args, func)
+        return batch.run_batched(func, size, dims, leaves, spec, out_dims, "never", {})
     return batched
 
 

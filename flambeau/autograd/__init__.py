@@ -47,7 +47,7 @@ class _unsafe_preserve_version_counter:
             counter_of(tensor)[0] = version
 
 
-def _calculate_shape(output: Any, grad: Tensor, is_grads_batched: bool) -> tuple[Any, Any]:
+def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:
     """The shapes of an output and of its gradient, as they are compared."""
     if not isinstance(output, graph.GradientEdge):
         shape = output._nested_tensor_size() if output.is_nested else output.shape
