@@ -4,6 +4,7 @@ from samples import Samples, call
 family = Samples()
 family.untested["reinterpret"] = "not differentiable: see test_reinterpret.py"
 family.untested["basic_unsqueeze"] = "x[..., None]: see test_reinterpret.py"
+family.untested["slice"] = "the name of x[a:b] for the dispatcher; slice_copy has samples"
 for _name in ("in_range", "per_tensor_affine", "per_channel_affine", "tensor", "tensor_qparams",
               "channels"):
     family.untested[f"fake_quantize_{_name}"] = \
