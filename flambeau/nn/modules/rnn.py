@@ -92,10 +92,12 @@ class RNNBase(Module):
                 "recurrent layer, so non-zero dropout expects "
                 f"num_layers greater than 1, but got dropout={dropout} and "
                 f"num_layers={self.num_layers}", stacklevel=4)  # fmt: skip
-        if not isinstance(self.hidden_size, int):
-            raise TypeError(
-                f"hidden_size should be of type int, got: {type(self.hidden_size).__name__}"
-            )
+        for name, kind in (("bias", bool), ("batch_first", bool), ("input_size", int),
+                           ("hidden_size", int)):  # fmt: skip
+            given = getattr(self, name)
+            if not isinstance(given, kind):
+                raise TypeError(
+                    f"{name} should be of type {kind.__name__}, got: {type(given).__name__}")
         if self.hidden_size <= 0:
             raise ValueError("hidden_size must be greater than zero")
         if self.num_layers <= 0:
