@@ -230,7 +230,7 @@ def run_forward(function: Any, inputs: Sequence[Any], tangents: dict[int, Tensor
         for i, x in enumerate(inputs):
             if isinstance(x, Tensor) and x.requires_grad:
                 x = x.detach()
-            duals.append(forward_ad.make_dual(x, tangents[i]) if i in tangents else x)
+            duals.append(forward_ad.make_dual(x, tangents[i].detach()) if i in tangents else x)
         outputs = inexact_outputs(function(*duals))
         return [forward_ad.unpack_dual(o).tangent for o in outputs]
 
