@@ -13,6 +13,7 @@ from flambeau.autograd.hooks import AccumulateGrad
 from flambeau.core import dtypes, overrides
 from flambeau.core.engine import current_pass, run
 from flambeau.core.graph import output_edges
+from flambeau.core.modes import interceptors
 from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
 
 
@@ -121,7 +122,7 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
     """
     if create_graph:
         _warn_of_cycle()
-    if inputs is None and grad_tensors is None and type(tensors) in plain \
+    if inputs is None and grad_tensors is None and type(tensors) in plain and not interceptors \
             and tensors._array.size == 1 and tensors._array.dtype.kind == "f":
         edge = None if tensors._edge is None else gradient_edge(tensors)
         if edge is not None:

@@ -32,9 +32,10 @@ replaced: dict[Any, Any] = {}         # ops to those that `torch.library` has pu
 class Level:
     """Takes over the calls of its thread while it is entered: `level(op, canonical_arguments)`.
     It is asked about ops; `op.call(*arguments)` is the call without it. One that only `observes`
-    is shown composites too: `level.composite(op, run, args, kwargs)`."""
+    is shown composites too: `level.composite(op, run, args, kwargs)`; one that `makes` is shown
+    those that make new tensors."""
 
-    observes = False
+    observes = makes = False
 
     def __enter__(self) -> Level:
         interceptors.append(self)
@@ -74,13 +75,14 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
     if op.composite:
         stack = levels.get()
         run = op.plain_call if op.fused and all(lv.observes for lv in stack) else op.direct
-        observer: Any = next((lv for lv in reversed(stack) if lv.observes), None)
+        observer: Any = next((lv for lv in reversed(stack) if lv.observes
+                              or (lv.makes and op.kind == "creation")), None)
         return run(*args, **kwargs) if observer is None else observer.composite(
             op, run, args, kwargs)
     if "out" in kwargs:
         out = kwargs.pop("out")
         result = intercept(op, args, kwargs)
-        return result if out is None else op_module.into(out, op, result)
+        return result if out is None else op_module.into(out, op, result, args)
     return intercept_canonical(op, op.arguments(*args, **kwargs))
 
 

@@ -537,7 +537,7 @@ def make_general(op: Op, interceptors: Any, plain: Any, arguments: Any) -> Calla
         else:
             out = kwargs.pop("out", None) if kwargs else None
             if out is not None:
-                return into(out, op, call(*args, **kwargs))
+                return into(out, op, call(*args, **kwargs), args)
             try:
                 canonical = arguments(*args, **kwargs)
             except (AttributeError, TypeError):
@@ -673,9 +673,9 @@ def coerce_general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], canoni
     return basis.coerce_general(op, args, kwargs, canonical)
 
 
-def into(out: Any, op: Op, result: Any) -> Any:
+def into(out: Any, op: Op, result: Any, read: Any = ()) -> Any:
     """Store a result into `out=`: torch's rules of resizing, casting and refusing."""
-    return basis.into(out, op, result)
+    return basis.into(out, op, result, read)
 
 
 # ---- publishing ---------------------------------------------------------------------------------

@@ -35,14 +35,7 @@ def check_inplace(tensor: Tensor, needs_grad: bool) -> None:
 
     `needs_grad`: will the written value require grad?
     """
-    array = tensor._array
-    if 0 in array.strides and array.size > 1 and any(
-            s == 0 and n > 1 for s, n in zip(array.strides, array.shape)) \
-            and tensor._device is cpu and not overrides.internal_types.intersection(
-                (type(tensor),)):
-        raise RuntimeError("unsupported operation: more than one element of the written-to tensor "
-                           "refers to a single memory location. Please clone() the tensor before "
-                           "performing the operation.")
+    check_places(tensor)
     if tensor._inference and not is_inference_mode_enabled():
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not "
                            "allowed.You can make a clone to get a normal tensor before doing "
@@ -60,6 +53,17 @@ def check_inplace(tensor: Tensor, needs_grad: bool) -> None:
         if required and tensor._base.is_leaf:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an "
                                "in-place operation.")
+
+
+def check_places(tensor: Tensor) -> None:
+    """Raise if several elements are one in memory, as those of expanded tensors are."""
+    array = tensor._array
+    if 0 in array.strides and array.size > 1 and any(
+            s == 0 and n > 1 for s, n in zip(array.strides, array.shape)) \
+            and tensor._device is cpu and type(tensor) not in overrides.internal_types:
+        raise RuntimeError("unsupported operation: more than one element of the written-to tensor "
+                           "refers to a single memory location. Please clone() the tensor before "
+                           "performing the operation.")
 
 
 # ---- history after a write ----------------------------------------------------------------------

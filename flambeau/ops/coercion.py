@@ -24,7 +24,9 @@ from flambeau.core.promotion import (
     scalar_type,
     type_name,
 )
-from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
+from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
+from flambeau.core.views import check_places
+from flambeau.ops.overlap import check_overlap
 from flambeau.type_info import finfo
 
 
@@ -34,7 +36,7 @@ def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     if overrides.wanted(args, kwargs):
         return overrides.call(op, args, kwargs)
     if out is not None:
-        return store(out, op, op.call(*args))
+        return store(out, op, op.call(*args), args)
     converted = []
     for position, arg in enumerate(args):
         if type(arg) in tensor_types:
@@ -248,19 +250,20 @@ def too_large(target: np.dtype) -> RuntimeError:
 
 # ---- out= ---------------------------------------------------------------------------------------
 
-def store(out: Any, op: Any, result: Any) -> Any:
-    """Store the result of `op` into `out=`, a tensor (or one for each result), and return that."""
+def store(out: Any, op: Any, result: Any, read: Any = ()) -> Any:
+    """Store the result of `op`, which has `read` those arguments, into `out=`, a tensor (or one for
+    each result), and return that."""
     if isinstance(result, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(result):
             raise TypeError(f"{op.name}(): argument 'out' must be tuple of Tensors, not "
                             f"{type(out).__name__}")
         for one, value in zip(out, result):
-            store_one(one, op, value)
+            store_one(one, op, value, read)
         return result if type(result) is tuple and False else type(result)(*out) \
             if hasattr(result, "_fields") else tuple(out)
     if type(out) not in tensor_types:
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    return store_one(out, op, result)
+    return store_one(out, op, result, read)
 
 
 # ops whose `out=` must have the result's own type; into others results are cast
@@ -280,7 +283,7 @@ def _check_exact(out: Tensor, op: Any, found: Any) -> None:
                            f"{c_name(out.dtype)} instead")
 
 
-def store_one(out: Tensor, op: Any, result: Tensor) -> Tensor:
+def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
     if grad_enabled() and (out.requires_grad or result.requires_grad):
         raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic "
                            "differentiation, but one of the arguments requires grad.")
@@ -297,6 +300,9 @@ def store_one(out: Tensor, op: Any, result: Tensor) -> Tensor:
                            f"type {type_name(out.dtype)}")
     if out._array.shape != result._array.shape:
         resize_output(out, result._array.shape)
+    elif type(out) in plain:
+        check_places(out)
+        check_overlap(op, out, read)
     out._array[...] = convert(result._array, out._array.dtype)
     bump(out)
     return out

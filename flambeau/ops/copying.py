@@ -17,6 +17,7 @@ from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
 from flambeau.core.tensor import alias as bare
 from flambeau.kernels import views as kernels
 from flambeau.kernels.layouts import channels_last, has_channels_last
+from flambeau.ops.overlap import is_dense, share_memory
 from flambeau.transforms import meta
 
 # ---- casts ---------------------------------------------------------------------------------------
@@ -313,6 +314,8 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             or (grad_enabled() and (self._edge is not None or src._edge is not None)):
         return _copy_slowly(self, src)
     target, source = self._array, src._array
+    if share_memory(target, source):
+        return _copy_slowly(self, src)
     try:
         kernels.copy_into(target, source if source.dtype is target.dtype
                           else convert(source, target.dtype))
@@ -358,20 +361,6 @@ def copy_like(grad: Tensor, leaf: Tensor) -> Tensor:
         else np.empty(own.shape, source.dtype)
     target[...] = source
     return wrap(target)
-
-
-def is_dense(array: np.ndarray) -> bool:
-    """Do the elements fill their memory without overlap or gaps, in some order of dimensions?"""
-    if array.flags.c_contiguous or array.flags.f_contiguous:
-        return True
-    expected = array.itemsize
-    for stride, n in sorted(zip(array.strides, array.shape)):
-        if n == 1:
-            continue
-        if stride != expected:
-            return False
-        expected *= n
-    return True
 
 
 basis.copy_like = copy_like

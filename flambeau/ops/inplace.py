@@ -25,6 +25,7 @@ from flambeau.core.tensor import (
 )
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.kernels.views import copy_into
+from flambeau.ops.overlap import check_overlap, share_memory
 
 _WHY = "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify " \
     "your code by moving both the view and the inplace either both inside the {} block (if you " \
@@ -117,7 +118,8 @@ def _pointwise_inplace(op: Op, interceptors: Any, plain: Any) -> Callable[..., A
         x, y = input._array, None
         edge = input._edge
         if type(other) in plain:
-            if other._array.dtype is x.dtype and (other._edge is None or not grad_enabled()):
+            if other._array.dtype is x.dtype and (other._edge is None or not grad_enabled()) \
+                    and not share_memory(x, other._array):
                 y = other._array
         elif type(other) in scalars:
             y = scalar_cache.get((x.dtype, other))
@@ -167,6 +169,7 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     functional = op.functional
     tracked = grad_enabled() and (input.requires_grad or _any_requires_grad(args, kwargs))
     check_inplace(input, tracked)
+    check_overlap(functional, input, args)
     source = input
     if tracked:
         source = _stand_in(input, copied=functional.composite or "self" in functional.saved)

@@ -208,7 +208,9 @@ def _of_size(name: str, fill: Any, doc: str) -> Any:
                      requires_grad=requires_grad)
     function.__name__ = function.__qualname__ = name
     function.__doc__ = doc
-    return composite(function)
+    published = composite(function)
+    published.op.kind = "creation"
+    return published
 
 
 rand = _of_size("rand", uniform_fill, """Uniform numbers of [0, 1): `rand(2, 3)` or `rand((2, 3))`.

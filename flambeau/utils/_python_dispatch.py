@@ -110,7 +110,8 @@ def _op_named(name: str) -> Op | None:
 
 
 aten = _Aten()
-ATEN_NAMES = {"cast": "_to_copy", "expand_to": "expand", "view_as_shape": "view",
+ATEN_NAMES = {"cast": "_to_copy", "_sum_all": "sum", "_mean_all": "mean", "_clone": "clone",
+              "_bernoulli_sample": "bernoulli", "expand_to": "expand", "view_as_shape": "view",
               "permute_dims": "permute"}
 _OWN_NAMES = {v: k for k, v in ATEN_NAMES.items() if k in table} | {
     "_unsafe_view": "view_as_shape", "_conj": "conj", "_local_scalar_dense": "item",
@@ -153,6 +154,17 @@ class _DispatchLevel(modes.Level):
         types = tuple({type(t): None for t in inputs if isinstance(t, Tensor)
                        and type(t) not in plain})
         return self.mode.__torch_dispatch__(overload_of(op, canonical), types, canonical, {})
+
+    makes = True
+
+    def composite(self, op: Op, run: Any, args: Any, kwargs: Any) -> Any:
+        """A call that makes a tensor."""
+        stack = modes.levels.get()
+        token = modes.levels.set(stack[:stack.index(self)])
+        try:
+            return self.mode.__torch_dispatch__(_overload(op, op.name, "default"), (), args, kwargs)
+        finally:
+            modes.levels.reset(token)
 
 
 class TorchDispatchMode:
