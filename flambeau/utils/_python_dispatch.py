@@ -7,6 +7,7 @@
 ...         return func(*args, **(kwargs or {}))
 >>> with Log():
 ...     y = flambeau.ones(2).exp() + 1
+aten.ones.default
 aten.exp.default
 aten.add.Tensor
 """
