@@ -689,14 +689,7 @@ def alias(input: Tensor) -> Tensor:
 def alias_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A copy of what `alias` shows."""
 
-def all(
-    input: Tensor,
-    dim: Any = None,
-    keepdim: _bool = False,
-    *,
-    axis: Any = None,
-    keepdims: _bool = False,
-) -> Tensor:
+def all(input: Tensor, dim: Any = None, keepdim: _bool = False) -> Tensor:
     """Are all elements, or all along `dim`, not zero?"""
 
 def allclose(
@@ -734,14 +727,7 @@ def aminmax(
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle of complex numbers, in (-π, π]; of real ones 0 or π."""
 
-def any(
-    input: Tensor,
-    dim: Any = None,
-    keepdim: _bool = False,
-    *,
-    axis: Any = None,
-    keepdims: _bool = False,
-) -> Tensor:
+def any(input: Tensor, dim: Any = None, keepdim: _bool = False) -> Tensor:
     """Is any element, or any along `dim`, not zero?"""
 
 def arange(
@@ -805,8 +791,6 @@ def argmax(
     dim: _int | None = None,
     keepdim: _bool = False,
     *,
-    axis: _int | None = None,
-    keepdims: _bool = False,
     out: Any = None,
 ) -> Tensor:
     """The position of the first largest element: in the flattened input, or along `dim`."""
@@ -816,8 +800,6 @@ def argmin(
     dim: _int | None = None,
     keepdim: _bool = False,
     *,
-    axis: _int | None = None,
-    keepdims: _bool = False,
     out: Any = None,
 ) -> Tensor:
     """The position of the first smallest element: in the flattened input, or along `dim`."""
@@ -1069,7 +1051,7 @@ def can_cast(from_: _dtype, to: _dtype) -> _bool:
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All tuples of elements of the given vectors, one a row."""
 
-def cat(tensors: Any, dim: _int = 0, *, axis: _int | None = None) -> Tensor:
+def cat(tensors: Any, dim: _int = 0) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
 def ccol_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1152,10 +1134,10 @@ def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) ->
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """real + i · imag, of two float tensors that broadcast."""
 
-def concat(tensors: Any, dim: _int = 0, *, axis: _int | None = None) -> Tensor:
+def concat(tensors: Any, dim: _int = 0) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
-def concatenate(tensors: Any, dim: _int = 0, *, axis: _int | None = None) -> Tensor:
+def concatenate(tensors: Any, dim: _int = 0) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
 def conj(input: Tensor) -> Tensor:
@@ -2292,7 +2274,7 @@ def log2_(input: Tensor) -> Tensor:
 def log_(input: Tensor) -> Tensor:
     """Write the result of `log` into this tensor; returns the tensor."""
 
-def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
 
 def logaddexp(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -2423,8 +2405,6 @@ def max(
     keepdim: _bool = False,
     *,
     other: Any = None,
-    axis: Any = None,
-    keepdims: _bool = False,
     out: Any = None,
 ) -> Any:
     """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
@@ -2483,8 +2463,6 @@ def mean(
     keepdim: _bool = False,
     *,
     dtype: Any = None,
-    axis: Any = ...,
-    keepdims: _bool = False,
     out: Any = None,
 ) -> Tensor:
     """The mean of all elements, or along `dim` (one or several)."""
@@ -2508,8 +2486,6 @@ def min(
     keepdim: _bool = False,
     *,
     other: Any = None,
-    axis: Any = None,
-    keepdims: _bool = False,
     out: Any = None,
 ) -> Any:
     """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
@@ -2860,8 +2836,6 @@ def prod(
     keepdim: _bool = False,
     *,
     dtype: Any = None,
-    axis: _int | None = None,
-    keepdims: _bool = False,
     out: Any = None,
 ) -> Tensor:
     """The product of all elements, or along `dim`. Integers are multiplied as int64."""
@@ -3333,7 +3307,7 @@ def slogdet(input: Tensor) -> Any:
 def smm(input: Tensor, mat: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, as a sparse one."""
 
-def softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
 
 def sort(
@@ -3490,8 +3464,6 @@ def std(
     keepdim: _bool = False,
     *,
     correction: Any = None,
-    axis: Any = None,
-    keepdims: _bool = False,
     out: Any = None,
 ) -> Any:
     """The standard deviation, the square root of `var`."""
@@ -3503,8 +3475,6 @@ def std_mean(
     keepdim: _bool = False,
     *,
     correction: Any = None,
-    axis: Any = None,
-    keepdims: _bool = False,
     out: Any = None,
 ) -> Any:
     """The standard deviation and the mean."""
@@ -3542,8 +3512,6 @@ def sum(
     keepdim: _bool = False,
     *,
     dtype: Any = None,
-    axis: Any = ...,
-    keepdims: _bool = False,
     out: Any = None,
 ) -> Tensor:
     """The sum of all elements, or along `dim` (one or several). Integers are summed as int64."""
@@ -3793,8 +3761,6 @@ def var(
     keepdim: _bool = False,
     *,
     correction: Any = None,
-    axis: Any = None,
-    keepdims: _bool = False,
     out: Any = None,
 ) -> Any:
     """The variance of all elements, or along `dim`: the sum of the squared distances from the
@@ -3807,8 +3773,6 @@ def var_mean(
     keepdim: _bool = False,
     *,
     correction: Any = None,
-    axis: Any = None,
-    keepdims: _bool = False,
     out: Any = None,
 ) -> Any:
     """The variance and the mean."""

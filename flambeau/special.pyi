@@ -104,7 +104,7 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of ndtr, exact also where that is small."""
 
-def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Tensor:
+def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
 
 def logit(input: Tensor, eps: _float | None = None) -> Tensor:
@@ -165,7 +165,7 @@ def shifted_chebyshev_polynomial_w(input: Any, n: Any, *, out: Any = None) -> Te
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(πx) / (πx), 1 at 0."""
 
-def softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
 
 def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:

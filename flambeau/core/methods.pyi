@@ -192,14 +192,7 @@ class Methods:
     def adjoint(self) -> Tensor:
         """The conjugate transpose of the last two dimensions, as a view where the tensor is
         real."""
-    def all(
-        self,
-        dim: Any = None,
-        keepdim: _bool = False,
-        *,
-        axis: Any = None,
-        keepdims: _bool = False,
-    ) -> Tensor:
+    def all(self, dim: Any = None, keepdim: _bool = False) -> Tensor:
         """Are all elements, or all along `dim`, not zero?"""
     def allclose(
         self,
@@ -219,14 +212,7 @@ class Methods:
         """The smallest and the largest element, of all or along `dim`."""
     def angle(self, *, out: Tensor | None = None) -> Tensor:
         """The angle of complex numbers, in (-π, π]; of real ones 0 or π."""
-    def any(
-        self,
-        dim: Any = None,
-        keepdim: _bool = False,
-        *,
-        axis: Any = None,
-        keepdims: _bool = False,
-    ) -> Tensor:
+    def any(self, dim: Any = None, keepdim: _bool = False) -> Tensor:
         """Is any element, or any along `dim`, not zero?"""
     def apply_(self, callable: Any) -> Tensor:
         """Replace each element by `callable(element)`: slow, and outside of autograd."""
@@ -258,25 +244,9 @@ class Methods:
         """The inverse hyperbolic tangent."""
     def arctanh_(self) -> Tensor:
         """Write the result of `atanh` into this tensor; returns the tensor."""
-    def argmax(
-        self,
-        dim: _int | None = None,
-        keepdim: _bool = False,
-        *,
-        axis: _int | None = None,
-        keepdims: _bool = False,
-        out: Any = None,
-    ) -> Tensor:
+    def argmax(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
         """The position of the first largest element: in the flattened input, or along `dim`."""
-    def argmin(
-        self,
-        dim: _int | None = None,
-        keepdim: _bool = False,
-        *,
-        axis: _int | None = None,
-        keepdims: _bool = False,
-        out: Any = None,
-    ) -> Tensor:
+    def argmin(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
         """The position of the first smallest element: in the flattened input, or along `dim`."""
     def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
         """The positions that sort the input along `dim`."""
@@ -896,7 +866,7 @@ class Methods:
         """Write the result of `log` into this tensor; returns the tensor."""
     def log_normal_(self, mean: _float = 1, std: _float = 2, *, generator: Any = None) -> Tensor:
         """Fill with numbers whose logarithms are normal, of mean `mean` and deviation `std`."""
-    def log_softmax(self, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Tensor:
+    def log_softmax(self, dim: Any = None, dtype: Any = None) -> Tensor:
         """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
     def logaddexp(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """log(exp(input) + exp(other)), computed without overflow."""
@@ -970,8 +940,6 @@ class Methods:
         keepdim: _bool = False,
         *,
         other: Any = None,
-        axis: Any = None,
-        keepdims: _bool = False,
         out: Any = None,
     ) -> Any:
         """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
@@ -984,8 +952,6 @@ class Methods:
         keepdim: _bool = False,
         *,
         dtype: Any = None,
-        axis: Any = ...,
-        keepdims: _bool = False,
         out: Any = None,
     ) -> Tensor:
         """The mean of all elements, or along `dim` (one or several)."""
@@ -998,8 +964,6 @@ class Methods:
         keepdim: _bool = False,
         *,
         other: Any = None,
-        axis: Any = None,
-        keepdims: _bool = False,
         out: Any = None,
     ) -> Any:
         """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
@@ -1244,8 +1208,6 @@ class Methods:
         keepdim: _bool = False,
         *,
         dtype: Any = None,
-        axis: _int | None = None,
-        keepdims: _bool = False,
         out: Any = None,
     ) -> Tensor:
         """The product of all elements, or along `dim`. Integers are multiplied as int64."""
@@ -1458,7 +1420,7 @@ class Methods:
         """`linalg.slogdet`."""
     def smm(self, mat: Tensor) -> Tensor:
         """The product of a sparse and a dense matrix, as a sparse one."""
-    def softmax(self, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Tensor:
+    def softmax(self, dim: Any = None, dtype: Any = None) -> Tensor:
         """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
     def sort(
         self,
@@ -1502,8 +1464,6 @@ class Methods:
         keepdim: _bool = False,
         *,
         correction: Any = None,
-        axis: Any = None,
-        keepdims: _bool = False,
         out: Any = None,
     ) -> Any:
         """The standard deviation, the square root of `var`."""
@@ -1541,8 +1501,6 @@ class Methods:
         keepdim: _bool = False,
         *,
         dtype: Any = None,
-        axis: Any = ...,
-        keepdims: _bool = False,
         out: Any = None,
     ) -> Tensor:
         """The sum of all elements, or along `dim` (one or several). Integers are summed as
@@ -1704,8 +1662,6 @@ class Methods:
         keepdim: _bool = False,
         *,
         correction: Any = None,
-        axis: Any = None,
-        keepdims: _bool = False,
         out: Any = None,
     ) -> Any:
         """The variance of all elements, or along `dim`: the sum of the squared distances from

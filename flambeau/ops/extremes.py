@@ -160,7 +160,7 @@ def _overloaded(input: Tensor, dim: Any, keepdim: bool, out: Any, op: Any, both:
 
 @composite(method=True)
 def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None,
-        axis: Any = None, keepdims: bool = False, out: Any = None) -> Any:
+        out: Any = None) -> Any:
     """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
     `max(input, other)` the larger of each pair.
 
@@ -169,19 +169,17 @@ def max(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
     >>> x.max(), x.max(dim=0).indices
     (tensor(3.), tensor([1, 0]))
     """
-    if dim is None:
-        dim = other if axis is None else axis
-    return _overloaded(input, dim, keepdim or keepdims, out, max.op, maximum, _max_all, _max_dim)
+    return _overloaded(input, other if dim is None else dim, keepdim, out, max.op, maximum,
+                       _max_all, _max_dim)
 
 
 @composite(method=True)
 def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = None,
-        axis: Any = None, keepdims: bool = False, out: Any = None) -> Any:
+        out: Any = None) -> Any:
     """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
     `min(input, other)` the smaller of each pair."""
-    if dim is None:
-        dim = other if axis is None else axis
-    return _overloaded(input, dim, keepdim or keepdims, out, min.op, minimum, _min_all, _min_dim)
+    return _overloaded(input, other if dim is None else dim, keepdim, out, min.op, minimum,
+                       _min_all, _min_dim)
 
 
 @composite(method=True)
@@ -228,8 +226,7 @@ def _place(name: str, kernel: Any, doc: str) -> Any:
         return (input,)
 
     def argmax(input: Tensor, dim: int | None = None, keepdim: bool = False, *,
-               axis: int | None = None, keepdims: bool = False, out: Any = None) -> Tensor:
-        dim, keepdim = axis if dim is None else dim, keepdim or keepdims
+               out: Any = None) -> Tensor:
         if isinstance(out, Tensor) and out._array.dtype != np.int64:
             raise RuntimeError("Expected out tensor to have dtype long int, but got "
                                f"{c_name(out)} instead")

@@ -76,15 +76,13 @@ def _cat_batched(size: int, dims: Any, tensors: Any, dim: int) -> Any:
 
 @linear(_cat, tensors=("tensors",), variadic=True, dims="dim", vjp=_cat_back, batch=_cat_batched,
         aliases=("concat", "concatenate"), method=False, path="cat")
-def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Any:
+def cat(tensors: Any, dim: int = 0) -> Any:
     """The tensors one after another along `dim`; their other extents agree.
 
     >>> import flambeau
     >>> flambeau.cat([flambeau.ones(2), flambeau.zeros(1)])
     tensor([1., 1., 0.])
     """
-    if axis is not None:
-        dim = axis
     _check_list("cat", tensors)
     tensors = tuple(tensors)
     if not tensors:

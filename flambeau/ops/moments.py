@@ -115,9 +115,7 @@ def _std_and_mean(input: Tensor, dim: Any, correction: Any, keepdim: bool) -> An
 def _spread(name: str, op: Any, doc: str, method: bool = True) -> Any:
     """The public signature that var, std, var_mean and std_mean share."""
     def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-            correction: Any = None, axis: Any = None, keepdims: bool = False,
-            out: Any = None) -> Any:
-        dim = axis if dim is None else dim
+            correction: Any = None, out: Any = None) -> Any:
         if isinstance(dim, bool):
             dim, unbiased = None, dim
         if input._array.dtype not in FLOATING:
@@ -130,7 +128,7 @@ def _spread(name: str, op: Any, doc: str, method: bool = True) -> Any:
             warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly "
                           "less than the reduction factor (input numel divided by output numel).",
                           UserWarning, stacklevel=3)
-        result = op(input, dims, correction, keepdim or keepdims)
+        result = op(input, dims, correction, keepdim)
         return result if out is None else basis.into(out, var.op, result)
 
     var.__name__, var.__doc__ = name, doc

@@ -78,19 +78,17 @@ def _sum_dims(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 @composite(method=True)
 def sum(input: Tensor, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any = None,
-        axis: Any = UNSET, keepdims: bool = False, out: Any = None) -> Tensor:
+        out: Any = None) -> Tensor:
     """The sum of all elements, or along `dim` (one or several). Integers are summed as int64.
 
     >>> import flambeau
     >>> flambeau.ones(2, 3).sum(dim=1)
     tensor([3., 3.])
     """
-    if axis is not UNSET:
-        dim = axis
     if dim is UNSET:
-        result = _sum_all(input, None, keepdim or keepdims, sum_type(input, dtype, out))
+        result = _sum_all(input, None, keepdim, sum_type(input, dtype, out))
     else:
-        result = _sum_dims(input, reduced_dims(dim, input._array.ndim), keepdim or keepdims,
+        result = _sum_dims(input, reduced_dims(dim, input._array.ndim), keepdim,
                            sum_type(input, dtype, out))
     return result if out is None else basis.into(out, sum.op, result)
 
@@ -120,15 +118,13 @@ def _mean_dims(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
 
 @composite(method=True)
 def mean(input: Tensor, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any = None,
-         axis: Any = UNSET, keepdims: bool = False, out: Any = None) -> Tensor:
+         out: Any = None) -> Tensor:
     """The mean of all elements, or along `dim` (one or several).
 
     >>> import flambeau
     >>> flambeau.tensor([1.0, 3.0]).mean()
     tensor(2.)
     """
-    if axis is not UNSET:
-        dim = axis
     found = input._array.dtype if dtype is None else as_numpy_dtype(dtype)
     if found not in FLOATING:
         raise RuntimeError("mean(): could not infer output dtype. "
@@ -136,9 +132,9 @@ def mean(input: Tensor, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any =
                            "floating point or complex dtype. Got: "
                            f"{type_name(from_numpy_dtype(found))}")
     if dim is UNSET:
-        result = _mean_all(input, None, keepdim or keepdims, as_numpy_dtype(dtype))
+        result = _mean_all(input, None, keepdim, as_numpy_dtype(dtype))
     else:
-        result = _mean_dims(input, reduced_dims(dim, input._array.ndim), keepdim or keepdims,
+        result = _mean_dims(input, reduced_dims(dim, input._array.ndim), keepdim,
                             as_numpy_dtype(dtype))
     return result if out is None else basis.into(out, mean.op, result)
 
@@ -195,21 +191,20 @@ def _prod_all(input: Tensor, dtype: Any) -> Any:
 
 @composite(method=True)
 def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None,
-         axis: int | None = None, keepdims: bool = False, out: Any = None) -> Tensor:
+         out: Any = None) -> Tensor:
     """The product of all elements, or along `dim`. Integers are multiplied as int64.
 
     >>> import flambeau
     >>> flambeau.tensor([2.0, 3.0, 4.0]).prod()
     tensor(24.)
     """
-    dim = axis if dim is None else dim
     if dim is None:
         result = _prod_all(input, sum_type(input, dtype, out))
     else:
         if not isinstance(dim, int):
             raise TypeError(f"prod() received an invalid combination of arguments: dim is of type "
                             f"{type(dim).__name__}, expected int")
-        result = _prod_dim(input, wrap_dim(dim, input._array.ndim), keepdim or keepdims,
+        result = _prod_dim(input, wrap_dim(dim, input._array.ndim), keepdim,
                            sum_type(input, dtype, out))
     return result if out is None else basis.into(out, prod.op, result)
 
@@ -260,12 +255,10 @@ def _truth(name: str, kernel: Any, doc: str) -> Any:
         return kernels.cast(result, np.uint8) if self.dtype == np.uint8 else result
 
     @primitive(reduced, dims="dim", name=name)
-    def truth(input: Tensor, dim: Any = None, keepdim: bool = False, *, axis: Any = None,
-              keepdims: bool = False) -> Any:
-        dim = axis if dim is None else dim
+    def truth(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
         if dim is not None:
             dim = wrap_dims(dim, input._array.ndim)
-        return input, dim, keepdim or keepdims
+        return input, dim, keepdim
 
     truth.__doc__ = truth.op.doc = doc
     return truth

@@ -33,14 +33,14 @@ def _prepared(input: Tensor, dim: Any, dtype: Any, name: str) -> tuple[Tensor, i
 @primitive(lambda self, dim: kernels.softmax(self, dim), dims="dim",
            d_self=lambda grad, result, dim: softmax_backward(grad, result, dim),
            jvp=lambda self_t, result, dim: softmax_backward(self_t, result, dim))
-def softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Any:
+def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
     """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first.
 
     >>> import flambeau
     >>> flambeau.softmax(flambeau.tensor([0.0, 0.0]), dim=0)
     tensor([0.5000, 0.5000])
     """
-    return _prepared(input, dim if axis is None else axis, dtype, "softmax")
+    return _prepared(input, dim, dtype, "softmax")
 
 
 @primitive(lambda self, output, dim: kernels.softmax_backward(self, output, dim),
@@ -66,14 +66,14 @@ def _along(g: Tensor, y: Tensor, t: Tensor, dim: int) -> Tensor:
 @primitive(lambda self, dim: kernels.log_softmax(self, dim), dims="dim",
            d_self=lambda grad, result, dim: log_softmax_backward(grad, result, dim),
            jvp=lambda self_t, result, dim: self_t - (result.exp() * self_t).sum(dim, True))
-def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None, *, axis: Any = None) -> Any:
+def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
     """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first.
 
     >>> import flambeau
     >>> flambeau.log_softmax(flambeau.tensor([0.0, 0.0]), dim=0)
     tensor([-0.6931, -0.6931])
     """
-    return _prepared(input, dim if axis is None else axis, dtype, "log_softmax")
+    return _prepared(input, dim, dtype, "log_softmax")
 
 
 @primitive(lambda self, output, dim: kernels.log_softmax_backward(self, output, dim),

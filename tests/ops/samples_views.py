@@ -26,6 +26,7 @@ for _name, _args in COPIES.items():
         return [call(x(r, 3, 4), *a).but(smooth=smooth) for a in args]
 family.untested["detach_copy"] = "no derivative by design"
 del family["detach_copy"]
+family.untested["slice"] = "the view that slice_copy copies"
 
 
 @family("view_as_real_copy")
