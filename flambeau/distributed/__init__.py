@@ -131,8 +131,11 @@ def breakpoint(rank: int = 0, skip: int = 0, timeout_s: int = 3600) -> None:
 
 def __getattr__(name: str) -> Any:
     import importlib
-    if name in ("algorithms", "checkpoint", "elastic", "fsdp", "optim"):
+    if name in ("algorithms", "checkpoint", "device_mesh", "elastic", "fsdp", "optim", "rpc",
+                "tensor"):
         return importlib.import_module(f"flambeau.distributed.{name}")
+    if name in ("DeviceMesh", "init_device_mesh"):
+        return getattr(importlib.import_module("flambeau.distributed.device_mesh"), name)
     if name == "GradBucket":
         return importlib.import_module("flambeau.nn.parallel.distributed").GradBucket
     raise AttributeError(f"module 'flambeau.distributed' has no attribute {name!r}")
