@@ -30,8 +30,8 @@ class HuggingFaceStorageWriter(FileSystemWriter):
                  enable_consolidation: bool = False, thread_count_consolidation: int = 1):
         super().__init__(path)
         if save_distributed and not enable_consolidation:
-            raise NotImplementedError("HuggingFaceStorageWriter(save_distributed=True): one process "
-                                      "has the whole; leave it out")
+            raise NotImplementedError("HuggingFaceStorageWriter(save_distributed=True): one "
+                                      "process has the whole; leave it out")
         self.file_of = fqn_to_index_mapping or {}
 
     def write_data(self, plan: SavePlan, planner: SavePlanner) -> None:
