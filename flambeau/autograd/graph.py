@@ -31,6 +31,12 @@ class _NodeMeta(type):
 class Node(metaclass=_NodeMeta):
     """What every node of the graph is an instance of: `isinstance(y.grad_fn, Node)`."""
 
+    name = CoreNode.name
+    metadata = CoreNode.metadata
+    next_functions = CoreNode.next_functions
+    register_hook = CoreNode.register_hook
+    register_prehook = CoreNode.register_prehook
+
 
 class GradientEdge(NamedTuple):
     """Where a gradient goes: a node, and for which of its outputs."""

@@ -184,3 +184,11 @@ def test_post_hooks_registered_while_a_node_runs():
         y = x.exp()
     y.backward()
     assert seen == [(None,)] and abs(x.grad.item() - 2.718281828 / 2) < 1e-6
+
+
+def test_the_documented_interface_of_nodes_is_that_of_their_class():
+    from flambeau.autograd.graph import Node
+
+    node = (flambeau.ones(2, requires_grad=True) * 2).grad_fn
+    assert isinstance(node, Node) and Node.name(node) == "MulBackward0"
+    assert Node.next_functions.fget(node) == node.next_functions
