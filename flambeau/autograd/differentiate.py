@@ -14,7 +14,15 @@ from flambeau.core import dtypes, overrides
 from flambeau.core.engine import current_pass, run
 from flambeau.core.graph import output_edges
 from flambeau.core.modes import interceptors
-from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
+from flambeau.core.tensor import (
+    Tensor,
+    basis,
+    gradient_edge,
+    plain,
+    takes_no_gradient,
+    tensor_types,
+    wrap,
+)
 
 
 def as_sequence(value: Any) -> tuple[Any, ...]:
@@ -101,7 +109,7 @@ def collect_roots(outputs: tuple[Any, ...], grads: list[Any]) -> list[tuple[Any,
     roots = []
     for i, (output, grad) in enumerate(zip(outputs, grads)):
         edge = edge_of(output, "outputs")
-        if edge is None:
+        if edge is None or (type(edge) in tensor_types and takes_no_gradient(edge)):
             raise RuntimeError(f"element {i} of tensors does not require grad and does not have a "
                                "grad_fn")
         if grad is None:

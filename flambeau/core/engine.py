@@ -31,7 +31,15 @@ from flambeau.core.graph import Node, Output, packers
 from flambeau.core.modes import grad_enabled, grad_layouts, interceptors, set_grad_mode
 from flambeau.core.overrides import sparse_types
 from flambeau.core.shapes import is_expandable_to
-from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
+from flambeau.core.tensor import (
+    Tensor,
+    basis,
+    gradient_edge,
+    plain,
+    takes_no_gradient,
+    tensor_types,
+    wrap,
+)
 
 accumulate_lock = threading.Lock()
 
@@ -309,6 +317,8 @@ class Pass:
 
     def _deliver_watched(self, leaf: Tensor, grad: Any) -> None:
         """Hooks want the sum over all edges: keep it until the last one has delivered."""
+        if takes_no_gradient(leaf):
+            return
         entry = self.leaf_sums.get(id(leaf))
         if entry is None:
             entry = self.leaf_sums[id(leaf)] = [leaf, None, self.count_edges(leaf)]
@@ -380,6 +390,8 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
     with accumulate_lock:
         old = leaf._grad
         if old is None:
+            if takes_no_gradient(leaf):
+                return
             array = grad._array
             if (stolen and not create_graph and getrefcount(grad) <= stolen and array.base is None
                     and getrefcount(array) <= STOLEN_ARRAY

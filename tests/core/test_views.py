@@ -195,6 +195,31 @@ def test_views_made_without_recording_require_grad_as_their_base_does():
         assert not (view * 2).requires_grad
 
 
+def test_gradients_end_at_views_made_without_recording():
+    x = leaf(3)
+    with flambeau.no_grad():
+        view = x[1:]
+    product = view * 2
+    assert [node for node, _ in product.grad_fn.next_functions] == [None, None]
+    product.sum().backward()
+    assert view.grad is None and x.grad is None
+    with pytest.raises(RuntimeError, match="appears to not have been used in the graph"):
+        flambeau.autograd.grad((view * 2).sum(), view)
+    with pytest.raises(RuntimeError, match="element 0 of tensors does not require grad"):
+        view.backward(flambeau.ones(2))
+    view.requires_grad_()
+    (view * 2).sum().backward()
+    assert view.grad.tolist() == [2, 2] and x.grad is None
+
+
+def test_a_leaf_that_no_longer_requires_grad_gets_none():
+    x = leaf(3)
+    y = (x * 2).sum()
+    x.requires_grad_(False)
+    y.backward()
+    assert x.grad is None
+
+
 def test_a_view_can_be_a_leaf():
     base = flambeau.zeros(4)
     view = base[:2].requires_grad_()
