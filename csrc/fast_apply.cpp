@@ -1,5 +1,5 @@
 // The derivative of a pointwise op, as `_pointwise_apply` of core/op.py puts it together: for each
-// input that wants a gradient, `grad` times what its rule gives for the saved values.
+// input that wants a gradient, `grad` times, or over, what its rule gives for the saved values.
 #include "fast.h"
 
 namespace fast {
@@ -17,8 +17,8 @@ static PyObject *unpack(const Saved &s, PyObject *node, PyObject *entry) {
     return incref(tensor);
 }
 
-static PyObject *gradient(Callable *f, PyObject *node, PyObject *grad, PyObject *rule, PyObject *takes,
-                          PyObject *saved) {
+static PyObject *gradient(Callable *f, PyObject *node, PyObject *grad, PyObject *place, PyObject *saved) {
+    PyObject *rule = PyTuple_GET_ITEM(place, 0), *takes = PyTuple_GET_ITEM(place, 1);
     if (rule == one) return incref(grad);
     Py_ssize_t n = PyTuple_GET_SIZE(takes);
     Ref values(PyTuple_New(n));
@@ -32,13 +32,13 @@ static PyObject *gradient(Callable *f, PyObject *node, PyObject *grad, PyObject 
     }
     Ref factor(PyObject_Vectorcall(rule, &PyTuple_GET_ITEM(values.get(), 0), n, nullptr));
     if (!factor) return nullptr;
-    static PyObject *name = PyUnicode_InternFromString("mul");
-    Ref mul(PyObject_GetAttr(f->arguments, name));
+    Ref chain(PyObject_GetAttr(f->arguments, PyTuple_GET_ITEM(place, 2)));
     PyObject *factors[2] = {grad, factor.get()};
-    return mul ? PyObject_Vectorcall(mul.get(), factors, 2, nullptr) : nullptr;
+    return chain ? PyObject_Vectorcall(chain.get(), factors, 2, nullptr) : nullptr;
 }
 
-// `kernel` holds a pair (rule, places of its parameters among the saved values) for each input;
+// `kernel` holds for each input its rule, the places of that rule's parameters among the saved
+// values, and the name of the op that takes the gradient and what the rule gives;
 // `arguments` is `basis`.
 PyObject *call_apply(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Callable *f = (Callable *)self;
@@ -60,10 +60,10 @@ PyObject *call_apply(PyObject *self, PyObject *const *args, size_t nargsf, PyObj
     Ref produced(PyList_New(n));
     if (!produced) return nullptr;
     for (Py_ssize_t i = 0; i < n; i++) {
-        PyObject *pair = PyTuple_GET_ITEM(f->kernel, i), *rule = PyTuple_GET_ITEM(pair, 0);
+        PyObject *place = PyTuple_GET_ITEM(f->kernel, i), *rule = PyTuple_GET_ITEM(place, 0);
         PyObject *g = rule == Py_None || PyTuple_GET_ITEM(edges.get(), i) == Py_None
                           ? incref(Py_None)
-                          : gradient(f, node, args[1], rule, PyTuple_GET_ITEM(pair, 1), saved.get());
+                          : gradient(f, node, args[1], place, saved.get());
         if (!g) return PyErr_Occurred() ? nullptr : fall_back(f, args, nargsf, names);
         PyList_SET_ITEM(produced.get(), i, g);
     }

@@ -99,10 +99,9 @@ def _packed(node: Any, entry: Any, kind: str, pack: Any, unpack_hook: Any) -> An
         given = tensor
     else:
         array, counter, _, index = entry
-        find = (lambda node: node) if node.outputs == 1 else (
-            lambda node: output_edges(node)[index])
+        find = None if array.dtype.kind in "bui" else lambda node: output_edges(node)[index]
         given = alias(array, Tensor)
-        given._counter = counter
+        given._counter, given._edge = counter, None if find is None else find(node)
     before = counter[0] if counter else 0
     with without_hooks_and_grad():
         value = pack(given)

@@ -225,12 +225,24 @@ def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
                 produced.append(scaled(grad, rule))
             else:
                 factor = rule(*[unpack(node, i - 2) for i in takes])
-                produced.append(basis.mul(grad, factor if node.dtype.kind != "c"
-                                          else conjugate(factor)))
+                produced.append(getattr(basis, chaining(rule))(
+                    grad, factor if node.dtype.kind != "c" else conjugate(factor)))
         return produced
 
-    places = tuple([(rule, tuple([i - 2 for i in takes])) for rule, takes in rules])
+    places = tuple([(rule, tuple([i - 2 for i in takes]), chaining(rule)) for rule, takes in rules])
     return fast.callable_of("apply", op, apply, places, basis)
+
+
+def over(divisor: Any) -> Any:
+    """Marks a pointwise formula as a divisor: 1 over it is the derivative, and a gradient is
+    divided by it, which rounds once where a product with the inverse rounds twice."""
+    divisor.divides = True
+    return divisor
+
+
+def chaining(rule: Any) -> str:
+    """The op of a gradient and of what its pointwise formula gives."""
+    return "div" if hasattr(rule, "divides") else "mul"
 
 
 def conjugate(factor: Any) -> Any:

@@ -6,9 +6,9 @@ from math import pi
 from math import sqrt as number_sqrt
 
 from flambeau import kernels
-from flambeau.core.op import composite, pointwise
+from flambeau.core.op import composite, over, pointwise
 from flambeau.core.tensor import Tensor, basis
-from flambeau.ops.pointwise import mul, neg, reciprocal, rsqrt
+from flambeau.ops.pointwise import mul, neg, rsqrt
 
 # ---- exponentials and logarithms ----------------------------------------------------------------
 
@@ -25,16 +25,16 @@ exp2 = pointwise("exp2", kernels.exp2, floating=True, d=lambda result: result * 
                  namespace=("torch", "special"), doc="2 to the power of each element.")
 expm1 = pointwise("expm1", kernels.expm1, floating=True, d=lambda result: result + 1,
                   namespace=("torch", "special"), doc="exp(input) - 1, exact also near 0.")
-log = pointwise("log", kernels.log, floating=True, d=lambda self: reciprocal(self),
+log = pointwise("log", kernels.log, floating=True, d=over(lambda self: self),
                 doc="The natural logarithm.")
-log2 = pointwise("log2", kernels.log2, floating=True, d=lambda self: reciprocal(self * LN2),
+log2 = pointwise("log2", kernels.log2, floating=True, d=over(lambda self: self * LN2),
                  doc="The logarithm to base 2.")
-log10 = pointwise("log10", kernels.log10, floating=True, d=lambda self: reciprocal(self * LN10),
+log10 = pointwise("log10", kernels.log10, floating=True, d=over(lambda self: self * LN10),
                   doc="The logarithm to base 10.")
-log1p = pointwise("log1p", kernels.log1p, floating=True, d=lambda self: reciprocal(self + 1),
+log1p = pointwise("log1p", kernels.log1p, floating=True, d=over(lambda self: self + 1),
                   namespace=("torch", "special"), node_name="Log1PBackward0",
                   doc="log(1 + input), exact also near 0.")
-sqrt = pointwise("sqrt", kernels.sqrt, floating=True, d=lambda result: reciprocal(2 * result),
+sqrt = pointwise("sqrt", kernels.sqrt, floating=True, d=over(lambda result: 2 * result),
                  doc="The square root.")
 sigmoid = pointwise("sigmoid", kernels.sigmoid, floating=True,
                     d=lambda result: (1 - result) * result, doc="1 / (1 + exp(-input)).")
@@ -49,7 +49,7 @@ asin = pointwise("asin", kernels.arcsin, floating=True, d=lambda self: rsqrt(1 -
                  aliases=("arcsin",), doc="The inverse sine.")
 acos = pointwise("acos", kernels.arccos, floating=True, d=lambda self: neg(rsqrt(1 - self * self)),
                  aliases=("arccos",), doc="The inverse cosine.")
-atan = pointwise("atan", kernels.arctan, floating=True, d=lambda self: reciprocal(self * self + 1),
+atan = pointwise("atan", kernels.arctan, floating=True, d=over(lambda self: self * self + 1),
                  aliases=("arctan",), doc="The inverse tangent.")
 atan2 = pointwise("atan2", kernels.arctan2, floating=True, aliases=("arctan2",), numbers="",
                   d_self=lambda self, other: other / (self * self + other * other),
@@ -67,7 +67,7 @@ acosh = pointwise("acosh", kernels.arccosh, floating=True, aliases=("arccosh",),
                   d=lambda self: rsqrt(self * self - 1) if self._array.dtype.kind != "c"
                   else rsqrt(self + 1) * rsqrt(self - 1), doc="The inverse hyperbolic cosine.")
 atanh = pointwise("atanh", kernels.arctanh, floating=True, aliases=("arctanh",),
-                  d=lambda self: reciprocal(1 - self * self), doc="The inverse hyperbolic tangent.")
+                  d=over(lambda self: 1 - self * self), doc="The inverse hyperbolic tangent.")
 
 
 def _degrees(name: str, factor: float, doc: str) -> None:

@@ -12,7 +12,7 @@ from flambeau import kernels
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import interceptors
-from flambeau.core.op import composite, pointwise, primitive, public, publish
+from flambeau.core.op import composite, over, pointwise, primitive, public, publish
 from flambeau.core.promotion import convert, result_type, type_name
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.ops.coercion import numbers_between, stored, with_keywords, wrong_types
@@ -31,20 +31,13 @@ sub = pointwise("sub", kernels.subtract, d_self=1, d_other=-1, reject="b", numbe
 mul = pointwise("mul", kernels.multiply, d_self=lambda other: other, d_other=lambda self: self,
                 dunder="__mul__ __rmul__", aliases=("multiply",), numbers="any", doc="The product.")
 true_divide = pointwise(
-    "div", kernels.divide, floating=True, d_self=lambda other: _reciprocal(other),
+    "div", kernels.divide, floating=True, d_self=over(lambda other: other),
     d_other=lambda self, other: neg(self / other / other), dunder="__truediv__ __div__",
     aliases=("divide", "true_divide"), numbers="any")
 neg = pointwise("neg", kernels.negative, d=-1, dunder="__neg__", aliases=("negative",), reject="b",
                 doc="-input.")
 reciprocal = pointwise("reciprocal", kernels.reciprocal, floating=True,
                        d=lambda result: neg(result * result), doc="1 / input.")
-
-
-def _reciprocal(value: Any) -> Any:
-    if isinstance(value, Tensor):
-        return reciprocal(value if value._array.dtype in FLOATING
-                          else basis.cast(value, np.dtype(np.float64)))
-    return 1 / value if value else float("inf")
 
 
 def scaled_second(function: Any) -> Any:
@@ -476,6 +469,6 @@ threshold_backward = pointwise(
         threshold_backward(grad, other) if needs[0] else None, None),
     tensors=("self", "other"), method=False, inplace=False)
 
-basis.add, basis.mul, basis.neg = add, mul, neg
+basis.add, basis.mul, basis.div, basis.neg = add, mul, true_divide, neg
 __all__ = ["abs", "add", "addcdiv", "addcmul", "lerp", "mul", "neg", "pow", "reciprocal", "rsub",
            "sgn", "sign", "square", "sub", "true_divide"]

@@ -14,7 +14,7 @@ from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Output, next_order, save_input, save_result
 from flambeau.core.modes import Level, grad_enabled, set_grad_mode
-from flambeau.core.op import Op, parameters, scaled
+from flambeau.core.op import Op, chaining, parameters, scaled
 from flambeau.core.overrides import sparse_types
 from flambeau.core.tensor import (
     LEAF,
@@ -208,7 +208,8 @@ def _pointwise(op: Op, canonical: Any, tangents: list[Any], result: Any) -> Any:
             rule = op.rules[name]
             if rule is None:
                 continue
-            term = basis.mul(tangent, rule(*[values[n] for n in parameters(rule)])) \
+            term = getattr(basis, chaining(rule))(
+                tangent, rule(*[values[n] for n in parameters(rule)])) \
                 if callable(rule) else scaled(tangent, rule)
         total = term if total is None else basis.add(total, term)
     return None if total is None else fitted(total, result)

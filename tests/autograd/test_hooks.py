@@ -113,6 +113,21 @@ def test_hooks_on_several_tensors(mode):
     assert len(seen) == 1
 
 
+def test_pack_hooks_see_results_with_their_history():
+    x, seen = flambeau.ones(2, requires_grad=True), []
+
+    def pack(tensor):
+        seen.append((tensor.requires_grad, tensor.grad_fn))
+        return tensor.detach()
+
+    with saved_tensors_hooks(pack, lambda tensor: tensor):
+        y = x.exp()
+        values, _ = x.max(0)
+    assert seen == [(True, y.grad_fn), (False, None)]
+    (y.sum() + values).backward()
+    assert x.grad.equal(y.detach() + flambeau.tensor([1.0, 0.0]))
+
+
 def test_saved_tensors_pass_through_hooks():
     packed = []
 

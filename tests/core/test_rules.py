@@ -15,6 +15,18 @@ def test_a_captured_gradient_has_been_through_the_tensors_hooks():
     assert found.tolist() == [10.0, 10.0]
 
 
+def test_gradients_of_quotients_round_once():
+    grad = flambeau.tensor([1.0, 5.0, 7.0, 11.0])
+    by = flambeau.tensor([3.0, 49.0, 10.0, 41.0])
+    for function, divisor in ((lambda x: x / by, by), (lambda x: x / 3, 3), (flambeau.log, by),
+                              (flambeau.sqrt, 2 * by.sqrt()), (flambeau.log1p, by + 1),
+                              (flambeau.atan, by * by + 1)):
+        x = by.clone().requires_grad_()
+        function(x).backward(grad)
+        assert x.grad.equal(grad / divisor)
+        assert flambeau.func.jvp(function, (by,), (grad,))[1].equal(grad / divisor)
+
+
 def test_post_accumulate_hooks_see_the_accumulated_gradient():
     x = flambeau.ones(2, requires_grad=True)
     seen = []
