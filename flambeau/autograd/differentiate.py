@@ -9,20 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.autograd.hooks import AccumulateGrad
+from flambeau.autograd.hooks import AccumulateGrad, takes_no_gradient
 from flambeau.core import dtypes, overrides
 from flambeau.core.engine import current_pass, run
 from flambeau.core.graph import output_edges
 from flambeau.core.modes import interceptors
-from flambeau.core.tensor import (
-    Tensor,
-    basis,
-    gradient_edge,
-    plain,
-    takes_no_gradient,
-    tensor_types,
-    wrap,
-)
+from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
 
 
 def as_sequence(value: Any) -> tuple[Any, ...]:

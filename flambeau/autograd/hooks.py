@@ -13,7 +13,7 @@ from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.graph import LeafHooks, Node, hooks_of
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size
-from flambeau.core.tensor import Tensor, basis, gradient_edge, tensor_types
+from flambeau.core.tensor import LOOKUP, Tensor, basis, gradient_edge, tensor_types
 
 
 class RemovableHandle:
@@ -215,8 +215,19 @@ class AccumulateGrad(Node):
 AccumulateGrad.__module__ = "torch.autograd"
 
 
-def accumulator_of(leaf: Tensor) -> AccumulateGrad:
-    """The node that stands for `leaf`: one object for as long as anybody holds it."""
+def takes_no_gradient(leaf: Tensor) -> bool:
+    """Does a gradient end at this edge without being kept? Such are a leaf that was told not to
+    require grad after it was used, and a view made without recording: that counts as requiring
+    grad where its base does, but has no node, and is no leaf of its own either."""
+    edge = leaf._edge
+    return edge is None or (edge is LOOKUP and leaf._view.node is None)
+
+
+def accumulator_of(leaf: Tensor) -> AccumulateGrad | None:
+    """The node that stands for `leaf`: one object for as long as anybody holds it; None for a view
+    that is no leaf of its own."""
+    if leaf._edge is LOOKUP and takes_no_gradient(leaf):
+        return None
     known = leaf._accumulator
     if known is not None and not isinstance(known, AccumulateGrad):
         known = known()
@@ -235,6 +246,7 @@ class InputMetadata:
 
 
 basis.accumulator_of, basis.input_metadata = accumulator_of, InputMetadata
+basis.takes_no_gradient = takes_no_gradient
 
 
 def check_grad(tensor: Tensor, grad: Any) -> None:

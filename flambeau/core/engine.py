@@ -31,15 +31,7 @@ from flambeau.core.graph import Node, Output, packers
 from flambeau.core.modes import grad_enabled, grad_layouts, interceptors, set_grad_mode
 from flambeau.core.overrides import sparse_types
 from flambeau.core.shapes import is_expandable_to
-from flambeau.core.tensor import (
-    Tensor,
-    basis,
-    gradient_edge,
-    plain,
-    takes_no_gradient,
-    tensor_types,
-    wrap,
-)
+from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
 
 accumulate_lock = threading.Lock()
 
@@ -317,7 +309,7 @@ class Pass:
 
     def _deliver_watched(self, leaf: Tensor, grad: Any) -> None:
         """Hooks want the sum over all edges: keep it until the last one has delivered."""
-        if takes_no_gradient(leaf):
+        if basis.takes_no_gradient(leaf):
             return
         entry = self.leaf_sums.get(id(leaf))
         if entry is None:
@@ -390,7 +382,7 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
     with accumulate_lock:
         old = leaf._grad
         if old is None:
-            if takes_no_gradient(leaf):
+            if basis.takes_no_gradient(leaf):
                 return
             array = grad._array
             if (stolen and not create_graph and getrefcount(grad) <= stolen and array.base is None

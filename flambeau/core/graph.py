@@ -20,14 +20,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._places import Place, counter_of
-from flambeau.core.tensor import (
-    Tensor,
-    alias,
-    basis,
-    new_tensor,
-    takes_no_gradient,
-    tensor_types,
-)
+from flambeau.core.tensor import Tensor, alias, basis, new_tensor, tensor_types
 
 # A node is newer than all that it feeds. Newer nodes get smaller numbers, so that a min-heap of
 # numbers gives the newest node first: an order in which no node runs before it is complete.
@@ -76,7 +69,7 @@ class Node(Place):
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """For each input: the node that gets its gradient, and for which of that node's outputs."""
-        return tuple([(None, 0) if e is None or (type(e) in tensor_types and takes_no_gradient(e))
+        return tuple([(None, 0) if e is None
                       else (basis.accumulator_of(e), 0) if type(e) in tensor_types
                       else (e.node, e.index) for e in self.edges])
 

@@ -378,14 +378,6 @@ def _regenerate(tensor: Tensor, view: View) -> Any:
     return view.node
 
 
-def takes_no_gradient(leaf: Tensor) -> bool:
-    """Does a gradient end at this edge without being kept? Such are a leaf that was told not to
-    require grad after it was used, and a view made without recording: that counts as requiring
-    grad where its base does, but has no node, and is no leaf of its own either."""
-    edge = leaf._edge
-    return edge is None or (edge is LOOKUP and leaf._view.node is None)
-
-
 def wrap(array: Any, requires_grad: bool = False) -> Tensor:
     """A plain tensor that holds `array`."""
     tensor = new_tensor()
