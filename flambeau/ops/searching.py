@@ -326,7 +326,7 @@ def _xor_of_bits(input: Tensor, dim: tuple[int, ...], keepdim: bool) -> Any:
     return input, dim, keepdim
 
 
-@composite(method=False)
+@composite(method=True)
 def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0,
                 out: Tensor | None = None) -> Tensor:
     """The exclusive or of all elements' bits (as float64 or int64), or along `dim`; uint64.
@@ -348,5 +348,6 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
     for d in dims:
         if 0 in input.shape[d:d + 1]:
             raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
-    result = _xor_of_bits(input, dims or tuple(range(input.ndim)), keepdim)
+    dims = (dims or tuple(range(input.ndim))) if input.ndim else ()
+    result = _xor_of_bits(input, dims, keepdim)
     return result if out is None else basis.into(out, hash_tensor.op, result)

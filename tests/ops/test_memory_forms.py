@@ -44,6 +44,12 @@ def test_hash_tensor(x, dim, expected):
     assert result.dtype is torch.uint64 and result.tolist() == expected
 
 
+def test_hash_tensor_of_a_number_is_its_bits():
+    one = torch.tensor(1.0)
+    bits = int(np.float64(1).view(np.uint64))
+    assert one.hash_tensor() == torch.hash_tensor(one, 0, keepdim=True) == bits
+
+
 def test_hash_tensor_refuses():
     for call, error in ((lambda: torch.hash_tensor(X, mode=1), RuntimeError),
                         (lambda: torch.hash_tensor(torch.empty(0)), RuntimeError),
