@@ -23,6 +23,7 @@ from flambeau.autograd.grad_mode import (
 from flambeau.autograd.graph import Node
 from flambeau.autograd.hooks import AccumulateGrad
 from flambeau.autograd.saved_hooks import SavedTensor
+from flambeau.autograd.saved_names import saved_attribute as _saved_attribute
 from flambeau.core.tensor import Tensor
 
 _LAZY = ("_functions", "anomaly_mode", "forward_ad", "functional", "grad_mode", "gradcheck",

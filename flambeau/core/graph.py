@@ -112,14 +112,14 @@ class Node(Place):
         return produced[0] if len(produced) == 1 else produced
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_saved_") and name[7:] in self.saved_names:
-            return user_value(unpack(self, self.saved_names.index(name[7:])))
+        if name.startswith("_saved_"):
+            return basis.saved_attribute(self, name[7:])
         if name.startswith("_raw_saved_") and name[11:] in self.saved_names:
             return basis.SavedTensor(self, self.saved_names.index(name[11:]))
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:
-        return [*object.__dir__(self), *(f"_saved_{n}" for n in self.saved_names),
+        return [*object.__dir__(self), *(f"_saved_{n}" for n in basis.listed_saved(self)),
                 *(f"_raw_saved_{n}" for n, k in zip(self.saved_names, self.saved_kinds)
                   if k != "value")]
 

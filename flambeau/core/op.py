@@ -89,6 +89,7 @@ class Op:
     jvp_rule: Any = None
     batch_rule: Any = None
     vjp: Any = None
+    saved_as: dict[str, Any] = {}       # PyTorch's names of saved values: formulas, or constants
     refusal: dict[str, str] = {}        # what to say of kinds of dtype; "": the kernel's name
     functional: Any = None              # of an in-place op: what it computes
     function: Any = None                # the three callables

@@ -182,6 +182,8 @@ def _qr(input: Tensor, mode: str) -> Any:
     return input, mode
 
 
+_qr.op.saved_as = {"Q": lambda result0: result0, "R": lambda result1: result1}
+
 @composed(namespace="linalg", name="qr")
 def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
     """Q with orthonormal columns and upper triangular R, A = Q R.

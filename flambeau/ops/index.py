@@ -337,6 +337,12 @@ def take_many(tensors: Any, where: tuple[int, ...]) -> Any:
     return tuple(tensors), where
 
 
+take_many.op.saved_as = {
+    "indices": lambda tensors_from1, where: tuple([
+        tensors_from1[where.index(i)] if i in where else None for i in range(where[-1] + 1)]),
+    "self_sym_sizes": lambda tensors_shapes: tuple(tensors_shapes[0])}
+
+
 def take_at(self: Tensor, advanced: list[Any]) -> Tensor:
     where = tuple([i for i, t in enumerate(advanced) if isinstance(t, Tensor)])
     return take_many((self, *[advanced[i] for i in where]), where)

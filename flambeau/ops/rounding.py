@@ -86,6 +86,8 @@ _MODES = {
     "trunc": pointwise("div_trunc", _truncated, d_self=0, d_other=0, method=False, namespace=None,
                        inplace=False, node_name="DivBackward2"),
 }
+for _mode, _function in _MODES.items():
+    _function.op.saved_as = {"rounding_mode": _mode}
 
 
 def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:

@@ -111,6 +111,9 @@ def permute_to(input: Tensor, permutation: tuple[int, ...]) -> Any:
     return input, permutation
 
 
+permute_to.op.saved_as = {"dims": lambda permutation: tuple(permutation)}
+
+
 def inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
     back = [0] * len(permutation)
     for position, axis in enumerate(permutation):

@@ -255,6 +255,8 @@ def logit(input: Tensor, eps: float | None = None) -> Any:
     return _as_floating(input), -1.0 if eps is None else eps
 
 
+logit.op.saved_as = {"eps": lambda eps: None if eps < 0 else eps}
+
 def _sinc_slope(self: Tensor, result: Tensor) -> Tensor:
     zero = self == 0
     return where(zero, 0, (cos(self * pi) - result) / where(zero, 1, self))

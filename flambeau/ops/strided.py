@@ -93,6 +93,11 @@ def as_strided_of(input: Tensor, window: Geometry, own: Geometry) -> Any:
     return input, window, own
 
 
+as_strided_of.op.saved_as = {"size": lambda window: tuple(window[0]),
+                             "stride": lambda window: tuple(window[1]),
+                             "storage_offset": lambda window: window[2]}
+
+
 @composite(method=True)
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
     """A view of `input`'s memory with any size, strides and offset (in elements).

@@ -207,3 +207,25 @@ def test_the_documented_interface_of_nodes_is_that_of_their_class():
     node = (flambeau.ones(2, requires_grad=True) * 2).grad_fn
     assert isinstance(node, Node) and Node.name(node) == "MulBackward0"
     assert Node.next_functions.fget(node) == node.next_functions
+
+
+def test_saved_values_have_the_names_of_pytorch():
+    x, rows = flambeau.ones(2, 3, requires_grad=True), flambeau.tensor([0, 1])
+    batch = flambeau.ones(1, 3, 3, requires_grad=True)
+    shown = [
+        (x[:, rows], "indices", (None, rows)), (x[:, rows], "self_sym_sizes", (2, 3)),
+        (x.mean(), "self_sym_sizes", (2, 3)), (x.sum(0), "self_sym_numel", 6),
+        (flambeau.addbmm(batch[0], batch, batch), "batch1_sym_argsize_1", 3),
+        (flambeau.nn.functional.unfold(batch[None], 3), "self_sym_argsize_minus_2", 3),
+        (x.logit(), "eps", None), (x.logit(0.5), "eps", 0.5),
+        (x.div(2, rounding_mode="trunc"), "rounding_mode", "trunc"),
+        (x.as_strided((3,), (1,), 1), "storage_offset", 1), (x.permute(1, 0), "dims", (1, 0)),
+    ]
+    for result, name, value in shown:
+        found = getattr(result.grad_fn, f"_saved_{name}")
+        assert str(found) == str(value) and type(found) is type(value), name
+        assert not hasattr(result.grad_fn, "_saved_nothing_sym_sizes")
+    assert x.max(0)[0].grad_fn._saved_indices.tolist() == [0, 0, 0]
+    assert flambeau.nn.functional.gelu(x).grad_fn._saved_self is x
+    assert "_saved_self_sym_sizes" in dir(x.sum().grad_fn)
+    assert "_saved_indices" in dir(x[:, rows].grad_fn)
