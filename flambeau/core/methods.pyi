@@ -636,6 +636,15 @@ class Methods:
     def half(self, memory_format: Any = None) -> Tensor:
         """This tensor as float16; itself if it is."""
     def hardshrink(self, lambd: _float = 0.5) -> Tensor: ...
+    def hash_tensor(
+        self,
+        dim: Any = (),
+        *,
+        keepdim: _bool = False,
+        mode: _int = 0,
+        out: Tensor | None = None,
+    ) -> Tensor:
+        """The exclusive or of all elements' bits (as float64 or int64), or along `dim`; uint64."""
     def heaviside(self, values: Tensor, *, out: Any = None) -> Tensor:
         """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
     def heaviside_(self, values: Tensor) -> Tensor:
