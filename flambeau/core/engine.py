@@ -31,7 +31,7 @@ from flambeau.core.graph import Node, Output, packers
 from flambeau.core.modes import grad_enabled, grad_layouts, interceptors, set_grad_mode
 from flambeau.core.overrides import sparse_types
 from flambeau.core.shapes import is_expandable_to
-from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
+from flambeau.core.tensor import LEAF, Tensor, basis, gradient_edge, plain, tensor_types, wrap
 
 accumulate_lock = threading.Lock()
 
@@ -382,7 +382,7 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
     with accumulate_lock:
         old = leaf._grad
         if old is None:
-            if basis.takes_no_gradient(leaf):
+            if leaf._edge is not LEAF and basis.takes_no_gradient(leaf):
                 return
             array = grad._array
             if (stolen and not create_graph and getrefcount(grad) <= stolen and array.base is None
