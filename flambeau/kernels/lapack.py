@@ -286,5 +286,6 @@ def reflected(a: np.ndarray, tau: np.ndarray, x: np.ndarray, adjoint_of: bool) -
     size = max(1, x.shape[-1]) * 64
 
     def one(vectors: np.ndarray, factors: np.ndarray, right: np.ndarray) -> Any:
-        return (multiply("L", turn, np.asfortranarray(vectors[:, :k]), factors, right, size)[0],)
+        own = np.array(vectors[:, :k], order="F")       # while it runs, LAPACK writes into it
+        return (multiply("L", turn, own, factors, right, size)[0],)
     return over_batch(one, (a, 2), (tau, 1), (x, 2))[0]

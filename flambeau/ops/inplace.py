@@ -255,3 +255,4 @@ def publish_inplace_view(name: str, function: Callable[..., Tensor]) -> Callable
 
 
 basis.make_inplace, basis.forbidden = make_inplace, forbidden
+basis.check_stored = check_stored

@@ -44,7 +44,9 @@ class BatchedTensor(Tensor):
 
     _value: Tensor
     _bdim: int | None
-    _made_from: Any
+    _made_from: Any = None              # of a view: what of, and by which op
+    _history: Any = None                # changes when what the tensor was computed from does
+    _history_of_base: Any = None        # of a view: that of `_made_from` when its own was made
     _level: BatchLevel
 
     def _no_values(self, *args: Any, **kwargs: Any) -> Any:
@@ -111,6 +113,9 @@ class BatchLevel(Level):
         mine = [type(t) is BatchedTensor and t._level is self for t in inputs]
         if not any(mine):
             return op.call(*canonical)
+        for t in inputs:
+            if type(t) is BatchedTensor and t._level is self and t._made_from is not None:
+                self._renew_history(t)
         if op.inplace:
             return self._inplace(op, canonical, inputs, pairs)
         values = [v for v, _ in pairs]
@@ -124,6 +129,7 @@ class BatchLevel(Level):
             result: Any = self.wrap(found, where)
             if op.view:
                 result._made_from = inputs[0], op, canonical, None
+                result._history_of_base = inputs[0]._history
                 result._counter = counter_of(inputs[0])
         else:
             wrapped = [self.wrap(f, w) for f, w in zip(found, where)]
@@ -131,6 +137,7 @@ class BatchLevel(Level):
             if op.view:
                 for i, one in enumerate(wrapped):
                     one._made_from = inputs[0], op, canonical, i
+                    one._history_of_base = inputs[0]._history
                     one._counter = counter_of(inputs[0])
         if op.is_differentiable and grad_enabled():
             edges = tuple([gradient_edge(t) if m and t._edge is not None else None
@@ -179,10 +186,10 @@ class BatchLevel(Level):
         the values are in place already.
         """
         old, target._edge = target._edge, written._edge
-        made_from = target.__dict__.get("_made_from")
-        if made_from is None:
+        target._history = object()
+        if target._made_from is None:
             return
-        base, op, canonical, index = made_from
+        base, op, canonical, index = target._made_from
         if index is not None:
             raise RuntimeError("Output 0 of " + op.node_name + " is a view and is being modified "
                                "inplace. This view is the output of a function that returns "
@@ -202,6 +209,22 @@ class BatchLevel(Level):
         finally:
             levels.reset(token)
         self._rewrite_history(base, new)
+        target._history_of_base = base._history
+
+    def _renew_history(self, view: Any) -> None:
+        """If what `view` was made from has been written to since, make its history again."""
+        base, op, canonical, index = view._made_from
+        if base._made_from is not None:
+            self._renew_history(base)
+        if view._history_of_base is base._history:
+            return
+        view._history_of_base, view._history = base._history, object()
+        token = levels.set((*levels.get(), self))
+        try:
+            again = op.call(*op.with_inputs(canonical, (self._history_of(base),)))
+        finally:
+            levels.reset(token)
+        view._edge = (again if index is None else again[index])._edge
 
     def _history_of(self, tensor: Any) -> Tensor:
         """The tensor as it stands in the graph, apart from what is done to it later."""

@@ -79,16 +79,22 @@ class ForwardLevel(Level):
         view._tangents = {self: None}
 
     def _inplace(self, op: Op, canonical: tuple[Any, ...], inputs: Any, tangents: list[Any]) -> Any:
-        """A write changes the tangent too, in place: views of the tensor see it."""
+        """Compute out of place, with values and tangents of before the write, which a graph may
+        save; then copy. The tangent is written to, too, in place: views of the tensor see it."""
         target, functional = canonical[0], op.functional
-        before = basis.clone(target)
-        arguments = functional.with_inputs(canonical, (before, *inputs[1:]))
+        before, own = basis.clone(target), tangents[0]
+        if own is not None:
+            saved = basis.clone(own)
+            self.set_tangent(before, saved)
+            tangents = [saved if t is own else t for t in tangents]
+        arguments = functional.with_inputs(canonical, [before if t is target else t
+                                                       for t in inputs])
         result = functional.call(*arguments)
-        own = tangents[0]
-        if own is not None:                 # a graph may save it, and it is written to below
-            tangents = [basis.clone(own) if t is own else t for t in tangents]
         tangent = derivative(functional, arguments, tangents, result)
-        op.call(*canonical)
+        basis.check_stored(op.name, target, result._array)
+        self.set_tangent(result, tangent)
+        keep_state(result._edge, (result,))
+        target.copy_(result)
         if own is not None:
             own.copy_(tangent)
         elif target._base is not None:

@@ -375,3 +375,11 @@ def test_lobpcg_has_symmetric_derivatives_of_both_orders(generalised):
     assert flambeau.autograd.gradgradcheck(pairs, inputs, atol=1e-4)
     found = flambeau.autograd.grad(sum(p.sum() for p in pairs(*inputs)), inputs)
     assert all(flambeau.allclose(g, g.mT, rtol=1e-12) for g in found)
+
+
+def test_reflections_whose_factors_lie_in_the_matrix():
+    """LAPACK writes ones on the diagonal of what it is given while it runs."""
+    columns = torch.randn(5, 5, dtype=torch.float64).t()[:, :4]
+    tau = columns[:4, 0]
+    product = torch.linalg.householder_product
+    assert torch.equal(product(columns, tau), product(columns.clone(), tau.clone()))
