@@ -2670,7 +2670,7 @@ def nextafter_(input: Tensor, other: Any) -> Tensor:
 def nonzero(input: Tensor, *, as_tuple: _bool = False, out: Any = None) -> Any:
     """The positions of the elements that are not zero: one a row, or a tensor a dimension."""
 
-def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor:
+def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1) -> Tensor:
     """The first `size` positions of elements that are not zero, filled up with `fill_value`."""
 
 def norm(

@@ -1159,7 +1159,7 @@ class Methods:
         """Write the result of `nextafter` into this tensor; returns the tensor."""
     def nonzero(self, *, as_tuple: _bool = False, out: Any = None) -> Any:
         """The positions of the elements that are not zero: one a row, or a tensor a dimension."""
-    def nonzero_static(self, *, size: _int, fill_value: _int = -1, out: Any = None) -> Tensor:
+    def nonzero_static(self, *, size: _int, fill_value: _int = -1) -> Tensor:
         """The first `size` positions of elements that are not zero, filled up with `fill_value`."""
     def norm(
         self,

@@ -82,7 +82,7 @@ class Op:
     kind        "pointwise", "linear", "multilinear", "general", "composite" or "fused"
     """
 
-    composite = inplace = view = fused = False
+    composite = inplace = view = fused = unsized = False
     returns: Any = None                 # None: one result; else what makes the tuple of results
     variadic = False                    # is the first argument a sequence of tensors?
     differentiable: Any = True          # or a tuple of bools, one a result
@@ -475,7 +475,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
               dims: Any = (), shapes: Any = (), core: str = "", name: str = "",
               node_name: str = "", namespace: Any = "torch", method: Any = True,
               inplace: bool = False, aliases: tuple[str, ...] = (), path: str = "general",
-              **rules: Any) -> Any:
+              unsized: Any = False, **rules: Any) -> Any:
     """Declare an op by its kernel; decorates the function that maps users' arguments to canonical
     ones: the `tensors`, then the rest, in the order of the kernel's parameters.
 
@@ -490,6 +490,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
     shapes      params that are shapes of the result, for batching
     core        core shape, gufunc style: leading dimensions broadcast, which gives batching
     batch       a batching rule, where none of these gives one
+    unsized     extents of the result depend on values: always, or if this says so of a call
     path        the kind of callable that takes the common case, where that is an own one
     """
     tensors = (tensors,) if isinstance(tensors, str) else tuple(tensors)
@@ -504,7 +505,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
                 view=view, returns=returns, differentiable=differentiable, variadic=variadic,
                 dims=_names(dims), shapes=_names(shapes), core=core, arguments=arguments,
                 node_name=node_name or class_name(title), namespace=namespace,
-                doc=arguments.__doc__)
+                unsized=unsized, doc=arguments.__doc__)
         unknown = [k for k in rules if not k.startswith("d_") or k[2:] not in tensors]
         if unknown:
             raise TypeError(f"op {title}: {unknown} name no tensor argument of {tensors}")

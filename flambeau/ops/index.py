@@ -328,6 +328,8 @@ def _take_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[i
 
 @linear(_take, tensors=("tensors",), variadic=True, method=False, namespace=None, name="index",
         node_name="IndexBackward0", batch=_take_batched,
+        unsized=lambda tensors, where: any(t.is_meta and t._array.dtype.kind == "b"
+                                           for t in tensors[1:]),
         vjp=lambda grad, tensors_from1, tensors_shapes, where: [
             put_at(basis.new_zeros(grad, tensors_shapes[0]), tensors_from1, where, grad, True),
             *[None] * len(tensors_from1)],

@@ -490,9 +490,14 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
 def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *,
                       output_size: int | None = None) -> Tensor:
     """Each slice along `dim` repeated; of the flattened tensor without `dim`."""
+    counted = input if repeats is None else repeats
+    hollow = isinstance(counted, Tensor) and counted.is_meta
+    if hollow and output_size is None:
+        raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
     if repeats is None:
         counts = input._array
-        return wrap(np.repeat(np.arange(len(counts)), counts))
+        return input.new_empty((output_size,), dtype=int64) if hollow else \
+            wrap(np.repeat(np.arange(len(counts)), counts))
     if dim is None:
         input, dim = reshape(input, (-1,)), 0
     n = input._array.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
@@ -502,6 +507,8 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
                            f"repeats.size(0) = {counts.size} and input.size({dim}) = {n}")
     if (counts < 0).any():
         raise RuntimeError("repeats can not be negative")
+    if hollow:
+        return index_select(input, dim, repeat_interleave(repeats, output_size=output_size))
     places = np.repeat(np.arange(n), counts if counts.ndim and counts.size == n
                        else np.broadcast_to(counts.reshape(-1)[:1], (n,)))
     return index_select(input, dim, wrap(places))

@@ -19,7 +19,7 @@ from flambeau.ops.pointwise import as_number
 # ---- nonzero ------------------------------------------------------------------------------------
 
 
-@primitive(lambda self: indexing.nonzero(self), method=False, namespace=None)
+@primitive(lambda self: indexing.nonzero(self), unsized=True, method=False, namespace=None)
 def nonzero_rows(input: Tensor) -> Any:
     return (input,)
 
@@ -48,13 +48,16 @@ def argwhere(input: Tensor) -> Tensor:
     return nonzero_rows(input)
 
 
-@composite(method=True)
-def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1, out: Any = None) -> Tensor:
-    """The first `size` positions of elements that are not zero, filled up with `fill_value`."""
-    found = nonzero_rows(input)._array[:size]
+def _nonzero_static(self: np.ndarray, size: int, fill_value: int) -> np.ndarray:
+    found = indexing.nonzero(self)[:size]
     rest = np.full((size - len(found), found.shape[1]), fill_value, np.int64)
-    result = wrap(np.concatenate([found, rest]))
-    return result if out is None else basis.into(out, nonzero_static.op, result)
+    return np.concatenate([found, rest])
+
+
+@primitive(_nonzero_static)
+def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Any:
+    """The first `size` positions of elements that are not zero, filled up with `fill_value`."""
+    return input, size, fill_value
 
 
 @composite
@@ -103,7 +106,7 @@ def _underived(name: str, kernel: Any, node_name: str) -> Any:
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
 
     @primitive(kernel, name=f"{name}_parts", node_name=node_name, vjp=refuse, returns=list,
-               differentiable=(True, False, False), method=False, namespace=None)
+               differentiable=(True, False, False), method=False, namespace=None, unsized=True)
     def parts(input: Tensor, dim: int | None, sort: bool) -> Any:
         return input, dim, sort
     return parts
@@ -293,7 +296,7 @@ def _bincount(self: np.ndarray, weights: np.ndarray | None, minlength: int) -> n
     return counted.astype(np.float32 if weights.dtype == np.float32 else np.float64)
 
 
-@primitive(_bincount, tensors=("self", "weights"))
+@primitive(_bincount, tensors=("self", "weights"), unsized=True)
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Any:
     """How often each of 0, 1, 2 … occurs; with `weights`, the sum of those of its occurrences.
 

@@ -42,6 +42,9 @@ def to_meta(tensor: Tensor) -> Tensor:
 
 def call(op: Any, canonical: tuple[Any, ...]) -> Any:
     """Run `op` for the shapes and types of its results."""
+    if op.unsized is True or (op.unsized and op.unsized(*canonical)):
+        raise NotImplementedError(f"{op.name}: the shape of its result depends on the values of "
+                                  "its arguments, and tensors on meta have none")
     if op.inplace:
         op.functional.direct(*canonical)        # raises what the op would raise
         return canonical[0]

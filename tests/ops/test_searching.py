@@ -32,3 +32,27 @@ def test_the_forms_that_always_give_everything():
         [1, 2], [1, 1, 0, 1], [1, 3]]
     assert [t.tolist() for t in flambeau._unique(x, return_inverse=True)] == [[1, 2], [1, 1, 0, 1]]
     assert [t.tolist() for t in _VF.unique_dim(x, 0)] == [[1, 2], [1, 1, 0, 1], [1, 3]]
+
+
+@pytest.mark.parametrize("call", [
+    lambda m: m[m > 0], lambda m: flambeau.ones(3, 4)[m > 0], lambda m: m.nonzero(),
+    lambda m: flambeau.where(m > 0), flambeau.argwhere, flambeau.unique,
+    lambda m: flambeau.unique(m, dim=0), flambeau.unique_consecutive,
+    lambda m: flambeau.masked_select(m, m > 0), lambda m: flambeau.bincount(m[0].long())])
+def test_meta_refuses_what_depends_on_values(call):
+    with pytest.raises(NotImplementedError, match="shape of its result depends on the values"):
+        call(flambeau.empty(3, 4, device="meta"))
+
+
+def test_meta_has_the_shapes_that_are_known():
+    m = flambeau.empty(3, 4, device="meta")
+    counts = flambeau.empty(3, dtype=flambeau.int64, device="meta")
+    mask = flambeau.tensor([True, False, True])
+    assert m[mask].shape == (2, 4)
+    assert m[counts].shape == (3, 4)
+    assert flambeau.nonzero_static(m, size=5).shape == (5, 2)
+    assert flambeau.repeat_interleave(m, 2, 0).shape == (6, 4)
+    assert flambeau.repeat_interleave(m, counts, 0, output_size=7).shape == (7, 4)
+    for args in ((counts,), (m, counts, 0)):
+        with pytest.raises(RuntimeError, match="a meta tensor without output_size"):
+            flambeau.repeat_interleave(*args)
