@@ -178,7 +178,7 @@ class BatchLevel(Level):
             self._rewrite_history(target, result)
         return target
 
-    def _rewrite_history(self, target: Tensor, written: Tensor) -> None:
+    def _rewrite_history(self, target: Any, written: Tensor) -> None:
         """Give `target` the history of what was written to it, and what it is a view of too.
 
         With v = op(base), linear, the base becomes base - opᵀ(op(base)) + opᵀ(written): outside of
