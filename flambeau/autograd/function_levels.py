@@ -52,20 +52,22 @@ def _below(cls: Any, args: tuple[Any, ...], stack: Any) -> Any:
 
 
 def _generated(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -> Any:
-    """The batching rule made of the Function itself: one level down runs a Function whose forward
-    and backward are those of `cls`, with the level entered around them."""
-    from flambeau.autograd.function import Function
+    """The batching rule made of the Function itself: one level down runs a Function whose rules
+    are those of `cls`, with the level entered around them."""
+    from flambeau.autograd.function import Function, observers
     pairs = [level.unwrap(a) for a in args]
     dims, size = [d for _, d in pairs], level.size
     kept: list[Any] = []                # the inner context; what it saved: an argument, or a tensor
 
     class Whole(Function):
+        generate_vmap_rule = True       # for the level around this one
+
         @staticmethod
         def forward(ctx: Any, *values: Any) -> Any:
             inner = ctx.inner = cls._backward_cls()
             inner.needs_input_grad = ctx.needs_input_grad
             with BatchLevel(size, level.randomness) as slices:
-                given = [v if d is None else slices.wrap(v, d) for v, d in zip(values, dims)]
+                given = _sliced(slices, values, dims)
                 if cls.setup_context is Function.setup_context:
                     output = cls.forward(inner.context, *given)
                 else:
@@ -83,37 +85,55 @@ def _generated(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -
             saved = [slices.unwrap(t) for t in inner.to_save]
             ctx.save_for_backward(*[v for v, _ in saved])
             ctx.saved_dims = [d for _, d in saved]
-            position = {id(t): i for i, t in enumerate(given)}
-            places = [position.get(id(t), pair) for t, pair in zip(inner.to_save, saved)]
-            kept.append((inner, places, [i for i, o in enumerate(outputs) if id(o) in without]))
+            forward = [slices.unwrap(t) for t in inner.saved_for_forward or ()]
+            ctx.save_for_forward(*[v for v, _ in forward])
+            ctx.forward_dims = [d for _, d in forward]
+            position = {id(t): i for i, t in reversed([*enumerate((*given, *outputs))])}
+            places, forward_places = (
+                [position.get(id(t), pair) for t, pair in zip(tensors or (), pairs)]
+                for tensors, pairs in ((inner.to_save, saved), (inner.saved_for_forward, forward)))
+            kept.append((inner, places, forward_places,
+                         [i for i, o in enumerate(outputs) if id(o) in without]))
             return whole[0] if ctx.single else tuple(whole)
 
         @staticmethod
         def backward(ctx: Any, *grads: Any) -> Any:
             inner = ctx.inner
             with BatchLevel(size, level.randomness) as slices:
-                saved = [v if d is None else slices.wrap(v, d)
-                         for v, d in zip(ctx.saved_tensors, ctx.saved_dims)]
+                saved = _sliced(slices, ctx.saved_tensors, ctx.saved_dims)
                 inner._in_forward = False
                 inner.saved = tuple([None if t is None else save_input(t) for t in saved])
                 inner.saved_kinds = ("tensor",) * len(saved)
                 rule = cls.vjp if cls.vjp is not Function.vjp else cls.backward
-                given = [None if g is None else slices.wrap(g, 0) for g in grads]
+                given = _sliced(slices, grads, [0] * len(grads))
                 found = rule(inner.context, *given)
                 found = found if isinstance(found, tuple) else (found,)
                 return tuple(None if g is None else _gathered(slices, g, d)
                              for g, d in zip(found, dims))
 
+        @staticmethod
+        def jvp(ctx: Any, *tangents: Any) -> Any:
+            inner = ctx.inner
+            with BatchLevel(size, level.randomness) as slices:
+                inner._in_forward = True
+                inner.saved_for_forward = tuple(_sliced(slices, ctx.saved_tensors,
+                                                        ctx.forward_dims))
+                found = cls.jvp(inner.context, *_sliced(slices, tangents, dims))
+                found = found if isinstance(found, tuple) else (found,)
+                return tuple([_whole(slices, t) for t in found])
+
     Whole.__name__ = Whole.__qualname__ = cls.__name__
-    token = levels.set(stack[:-1])
+    token, watching = levels.set(stack[:-1]), observers.set(None)
     try:
         output = Whole.apply(*[v for v, _ in pairs])
     finally:
         levels.reset(token)
+        observers.reset(watching)
     outputs = output if isinstance(output, tuple) else (output,)
     outputs = tuple(level.wrap(o, 0) if isinstance(o, Tensor) else o for o in outputs)
-    if grad_enabled() and any(d_ is not None for d_ in edges_of(args, level)):
-        outputs = _recorded(cls, args, outputs, level, *kept[0])
+    needed = grad_enabled() and any(e is not None for e in edges_of(args, level))
+    if needed or observers.get() is not None:
+        outputs = _recorded(cls, args, outputs, level, needed, *kept[0])
     return outputs if isinstance(output, tuple) else outputs[0]
 
 
@@ -123,10 +143,10 @@ def edges_of(args: Any, level: BatchLevel) -> list[Any]:
             and a._edge is not None else None for a in args if type(a) in tensor_types]
 
 
-def _recorded(cls: Any, args: Any, outputs: Any, level: BatchLevel, inner: Any, saved: Any,
-              without: list[int]) -> tuple[Any, ...]:
-    """The outputs with the node that the graph at this level has for the call."""
-    from flambeau.autograd.function import finish
+def _recorded(cls: Any, args: Any, outputs: Any, level: BatchLevel, needed: bool, inner: Any,
+              saved: Any, forward: Any, without: list[int]) -> tuple[Any, ...]:
+    """The outputs with the node that the graph at this level, or forward mode, has for the call."""
+    from flambeau.autograd.function import finish, observers
     node = cls._backward_cls()
     node.__dict__.update({k: v for k, v in inner.__dict__.items() if k != "_context"})
     node.context.__dict__.update(inner.context.__dict__)
@@ -136,10 +156,25 @@ def _recorded(cls: Any, args: Any, outputs: Any, level: BatchLevel, inner: Any, 
     found = iter(edges)
     node.needs_input_grad = tuple([next(found) is not None if t else False
                                    for t in node.is_tensor_input])
-    node.to_save = tuple([args[s] if isinstance(s, int) else
-                          s[0] if s[1] is None else level.wrap(*s) for s in saved])
+    known, live = (*args, *outputs), levels.get()
+    for value, _ in (s for s in (*saved, *forward) if not isinstance(s, int)):
+        if type(value) is BatchedTensor and value._level not in live:
+            raise NotImplementedError(f"nested vmap over {cls.__name__}, which saves a tensor that "
+                                      "is neither an input nor an output")
+    node.to_save, node.saved_for_forward = (
+        tuple([known[s] if isinstance(s, int) else s[0] if s[1] is None else level.wrap(*s)
+               for s in places]) for places in (saved, forward))
     node.dirty_tensors, node.non_differentiable = (), tuple([outputs[i] for i in without])
-    return tuple(finish(node, args, outputs, True))
+    finished = finish(node, args, outputs, needed)
+    seen = observers.get()
+    if seen is not None:
+        seen.append((node, set(), {id(finished[i]) for i in without}))
+    return tuple(finished)
+
+
+def _sliced(slices: BatchLevel, values: Any, dims: Any) -> list[Any]:
+    """What the level sees of whole values whose slices lie along `dims`."""
+    return [v if v is None or d is None else slices.wrap(v, d) for v, d in zip(values, dims)]
 
 
 def _whole(slices: BatchLevel, output: Any) -> Any:
@@ -192,6 +227,9 @@ def _forward(cls: Any, args: tuple[Any, ...], level: ForwardLevel, stack: Any) -
     finally:
         observers.reset(watching)
     node, dirty, without = seen[0]
+    outer = observers.get()
+    if outer is not None:                   # a level around this one observes the call too
+        outer.append(seen[0])
     token = levels.set(stack[:-1])
     try:
         given = [basis.zeros_like(a) if t is None and type(a) in tensor_types

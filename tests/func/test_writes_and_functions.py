@@ -95,3 +95,40 @@ def test_batched_gradients_of_fused_ops(function):
     together, = flambeau.autograd.grad(y, x, weights, retain_graph=True, is_grads_batched=True)
     one_by_one = [flambeau.autograd.grad(y, x, w, retain_graph=True)[0] for w in weights]
     flambeau.testing.assert_close(together, flambeau.stack(one_by_one))
+
+
+class Sine(flambeau.autograd.Function):
+    """A sine whose `jvp` is three times the derivative, so that tests see that it ran."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x, factor):
+        return x.sin() * factor, x.cos()
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_forward(inputs[1], output[1])
+
+    @staticmethod
+    def jvp(ctx, x_t, factor_t):
+        factor, cosine = ctx.saved_tensors
+        return 3 * cosine * factor * x_t, 0 * x_t
+
+
+def sine(x, factor=flambeau.tensor(2.0)):
+    return Sine.apply(x, factor)[0]
+
+
+@pytest.mark.parametrize("along", [
+    lambda x, t: jvp(vmap(sine), (x,), (t,))[1],
+    lambda x, t: jvp(vmap(sine, 1, 1), (x,), (t,))[1],
+    lambda x, t: jvp(vmap(vmap(sine)), (x,), (t,))[1],
+    lambda x, t: vmap(lambda a, b: jvp(sine, (a,), (b,))[1])(x, t),
+    lambda x, t: vmap(lambda a, b: jvp(vmap(sine), (a,), (b,))[1])(x, t),
+    lambda x, t: jvp(lambda a: jvp(sine, (a,), (t,))[0], (x,), (t,))[1],
+])
+def test_generated_batching_rule_keeps_the_written_jvp(along):
+    x = rows()
+    t = flambeau.arange(6.0).reshape(2, 3)
+    flambeau.testing.assert_close(along(x, t), 6 * x.cos() * t)
