@@ -6,6 +6,8 @@ import pytest
 import flambeau
 from flambeau.core.promotion import result_type
 
+BFLOAT16 = flambeau.ones(2, dtype=flambeau.bfloat16)._array
+
 
 def test_a_captured_gradient_has_been_through_the_tensors_hooks():
     x = flambeau.ones(2, requires_grad=True)
@@ -40,6 +42,12 @@ def test_one_of_several_views_cannot_be_written_to():
     first, _ = base.unbind(0)
     with pytest.raises(RuntimeError, match="returns multiple views"):
         first.mul_(2)
+    with pytest.raises(RuntimeError, match="returns multiple views"):
+        first[:1].mul_(2)
+
+
+class Wrapped(flambeau.Tensor):
+    """A tensor whose calls all go through Python."""
 
 
 def test_a_view_made_without_grad_cannot_be_written_to_with_it():
@@ -48,6 +56,9 @@ def test_a_view_made_without_grad_cannot_be_written_to_with_it():
         view = base[:1]
     with pytest.raises(RuntimeError, match="created in no_grad mode"):
         view.mul_(2)
+    for inner in (view[:1], view.as_subclass(Wrapped)[:1]):      # made by C++, and by Python
+        with pytest.raises(RuntimeError, match="created in no_grad mode"):
+            inner.mul_(2)
 
 
 @pytest.mark.parametrize("arrays, numbers, expected", [
@@ -56,6 +67,7 @@ def test_a_view_made_without_grad_cannot_be_written_to_with_it():
     ([np.ones(2, np.int8), np.ones((), np.float64)], [], flambeau.float64),
     ([np.ones(2, np.uint8), np.ones(2, np.int8)], [], flambeau.int16),
     ([np.ones(2, np.int64)], [2.5], flambeau.float32),
+    ([np.ones(2, np.float16), BFLOAT16], [], flambeau.float32),
     ([np.ones(2, np.float64)], [1j], flambeau.complex128),
     ([np.ones((), np.float32)], [True], flambeau.float32),
 ])
@@ -107,3 +119,24 @@ def test_gradients_of_a_written_base():
     (base * flambeau.tensor([1.0, 10.0, 100.0])).sum().backward()
     assert w.grad.tolist() == [1.0, 10.0]
     assert base.grad.tolist() == [1.0, 10.0, 100.0]
+
+
+def test_backward_to_an_inner_tensor_goes_on_to_the_leaf_behind_it():
+    leaf = flambeau.ones(2, requires_grad=True)
+    mid = leaf * 2
+    mid.retain_grad()
+    (mid * 3).sum().backward(inputs=[mid, leaf])
+    assert mid.grad.tolist() == [3.0, 3.0]
+    assert leaf.grad.tolist() == [6.0, 6.0]
+
+
+def test_backward_to_an_inner_tensor_runs_its_node_but_fills_no_leaf():
+    leaf = flambeau.ones(2, requires_grad=True)
+    mid = leaf.exp()
+    ran = []
+    mid.grad_fn.register_hook(lambda *_: ran.append(True))
+    mid.sum().backward(inputs=[mid])
+    assert mid.grad.tolist() == [1.0, 1.0] and leaf.grad is None
+    assert ran == [True]
+    with pytest.raises(RuntimeError, match="a second time"):
+        mid.sum().backward()
