@@ -139,6 +139,8 @@ class Methods:
     def _is_view(self) -> _bool: ...
     def _make_subclass(self, data: Tensor, require_grad: _bool = False, **_: Any) -> Any:
         """`data`'s values as an instance of `cls`, outside the graph."""
+    def _make_wrapper_subclass(self, size: Any = None, *_: Any, **__: Any) -> Any:
+        """Tensors without values of their own, whose ops `__torch_dispatch__` takes over."""
     def _nnz(self) -> _int:
         """The number of entries."""
     def _number(self) -> Any: ...

@@ -340,6 +340,12 @@ class Copying:
             result.requires_grad = True
         return result
 
+    @staticmethod
+    def _make_wrapper_subclass(cls: type, size: Any = None, *_: Any, **__: Any) -> Any:
+        """Tensors without values of their own, whose ops `__torch_dispatch__` takes over."""
+        raise NotImplementedError(f"{cls.__name__}: wrapper subclasses with __torch_dispatch__ "
+                                  "are not there; override ops with __torch_function__")
+
     def as_subclass(self, cls: type) -> Any:
         """The same values, memory and history as an instance of `cls`."""
         result = basis.alias(self)
