@@ -39,9 +39,19 @@ def _cast_back(grad: Tensor, dtype: np.dtype) -> Tensor:
 
 @linear(lambda self, order: _copied(self, order), method=False, namespace=None,
         node_name="CloneBackward0", d_self=lambda grad: grad,
-        batch=lambda size, dims, self, order: (_clone(self, order), dims[0]))
+        batch=lambda size, dims, self, order: _clone_batched(dims[0], self, order))
 def _clone(input: Tensor, order: Any) -> Any:
     return input, order
+
+
+def _clone_batched(dim: int, self: Tensor, order: Any) -> Any:
+    if order == "channels_last":
+        raise RuntimeError("NYI: Tensor.clone(memory_format) inside vmap is only supported with "
+                           "memory_format torch.preserve_format or torch.contiguous_format (got "
+                           f"ChannelsLast{'3d' if self._array.ndim == 6 else ''})")
+    if order != "C":
+        return _clone(self, order), dim
+    return _clone(basis.movedim(self, dim, 0), order), 0        # each slice is row-major then
 
 
 def _copied(x: np.ndarray, order: Any) -> np.ndarray:

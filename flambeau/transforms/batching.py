@@ -26,6 +26,7 @@ from flambeau.core import overrides
 from flambeau.core.modes import Level, grad_enabled, levels
 from flambeau.core.op import Op, parameters, record
 from flambeau.core.promotion import result_type
+from flambeau.core.shapes import contiguous_strides, wrap_dim
 from flambeau.core.tensor import (
     LEAF,
     Tensor,
@@ -37,6 +38,7 @@ from flambeau.core.tensor import (
 )
 from flambeau.transforms.forward import keep_state, named_values
 from flambeau.transforms.meta import hollow
+from flambeau.type_info import contiguous_format
 
 
 class BatchedTensor(Tensor):
@@ -62,8 +64,22 @@ class BatchedTensor(Tensor):
                            "data-dependent control flow. We don't support that yet, please shout "
                            "over at https://github.com/pytorch/functorch/issues/257 .")
 
-    def is_contiguous(self, memory_format: Any = None) -> bool:
-        return self._value.is_contiguous()
+    def stride(self, dim: int | None = None) -> Any:
+        strides, bdim = self._value.stride(), self._bdim
+        if bdim is not None:
+            strides = strides[:bdim] + strides[bdim + 1:]
+        return strides if dim is None else strides[wrap_dim(dim, len(strides))]
+
+    def storage_offset(self) -> int:
+        return self._value.storage_offset()
+
+    def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
+        if memory_format is not contiguous_format:
+            raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format "
+                               "other than torch.contiguous_format")
+        shape = self._array.shape
+        return 0 in shape or all(n == 1 or found == dense for n, found, dense in zip(
+            shape, self.stride(), contiguous_strides(shape)))
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
         return (f"BatchedTensor(lvl={self._level.number}, bdim={self._bdim}, value=\n"
