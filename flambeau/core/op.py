@@ -82,7 +82,7 @@ class Op:
     kind        "pointwise", "linear", "multilinear", "general", "composite" or "fused"
     """
 
-    composite = inplace = view = fused = unsized = False
+    composite = inplace = view = shares = fused = unsized = False
     returns: Any = None                 # None: one result; else what makes the tuple of results
     variadic = False                    # is the first argument a sequence of tensors?
     differentiable: Any = True          # or a tuple of bools, one a result
@@ -475,7 +475,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
               dims: Any = (), shapes: Any = (), core: str = "", name: str = "",
               node_name: str = "", namespace: Any = "torch", method: Any = True,
               inplace: bool = False, aliases: tuple[str, ...] = (), path: str = "general",
-              unsized: Any = False, **rules: Any) -> Any:
+              unsized: Any = False, shares: bool = False, **rules: Any) -> Any:
     """Declare an op by its kernel; decorates the function that maps users' arguments to canonical
     ones: the `tensors`, then the rest, in the order of the kernel's parameters.
 
@@ -485,6 +485,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
                 where absent it follows from the kind, or from the transposed vjp
     kind        "linear" (jointly, in all tensors), "multilinear" (in each alone), or "general"
     view        the result looks at the first tensor's memory; "replay" if strides can't say how
+    shares      the same without being a view: it has no part in the history of what it looks at
     returns     None for one result; else `tuple`, `list` or a named tuple for several
     dims        params that are dimensions (canonical: counted from the front), for batching
     shapes      params that are shapes of the result, for batching
@@ -505,7 +506,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
                 view=view, returns=returns, differentiable=differentiable, variadic=variadic,
                 dims=_names(dims), shapes=_names(shapes), core=core, arguments=arguments,
                 node_name=node_name or class_name(title), namespace=namespace,
-                unsized=unsized, doc=arguments.__doc__)
+                unsized=unsized, shares=shares, doc=arguments.__doc__)
         unknown = [k for k in rules if not k.startswith("d_") or k[2:] not in tensors]
         if unknown:
             raise TypeError(f"op {title}: {unknown} name no tensor argument of {tensors}")

@@ -105,7 +105,7 @@ def _detach_kernel(self: np.ndarray) -> np.ndarray:
     return self[...]
 
 
-@primitive(_detach_kernel, method=False, namespace=None, d_self=None,
+@primitive(_detach_kernel, method=False, namespace=None, d_self=None, shares=True,
         batch=lambda size, dims, self: (detach(self), dims[0]))
 def detach(input: Tensor) -> Any:
     return (input,)

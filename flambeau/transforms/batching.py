@@ -143,10 +143,10 @@ class BatchLevel(Level):
             found, where = batch(op, self.size, canonical, inputs, values, dims)
         if op.returns is None:
             result: Any = self.wrap(found, where)
+            wrapped = [result]
             if op.view:
                 result._made_from = inputs[0], op, canonical, None
                 result._history_of_base = inputs[0]._history
-                result._counter = counter_of(inputs[0])
         else:
             wrapped = [self.wrap(f, w) for f, w in zip(found, where)]
             result = op.returns(wrapped) if op.returns in (tuple, list) else op.returns(*wrapped)
@@ -154,7 +154,9 @@ class BatchLevel(Level):
                 for i, one in enumerate(wrapped):
                     one._made_from = inputs[0], op, canonical, i
                     one._history_of_base = inputs[0]._history
-                    one._counter = counter_of(inputs[0])
+        if op.view or op.shares:
+            for one in wrapped:
+                one._counter = counter_of(inputs[0])
         if op.is_differentiable and grad_enabled():
             edges = tuple([gradient_edge(t) if m and t._edge is not None else None
                            for t, m in zip(inputs, mine)])
