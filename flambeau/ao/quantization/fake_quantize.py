@@ -10,6 +10,7 @@ from flambeau.ao.quantization import observer as observers
 from flambeau.ao.quantization.observer import (
     MovingAverageMinMaxObserver,
     MovingAveragePerChannelMinMaxObserver,
+    make_room,
 )
 
 
@@ -96,10 +97,7 @@ class FakeQuantize(FakeQuantizeBase):
             X, self.scale, self.zero_point, self.quant_min, self.quant_max)
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
-        for name in ("scale", "zero_point"):        # as many as there are channels
-            saved = state_dict.get(prefix + name)
-            if saved is not None and saved.shape != getattr(self, name).shape:
-                setattr(self, name, flambeau.empty_like(saved))
+        make_room(self, ("scale", "zero_point"), state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *args)
 
     def extra_repr(self) -> str:

@@ -24,6 +24,14 @@ _CHANNEL_SCHEMES = (flambeau.per_channel_symmetric, flambeau.per_channel_affine,
                     flambeau.per_channel_affine_float_qparams)
 
 
+def make_room(module: Any, names: tuple[str, ...], state_dict: Any, prefix: str) -> None:
+    """Buffers of as many channels as the state that is to be loaded has."""
+    for name in names:
+        saved = state_dict.get(prefix + name)
+        if saved is not None and saved.shape != getattr(module, name).shape:
+            setattr(module, name, flambeau.empty_like(saved))
+
+
 class PartialClass:
     """A class with some of its arguments, as `with_args` gives it."""
 
@@ -191,10 +199,7 @@ class MinMaxObserver(UniformQuantizationObserverBase):
         return self._calculate_qparams(self.min_val.reshape(-1), self.max_val.reshape(-1))
 
     def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
-        for name in ("min_val", "max_val"):         # as many as there are channels
-            saved = state_dict.get(prefix + name)
-            if saved is not None and saved.shape != getattr(self, name).shape:
-                setattr(self, name, flambeau.empty_like(saved))
+        make_room(self, ("min_val", "max_val"), state_dict, prefix)
         super()._load_from_state_dict(state_dict, prefix, *args)
 
     def extra_repr(self) -> str:
