@@ -30,8 +30,8 @@ from flambeau.transforms.function_modes import (
 )
 
 _TensorMeta = type(Tensor)
-has_lapack = True
-has_mkl = has_cuda = has_mps = has_xpu = has_openmp = _has_mkldnn = False
+has_lapack = _has_mkldnn = True
+has_mkl = has_cuda = has_mps = has_xpu = has_openmp = False
 _has_cuda = False
 
 _task_numbers = itertools.count()

@@ -38,7 +38,7 @@ for _name in ("uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32
 bool = _dtypes.bool_
 globals().update(_dtypes.ALIASES)
 globals().update(_op.public["torch"])
-newaxis = None
+newaxis, _mkldnn = None, _type_info.mkldnn
 
 _engine.calibrate()
 

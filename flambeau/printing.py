@@ -321,7 +321,8 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     own = type(tensor).__module__ in ("torch", "torch.nn.parameter")
     prefix = "tensor(" if own and name in ("Tensor", "Parameter") else name + "("
     indent = len(prefix)
-    sparse = tensor.layout is not flambeau.strided
+    opaque = tensor.is_mkldnn
+    sparse = tensor.layout is not flambeau.strided and not opaque
     quantized = tensor.is_quantized
     meta = tensor.device.type == "meta"
     empty = tensor.numel() == 0
@@ -334,7 +335,7 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
         suffixes.append(f"nnz={tensor._nnz()}")
     if tensor.dtype not in _unmarked_dtypes(meta or (empty and not sparse)):
         suffixes.append(f"dtype={tensor.dtype}")
-    if sparse:
+    if sparse or opaque:
         suffixes.append(f"layout={tensor.layout}")
     if quantized:
         suffixes += _scheme_suffix(tensor)

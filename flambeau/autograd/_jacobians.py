@@ -13,6 +13,7 @@ from flambeau import Tensor
 from flambeau.autograd import forward_ad
 from flambeau.autograd.differentiate import grad
 from flambeau.autograd.grad_mode import enable_grad, no_grad
+from flambeau.ops.opaque import uncovered
 
 
 def is_differentiable(x: Any) -> bool:
@@ -24,7 +25,7 @@ def is_inexact(x: Any) -> bool:
 
 
 def is_sparse(x: Tensor) -> bool:
-    return x.layout is not flambeau.strided
+    return x.layout is not flambeau.strided and not x.is_mkldnn
 
 
 def as_tuple(x: Any) -> tuple[Any, ...]:
@@ -43,6 +44,8 @@ def inexact_outputs(outputs: Any) -> tuple[Tensor, ...]:
 
 def elements(x: Tensor) -> Tensor:
     """The memory of a tensor's elements: of a sparse one those that it stores."""
+    if x.is_mkldnn:
+        return uncovered(x)
     if x.layout is flambeau.sparse_coo:
         return x._values().data
     return (x.values() if is_sparse(x) else x).data
@@ -50,7 +53,7 @@ def elements(x: Tensor) -> Tensor:
 
 def stored(gradient: Tensor, like: Tensor) -> Tensor:
     """The elements of `gradient` that belong to those of `like`, in a row."""
-    if gradient.layout is not like.layout and is_sparse(gradient):
+    if (gradient.layout is not like.layout and is_sparse(gradient)) or gradient.is_mkldnn:
         gradient = gradient.to_dense()
     if not is_sparse(like):
         return gradient.reshape(-1)

@@ -152,8 +152,8 @@ def _check(func: Any, inputs: tuple[Any, ...], settings: Any) -> bool:
     result = func(*inputs)
     outputs = differentiable_outputs(result)
     for o in outputs:
-        if is_sparse(o):
-            name = "MKLDNN" if o.layout is getattr(flambeau, "_mkldnn", ()) else "Sparse"
+        if o.is_mkldnn or is_sparse(o):
+            name = "MKLDNN" if o.is_mkldnn else "Sparse"
             raise ValueError(f"{name} output is not supported at gradcheck yet. Please call "
                              "to_dense(masked_grad=...) on the output of fn for gradcheck.")
     _check_jacobians(func, inputs, result, settings)
@@ -183,6 +183,8 @@ def _check_inputs(inputs: tuple[Any, ...], settings: Any) -> None:
             warnings.warn(f"Input #{i} requires gradient and is not a double precision floating "
                           "point or complex. This check will likely fail if all the inputs are not "
                           "of double precision floating point or complex. ", stacklevel=4)
+        if x.is_mkldnn and settings.forward:
+            raise ValueError("MKLDNN inputs are not support for forward AD gradcheck.")
         part = elements(x)
         if any(stride == 0 and n > 1 for stride, n in zip(part.stride(), part.shape)):
             raise RuntimeError(f"The {i}th input has a dimension with stride 0. gradcheck only "

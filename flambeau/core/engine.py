@@ -29,7 +29,7 @@ import numpy as np
 from flambeau._places import Place, bump
 from flambeau.core.graph import Node, Output, packers
 from flambeau.core.modes import grad_enabled, grad_layouts, interceptors, set_grad_mode
-from flambeau.core.overrides import sparse_types
+from flambeau.core.overrides import own_rules, sparse_types
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import LEAF, Tensor, basis, gradient_edge, plain, tensor_types, wrap
 
@@ -390,7 +390,7 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
                     and (array.strides == leaf._array.strides or not grad_layouts.get())
                     and grad._edge is None):
                 leaf._grad = basis.detach(grad) if interceptors else grad
-            elif type(grad) in sparse_types:
+            elif type(grad) in own_rules:
                 unshared = getrefcount(grad) <= stolen
                 leaf._grad = basis.first_gradient(grad, unshared, create_graph)
             elif create_graph:

@@ -1563,6 +1563,8 @@ class Methods:
         """This tensor with another type or on another device; itself if nothing changes."""
     def to_dense(self, dtype: Any = None, *, masked_grad: _bool | None = None) -> Tensor:
         """This tensor with all of its elements; itself if it is dense."""
+    def to_mkldnn(self, dtype: Any = None) -> Tensor:
+        """This dense tensor in the opaque layout `torch._mkldnn`; `to_dense` leads back."""
     def to_sparse(
         self,
         sparse_dim: _int | None = None,

@@ -31,7 +31,7 @@ LATE = [
     "differences", "histograms", "sampling", "facts", "rearrange", "memory_methods", "bilinear",
     "decompositions", "distance", "foreach", "fourier", "linalg", "lowrank", "polynomials",
     "recurrent", "resample", "scatter_views", "solvers", "sparse", "special", "spectrogram",
-    "windows", "quantized", "fake_quantize",
+    "windows", "quantized", "fake_quantize", "opaque",
 ]
 for _module in COMMON:
     importlib.import_module(f"flambeau.ops.{_module}")

@@ -380,13 +380,13 @@ def _plainly(args: Any, change: Callable[[QuantizedTensor], Any]) -> Any:
     return {k: _plainly(v, change) for k, v in args.items()} if type(args) is dict else args
 
 
-def _results(value: Any, change: Callable[[Tensor], Any]) -> Any:
+def each_result(value: Any, change: Callable[[Tensor], Any]) -> Any:
     if type(value) in tensor_types:
         return change(value)
     if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[_results(v, change) for v in value])
+        return type(value)(*[each_result(v, change) for v in value])
     if isinstance(value, list | tuple):
-        parts = [_results(v, change) for v in value]
+        parts = [each_result(v, change) for v in value]
         return parts if isinstance(value, list) else type(value)(parts)
     return value
 
@@ -433,16 +433,16 @@ def _move(name: str, function: Any, args: Any, kwargs: Any) -> Any:
     moved = function(*_plainly(args, _integers), **_plainly(kwargs, _integers))
     held = sources[0]._array.dtype
     if scheme.axis is None:
-        return _results(moved, lambda r: make_like(r, scheme) if r._array.dtype == held else r)
+        return each_result(moved, lambda r: make_like(r, scheme) if r._array.dtype == held else r)
     if name in _ORDERED:
         raise RuntimeError(f"{name} is only supported on per-tensor quantization")
     if name in ("clone", "contiguous", "detach", "cpu"):
         return make_like(moved, scheme)
     channels: list[np.ndarray] = []
-    _results(function(*_plainly(args, _channels), **_plainly(kwargs, _channels)),
+    each_result(function(*_plainly(args, _channels), **_plainly(kwargs, _channels)),
              lambda r: channels.append(r._array))
     rest = iter(channels)
-    return _results(moved, lambda r: make_like(r, _moved_scheme(scheme, next(rest))))
+    return each_result(moved, lambda r: make_like(r, _moved_scheme(scheme, next(rest))))
 
 
 def make_like(plain: Tensor, scheme: Scheme) -> QuantizedTensor:
@@ -460,7 +460,7 @@ def _again(name: str, function: Any, args: Any, kwargs: Any) -> Any:
         low = np.iinfo(HELD[scheme.dtype]).min
         scheme = scheme._replace(scale=scale, zero_point=zero + low)
     computed = function(*_plainly(args, dequantize), **_plainly(kwargs, dequantize))
-    return _results(computed, lambda r: make(scheme.quantize(r._array), scheme))
+    return each_result(computed, lambda r: make(scheme.quantize(r._array), scheme))
 
 
 def _equal(a: Tensor, b: Tensor) -> bool:

@@ -722,8 +722,11 @@ def empty(shape: tuple[int, ...], dtype: np.dtype, layout: Any, sparse: int | No
 
 
 def without_entries(name: str, shape: tuple[int, ...], dtype: np.dtype, layout: Any,
-                    requires_grad: bool) -> SparseTensor:
-    """`zeros` and `empty` with a sparse layout."""
+                    requires_grad: bool) -> Tensor:
+    """`zeros` and `empty` with a layout that is not strided."""
+    if layout is type_info.mkldnn:
+        from flambeau.ops import opaque
+        return opaque.made(name, shape, dtype, requires_grad)
     if name not in ("zeros", "empty"):
         raise NotImplementedError(f"{name} with layout {layout}")
     result = empty(shape, dtype, layout)

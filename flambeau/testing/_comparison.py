@@ -196,6 +196,9 @@ def _scalar_text(actual: Any, expected: Any, rtol: float, atol: float) -> str:
 
 
 def _compare_tensors(actual: Tensor, expected: Tensor, options: Options, path: Any) -> None:
+    for tensor in (actual, expected):
+        if tensor.is_mkldnn:
+            raise ValueError(f"Unsupported tensor layout {tensor.layout}")
     _compare_attributes(actual, expected, options, path)
     if options.rtol is None:
         rtol, atol = default_tolerances(actual, expected)

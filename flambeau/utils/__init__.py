@@ -7,7 +7,8 @@ from typing import Any
 from flambeau.utils import hooks
 
 _LAZY = ("_mode_utils", "_python_dispatch", "benchmark", "checkpoint", "data", "graph", "hooks",
-         "tensorboard", "_pytree", "dlpack", "weak", "model_zoo", "flop_counter")
+         "tensorboard", "_pytree", "dlpack", "weak", "model_zoo", "flop_counter",
+         "mkldnn")
 
 
 def __getattr__(name: str) -> Any:
