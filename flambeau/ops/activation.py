@@ -21,7 +21,7 @@ from flambeau.ops.coercion import stored
 from flambeau.ops.elementary import sigmoid, tanh
 from flambeau.ops.fused import fused
 from flambeau.ops.inplace import make_inplace
-from flambeau.ops.random import drawn, stream_of
+from flambeau.ops.sampling import sampled, sampler
 
 BOTH = ("nn.functional", "torch")
 
@@ -233,6 +233,9 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
     return _prelu(input, weight.view((1, n, *(1,) * (len(shape) - 2)) if len(shape) > 1 else ()))
 
 
+_rrelu_slopes = sampler("rrelu", rrelu_slopes, params=("lower", "upper"))
+
+
 @composite(namespace=BOTH)
 def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
           inplace: bool = False, generator: Any = None) -> Tensor:
@@ -242,9 +245,8 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
-    x, stream = floating(input._array, "leaky_relu_cpu"), stream_of(generator, "rrelu")
-    slopes = drawn(x.shape, x.dtype, lambda array: np.copyto(
-        array, rrelu_slopes(stream, x, lower, upper)), input._device)
+    floating(input._array, "leaky_relu_cpu")
+    slopes = sampled(_rrelu_slopes, input, generator, lower, upper)
     return input.mul_(slopes) if inplace else input * slopes
 
 

@@ -125,12 +125,12 @@ def _wrapped_padding(padding_idx: int, weight: Tensor, name: str) -> int:
 @composite
 def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Shorten, in place, the rows of `input` that `indices` name to the norm `max_norm`."""
-    rows = np.unique(indices._array.reshape(-1))
-    values = input.detach()[flambeau.from_numpy(rows)]
+    rows = indices.reshape(-1)
+    values = input.detach()[rows]
     length = values.norm(norm_type, 1, keepdim=True)
     scale = flambeau.where(length > max_norm, max_norm / (length + 1e-7), 1.0)
-    with no_grad():
-        input[flambeau.from_numpy(rows)] = values * scale
+    with no_grad():                     # a row that is named twice is written twice, the same
+        input.index_put_((rows,), values * scale)
     return input
 
 

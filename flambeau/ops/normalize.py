@@ -8,7 +8,9 @@ import numpy as np
 
 import flambeau
 from flambeau.autograd.grad_mode import no_grad
+from flambeau.core import modes
 from flambeau.core.dtypes import FLOATING
+from flambeau.core.modes import interceptors
 from flambeau.core.op import composite, public
 from flambeau.core.promotion import join
 from flambeau.core.tensor import Tensor, plain, wrap
@@ -18,6 +20,7 @@ from flambeau.kernels.network import is_narrow
 from flambeau.ops.fused import fused
 from flambeau.ops.linalg_support import composed
 from flambeau.ops.pool import refuse
+from flambeau.transforms.batching import is_batched
 
 NETWORK = "nn.functional"
 
@@ -87,6 +90,19 @@ def _batch_norm_eval(input: Tensor, weight: Any, bias: Any, running_mean: Tensor
     return y.to(input.dtype)
 
 
+def _refuse_unbatched(input: Tensor, *running: Tensor | None) -> None:
+    """Under vmap each slice of a batched input needs running statistics of its own to update."""
+    for level in modes.levels.get():
+        if is_batched(input, level) and not all(is_batched(r, level) for r in running
+                                                if r is not None):
+            raise RuntimeError(
+                "Batch norm got a batched tensor as input while the running_mean or running_var, "
+                "which will be updated in place, were not batched.\nIf you are using a module and "
+                "do not need eval mode, please set `track_running_stats` to be False.If you are "
+                "using a prebuilt module and do not need eval mode, please see the functorch "
+                "website for resources on how to patch your module to work with vmap")
+
+
 def _update(running: Tensor | None, value: Any, momentum: float, factor: float = 1.0) -> None:
     """running ← (1 - momentum) · running + momentum · factor · value."""
     if running is None:
@@ -117,6 +133,8 @@ def _batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, mean:
     _same_types(input, mean, var, weight, bias)
     if not training:
         return _batch_norm_eval(input, weight, bias, mean, var, eps)
+    if interceptors:
+        _refuse_unbatched(input, mean, var)
     stats = [] if stats is None else stats
     result = _batch_norm_train(input, weight, bias, eps, stats)
     if (mean is not None or var is not None) and x.size:

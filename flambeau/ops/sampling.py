@@ -54,7 +54,7 @@ def sampled(op: Any, *canonical: Any) -> Tensor:
         return level.wrap(sampled(op, *op.with_inputs(canonical, whole)), 0)
 
 
-def _sampler(name: str, kernel: Any, tensors: tuple[str, ...] = ("self",), node_name: str = "",
+def sampler(name: str, kernel: Any, tensors: tuple[str, ...] = ("self",), node_name: str = "",
              params: tuple[str, ...] = (), **rules: Any) -> Any:
     """Declare a sampler: `kernel(stream, *arrays, *params)`, called with a generator in front of
     the params. Gradients that no rule gives are zero."""
@@ -69,11 +69,11 @@ def _sampler(name: str, kernel: Any, tensors: tuple[str, ...] = ("self",), node_
     return declare(lambda *canonical: canonical).op
 
 
-_bernoulli = _sampler(
+_bernoulli = sampler(
     "bernoulli", lambda stream, p: kernels.bernoulli_each(stream, np.empty(p.shape, p.dtype), p))
-_poisson = _sampler("poisson", kernels.poisson)
-_binomial = _sampler("binomial", kernels.binomial, ("count", "prob"))
-_multinomial = _sampler("multinomial", kernels.multinomial, params=("n", "replacement"))
+_poisson = sampler("poisson", kernels.poisson)
+_binomial = sampler("binomial", kernels.binomial, ("count", "prob"))
+_multinomial = sampler("multinomial", kernels.multinomial, params=("n", "replacement"))
 
 
 def _normal(stream: kernels.Stream, shape: tuple[int, ...], target: np.dtype,
@@ -96,15 +96,15 @@ def _wide(array: np.ndarray) -> np.ndarray:
     return array.astype(np.float32) if array.dtype.itemsize < 4 else array
 
 
-_normal_of_means = _sampler(
+_normal_of_means = sampler(
     "normal_of_means", lambda stream, mean, std: _moved(
         _normal(stream, mean.shape, mean.dtype, std), mean),
     ("mean",), "NormalBackward1", ("std",))
-_normal_of_deviations = _sampler(
+_normal_of_deviations = sampler(
     "normal_of_deviations", lambda stream, std, mean: _moved(
         _scaled(_normal(stream, std.shape, std.dtype), std), np.asarray(mean, std.dtype)),
     ("std",), "NormalBackward2", ("mean",))
-_normal_of_both = _sampler(
+_normal_of_both = sampler(
     "normal_of_both", lambda stream, mean, std: _moved(
         _scaled(_normal(stream, mean.shape, mean.dtype), std), mean),
     ("mean", "std"), "NormalBackward3")
@@ -292,10 +292,10 @@ def _check_deviation(std: Any) -> None:
 # ---- gamma and Dirichlet samples -----------------------------------------------------------------
 
 
-_gamma = _sampler("standard_gamma", kernels.standard_gamma,
+_gamma = sampler("standard_gamma", kernels.standard_gamma,
                   d_self=lambda grad, self, result: basis.mul(
                       grad, _standard_gamma_grad(self, result)))
-_dirichlet = _sampler("sample_dirichlet", kernels.dirichlet)
+_dirichlet = sampler("sample_dirichlet", kernels.dirichlet)
 
 
 @composite

@@ -365,6 +365,15 @@ def lift(tensor: Any, level: BatchLevel) -> Any:
     return level.wrap(tensor, None)
 
 
+def is_batched(tensor: Any, level: Any) -> bool:
+    """Do the slices of a level differ in `tensor`?"""
+    while type(tensor) is BatchedTensor:
+        if tensor._level is level:
+            return tensor._bdim is not None
+        tensor = tensor._value
+    return False
+
+
 def vmap_pass(function: Callable[[Any], Any], grads: list[Any]) -> list[Any]:
     """`function(grads)` for each slice of the gradients along their first dimension."""
     size = next(g._array.shape[0] for g in grads if g is not None)

@@ -11,6 +11,8 @@ import pytest
 from nn_cases import CASES, checksum, make_inputs, run, tensors_of
 
 import flambeau
+from flambeau.autograd import gradcheck, gradgradcheck
+from flambeau.func import functional_call, vmap
 
 DATA = Path(__file__).resolve().parent.parent / "data" / "nn_layers.npz"
 
@@ -111,3 +113,126 @@ def test_double_precision(case):
         module = make(case).double()
     for tensor in module.state_dict().values():
         assert tensor.dtype == flambeau.float64 or not tensor.is_floating_point()
+
+
+# ---- as functions: derivatives and vmap ----------------------------------------------------------
+
+NO_DERIVATIVE = {
+    "Embedding-max_norm": "rows are scaled down in place before the look-up, outside of the graph",
+}
+
+
+# What these write to cannot be the same for slices that differ.
+WRITTEN = {
+    **dict.fromkeys(("BatchNorm", "InstanceNorm", "LazyBatchNorm", "LazyInstanceNorm"),
+                    "^Batch norm got a batched tensor as input while the running_mean"),
+    "Embedding-max_norm": "is not possible because there exists a Tensor `other` in extra_args",
+}
+
+
+class AsFunction:
+    """A layer in double precision as a function of all its tensors.
+
+    Whatever the call draws at random, it draws the same again.
+    """
+
+    def __init__(self, case):
+        self.case, self.module = case, make(case).double()
+        self.module.train(not case.eval)
+        self.inputs = make_inputs(flambeau, case, np.float64)
+        self.state = {k: p.detach().clone() for k, p in self.module.named_parameters()}
+        self.buffers = {k: b.detach().clone() for k, b in self.module.named_buffers()}
+
+    def __call__(self, inputs=None, state=None, buffers=None):
+        """The outputs, then the buffers as the call leaves them."""
+        flambeau.manual_seed(1)
+        given = iter(tensors_of(flambeau, inputs or self.inputs))
+        # What a call writes to must not be what the next one reads.
+        kept = {k: b + 0 for k, b in {**self.buffers, **(buffers or {})}.items()}
+        outputs = functional_call(
+            self.module, {**kept, **self.state, **(state or {})},
+            tuple(self.filled(spec, given) for spec in self.inputs), self.case.call)
+        return *tensors_of(flambeau, outputs), *kept.values()
+
+    def filled(self, spec, given):
+        if isinstance(spec, flambeau.Tensor):
+            return next(given)
+        return [self.filled(s, given) for s in spec] if isinstance(spec, list) else spec
+
+    def leaves(self):
+        return tensors_of(flambeau, self.inputs)
+
+
+def test_derivatives(case):
+    """First and second derivatives in double precision, by inputs and by weights."""
+    if case.name in NO_DERIVATIVE:
+        pytest.skip(NO_DERIVATIVE[case.name])
+    layer = AsFunction(case)
+    leaves, names = layer.leaves(), list(layer.state)
+    inputs = [x for x in leaves if x.requires_grad]
+
+    def function(*values):
+        some = iter(values[:len(inputs)])
+        whole = [next(some) if x.requires_grad else x for x in leaves]
+        outputs = layer(whole, dict(zip(names, values[len(inputs):])))
+        return tuple(out for out in outputs if out.requires_grad)
+
+    values = (*inputs, *(p.requires_grad_() for p in layer.state.values()))
+    assert gradcheck(function, values, fast_mode=True)
+    assert gradgradcheck(function, values, fast_mode=True)
+
+
+def stacked(tensors, factors):
+    """Slices that differ: floats are scaled, integers permuted."""
+    return [flambeau.stack([x.detach() * f if x.is_floating_point() else x.roll(i, -1)
+                            for i, f in enumerate(factors)]) for x in tensors]
+
+
+def stacked_state(state, factors):
+    """All but counters, which are the same for all slices."""
+    return {k: flambeau.stack([x * f for f in factors]) for k, x in state.items()
+            if x.is_floating_point()}
+
+
+def same_as_loop(function, *batched):
+    size = flambeau.utils._pytree.tree_leaves(batched)[0].shape[0]
+    ours = vmap(function, randomness="same")(*batched)
+    slices = [flambeau.utils._pytree.tree_map(lambda x, i=i: x[i], batched) for i in range(size)]
+    for found, wanted in zip(ours, zip(*(function(*s) for s in slices))):
+        wanted = np.stack([w.detach().numpy() for w in wanted])
+        np.testing.assert_allclose(found.detach().numpy(), wanted, rtol=1e-9, atol=1e-10)
+
+
+def test_vmap_over_inputs(case):
+    layer = AsFunction(case)
+    leaves = layer.leaves()
+    # Tensors that the table makes by a function are sizes, offsets and classes.
+    made = sum(not callable(s) for s in case.inputs) if all(
+        not isinstance(s, list) for s in case.inputs) else len(leaves)
+    batched = stacked(leaves[:made], (1.0, 0.9, 0.7))
+    function = lambda *inputs: layer([*inputs, *leaves[made:]])
+    written = next((text for start, text in WRITTEN.items() if case.name.startswith(start)), None)
+    if written and layer.module.training and (layer.buffers or case.name in WRITTEN):
+        with pytest.raises(RuntimeError, match=written):
+            vmap(function)(*batched)
+        state = stacked_state(layer.state, (1.0, 0.5, 2.0))
+        buffers = stacked_state(layer.buffers, (1.0, 0.5, 2.0))
+        same_as_loop(lambda state, buffers, *inputs: layer(inputs, state, buffers),
+                     state, buffers, *batched)
+    else:
+        same_as_loop(function, *batched)
+
+
+def test_vmap_over_weights(case):
+    layer = AsFunction(case)
+    if not layer.state:
+        pytest.skip("it has no weights")
+    state, buffers = (stacked_state(s, (1.0, 0.8)) for s in (layer.state, layer.buffers))
+    same_as_loop(lambda state, buffers: layer(None, state, buffers), state, buffers)
+
+
+def test_vmap_of_rrelu_keeps_what_is_positive():
+    x = flambeau.tensor([[1.0, -1.0], [-2.0, 3.0]])
+    y = vmap(lambda x: flambeau.nn.functional.rrelu(x, 0.25, 0.5, True), randomness="different")(x)
+    assert y[0, 0] == 1 and y[1, 1] == 3
+    assert 0.25 <= -y[0, 1] <= 0.5 and 0.5 <= -y[1, 0] <= 1

@@ -206,6 +206,7 @@ SAMPLES = {
     "multinomial": lambda x: flambeau.multinomial(x + 1, 1),
     "normal": lambda x: flambeau.normal(x, 1.0),
     "gamma": lambda x: flambeau._standard_gamma(x + 1),
+    "rrelu": lambda x: flambeau.nn.functional.rrelu(x - flambeau.ones(2), training=True),
 }
 
 

@@ -108,13 +108,13 @@ class AdaptiveLogSoftmaxWithLoss(Module):
             if rows.numel() == 0:
                 continue
             if i == 0:
-                head_index.index_copy_(0, rows, target[mask])
+                head_index = head_index.index_copy(0, rows, target[mask])
             else:
                 relative = target[mask] - low
                 logprob = F.log_softmax(self.tail[i - 1](input.index_select(0, rows)), dim=1)
-                head_index.index_fill_(0, rows, self.shortlist_size + i - 1)
+                head_index = head_index.index_fill(0, rows, self.shortlist_size + i - 1)
                 picked = logprob.gather(1, relative.unsqueeze(1))
-                output.index_copy_(0, rows, picked.squeeze(1))
+                output = output.index_copy(0, rows, picked.squeeze(1))
             used_rows += rows.numel()
         if used_rows != batch_size:
             raise RuntimeError(
@@ -122,7 +122,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
                 f"[{target.min().item()}, {target.max().item()}] were found. "
             )
         head_logprob = F.log_softmax(self.head(input), dim=1)
-        output += head_logprob.gather(1, head_index.unsqueeze(1)).squeeze()
+        output = output + head_logprob.gather(1, head_index.unsqueeze(1)).squeeze()
         loss = (-output).mean()
         return _ASMoutput(output if is_batched else output.squeeze(0), loss)
 
