@@ -256,6 +256,10 @@ LongTensor: Any
 
 ShortTensor: Any
 
+def _chunk_cat(tensors: Any, dim: _int, num_chunks: _int) -> Tensor:
+    """Each tensor cut along `dim` into chunks, padded with zeros; chunks of one number side by
+    side."""
+
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """How beta samples `x` of parameters (alpha, total - alpha) move with alpha, over 1 - x."""
 
@@ -560,8 +564,30 @@ def _foreach_trunc_(self: Any) -> list[Tensor]:
 def _foreach_zero_(self: Any) -> list[Tensor]:
     """Each tensor filled with zeros, in place."""
 
+def _native_batch_norm_legit(
+    input: Tensor,
+    weight: Tensor | None,
+    bias: Tensor | None,
+    *statistics: Any,
+    **named: Any
+) -> tuple[Tensor, Tensor, Tensor]:
+    """`native_batch_norm`; running statistics may be left out altogether."""
+
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """Dirichlet samples of the concentrations along the last dimension of `input`."""
+
+def _segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: _int = 0,
+    unsafe: _bool = False,
+    initial: Any = None,
+) -> Tensor:
+    """Reduces each of the consecutive segments that `axis` of `data` is cut into."""
 
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
     """Gamma samples of the shapes in `input` and scale 1, which move with the shapes."""
@@ -3215,6 +3241,19 @@ def searchsorted(
 ) -> Tensor:
     """The positions at which the values of `input` would keep the last dimension of
     `sorted_sequence` sorted: before equal elements, or after them if `right`."""
+
+def segment_reduce(
+    data: Tensor,
+    reduce: str,
+    *,
+    lengths: Tensor | None = None,
+    indices: Tensor | None = None,
+    offsets: Tensor | None = None,
+    axis: _int = 0,
+    unsafe: _bool = False,
+    initial: Any = None,
+) -> Tensor:
+    """Reduces each of the consecutive segments that `axis` of `data` is cut into."""
 
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """The slice at `index` of dimension `dim`, without that dimension, as a view."""

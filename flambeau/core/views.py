@@ -30,12 +30,13 @@ from flambeau.core.tensor import LEAF, LOOKUP, Tensor, array_strides, basis, gra
 
 # ---- may this tensor be written to? -------------------------------------------------------------
 
-def check_inplace(tensor: Tensor, needs_grad: bool) -> None:
+def check_inplace(tensor: Tensor, needs_grad: bool, apart: bool = True) -> None:
     """Raise if autograd or aliasing forbids writing to `tensor` now.
 
-    `needs_grad`: will the written value require grad?
+    `needs_grad`: will the written value require grad? `apart`: must its elements be?
     """
-    check_places(tensor)
+    if apart:
+        check_places(tensor)
     if tensor._inference and not is_inference_mode_enabled():
         raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not "
                            "allowed.You can make a clone to get a normal tensor before doing "
@@ -139,8 +140,8 @@ def gradient_edge_before_write(base: Tensor) -> Any:
 
 def write(tensor: Tensor, values: Any) -> Tensor:
     """Store `values` (an array, or a number) into `tensor`, cutting what was there out of the
-    graph: for `fill_`, `zero_` and the random fills."""
-    check_inplace(tensor, False)
+    graph: for `fill_` and `zero_`."""
+    check_inplace(tensor, False, apart=False)
     if tensor._device is cpu:
         tensor._array[...] = convert(values, tensor._array.dtype) if isinstance(
             values, np.ndarray) else values

@@ -30,8 +30,8 @@ LATE = [
     "loss", "attention", "padding", "scan", "searching", "added", "products", "einsum",
     "differences", "histograms", "sampling", "facts", "rearrange", "memory_methods", "bilinear",
     "decompositions", "distance", "foreach", "fourier", "linalg", "lowrank", "polynomials",
-    "recurrent", "resample", "scatter_views", "solvers", "sparse", "special", "spectrogram",
-    "windows", "quantized", "fake_quantize", "opaque",
+    "recurrent", "resample", "scatter_views", "segments", "solvers", "sparse", "special",
+    "spectrogram", "windows", "quantized", "fake_quantize", "opaque",
 ]
 for _module in COMMON:
     importlib.import_module(f"flambeau.ops.{_module}")

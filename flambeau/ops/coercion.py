@@ -18,15 +18,14 @@ from flambeau.core.dtypes import FLOATING, default_float, from_numpy_dtype
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import SCALARS, Op
 from flambeau.core.promotion import (
-    can_cast,
     convert,
     scalar_operand,
     scalar_type,
-    type_name,
 )
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
 from flambeau.core.views import check_places
-from flambeau.ops.overlap import check_overlap
+from flambeau.ops.out_types import check_out_type
+from flambeau.ops.overlap import check_overlap, written_anywhere
 from flambeau.type_info import finfo
 
 
@@ -259,49 +258,29 @@ def store(out: Any, op: Any, result: Any, read: Any = ()) -> Any:
                             f"{type(out).__name__}")
         for one, value in zip(out, result):
             store_one(one, op, value, read)
-        return result if type(result) is tuple and False else type(result)(*out) \
-            if hasattr(result, "_fields") else tuple(out)
+        return type(result)(*out) if hasattr(result, "_fields") else tuple(out)
     if type(out) not in tensor_types:
         raise TypeError(f"{op.name}(): argument 'out' must be Tensor, not {type(out).__name__}")
     return store_one(out, op, result, read)
 
 
-# ops whose `out=` must have the result's own type; into others results are cast
-EXACT_OUT = frozenset("""
-    mm bmm matmul addmm addmv baddbmm cross linalg.cross linalg.matmul inverse lu_solve linalg.inv
-    linalg.cholesky linalg.det linalg.solve linalg.matrix_power linalg.vector_norm linalg.svdvals
-    linalg.eigvalsh linalg.ldl_solve linalg.lu_solve
-""".split())
-
-
-def _check_exact(out: Tensor, op: Any, found: Any) -> None:
-    space = op.namespace[0] if isinstance(op.namespace, tuple) else op.namespace
-    name = op.name if space == "torch" else f"{space}.{op.name}"
-    if name in EXACT_OUT:
-        from flambeau.ops.matmul import c_name
-        raise RuntimeError(f"Expected out tensor to have dtype {c_name(found)}, but got "
-                           f"{c_name(out.dtype)} instead")
-
-
 def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
     if grad_enabled() and (out.requires_grad or result.requires_grad):
-        raise RuntimeError(f"{op.name}(): functions with out=... arguments don't support automatic "
-                           "differentiation, but one of the arguments requires grad.")
+        space = f"{op.namespace}_" if op.namespace in ("linalg", "special") else ""
+        raise RuntimeError(f"{space}{op.name}(): functions with out=... arguments don't support "
+                           "automatic differentiation, but one of the arguments requires grad.")
     if out is result:
         return out
     if out._device != result._device:
         raise RuntimeError(f"Expected all tensors to be on the same device, but got out on "
                            f"{out.device}, different from other tensors on {result.device}")
-    found = result.dtype
-    if found is not out.dtype:
-        _check_exact(out, op, found)
-    if found is not out.dtype and not can_cast(found, out.dtype):
-        raise RuntimeError(f"result type {type_name(found)} can't be cast to the desired output "
-                           f"type {type_name(out.dtype)}")
+    if result.dtype is not out.dtype:
+        check_out_type(op, out, result.dtype)
     if out._array.shape != result._array.shape:
         resize_output(out, result._array.shape)
     elif type(out) in plain:
-        check_places(out)
+        if not written_anywhere(op):
+            check_places(out)
         check_overlap(op, out, read)
     out._array[...] = convert(result._array, out._array.dtype)
     bump(out)

@@ -72,7 +72,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
                       "instead.", UserWarning, stacklevel=3)
         condition = condition != 0
     result = where_tensors(condition, *where_operands(input, other))
-    return result if out is None else basis.into(out, where.op, result)
+    return result if out is None else basis.into(out, where.op, result, (condition, input, other))
 
 
 Tensor.where = lambda self, condition, other: where(condition, self, other)
@@ -228,21 +228,21 @@ def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -
     tensor([-1.0000,  0.5000,  1.0000])
     """
     result = _clamped("clamp", input, min, max)
-    return result if out is None else basis.into(out, clamp.op, result)
+    return result if out is None else basis.into(out, clamp.op, result, (input, min, max))
 
 
 @composite(method=True, inplace=True)
 def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
     """max(input, min)."""
     result = _clamped("clamp_min", input, min, None)
-    return result if out is None else basis.into(out, clamp_min.op, result)
+    return result if out is None else basis.into(out, clamp_min.op, result, (input, min))
 
 
 @composite(method=True, inplace=True)
 def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
     """min(input, max)."""
     result = _clamped("clamp_max", input, None, max)
-    return result if out is None else basis.into(out, clamp_max.op, result)
+    return result if out is None else basis.into(out, clamp_max.op, result, (input, max))
 
 
 # ---- nan_to_num, fill ---------------------------------------------------------------------------

@@ -156,7 +156,7 @@ def _overloaded(input: Tensor, dim: Any, keepdim: bool, out: Any, op: Any, both:
         result = whole(input)
     else:
         result = along(input, dim, keepdim)
-    return result if out is None else basis.into(out, op, result)
+    return result if out is None else basis.into(out, op, result, (input,))
 
 
 @composite(method=True)

@@ -153,7 +153,7 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
         result = scatter_src(input, index, source, dim)
     else:
         result = scatter_value(input, index, source, dim)
-    return result if out is None else basis.into(out, scatter.op, result)
+    return result if out is None else basis.into(out, scatter.op, result, (input, index, source))
 
 
 def _reduce_gradients(grad: Any, self: Any, index: Any, src: Any, result: Any, dim: int,

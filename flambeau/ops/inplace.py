@@ -25,7 +25,13 @@ from flambeau.core.tensor import (
 )
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.kernels.views import copy_into
-from flambeau.ops.overlap import check_overlap, share_memory
+from flambeau.ops.overlap import (
+    check_overlap,
+    has_one_place,
+    share_memory,
+    write_changes,
+    written_anywhere,
+)
 
 _WHY = "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify " \
     "your code by moving both the view and the inplace either both inside the {} block (if you " \
@@ -168,7 +174,8 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     """Compute the functional op, then store its result and take over its node."""
     functional = op.functional
     tracked = grad_enabled() and (input.requires_grad or _any_requires_grad(args, kwargs))
-    check_inplace(input, tracked)
+    expanded = has_one_place(input._array) and written_anywhere(functional)
+    check_inplace(input, tracked, not expanded)
     check_overlap(functional, input, args)
     source = input
     if tracked:
@@ -180,7 +187,11 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     if values.shape != input._array.shape:
         raise RuntimeError(f"output with shape {list(input._array.shape)} doesn't match the "
                            f"broadcast shape {list(values.shape)}")
-    copy_into(input._array, convert(values, input._array.dtype))
+    values = convert(values, input._array.dtype)
+    if expanded:
+        write_changes(functional.name, input._array, input._array.copy(), values)
+    else:
+        copy_into(input._array, values)
     bump(input)
     edge = result._edge
     if edge is not None and grad_enabled():
@@ -233,7 +244,7 @@ def _point_results_at(edge: Any, result: Tensor, target: Tensor) -> None:
 def publish_inplace_view(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`t_`, `squeeze_` …: the tensor becomes the view that `function` gives of it."""
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        check_inplace(self, False)
+        check_inplace(self, False, apart=False)
         result = function(self, *args, **kwargs)
         if result is self:
             return self

@@ -11,7 +11,7 @@ from flambeau.core.op import composite, public
 from flambeau.core.shapes import Size
 from flambeau.core.shapes import broadcast_shapes as common_shape
 from flambeau.core.tensor import Tensor
-from flambeau.core.views import write
+from flambeau.core.views import check_inplace, write
 from flambeau.ops.pointwise import as_number
 
 
@@ -126,6 +126,7 @@ def _mapped(self: Tensor, function: Any, others: tuple[Tensor, ...]) -> Tensor:
     arrays = np.broadcast_arrays(self._array, *[t._array for t in others])
     values = [function(*[x.item() for x in row])
               for row in zip(*[a.reshape(-1) for a in arrays])]
+    check_inplace(self, False)
     return write(self, np.asarray(values).astype(self._array.dtype).reshape(self._array.shape))
 
 

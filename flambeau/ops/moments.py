@@ -279,7 +279,7 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None
     others = tuple([i for i in range(input._array.ndim) if i != own])
     size = vector_norm(input, p, others, True)
     result = input * where(size > maxnorm, maxnorm / (size + 1e-7), 1)
-    return result if out is None else basis.into(out, renorm.op, result)
+    return result if out is None else basis.into(out, renorm.op, result, (input,))
 
 
 # ---- covariance ---------------------------------------------------------------------------------

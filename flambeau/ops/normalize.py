@@ -196,6 +196,15 @@ def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
     return result, *kept
 
 
+@composed
+def _native_batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None,
+                             *statistics: Any, **named: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """`native_batch_norm`; running statistics may be left out altogether."""
+    if len(statistics) < 5 and "running_mean" not in named:
+        statistics = (None, None, *statistics)
+    return native_batch_norm(input, weight, bias, *statistics, **named)
+
+
 # ---- layer norm and rms norm ---------------------------------------------------------------------
 
 

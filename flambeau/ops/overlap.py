@@ -1,6 +1,7 @@
 """Memory that is written and read at once: which ops refuse it, as PyTorch's do."""
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,41 @@ _BY_INDEX = frozenset({"index_add", "index_copy", "index_put", "index_reduce", "
 # Others that go element by element, beside those of that kind.
 _BY_ELEMENT = frozenset({"copy", "lerp", "clamp", "clamp_min", "clamp_max", "where", "heaviside",
                          "pow", "outer", "bernoulli", "cumsum", "cumprod", "logcumsumexp",
-                         "sort", "topk", "max", "min", "median", "mode", "norm", "renorm"})
+                         "sort", "topk", "max", "min", "mode", "renorm", "round", "square",
+                         "normal", "addmm"})
+# Ops that may write to expanded tensors, where several elements are one in memory.
+_ANYWHERE = frozenset("""
+    fill_number masked_fill index_fill tril triu threshold_of sum amax amin norm vector_norm
+    var std nansum prod any all argmax argmin mv bmm full ones zeros eye histc cummax cummin
+""".split())
+# Of these the ones that PyTorch warns of, and the indexing that is one of them.
+_DEPRECATED = {"masked_fill": "tensor[mask] = scalar", "index_fill": "tensor[mask] = scalar",
+               "index_put": "tensor[indices] = tensor"}
+
+
+def written_anywhere(op: Op) -> bool:
+    """May `op` write to a tensor of which several elements are one in memory?"""
+    return op.name in _ANYWHERE
+
+
+def has_one_place(array: np.ndarray) -> bool:
+    """Are several elements one in memory, as those of expanded tensors are?"""
+    return 0 in array.strides and any(
+        s == 0 and n > 1 for s, n in zip(array.strides, array.shape))
+
+
+def write_changes(name: str, target: np.ndarray, before: np.ndarray, values: np.ndarray) -> None:
+    """Write to elements that are one in memory: what an op has not changed is not written, or it
+    would undo what the op has done to another element in its place."""
+    if name in _DEPRECATED:
+        warn_of_expanded(name)
+    np.copyto(target, values, where=values != before)
+
+
+def warn_of_expanded(name: str) -> None:
+    warnings.warn(f"Use of {name}_ on expanded tensors is deprecated. Please clone() the tensor "
+                  "before performing this operation. This also applies to advanced indexing e.g. "
+                  f"{_DEPRECATED[name]}", UserWarning, stacklevel=5)
 
 
 def check_overlap(op: Op, written: Tensor, operands: Any) -> None:
@@ -36,7 +71,8 @@ def check_overlap(op: Op, written: Tensor, operands: Any) -> None:
         same = (target.__array_interface__["data"] == source.__array_interface__["data"]
                 and target.nbytes == source.nbytes
                 and array_strides(target) == array_strides(source))
-        if by_index or (not same and is_dense(target) and is_dense(source)):
+        apart = is_dense(target) and is_dense(source) and (by_index or not same)
+        if apart or (by_index and source is target):
             raise RuntimeError("unsupported operation: some elements of the input tensor and the "
                                "written-to tensor refer to a single memory location. Please "
                                "clone() the tensor before performing the operation.")

@@ -310,7 +310,7 @@ def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
         result = pow_of_number(as_number(input, "pow", "self", 1), exponent)
     else:
         raise wrong_types("pow", (input, exponent), _ANY_NUMBER)
-    return result if out is None else basis.into(out, pow.op, result)
+    return result if out is None else basis.into(out, pow.op, result, (input, exponent))
 
 
 def as_number(value: Any, function: str, argument: str, position: int) -> Any:
@@ -333,7 +333,7 @@ Tensor.__ipow__ = Tensor.pow_
 def square(input: Tensor, *, out: Any = None) -> Tensor:
     """The square of each element."""
     result = pow_number(input, 2)
-    return result if out is None else basis.into(out, square.op, result)
+    return result if out is None else basis.into(out, square.op, result, (input,))
 
 
 @composite(method=True)
@@ -444,7 +444,7 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
         raise NotImplementedError(
             f"\"lerp_kernel_scalar\" not implemented for '{type_name(input.dtype)}'")
     result = (_lerp_tensor if isinstance(weight, Tensor) else _lerp_number)(input, end, weight)
-    return result if out is None else basis.into(out, lerp.op, result)
+    return result if out is None else basis.into(out, lerp.op, result, (input, end, weight))
 
 
 _C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int",

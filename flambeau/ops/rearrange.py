@@ -6,9 +6,12 @@ from typing import Any
 
 import numpy as np
 
+import flambeau
 from flambeau.core.op import composite, linear, public
+from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import convolution as columns
+from flambeau.ops.linalg_support import composed
 from flambeau.ops.pool import leading, refuse
 from flambeau.ops.resample import folded
 
@@ -219,3 +222,52 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
     if len(shape) == 2:
         return _col2im(input.unsqueeze(0), size, *geometry).squeeze(0)
     return _col2im(input, size, *geometry)
+
+
+# ---- chunks side by side -------------------------------------------------------------------------
+
+
+def _chunked(tensor: Tensor, dim: int, chunks: int) -> Tensor:
+    """`tensor`, padded with zeros, with the chunks of `dim` in a dimension of their own, and what
+    follows it as one."""
+    shape = tensor.shape
+    size = -(-shape[dim] // chunks)
+    missing = size * chunks - shape[dim]
+    if missing:
+        tensor = flambeau.cat([tensor, tensor.new_zeros(*shape[:dim], missing, *shape[dim + 1:])],
+                              dim)
+    return tensor.reshape(*shape[:dim], chunks, size * prod(shape[dim + 1:]))
+
+
+@composed
+def _chunk_cat(tensors: Any, dim: int, num_chunks: int) -> Tensor:
+    """Each tensor cut along `dim` into chunks, padded with zeros; chunks of one number side by
+    side.
+
+    >>> import flambeau
+    >>> flambeau._chunk_cat([flambeau.tensor([1, 2, 3]), flambeau.tensor([4, 5])], 0, 2)
+    tensor([[1, 2, 4],
+            [3, 0, 5]])
+    """
+    tensors = list(tensors)
+    if not tensors:
+        raise RuntimeError("_chunk_cat expects a non-empty input tensor list")
+    if num_chunks < 1:
+        raise RuntimeError("_chunk_cat expects positive num_chunks")
+    first = tensors[0]
+    if dim < 0:
+        if any(t.ndim != first.ndim for t in tensors):
+            raise RuntimeError("_chunk_cat expects non-negative dim when input tensors have "
+                               "different ndims")
+        dim = wrap_dim(dim, first.ndim)
+    for t in tensors:
+        if t.dtype is not first.dtype:
+            raise RuntimeError("_chunk_cat expects all input tensors with the same dtype")
+        if not t.numel():
+            raise RuntimeError("_chunk_cat expects non-empty tensor")
+        if dim >= t.ndim:
+            raise RuntimeError("_chunk_cat expects dim < ndim for all input tensors")
+        if t.shape[:dim] != first.shape[:dim]:
+            raise RuntimeError("_chunk_cat expects same sizes of 0,...,dim-1 dimensions for all "
+                               "tensors")
+    return flambeau.cat([_chunked(t, dim, num_chunks) for t in tensors], dim + 1)

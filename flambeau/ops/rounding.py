@@ -62,7 +62,7 @@ def round(input: Tensor, *, decimals: int = 0, out: Any = None) -> Tensor:
     tensor([0., 2., 2.])
     """
     result = _round_to(input, decimals) if decimals else _round(input)
-    return result if out is None else basis.into(out, round.op, result)
+    return result if out is None else basis.into(out, round.op, result, (input,))
 
 
 # ---- quotients ----------------------------------------------------------------------------------

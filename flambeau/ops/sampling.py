@@ -20,6 +20,7 @@ from flambeau.kernels import random as kernels
 from flambeau.kernels import random_gradients as gradients
 from flambeau.ops.coercion import resize_output
 from flambeau.ops.create import finish
+from flambeau.ops.overlap import check_overlap
 from flambeau.ops.random import checked_shape, made
 from flambeau.ops.random_fills import (
     SAME_BATCHED,
@@ -119,8 +120,8 @@ def _on_meta(input: Tensor, shape: Any = None, dtype: Any = None) -> Tensor | No
                   input._device)
 
 
-def _given(result: Tensor, out: Any, function: Any) -> Tensor:
-    return result if out is None else basis.into(out, function.op, result)
+def _given(result: Tensor, out: Any, function: Any, read: Any = ()) -> Tensor:
+    return result if out is None else basis.into(out, function.op, result, read)
 
 
 @composite(method=True)
@@ -142,6 +143,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None,
     if out is not None:
         if out._array.shape != array.shape:
             resize_output(out, array.shape)
+        check_overlap(bernoulli.op, out, (input,))
         return out.bernoulli_(input, generator=generator)
     result = _on_meta(input)
     return sampled(_bernoulli, input, generator) if result is None else result
@@ -273,7 +275,8 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     else:
         op, canonical = _normal_of_both, (*_aligned(mean, std), generator)
     result = _on_meta(canonical[0], None, target)
-    return _given(sampled(op, *canonical) if result is None else result, out, normal)
+    return _given(sampled(op, *canonical) if result is None else result, out, normal,
+                  canonical)
 
 
 def _check_deviation(std: Any) -> None:

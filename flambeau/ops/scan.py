@@ -60,7 +60,7 @@ def cumsum(input: Tensor, dim: int, *, dtype: Any = None,
     tensor([1., 3., 6.])
     """
     result = running_sum(input, wrap_dim(dim, input._array.ndim), _type("cumsum", dtype, out))
-    return result if out is None else basis.into(out, cumsum.op, result)
+    return result if out is None else basis.into(out, cumsum.op, result, (input,))
 
 
 # ---- products -----------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def cumprod(input: Tensor, dim: int, *, dtype: Any = None,
     if wanted is not None and input._array.dtype != wanted:
         input = basis.cast(input, wanted)
     result = _running_product(input, wrap_dim(dim, input._array.ndim), wanted)
-    return result if out is None else basis.into(out, cumprod.op, result)
+    return result if out is None else basis.into(out, cumprod.op, result, (input,))
 
 
 # ---- log-sum-exps -------------------------------------------------------------------------------

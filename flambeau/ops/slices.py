@@ -297,7 +297,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
         result = getitem(reshape(input, (1,)), reshape(mask, (1,)))
     else:
         result = take_many((input.expand(shape), mask.expand(shape)), (0,))
-    return result if out is None else basis.into(out, masked_select.op, result)
+    return result if out is None else basis.into(out, masked_select.op, result, (input, mask))
 
 
 def _masked_scatter(self: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.ndarray:

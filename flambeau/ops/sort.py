@@ -66,7 +66,7 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
     dim = wrap_dim(dim, input._array.ndim)
     result = (_sort_as_is if stable is None else _sort_stable)(input, dim, descending, True)
-    return result if out is None else basis.into(out, sort.op, result)
+    return result if out is None else basis.into(out, sort.op, result, (input,))
 
 
 @composite(method=True)
@@ -112,7 +112,7 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     if not 0 <= k <= (input._array.shape[dim] if input._array.ndim else 1):
         raise RuntimeError("selected index k out of range")
     result = _topk(input, k, dim, largest, sorted)
-    return result if out is None else basis.into(out, topk.op, result)
+    return result if out is None else basis.into(out, topk.op, result, (input,))
 
 
 @_chosen("kthvalue", lambda self, k, dim, keepdim: sorting.kthvalue(self, k, dim, keepdim))
@@ -132,7 +132,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *,
     if not 1 <= k <= (input._array.shape[dim] if input._array.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     result = _kthvalue(input, k, dim, keepdim)
-    return result if out is None else basis.into(out, kthvalue.op, result)
+    return result if out is None else basis.into(out, kthvalue.op, result, (input,))
 
 
 def _median(name: str, kernel: Any, doc: str) -> Any:
@@ -195,7 +195,7 @@ def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None
     dim = wrap_dim(dim, input._array.ndim)
     check_extent("mode", input, dim)
     result = _mode(input, dim, keepdim)
-    return result if out is None else basis.into(out, mode.op, result)
+    return result if out is None else basis.into(out, mode.op, result, (input,))
 
 
 __all__ = ["argsort", "kthvalue", "median", "sort", "topk"]

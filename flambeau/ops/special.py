@@ -306,7 +306,7 @@ def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     if not input.dtype is values.dtype is (values if out is None else out).dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
     result = _step(input, values)
-    return result if out is None else basis.into(out, heaviside.op, result)
+    return result if out is None else basis.into(out, heaviside.op, result, (input, values))
 
 
 public["special"] |= {"expit": sigmoid, "gammaln": lgamma, "psi": digamma, "gammainc": igamma,

@@ -330,6 +330,15 @@ def _(r):
     return [call(r.real(2, 3), 1)]
 
 
+@family("segment_reduce")
+def _(r):
+    lengths, bounds = np.array([2, 0, 3]), np.array([[0, 1, 4], [1, 1, 5]])
+    return [call(r.distinct(5, 2), kind, lengths=lengths, **start).but(smooth=kind != "mean")
+            for kind in ("sum", "mean", "max", "min", "prod")
+            for start in ({}, {"initial": 0.3})] + [
+        call(r.distinct(2, 5, 2), kind, offsets=bounds, axis=1) for kind in ("sum", "prod")]
+
+
 family.untested |= dict.fromkeys(
     ("is_floating_point", "is_complex", "is_signed", "is_inference", "numel", "is_same_size",
      "result_type"), "asks about types and shapes; see test_inquiry.py")

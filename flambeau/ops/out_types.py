@@ -1,0 +1,113 @@
+"""Of which type `out=` must be: most ops cast their result to it, these do not, and say so.
+
+Each sentence names the ops that say it. `{found}` and `{out}` are the types of the result and of
+`out=`, `{c_found}` and `{c_out}` the same as C has them, `{name}` is the op.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.core.op import Op
+from flambeau.core.promotion import can_cast, type_name
+
+# Said of any type but the result's own.
+_EXACT = {
+    "Expected out tensor to have dtype {c_found}, but got {c_out} instead": """
+        mm bmm matmul addmm addmv baddbmm cross inverse lu_solve cumsum diag lu_unpack softmax
+        log_softmax topk qr svd slice_scatter triangular_solve gather index_copy index_add
+        index_reduce sort msort scatter scatter_add scatter_reduce renorm take_along_dim tril triu
+        expand_copy diagonal_copy alias_copy as_strided_copy view_copy permute_copy squeeze_copy
+        split_with_sizes_copy unbind_copy unfold_copy unsqueeze_copy transpose_copy t_copy isin
+        nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.linear
+        linalg.cross linalg.matmul linalg.inv linalg.cholesky linalg.det linalg.solve
+        linalg.vector_norm linalg.svdvals linalg.eigvalsh linalg.ldl_solve
+        linalg.lu_solve linalg.cholesky_ex linalg.eigh linalg.ldl_factor linalg.ldl_factor_ex
+        linalg.qr linalg.slogdet linalg.lu_factor linalg.lu_factor_ex linalg.lu linalg.inv_ex
+        linalg.solve_ex linalg.svd""",
+    "Found dtype {out} but expected {found}": """
+        abs ceil conj_physical frac floor neg round sign sgn trunc bitwise_not
+        nn.functional.softshrink nn.functional.hardshrink nn.functional.gelu
+        nn.functional.softplus""",
+    "result dtype {out} does not match input dtype {found}": "dot vdot",
+    "expected scalar_type {found} but found {out}": "cummax cummin diff logcumsumexp",
+    "expected scalar type {found} but found {out}":
+        "native_batch_norm _native_batch_norm_legit nn.functional.logsigmoid "
+        "linalg.solve_triangular",
+    "self and mat2 must have the same dtype, but got {out} and {found}": "addbmm",
+    "addmv input tensors must have the same dtype, but got {out}, {found}, and {found}": "mv",
+    "Expected object of scalar type {found} but got scalar type {out} for argument 'out'":
+        "complex polar",
+    "output values must be of same type as input": "kthvalue",
+    "{name}(): self and result must have the same scalar type": "masked_select index_select",
+    "{name}(): self and out expected to have the same dtype, but got self.dtype = {found} and "
+    "out.dtype = {out}": "take",
+    "{name} does not support non-boolean outputs.": "signbit isposinf isneginf",
+    "{name}: dtype of out: {out} should be same as input: {found}": "nan_to_num",
+    "quantile() out tensor must be same dtype as the input tensor": "quantile nanquantile",
+    "expected scalar type '{found}' but got '{out}' for values output": "mode",
+    "tensordot: Expected the output tensor to have dtype {found}, but got an output tensor with "
+    "dtype {out}": "inner tensordot",
+    "Expected out type to be {found} but got {out}": "where",
+    "Expected result to be of dtype uint64, but got {out}": "hash_tensor",
+    "nonzero: Expected out tensor to have scalar type {found} but got scalar type{out}": "nonzero",
+    "torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
+    "{c_found} and hist {c_out}": "histc histogram",
+    "torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+    "Long(int64) depending on whether out_int32 flag is True, but we got {out} ":
+        "searchsorted bucketize",
+    "{name}: Expected out of dtype{found} but found {out}": "linalg.vecdot",
+    "{name} expected out tensor dtype {found} but got: {out}": "linalg.norm linalg.matrix_norm",
+    "{name}(): expected out tensor to have dtype {c_found} but got {c_out}": "linalg.multi_dot",
+}
+# Said of a type that the result can't be cast to.
+_CASTABLE = {
+    "{name}: Expected result to be safely castable from {found} dtype, but got result with dtype "
+    "{out}": """cholesky cholesky_inverse cholesky_solve linalg.cond linalg.pinv linalg.tensorinv
+        linalg.tensorsolve linalg.matrix_power""",
+    "torch.{name}: Expected result to be safely castable from {found} dtype, but got result with "
+    "dtype {out}": "linalg.householder_product linalg.matrix_rank",
+    "{name} expects a complex output tensor, but got {out}":
+        "fft.fft fft.fftn fft.rfft fft.rfftn fft.ifft fft.ihfft fft.ihfftn",
+    "fftn expects a complex output tensor, but got {out}": "fft.fft2 fft.ifft2 fft.ifftn",
+    "rfftn expects a complex output tensor, but got {out}": "fft.rfft2",
+    "ihfftn expects a complex output tensor, but got {out}": "fft.ihfft2",
+    "{name} expects a floating point output tensor, but got {out}":
+        "fft.hfft fft.hfftn fft.irfft fft.irfftn",
+    "hfftn expects a floating point output tensor, but got {out}": "fft.hfft2",
+    "irfftn expects a floating point output tensor, but got {out}": "fft.irfft2",
+    "{name} only supports bool tensor for result, got: {out}": "any all",
+    "torch.cat(): input types can't be cast to the desired output type {out}":
+        "cat column_stack stack _chunk_cat hstack vstack dstack",
+    "logsumexp(): Expected floating point type for result tensor, but got: {out}": "logsumexp",
+}
+_SHORT = frozenset("""linalg.tensorinv linalg.tensorsolve linalg.matrix_power linalg.multi_dot
+    fft.fft fft.fftn fft.rfft fft.rfftn fft.ifft fft.ihfft fft.ihfftn
+    fft.hfft fft.hfftn fft.irfft fft.irfftn""".split())
+
+
+def _by_name(sentences: dict[str, str]) -> dict[str, str]:
+    return {name: said for said, names in sentences.items() for name in names.split()}
+
+
+_exact, _castable = _by_name(_EXACT), _by_name(_CASTABLE)
+
+
+def check_out_type(op: Op, out: Any, found: Any) -> None:
+    """Raise if a result of type `found`, which is not that of `out`, may not be stored there."""
+    space = op.namespace[0] if isinstance(op.namespace, tuple) else op.namespace
+    name = op.name if space in ("torch", None) else f"{space}.{op.name}"
+    castable = can_cast(found, out.dtype)
+    if space == "fft":                          # a real result is for a real tensor
+        castable = castable and found.is_complex == out.dtype.is_complex
+    elif name in ("any", "all"):
+        castable = out.dtype.kind == "b" or out.dtype.name == "uint8"
+    said = _exact.get(name) or (None if castable else _castable.get(name))
+    if said is not None:
+        from flambeau.ops.matmul import c_name
+        kind = TypeError if said.startswith("torch.cat()") else RuntimeError
+        raise kind(said.format(
+            name=op.name if name in _SHORT else name, found=type_name(found),
+            out=type_name(out.dtype), c_found=c_name(found), c_out=c_name(out.dtype)))
+    if not castable:
+        raise RuntimeError(f"result type {type_name(found)} can't be cast to the desired output "
+                           f"type {type_name(out.dtype)}")
