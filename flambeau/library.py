@@ -13,62 +13,25 @@ tensor([3., 3.])
 """
 from __future__ import annotations
 
-import ast
 import copy
 import inspect
 import re
 import types
 import typing
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._schema import MISSING, parse_schema
 from flambeau.core import modes
 from flambeau.core import op as core_op
 from flambeau.core.tensor import wrap
 
 namespaces: dict[str, Namespace] = {}       # what `torch.ops.<name>` finds
-_MISSING = object()
 
 
 # ---- schemas ------------------------------------------------------------------------------------
-
-@dataclass
-class Argument:
-    """One argument of a schema."""
-    name: str
-    type: str
-    default: Any
-    keyword_only: bool
-
-
-def parse_schema(schema: str) -> tuple[str, list[Argument], str]:
-    """Name, arguments and result of "name(Tensor x, int n=2) -> Tensor"."""
-    match = re.fullmatch(r"\s*([\w.]*)\s*\((.*)\)\s*->\s*(.+?)\s*", schema, re.DOTALL)
-    if match is None:
-        raise RuntimeError(f"expected a schema like 'name(Tensor x, int n=2) -> Tensor', got "
-                           f"{schema!r}")
-    name, inside, result = match.groups()
-    arguments, keyword_only = [], False
-    for part in filter(None, (p.strip() for p in re.split(r",(?![^(\[]*[)\]])", inside))):
-        if part == "*":
-            keyword_only = True
-            continue
-        declared, equals, default = part.partition("=")
-        kind, _, argument = declared.strip().rpartition(" ")
-        arguments.append(Argument(argument, kind, _literal(default) if equals else _MISSING,
-                                  keyword_only))
-    return name, arguments, result
-
-
-def _literal(text: str) -> Any:
-    try:
-        return ast.literal_eval(text.strip())
-    except ValueError:
-        return text.strip()
-
 
 _TYPES = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str",
           flambeau.dtype: "ScalarType", flambeau.device: "Device"}
@@ -167,7 +130,7 @@ class CustomOp:
         bound = []
         for argument in self.arguments:
             value = given.pop(argument.name, argument.default)
-            if value is _MISSING:
+            if value is MISSING:
                 raise RuntimeError(f"{self.qualified_name}() is missing value for argument "
                                    f"'{argument.name}'. Declaration: {self.qualified_name}"
                                    f"{self.schema}")

@@ -34,10 +34,12 @@ from flambeau.core import engine
 from flambeau.core import op as core_op
 from flambeau.core.modes import Level
 from flambeau.core.tensor import Tensor
-from flambeau.utils._python_dispatch import ATEN_NAMES
 
 recorders: list[Recorder] = []          # the active ones
 _open: ContextVar[tuple[Raw, ...]] = ContextVar("profiler_open", default=())
+ATEN_NAMES = {"cast": "_to_copy", "_sum_all": "sum", "_mean_all": "mean", "_clone": "clone",
+              "_bernoulli_sample": "bernoulli", "expand_to": "expand", "view_as_shape": "view",
+              "permute_dims": "permute"}
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 

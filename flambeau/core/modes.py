@@ -33,7 +33,7 @@ class Level:
     """Takes over the calls of its thread while it is entered: `level(op, canonical_arguments)`.
     It is asked about ops; `op.call(*arguments)` is the call without it. One that only `observes`
     is shown composites too: `level.composite(op, run, args, kwargs)`; one that `makes` is shown
-    those that make new tensors."""
+    those that make new tensors, and, as the innermost level, those that it `takes`."""
 
     observes = makes = False
 
@@ -45,6 +45,9 @@ class Level:
     def __exit__(self, *exception: Any) -> None:
         levels.set(levels.get()[:-1])
         interceptors.remove(self)
+
+    def takes(self, op: Any) -> bool:
+        return False
 
     def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
         raise NotImplementedError
@@ -75,8 +78,8 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
     if op.composite:
         stack = levels.get()
         run = op.plain_call if op.fused and all(lv.observes for lv in stack) else op.direct
-        observer: Any = next((lv for lv in reversed(stack) if lv.observes
-                              or (lv.makes and op.kind == "creation")), None)
+        observer: Any = next((lv for lv in reversed(stack) if lv.observes or (lv.makes and (
+            op.kind == "creation" or (lv is stack[-1] and lv.takes(op))))), None)
         return run(*args, **kwargs) if observer is None else observer.composite(
             op, run, args, kwargs)
     if "out" in kwargs:

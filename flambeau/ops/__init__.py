@@ -59,7 +59,7 @@ Tensor.__getattr__ = _missing_method
 def __getattr__(name: str) -> Any:
     """The ops under the names of PyTorch's dispatcher: `torch.ops.aten.mul.Tensor`."""
     if name == "aten":
-        from flambeau.utils._python_dispatch import aten
+        from flambeau._ops import aten
         return aten
     if name == "profiler":
         from flambeau.autograd import profiler

@@ -43,8 +43,7 @@ def restore(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...] | None,
     """A reduced tensor in the shape that broadcasts against what was reduced."""
     if keepdim or not shape or dim is None:
         return grad                     # one number broadcasts as it is
-    dims = range(len(shape)) if dim is None else dim
-    return basis.reshape_to(grad, tuple([1 if i in dims else n for i, n in enumerate(shape)]))
+    return basis.unsqueeze_dims(grad, dim)
 
 
 def _sum(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> np.ndarray:

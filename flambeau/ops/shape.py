@@ -212,14 +212,21 @@ def _moved(what: str, dims: list[int], n: int) -> tuple[int, ...]:
 
 
 @linear(lambda self, dim: np.expand_dims(self, dim), view=True, dims="dim",
-        d_self=lambda grad, self_shape: reshape(grad, self_shape))
+        d_self=lambda grad, dim: squeeze_dims(grad, (dim,)))
 def unsqueeze(input: Tensor, dim: int) -> Any:
     """A new dimension of extent 1 at position `dim`, as a view."""
     return input, wrap_dim(dim, input._array.ndim + 1)
 
 
+def unsqueeze_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """Dimensions of 1 at these places of the result."""
+    for dim in sorted(dims):
+        input = unsqueeze(input, dim)
+    return input
+
+
 @linear(lambda self, dim: self.squeeze(dim), view=True, dims="dim",
-        d_self=lambda grad, self_shape: reshape(grad, self_shape), method=False, namespace=None,
+        d_self=lambda grad, dim: unsqueeze_dims(grad, dim), method=False, namespace=None,
         node_name="SqueezeBackward1")
 def squeeze_dims(input: Tensor, dim: tuple[int, ...]) -> Any:
     return input, dim
@@ -333,4 +340,4 @@ def select_backward(input: Tensor, shape: Any, dim: int, index: int) -> Any:
 
 basis.reshape, basis.permute, basis.movedim = reshape, permute, movedim
 basis.expand, basis.reshape_to = expand_to.op.call, reshape_to
-basis.sum_to_size, basis.select = sum_to_size, select
+basis.sum_to_size, basis.select, basis.unsqueeze_dims = sum_to_size, select, unsqueeze_dims

@@ -6,13 +6,11 @@ from collections import defaultdict
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.core.graph import Node
-from flambeau.core.modes import Level, grad_enabled
-from flambeau.core.op import Op, record
-from flambeau.core.tensor import Tensor, alias, gradient_edge
-from flambeau.utils._python_dispatch import OpOverload, overload_of
+from flambeau.core.tensor import Tensor
+from flambeau.utils import _pytree
+from flambeau.utils._python_dispatch import OpOverload, TorchDispatchMode, aten
 
-SAC_IGNORED_OPS = {"detach", "alias"}       # names of ops that are always computed again
+SAC_IGNORED_OPS = {aten.detach.default}     # ops that are always computed again
 
 
 class CheckpointPolicy(enum.Enum):
@@ -51,59 +49,47 @@ class _Kept:
         return self.value
 
 
-class _Selective(Level):
+class _Selective(TorchDispatchMode):
     """Asks the policy about each op of one run."""
 
     is_recompute = False
 
     def __init__(self, policy: Callable[..., CheckpointPolicy], storage: Any, mutable: bool):
+        super().__init__()
         self.policy, self.storage, self.mutable = policy, storage, mutable
 
-    def keeps(self, op: Op, canonical: tuple[Any, ...]) -> Any:
-        """The overload, if its result is to be kept."""
-        if op.name in SAC_IGNORED_OPS or op.inplace or op.view:
-            return None
-        overload = overload_of(op, canonical)
+    def keeps(self, func: OpOverload, args: Any, kwargs: Any) -> bool:
+        """Is the result of this call to be kept?"""
+        if func in SAC_IGNORED_OPS or func._schema.is_mutable or func.is_view:
+            return False
         context = SelectiveCheckpointContext(is_recompute=self.is_recompute)
-        policy = self.policy(context, overload, *canonical)
+        policy = self.policy(context, func, *args, **kwargs)
         if isinstance(policy, bool):
             policy = CheckpointPolicy.MUST_SAVE if policy else CheckpointPolicy.PREFER_RECOMPUTE
-        return overload if policy in KEPT else None
+        return policy in KEPT
 
 
 class _FirstRun(_Selective):
-    def __call__(self, op: Op, canonical: tuple[Any, ...]) -> Any:
-        result = op.call(*canonical)
-        overload = self.keeps(op, canonical)
-        if overload is not None:
-            parts = (result,) if op.returns is None else result
-            self.storage[overload].append([_Kept(p, not self.mutable) for p in parts])
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        result = func(*args, **kwargs)
+        if self.keeps(func, args, kwargs):
+            self.storage[func].append(_pytree.tree_map(
+                lambda value: _Kept(value, not self.mutable), result))
         return result
 
 
 class _SecondRun(_Selective):
     is_recompute = True
 
-    def __call__(self, op: Op, canonical: tuple[Any, ...]) -> Any:
-        overload = self.keeps(op, canonical)
-        if overload is None:
-            return op.call(*canonical)
-        kept = self.storage.get(overload)
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if not self.keeps(func, args, kwargs):
+            return func(*args, **kwargs)
+        kept = self.storage.get(func)
         if not kept:
-            raise RuntimeError(f"{overload} encountered during backward, but not found in storage")
-        return _as_result(op, canonical, [k.take() for k in kept.pop(0)])
-
-
-def _as_result(op: Op, canonical: tuple[Any, ...], values: list[Any]) -> Any:
-    """Record a call of `op` that gave `values`, without computing it."""
-    values = [alias(v._array, type(v)) if isinstance(v, Tensor) else v for v in values]
-    result = values[0] if op.returns is None else (
-        op.returns(values) if op.returns in (tuple, list) else op.returns(*values))
-    edges: tuple[Node | Any, ...] = tuple(
-        gradient_edge(t) if isinstance(t, Tensor) else None for t in op.inputs(canonical))
-    if grad_enabled() and op.is_differentiable and any(e is not None for e in edges):
-        record(op, canonical, edges, result)
-    return result
+            raise RuntimeError(f"{func} encountered during backward, but not found in storage")
+        return _pytree.tree_map(_Kept.take, kept.pop(0))
 
 
 def create_selective_checkpoint_contexts(policy_fn_or_list: Any,

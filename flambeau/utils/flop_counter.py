@@ -15,6 +15,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import flambeau
+from flambeau.core.op import node_watchers
 from flambeau.nn.modules.module import (
     register_module_forward_hook,
     register_module_forward_pre_hook,
@@ -98,16 +99,11 @@ def _convolution(x: Any, weight: Any, bias: Any, stride: Any, padding: Any, dila
     return _convolved(x if transposed else out_shape, weight)
 
 
-@register_flop_formula(aten.convolution_input_grad)
-def _convolution_input(grad: Any, weight: Any, x: Any, stride: Any, padding: Any, dilation: Any,
-                       transposed: bool, *args: Any, **kwargs: Any) -> int:
-    return _convolved(x if transposed else grad, weight)
-
-
-@register_flop_formula(aten.convolution_weight_grad)
-def _convolution_weight(grad: Any, x: Any, weight: Any, stride: Any, padding: Any, dilation: Any,
-                        transposed: bool, *args: Any, **kwargs: Any) -> int:
-    return _convolved(x if transposed else grad, weight)
+@register_flop_formula(aten.convolution_backward)
+def _convolution_backward(grad: Any, x: Any, weight: Any, bias: Any, stride: Any, padding: Any,
+                          dilation: Any, transposed: bool, output_padding: Any, groups: int,
+                          mask: Any, *args: Any, **kwargs: Any) -> int:
+    return (bool(mask[0]) + bool(mask[1])) * _convolved(x if transposed else grad, weight)
 
 
 # ---- the mode -----------------------------------------------------------------------------------
@@ -171,9 +167,11 @@ class FlopCounterMode(TorchDispatchMode):
         self._handles = [register_module_forward_pre_hook(self._begin),
                          register_module_forward_hook(self._end)]
         super().__enter__()
+        node_watchers.append(self._watch)
         return self
 
     def __exit__(self, *exception: Any) -> None:
+        node_watchers.remove(self._watch)
         super().__exit__(*exception)
         for handle in self._handles:
             handle.remove()
@@ -197,15 +195,15 @@ class FlopCounterMode(TorchDispatchMode):
             count = formula(*args, **(kwargs or {}), out_val=result)
             for name in dict.fromkeys(self._running):
                 self.flop_counts[name][packet] += count
-        node = getattr(result, "grad_fn", None)
-        if node is not None:                # its derivative counts for the same modules
-            node.register_prehook(self._resume(self._running))
         return result
 
-    def _resume(self, running: tuple[str, ...]) -> Callable[[Any], None]:
-        def hook(grads: Any) -> None:
+    def _watch(self, node: Any) -> None:
+        """The derivative of an op counts for the modules in which the op ran."""
+        running = self._running
+
+        def resume(grads: Any) -> None:
             self._running = running
-        return hook
+        node.register_prehook(resume)
 
 
 __all__ = ["FlopCounterMode", "register_flop_formula"]

@@ -1,0 +1,442 @@
+"""How calls of the common ops are shown: factories, arithmetic, views, indexing, reductions,
+products and random numbers."""
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau
+from flambeau._dispatch.forms import becomes, defines, shows
+from flambeau.core import engine
+from flambeau.core.shapes import size_of
+from flambeau.core.tensor import Tensor, tensor_types
+from flambeau.ops.index import _slice as take_slice
+from flambeau.ops.index import slice_backward
+
+END = 2**63 - 1
+FACTORY = ("*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+           "bool? pin_memory=None")
+
+# ---- factories -----------------------------------------------------------------------------------
+
+
+def _where(dtype: Any = None, device: Any = None) -> tuple[Any, ...]:
+    return dtype, None, flambeau.device("cpu") if device is None else flambeau.device(device), False
+
+
+for _name in ("zeros", "ones"):
+    shows(_name, f"{_name}(SymInt[] size, {FACTORY}) -> Tensor",
+          lambda size, dtype, device: (list(size_of(size)), *_where(dtype, device)))
+for _name in ("rand", "randn"):
+    shows(_name, f"{_name}(SymInt[] size, {FACTORY}) -> Tensor",
+          lambda size, dtype, device: (list(size_of(size)), *_where(dtype, device)))
+shows("empty", f"empty.memory_format(SymInt[] size, {FACTORY}, MemoryFormat? memory_format=None) "
+      "-> Tensor", lambda size, dtype, device: (list(size_of(size)), *_where(dtype, device)))
+shows("full", f"full(SymInt[] size, Scalar fill_value, {FACTORY}) -> Tensor",
+      lambda size, fill_value, dtype, device: (
+          list(size_of((size,))), fill_value, *_where(dtype, device)))
+_lift = defines("lift_fresh(Tensor(a) self) -> Tensor(a)", lambda self: self)
+
+
+def _from_data(*args: Any, **kwargs: Any) -> Tensor:
+    """A tensor of a program's own numbers, which is shown once it is there."""
+    result = flambeau.tensor.op.direct(*args, **kwargs)
+    with flambeau.no_grad():
+        return _lift(result)
+
+
+becomes("tensor", _from_data)
+for _name in ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like"):
+    shows(_name, f"{_name}(Tensor self, {FACTORY}, MemoryFormat? memory_format=None) -> Tensor",
+          lambda input, dtype: (input, dtype, None, None, False))
+shows("full_like", f"full_like(Tensor self, Scalar fill_value, {FACTORY}, "
+      "MemoryFormat? memory_format=None) -> Tensor",
+      lambda input, value, dtype: (input, value, dtype, None, None, False))
+shows("scalar_tensor", f"scalar_tensor(Scalar s, {FACTORY}) -> Tensor",
+      lambda s, dtype, device: (s, *_where(dtype, device)[:3]))
+
+# ---- arithmetic ----------------------------------------------------------------------------------
+
+shows("pow_number", "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor")
+shows("pow_tensors", "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
+shows("pow_of_number", "pow.Scalar(Scalar self, Tensor exponent) -> Tensor")
+for _mode in ("floor", "trunc"):
+    shows(f"div_{_mode}", "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> "
+          "Tensor", lambda self, other, _mode=_mode: (self, other, _mode))
+shows("clamp_number", "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor")
+shows("clamp_tensors", "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor")
+shows("clamp_min_number", "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+      lambda self, min: (self, min, None))
+shows("clamp_max_number", "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+      lambda self, max: (self, None, max))
+shows("clamp", "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+      lambda input, min, max: None if {type(min), type(max)} & tensor_types else (input, min, max))
+shows("clamp", "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor")
+shows("masked_fill", "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
+      lambda input, mask, value: None if type(value) in tensor_types else (input, mask, value))
+shows("masked_fill", "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor")
+shows("clamp_min", "clamp_min(Tensor self, Scalar min) -> Tensor",
+      lambda input, min: None if type(min) in tensor_types else (input, min))
+shows("clamp_max", "clamp_max(Tensor self, Scalar max) -> Tensor",
+      lambda input, max: None if type(max) in tensor_types else (input, max))
+shows("_lerp_number", "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor")
+shows("_lerp_tensor", "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor")
+shows("addcmul", "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> "
+      "Tensor")
+shows("addcdiv", "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> "
+      "Tensor")
+shows("_round_to", "round.decimals(Tensor self, *, int decimals) -> Tensor")
+shows("xlogy", "xlogy.Tensor(Tensor self, Tensor other) -> Tensor")
+shows("heaviside_of", "heaviside(Tensor self, Tensor values) -> Tensor",
+      lambda self, other: (self, other))
+shows("polygamma_of", "polygamma(int n, Tensor self) -> Tensor")
+for _name in ("entr", "erfcx", "i0e", "i1", "i1e", "log_ndtr", "ndtri", "bessel_j0", "bessel_j1",
+              "xlog1py", "zeta"):
+    _two = ", Tensor other" if _name in ("xlog1py", "zeta") else ""
+    shows(f"special.{_name}", f"special_{_name}(Tensor self{_two}) -> Tensor",
+          run=getattr(flambeau.special, _name))
+shows("where_tensors", "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor")
+shows("_fill_number", "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor")
+shows("_fill_tensor", "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor")
+shows("fill_number", "zero(Tensor self) -> Tensor",
+      lambda self, value: (self,) if not value.any() else None, run=lambda self: self.zero_())
+shows("fill_number", "fill.Scalar(Tensor self, Scalar value) -> Tensor")
+shows("fill_tensor", "fill.Tensor(Tensor self, Tensor value) -> Tensor")
+shows("copy", "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
+shows("threshold_of", "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor")
+shows("threshold_passed", "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) "
+      "-> Tensor", lambda grad, self, threshold: (grad, self, threshold),
+      run=lambda grad, self, threshold: grad * (self > threshold))
+shows("threshold_backward", "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold)"
+      " -> Tensor", lambda self, other: (self, other, 0),
+      run=lambda grad, self, threshold: grad * (self > threshold))
+for _name, _run in (("sigmoid", lambda grad, output: grad * (output * (1 - output))),
+                    ("tanh", lambda grad, output: grad * (1 - output * output))):
+    _back = defines(f"{_name}_backward(Tensor grad_output, Tensor output) -> Tensor", _run)
+    shows(_name, f"{_name}(Tensor self) -> Tensor",
+          grads=lambda grad, result, _back=_back: _back(grad, result))
+
+# ---- copies and views ----------------------------------------------------------------------------
+
+shows("_clone", "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
+      lambda self, order: (self, flambeau.contiguous_format if order == "C" else None))
+shows("cast", "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, "
+      "Device? device=None, bool? pin_memory=None, bool non_blocking=False, "
+      "MemoryFormat? memory_format=None) -> Tensor",
+      run=lambda self, dtype=None, **_: self.to(dtype or self.dtype, copy=True))
+shows("view_as_shape", "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+      lambda self, shape: (self, tuple(shape)))
+shows("permute_to", "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
+      lambda self, permutation: (self, tuple(permutation)))
+shows("expand_to", "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+      lambda self, shape: (self, tuple(shape)))
+shows("transpose", "t(Tensor(a) self) -> Tensor(a)",       # formulas of derivatives say `t`
+      lambda self: (self,) if self.ndim == 2 and engine.current_pass.get() else None,
+      run=lambda self: self.t())
+shows("transpose", "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
+shows("unsqueeze", "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)")
+shows("squeeze_dims", "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+      lambda self, dim: (self, dim[0]) if len(dim) == 1 else None)
+shows("squeeze_dims", "squeeze(Tensor(a) self) -> Tensor(a)",
+      lambda self, dim: (self,) if len(dim) == self.shape.count(1) else None)
+shows("squeeze_dims", "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+      lambda self, dim: (self, tuple(dim)))
+shows("select", "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)")
+shows("select_backward", "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, "
+      "SymInt index) -> Tensor", lambda self, shape, dim, index: (self, tuple(shape), dim, index))
+shows("unbind", "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]")
+shows("split_sizes", "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> "
+      "Tensor(a)[]", lambda self, sizes, dim: (self, sizes[0] if sizes else 0, dim))
+shows("split_with_sizes", "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, "
+      "int dim=0) -> Tensor(a)[]", lambda self, sizes, dim: (self, tuple(sizes), dim))
+shows("diagonal", "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)")
+shows("diagonal_backward", "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, "
+      "int offset, int dim1, int dim2) -> Tensor",
+      lambda self, shape, offset, dim1, dim2: (self, tuple(shape), offset, dim1, dim2))
+shows("unfold", "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
+      lambda self, dim, size, step: (self, dim, size, step))
+shows("unfold_backward", "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size,"
+      " int step) -> Tensor", lambda self, shape, dim, size, step: (
+          self, tuple(shape), dim, size, step))
+shows("as_strided_of", "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, "
+      "SymInt? storage_offset=None) -> Tensor(a)",
+      lambda self, window: (self, tuple(window[0]), tuple(window[1]), window[2] or None))
+shows("real_view", "view_as_real(Tensor(a) self) -> Tensor(a)", lambda self: None)
+shows("flip", "flip(Tensor self, int[] dims) -> Tensor")
+shows("roll_dims", "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+      lambda self, shifts, dims: (self, tuple(shifts), tuple(dims)))
+shows("rot90", "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor")
+shows("tril", "tril(Tensor self, SymInt diagonal=0) -> Tensor")
+shows("triu", "triu(Tensor self, SymInt diagonal=0) -> Tensor")
+
+
+def _is_whole(item: Any) -> bool:
+    return type(item) is slice and item.start is None and item.stop is None \
+        and item.step in (None, 1)
+
+
+def _spots(index: Any, ndim: int) -> list[tuple[int, Any]]:
+    """The items of a basic index that change anything, each with the dimension at which it finds
+    its own, the items before it having been applied."""
+    used = sum(type(i) in (int, slice) for i in index)
+    found, dim = [], 0
+    for item in index:
+        if item is Ellipsis:
+            dim += ndim - used
+            continue
+        if not _is_whole(item):
+            found.append((dim, item))
+        dim += type(item) is not int
+    return found
+
+
+def _one_by_one(self: Tensor, index: Any) -> Any:
+    """A basic index as calls of `select`, `slice` and `unsqueeze`."""
+    spots = _spots(index if type(index) is tuple else (index, ...), self.ndim)
+    if not spots or (len(spots) == 1 and type(spots[0][1]) is slice):
+        return NotImplemented
+    for dim, item in spots:
+        if type(item) is int:
+            self = flambeau.select(self, dim, item)
+        elif item is None:
+            self = self.unsqueeze(dim)
+        else:
+            self = take_slice(self, ((slice(None),) * dim) + (item, ...))
+    return self
+
+
+becomes("basic_select basic_slice basic_unsqueeze select_first", _one_by_one)
+
+
+def _slice_at(index: Any, ndim: int) -> tuple[Any, ...] | None:
+    spots = _spots(index, ndim)
+    if len(spots) != 1 or type(spots[0][1]) is not slice:
+        return None
+    dim, item = spots[0]
+    return (dim, item.start or 0, END if item.stop is None else item.stop,
+            1 if item.step is None else item.step)
+
+
+def _cut(self: Tensor, dim: int = 0, start: Any = None, end: Any = None, step: int = 1) -> Tensor:
+    end = None if end is None or end >= END else end
+    return take_slice(self, (slice(None),) * (dim % self.ndim) + (slice(start, end, step), ...))
+
+
+shows("basic_slice", "slice.Tensor(Tensor(a) self, int dim=0, SymInt? start=None, "
+      "SymInt? end=None, SymInt step=1) -> Tensor(a)",
+      lambda self, index: (found := _slice_at(index, self.ndim)) and (self, *found), run=_cut)
+shows("basic_alias", "alias(Tensor(a) self) -> Tensor(a)", lambda self: (self,))
+
+
+def _put_back(grad: Tensor, shape: Any, dim: int, start: int, end: int, step: int) -> Tensor:
+    return slice_backward(grad, tuple(shape), (slice(None),) * (dim % len(shape)) + (
+        slice(start, None if end >= END else end, step), ...))
+
+
+shows("slice_backward", "slice_backward(Tensor grad_output, SymInt[] input_sizes, int dim, "
+      "SymInt start, SymInt end, SymInt step) -> Tensor",
+      lambda self, shape, index: (found := _slice_at(index, len(shape))) and (
+          self, tuple(shape), *found), run=_put_back)
+
+# ---- by index ------------------------------------------------------------------------------------
+
+
+def _spread(tensors: Any, where: Any) -> list[Any]:
+    """One index, or None, for each dimension."""
+    found: list[Any] = []
+    for index, at in zip(tensors, where):
+        found += [None] * (at - len(found)) + [index]
+    return found
+
+
+shows("index", "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
+      lambda tensors, where: (tensors[0], _spread(tensors[1:], where)),
+      run=lambda self, indices: self[tuple(slice(None) if i is None else i for i in indices)])
+shows("index_put_many", "index_put(Tensor self, Tensor?[] indices, Tensor values, "
+      "bool accumulate=False) -> Tensor", lambda tensors, where, accumulate: (
+          tensors[0], _spread(tensors[2:], where), tensors[1], accumulate))
+shows("scatter_src", "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
+shows("scatter_value", "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
+shows("scatter_add", "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
+shows("gather", "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor")
+shows("index_select", "index_select(Tensor self, int dim, Tensor index) -> Tensor")
+shows("index_add", "index_add(Tensor self, int dim, Tensor index, Tensor source, *, "
+      "Scalar alpha=1) -> Tensor")
+shows("cat", "cat(Tensor[] tensors, int dim=0) -> Tensor")
+shows("stack", "stack(Tensor[] tensors, int dim=0) -> Tensor")
+shows("masked_select", "masked_select(Tensor self, Tensor mask) -> Tensor")
+shows("repeat", "repeat(Tensor self, SymInt[] repeats) -> Tensor",
+      lambda input, repeats: (input, tuple(size_of(repeats))))
+
+# ---- reductions ----------------------------------------------------------------------------------
+
+for _name in ("sum", "mean"):
+    shows(f"_{_name}_all", f"{_name}(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+          lambda self, keepdim, dtype: None if keepdim else (self, dtype))
+    shows(f"_{_name}_all _{_name}_dims", f"{_name}.dim{'_IntList' if _name == 'sum' else ''}("
+          "Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+          lambda self, dim, keepdim, dtype: (
+              self, tuple(range(self.ndim)) if dim is None else tuple(dim), keepdim, dtype))
+shows("_prod_all", "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor")
+shows("_prod_dim", "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, "
+      "ScalarType? dtype=None) -> Tensor")
+for _name in ("any", "all"):
+    shows(_name, f"{_name}(Tensor self) -> Tensor",
+          lambda self, dim: (self,) if dim is None else None)
+    shows(_name, f"{_name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+          lambda self, dim, keepdim: (self, dim, keepdim) if type(dim) is int else (
+              (self, dim[0], keepdim) if len(dim) == 1 else None))
+    shows(_name, f"{_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
+for _name in ("var", "std"):
+    shows(f"_{_name}", f"{_name}.correction(Tensor self, int[1]? dim=None, *, "
+          "Scalar? correction=None, bool keepdim=False) -> Tensor",
+          lambda self, dim, correction, keepdim: (
+              self, _dims_or_none(self, dim), _correction(self, dim, correction), keepdim))
+for _name, _own in (("var_mean", "_var_mean"), ("std_mean", "_std_and_mean")):
+    shows(_own, f"{_name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+          "bool keepdim=False) -> (Tensor, Tensor)",
+          lambda self, dim, correction, keepdim: (
+              self, _dims_or_none(self, dim), _correction(self, dim, correction), keepdim))
+
+
+def _dims_or_none(self: Tensor, dim: Any) -> Any:
+    return None if dim is None or len(dim) == self.ndim else tuple(dim)
+
+
+def _correction(self: Tensor, dim: Any, correction: Any) -> Any:
+    return None if correction == 1 and _dims_or_none(self, dim) is None else correction
+
+
+for _name in ("max", "min"):
+    shows(f"{_name}_all", f"{_name}(Tensor self) -> Tensor",
+          lambda self, keepdim: None if keepdim else (self,))
+    shows(f"{_name}_dim", f"{_name}.dim(Tensor self, int dim, bool keepdim=False) -> "
+          "(Tensor values, Tensor indices)")
+    shows(f"a{_name}_along", f"a{_name}(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
+          lambda self, dim, keepdim: (self, tuple(dim or ()), keepdim))
+    shows(f"arg{_name}_all arg{_name}_dim",
+          f"arg{_name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
+shows("aminmax", "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> "
+      "(Tensor min, Tensor max)")
+shows("_vector_norm", "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, "
+      "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+      lambda self, ord, dim, keepdim: (self, ord, _dims_or_none(self, dim), keepdim),
+      run=lambda *args, **kwargs: flambeau.linalg.vector_norm(*args, **kwargs))
+shows("logsumexp", "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+      lambda self, dim, keepdim: (self, tuple(dim), keepdim))
+shows("running_sum", "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+      lambda self, dim, dtype, backwards: None if backwards else (self, dim, dtype))
+shows("_running_product", "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
+shows("nansum", "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
+      "ScalarType? dtype=None) -> Tensor",
+      lambda input, dim, keepdim, dtype: (
+          input, dim if dim is None or type(dim) is tuple else (dim,), keepdim, dtype))
+shows("count_nonzero", "count_nonzero(Tensor self, int? dim=None) -> Tensor")
+shows("dist", "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor")
+shows("renorm", "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor")
+shows("trace", "trace(Tensor self) -> Tensor")
+shows("median_all", "median(Tensor self) -> Tensor")
+shows("nanmedian_all", "nanmedian(Tensor self) -> Tensor")
+for _name in ("median", "nanmedian", "mode", "kthvalue"):
+    _k = "SymInt k, " if _name == "kthvalue" else ""
+    _dim = "int dim" if "median" in _name else "int dim=-1"
+    _overload = "median.dim" if _name == "median" else f"{_name}.dim" if "median" in _name \
+        else _name
+    shows(f"{_name}_along", f"{_overload}(Tensor self, {_k}{_dim}, bool keepdim=False) -> "
+          "(Tensor values, Tensor indices)")
+shows("sort_along", "sort(Tensor self, int dim=-1, bool descending=False) -> "
+      "(Tensor values, Tensor indices)",
+      lambda self, dim, descending:  (self, dim, descending))
+shows("topk_along", "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, "
+      "bool sorted=True) -> (Tensor values, Tensor indices)")
+shows("nonzero_rows", "nonzero(Tensor self) -> Tensor")
+shows("_search_sorted", "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, "
+      "bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
+      lambda sorted_sequence, values, right, int32, sorter: (
+          sorted_sequence, values, int32, right, None, sorter))
+for _name in ("cummax", "cummin"):
+    shows(_name, f"{_name}(Tensor self, int dim) -> (Tensor values, Tensor indices)")
+
+# ---- products ------------------------------------------------------------------------------------
+
+def _by_first(grad: Tensor, b: Tensor) -> Tensor:
+    """The gradient of the product a b of matrices in a."""
+    return grad.mm(b.t())
+
+
+def _by_second(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
+    """The gradient of a b in b; if b lies transposed in memory, so does the gradient."""
+    lies_transposed = b.stride() == (1, b.shape[0]) and 1 not in b.shape
+    return grad.t().mm(a).t() if lies_transposed else a.t().mm(grad)
+
+
+def _mm_grads(grad: Tensor, needs: Any, self: Tensor, mat2: Tensor) -> tuple[Any, Any]:
+    second = _by_second(grad, self, mat2) if needs[1] else None
+    return _by_first(grad, mat2) if needs[0] else None, second
+
+
+def _addmm_grads(grad: Tensor, needs: Any, self: Any, mat1: Tensor, mat2: Tensor, beta: Any,
+                 alpha: Any) -> tuple[Any, ...]:
+    scaled = grad if alpha == 1 else grad * alpha
+    return (grad if beta == 1 else grad * beta, _by_first(scaled, mat2) if needs[1] else None,
+            _by_second(scaled, mat1, mat2) if needs[2] else None)
+
+
+for _name, _args in (("addmm", "mat1 mat2"), ("addmv", "mat vec"), ("addr", "vec1 vec2"),
+                     ("baddbmm", "batch1 batch2"), ("addbmm", "batch1 batch2")):
+    _a, _b = _args.split()
+    shows(_name, f"{_name}(Tensor self, Tensor {_a}, Tensor {_b}, *, Scalar beta=1, "
+          "Scalar alpha=1) -> Tensor", grads=_addmm_grads if _name == "addmm" else None)
+shows("mm", "mm(Tensor self, Tensor mat2) -> Tensor", grads=_mm_grads)
+shows("bmm", "bmm(Tensor self, Tensor mat2) -> Tensor")
+shows("cross_along", "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
+      lambda input, other, dim: (input, other, dim),
+      run=lambda *args, **kwargs: flambeau.linalg.cross(*args, **kwargs))
+
+
+def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
+    """A linear layer as PyTorch computes it: rows times the transposed weight."""
+    if weight.ndim != 2 or (bias is not None and bias.ndim != 1) or input.ndim < 2:
+        return NotImplemented if input.ndim != 1 or weight.ndim != 2 else _linear(
+            input.unsqueeze(0), weight, bias).squeeze(0)
+    if bias is None:
+        return input.matmul(weight.t())
+    if input.ndim == 2:
+        return flambeau.addmm(bias, input, weight.t())
+    rows = input.reshape(-1, input.shape[-1])
+    return flambeau.addmm(bias, rows, weight.t()).view(*input.shape[:-1], weight.shape[0])
+
+
+becomes("nn.functional.linear", _linear)
+
+# ---- random numbers ------------------------------------------------------------------------------
+
+for _name, _bounds in (("uniform_", "float from=0., float to=1."),
+                       ("normal_", "float mean=0., float std=1."),
+                       ("exponential_", "float lambd=1."),
+                       ("log_normal_", "float mean=1., float std=2."),
+                       ("cauchy_", "float median=0., float sigma=1."), ("geometric_", "float p")):
+    if _name == "uniform_":
+        shows(_name, f"{_name}(Tensor(a!) self, {_bounds}, *, Generator? generator=None) -> "
+              "Tensor(a!)", lambda self, bounds, named, generator: (
+                  self, *(float(b) for b in (*bounds, *[named[k] for k in ("from", "to")[
+                      len(bounds):] if k in named])), *(0.0, 1.0)[len(bounds) + len(named):],
+                  generator))
+    else:
+        shows(_name, f"{_name}(Tensor(a!) self, {_bounds}, *, Generator? generator=None) -> "
+              "Tensor(a!)")
+shows("bernoulli_", "bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) "
+      "-> Tensor(a!)",
+      lambda self, p, generator: None if type(p) in tensor_types else (self, p, generator))
+shows("bernoulli_", "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) "
+      "-> Tensor(a!)")
+
+
+def _dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    if not 0 < p < 1 or not train or not input.numel():
+        return NotImplemented
+    with flambeau.no_grad():
+        noise = flambeau.empty_like(input).bernoulli_(1 - p).div_(1 - p)
+    return input * noise
+
+
+becomes("dropout", _dropout)

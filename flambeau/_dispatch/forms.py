@@ -1,0 +1,203 @@
+"""Which op of PyTorch's dispatcher a call is shown as, by modes and subclasses that look below
+autograd.
+
+`shows` says that a call of an op of flambeau is one of an overload, and how its arguments become
+that overload's; `becomes` that it is several calls, which then show themselves. What neither names
+is shown under its own name. ``common_forms` and `network_forms`` holds the declarations.
+"""
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from contextvars import ContextVar
+from functools import cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flambeau._ops import OpOverload, aten
+from flambeau._schema import FunctionSchema
+from flambeau.core import engine
+from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.op import Op, parameters
+from flambeau.core.tensor import Tensor, tensor_types
+
+
+class Form:
+    """One way to show an op: an overload, and its arguments as a formula of the op's own.
+
+    The formula names what it uses; it gives the values in the order of the schema, or None where
+    this form is not that of the call. `grads` gives the gradients of the schema's tensors, in
+    order, as a formula of `grad`, `needs`, arguments by the schema's names, `result`, `result1` …
+    `first` says that the op gives the first of the overload's results.
+    """
+
+    def __init__(self, schema: str, args: Any, run: Any, grads: Any, first: bool = False):
+        self.schema, self.first = FunctionSchema(schema), first
+        self.args, self.grads = args, grads
+        name = self.schema.name.partition("::")[2]
+        self.overload = aten.packet(name).declare(self.schema.overload_name or "default", schema,
+                                                  run)
+
+    def values(self, given: dict[str, Any]) -> Any:
+        """The arguments of the overload; None if this form is not that of the call."""
+        if self.args is not None:
+            return self.args(*[given[n] for n in own_parameters(self.args)])
+        return [given[_other_name(a.name) if a.name not in given else a.name]
+                if a.name in given or _other_name(a.name) in given else a.default
+                for a in self.schema.arguments]
+
+    @property
+    def written(self) -> Form:
+        """The form of the op that writes its result into the first argument."""
+        found = self.__dict__.get("_written")
+        if found is None:
+            name, _, rest = self.schema._text.partition("(")
+            packet, dot, overload = name.partition(".")
+            rest = rest.replace("Tensor ", "Tensor(a!) ", 1).replace("-> Tensor", "-> Tensor(a!)")
+            found = self.__dict__["_written"] = Form(
+                f"{packet}_{dot}{overload}({rest}", self.args, None, None)
+        return found
+
+
+def own_parameters(formula: Any) -> tuple[str, ...]:
+    """The names of a formula's parameters that have no default."""
+    return parameters(formula)[:formula.__code__.co_argcount - len(formula.__defaults__ or ())]
+
+
+def _other_name(name: str) -> str:
+    return {"self": "input", "input": "self", "x1": "input"}.get(name, name)
+
+
+forms: dict[str, list[Form]] = {}
+others: dict[str, Callable[..., Any]] = {}
+inside: ContextVar[bool] = ContextVar("inside", default=False)      # a function of `others`
+
+
+def shows(names: str, schema: str, args: Any = None, *, run: Any = None, grads: Any = None,
+          first: bool = False) -> None:
+    """Declare that calls of the ops `names` are shown as the overload with that schema.
+
+    run     what computes the overload; the public function of that name if None
+    """
+    for name in names.split():
+        forms.setdefault(name, []).append(Form(schema, args, run, grads, first))
+
+
+def becomes(names: str, function: Callable[..., Any]) -> None:
+    """Declare that the ops `names` are shown as the calls that `function` makes, which takes the
+    same arguments; NotImplemented means that the op shows itself."""
+    for name in names.split():
+        others[name] = function
+
+
+def defines(schema: str, run: Callable[..., Any]) -> OpOverload:
+    """Declare an overload that is no op here: what it computes, as a function of tensors."""
+    return Form(schema, None, run, None).overload
+
+
+class Shown(NamedTuple):
+    """A call as it is shown."""
+    overload: OpOverload
+    args: list[Any]
+    kwargs: dict[str, Any]
+    form: Form | None
+    values: Any                             # of the form's arguments
+
+
+def has_form(op: Op) -> bool:
+    """Is this composite shown as one, or as calls other than those of its body?"""
+    name = key(op)
+    return name in forms or name in others
+
+
+def key(op: Op) -> str:
+    """The name of an op in the table; of an in-place form, that of what it computes."""
+    base = _declared(op)
+    space = base.namespace if isinstance(base.namespace, str) else (base.namespace or ("torch",))[0]
+    return base.name if space == "torch" else f"{space}.{base.name}"
+
+
+def _declared(op: Op) -> Op:
+    return op.functional if op.inplace and op.functional is not None else op
+
+
+def named(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> dict[str, Any]:
+    """The arguments of a call by name: canonical ones, or those of users (then with `kwargs`)."""
+    base = _declared(op)
+    if kwargs is None:
+        return dict(zip((*base.tensors, *base.params), args))
+    bound = _signature(base.body).bind(*args, **kwargs)
+    bound.apply_defaults()
+    return bound.arguments
+
+
+_signature = cache(inspect.signature)
+
+
+def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Shown:
+    """How a call appears; `kwargs` are those of users, None with canonical arguments."""
+    base = _declared(op)
+    found = forms.get(key(op))
+    if found:
+        given = named(op, args, kwargs)
+        for form in found:
+            values = form.values(given)
+            if values is not None:
+                form = form.written if op.inplace else form
+                values = [_public(v) for v in values]
+                return Shown(form.overload, *form.schema.arranged(values), form, values)
+        return Shown(_own_overload(op), list(args), dict(kwargs or {}), None, None)
+    overload = "default"
+    if base.kind == "pointwise" and len(base.tensors) == 2:
+        overload, args = binary(base, args)
+        if overload.startswith("rsub."):
+            return Shown(aten.packet("rsub").Scalar, list(args), {}, None, None)
+    packet = aten.packet(base.name + "_" * op.inplace, op)
+    return Shown(getattr(packet, overload), list(args), dict(kwargs or {}), None, None)
+
+
+@cache
+def _own_overload(op: Op) -> OpOverload:
+    """What a call is shown as that none of its op's forms fits: flambeau's own op."""
+    return OpOverload(aten.packet(op.name, op), "default", run=op.call)
+
+
+def _public(value: Any) -> Any:
+    """A value of a canonical argument as users would pass it."""
+    if isinstance(value, np.dtype):
+        return from_numpy_dtype(value)
+    return value.item() if isinstance(value, (np.ndarray, np.generic)) else value
+
+
+# Of ops on two tensors the overloads are `Tensor` and, with a number, `Scalar`, but for these.
+ONE_FORM = frozenset("""
+    floor_divide maximum minimum logical_and logical_or logical_xor atan2 fmax fmin hypot nextafter
+    logaddexp logaddexp2 gcd lcm igamma igammac
+""".split())
+ARITHMETIC = frozenset("add sub mul div".split())
+
+
+def binary(op: Op, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
+    """The overload of an op on two tensors or numbers, and its arguments."""
+    if op.name in ONE_FORM:
+        return "default", args
+    first, second = args[:2]
+    if type(first) not in tensor_types:
+        return ("rsub.Scalar", (second, first)) if op.name == "sub" else ("Scalar_Tensor", args)
+    if type(second) in tensor_types:
+        return "Tensor", args
+    # Python's operators wrap the number, formulas of derivatives and PyTorch's composites don't
+    wrapped = op.name in ARITHMETIC and engine.current_pass.get() is None and not inside.get()
+    return "Tensor" if wrapped else "Scalar", args
+
+
+def tensors_in(values: Any) -> list[Tensor]:
+    """The tensors among values, also inside lists, in order."""
+    found: list[Tensor] = []
+    for value in values:
+        if type(value) in tensor_types:
+            found.append(value)
+        elif isinstance(value, (list, tuple)):
+            found += tensors_in(value)
+    return found

@@ -1,0 +1,342 @@
+"""Handing ops to `__torch_dispatch__`, of modes and of subclasses, and recording the graph above.
+
+What a mode or a subclass does with an op happens below autograd: nothing in there is recorded. What
+it returns becomes the result of the op's node, as if a kernel had computed it.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+from flambeau._dispatch import forms
+from flambeau.core import engine, modes
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.graph import Output, next_order, node_class, save_input, save_result, unpack
+from flambeau.core.modes import Level, grad_enabled, set_grad_mode
+from flambeau.core.op import (
+    Op,
+    class_name,
+    edges_of,
+    make_view,
+    record,
+    replay_of,
+    watch,
+)
+from flambeau.core.tensor import LOOKUP, alias, basis, gradient_edge, plain, tensor_types
+from flambeau.core.views import check_inplace, rebase, rebase_to_constant
+from flambeau.ops.inplace import _point_results_at, _stand_in
+from flambeau.transforms.forward import keep_state
+
+
+class DispatchLevel(Level):
+    """Shows each op to `answer(overload, types, args, kwargs)`."""
+
+    makes = True
+
+    def __init__(self, answer: Callable[..., Any]):
+        self.answer = answer
+
+    def takes(self, op: Op) -> bool:
+        """Is this composite shown as one?"""
+        return forms.has_form(op)
+
+    def ask(self, overload: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Show one call; the level is not active meanwhile."""
+        return self.answer(overload, dispatching_types(args, kwargs), tuple(args), kwargs)
+
+    def __call__(self, op: Op, canonical: tuple[Any, ...]) -> Any:
+        return self._shown(op, canonical, None, op.call)
+
+    def composite(self, op: Op, run: Any, args: Any, kwargs: Any) -> Any:
+        """A composite that is shown as one op."""
+        stack = modes.levels.get()
+        token = modes.levels.set(stack[:stack.index(self)])
+        try:
+            return self._shown(op, args, kwargs, run)
+        finally:
+            modes.levels.reset(token)
+
+    def _shown(self, op: Op, args: Any, kwargs: Any, run: Any) -> Any:
+        other = None if op.inplace else forms.others.get(forms.key(op))
+        if other is not None:
+            token = modes.levels.set((*modes.levels.get(), self))
+            inner = forms.inside.set(True)
+            try:
+                found = other(*args, **(kwargs or {}))
+            finally:
+                forms.inside.reset(inner)
+                modes.levels.reset(token)
+            if found is not NotImplemented:
+                return found
+        call = forms.shown(op, args, kwargs)
+        recorder = Recorder(op, args, kwargs, call, run)
+        token = set_grad_mode(False) if recorder.active else None
+        try:
+            found = self.ask(call.overload, call.args, call.kwargs)
+        finally:
+            if token is not None:
+                set_grad_mode(True)
+        if found is NotImplemented:
+            raise TypeError(f"Multiple dispatch failed for '{call.overload.name()}'; all "
+                            "__torch_dispatch__ handlers returned NotImplemented")
+        if recorder.active:
+            return recorder.finish(found)
+        if op.kind == "creation" and kwargs.get("requires_grad"):
+            found.requires_grad_()          # a leaf of the user's, which the op knows nothing of
+        return _own_result(op, call.form, found)
+
+
+def dispatching_types(args: Any, kwargs: dict[str, Any]) -> tuple[type, ...]:
+    """The types of tensors in a call that are not plain, each once."""
+    return tuple({type(t): None for t in forms.tensors_in((*args, *kwargs.values()))
+                  if type(t) not in plain})
+
+
+def _own_result(op: Op, form: Any, found: Any) -> Any:
+    """The results of `op` among those of the overload, which may have more."""
+    if type(found) not in (tuple, list):
+        return found
+    if op.fused or (form is not None and form.first) or (op.returns is None and not op.composite):
+        return found[0]
+    return op.returns(*found) if op.returns not in (None, tuple, list) else found
+
+
+class Recorder:
+    """The part of a call that is above the level: what enters the graph, views, writes."""
+
+    def __init__(self, op: Op, args: Any, kwargs: Any, call: forms.Shown, run: Any):
+        self.op, self.args, self.kwargs, self.call, self.run = op, args, kwargs, call, run
+        writes = not op.inplace and call.form is not None and call.form.schema.is_mutable
+        self.active = grad_enabled() and op.kind != "creation" and not writes
+        if not self.active:
+            return
+        self.inputs = forms.tensors_in((*args, *(kwargs or {}).values()))
+        self.tracked = any(t.requires_grad for t in self.inputs)
+        if op.inplace:
+            self.target = self.inputs[0]
+            check_inplace(self.target, self.tracked)
+            if self.tracked:
+                base = op.functional
+                self.args = (_stand_in(self.target, base.composite or "self" in base.saved),
+                             *args[1:])
+
+    def finish(self, found: Any) -> Any:
+        """The result as users get it."""
+        op = self.op
+        if op.inplace:
+            return self._written()
+        whole = tuple(found) if isinstance(found, (list, tuple)) else (found,)
+        found = _own_result(op, self.call.form, found)
+        several = isinstance(found, (list, tuple))
+        parts = [self._part(f, several) for f in (found if several else (found,))]
+        if self.tracked and _differentiable(op):
+            self._record(op, parts, whole)
+        if not several:
+            return parts[0]
+        return type(found)(parts) if type(found) in (tuple, list) else type(found)(*parts)
+
+    def _part(self, found: Any, several: bool) -> Any:
+        op = self.op
+        if type(found) not in tensor_types:
+            return found
+        if any(found is t for t in self.inputs):
+            found = basis.detach(found)
+        first = self.args[0] if self.args else None
+        if op.view and type(first) in plain and type(found) in plain and found._base is not None:
+            replay = replay_of(op, first, self.args) if not several and (
+                first._edge is LOOKUP or op.view == "replay") else None
+            return make_view(first, found._array, replay, "multi_output" if several else "")
+        return found
+
+    def _record(self, op: Op, parts: list[Any], whole: tuple[Any, ...]) -> None:
+        form = self.call.form
+        result = parts if op.returns is not None else parts[0]
+        if not op.composite and (form is None or form.grads is None):
+            inputs = op.inputs(self.args)
+            edges = edges_of(inputs)
+            if edges is not None and any(_floats(p) for p in parts):
+                record(op, self.args, edges, result)
+        else:
+            record_through_body(self, parts, whole)
+        for part in parts:
+            if type(part) in tensor_types and part._edge is not None \
+                    and type(part) not in plain and part._edge is not LOOKUP:
+                keep_state(part._edge, parts)
+                break
+
+    def _written(self) -> Any:
+        target, op = self.target, self.op
+        if not self.tracked:
+            if target._edge is not None:
+                rebase_to_constant(target)
+            return target
+        result = alias(target._array, type(target))
+        result.__dict__.update(target.__dict__)
+        result._counter = target._counter
+        if _differentiable(op.functional):
+            self._record(op.functional, [result], (result,))
+        edge = gradient_edge(result)
+        if edge is None:
+            rebase_to_constant(target)
+        else:
+            _point_results_at(edge, result, target)
+            rebase(target, edge)
+        return target
+
+
+def _floats(value: Any) -> bool:
+    return type(value) in tensor_types and value._array.dtype in FLOATING
+
+
+def _differentiable(op: Op) -> bool:
+    return op.composite or op.is_differentiable
+
+
+# ---- nodes that differentiate what the op computes -----------------------------------------------
+
+
+class _Place:
+    """Stands for the `index`-th saved tensor in the arguments of a call."""
+
+    def __init__(self, index: int):
+        self.index = index
+
+
+def _filled(value: Any, tensors: list[Any]) -> Any:
+    """Arguments with tensors in the places of those that were saved."""
+    if type(value) is _Place:
+        return tensors[value.index]
+    if type(value) in (list, tuple):
+        return type(value)([_filled(v, tensors) for v in value])
+    if type(value) is dict:
+        return {k: _filled(v, tensors) for k, v in value.items()}
+    return value
+
+
+def _emptied(value: Any, places: dict[int, int]) -> Any:
+    """Arguments with places for the tensors."""
+    if type(value) in tensor_types:
+        return _Place(places[id(value)])
+    if type(value) in (list, tuple):
+        return type(value)([_emptied(v, places) for v in value])
+    if type(value) is dict:
+        return {k: _emptied(v, places) for k, v in value.items()}
+    return value
+
+
+class _Call:
+    """A recorded call: what it was given and what it gave, without the tensors."""
+
+    def __init__(self, recorder: Recorder, inputs: list[Any], found: tuple[Any, ...]):
+        op, form = recorder.op, recorder.call.form
+        self.run: Any = op.functional.call if op.inplace and not op.functional.composite else (
+            op.functional.direct if op.inplace else recorder.run)
+        self.formula = form.grads if form is not None else None
+        places = {id(t): i for i, t in reversed(list(enumerate(inputs))) if t is not None}
+        if op.inplace:
+            places[id(recorder.target)] = places[id(recorder.args[0])]
+        self.args = _emptied(tuple(recorder.args), places)
+        self.kwargs = _emptied(recorder.kwargs or {}, places)
+        self.count = len(inputs)
+        self.values: dict[str, Any] = {}
+        if self.formula is not None:
+            names = [a.name for a in form.schema.arguments]
+            defaults = {a.name: a.default_value for a in form.schema.arguments}
+            self.values = defaults | dict(zip(names, _emptied(recorder.call.values, places)))
+        self.extras = {f"result{i}": f for i, f in enumerate(found) if i}
+
+    def apply(self, node: Any, grad: Any) -> Any:
+        if node.saved is None:
+            raise basis.freed(node)
+        inputs = [unpack(node, i) for i in range(self.count)]
+        if self.formula is None or grad_enabled():
+            return self.through_body(node, inputs, grad)
+        given = {**self.values, **self.extras, "grad": grad,
+                 "needs": [e is not None for e in node.edges]}
+        names = forms.own_parameters(self.formula)
+        if "result" in names:
+            given["result"] = unpack(node, self.count)
+        produced = self.formula(*[_filled(given[n], inputs) for n in names])
+        if type(produced) not in (tuple, list):
+            produced = (produced,)
+        return (*produced, *[None] * (len(node.edges) - len(produced)))
+
+    def through_body(self, node: Any, given: list[Any], grad: Any) -> Any:
+        """The gradients as the graph of what the op computes gives them."""
+        with_graph = grad_enabled()
+        wanted = [i for i, e in enumerate(node.edges) if e is not None]
+        token = modes.levels.set(tuple(lv for lv in modes.levels.get() if not lv.makes))
+        set_grad_mode(True)
+        try:
+            inputs = [basis.graph_alias(t) if i in wanted else t for i, t in enumerate(given)]
+            found = self.run(*_filled(self.args, inputs), **_filled(self.kwargs, inputs))
+        finally:
+            set_grad_mode(with_graph)
+            modes.levels.reset(token)
+        parts = [p for p in (found if type(found) in (tuple, list) or isinstance(found, tuple)
+                             else (found,)) if type(p) in tensor_types]
+        grads = grad if type(grad) is list else [grad]
+        roots = [(gradient_edge(p), g) for p, g in zip(parts, grads)
+                 if g is not None and p.requires_grad]
+        gradients = engine.run(roots, with_graph, with_graph,
+                               [gradient_edge(inputs[i]) for i in wanted], accumulate=False)
+        produced = [None] * len(node.edges)
+        for i, g in zip(wanted, gradients):
+            produced[i] = g
+        return produced
+
+
+def record_through_body(recorder: Recorder, parts: list[Any], found: tuple[Any, ...]) -> None:
+    """Make the node of a call by a formula of PyTorch's ops; where derivatives of derivatives are
+    wanted, or there is no formula, by the graph of what the op computes."""
+    op, shown = recorder.op, recorder.call
+    inputs: list[Any] = []
+    if shown.form is not None and shown.form.grads is not None:
+        inputs = [t if type(t) in tensor_types else None
+                  for t, a in zip(shown.values, shown.form.schema.arguments)
+                  if a.is_tensor and not a.type.rstrip("?").endswith("]")]
+    inputs += [t for t in {id(t): t for t in recorder.inputs}.values()
+               if all(t is not i for i in inputs)]
+    if op.inplace:                          # what the target was before
+        inputs = [recorder.args[0] if t is recorder.target else t for t in inputs]
+    edges = edges_of(inputs)
+    results = [p for p in parts if type(p) in tensor_types]
+    if edges is None or not any(map(_floats, results)):
+        return
+    node = _node_of(op.__dict__.get("node_name") or _node_name(op))()
+    node.edges, node.order, node.op = edges, next_order(), op
+    if len(results) == 1:
+        node.shape, node.dtype = results[0]._array.shape, results[0]._array.dtype
+        _set_edge(results[0], node)
+    else:
+        node.outputs, node.simple = len(results), False
+        node.results = [(r._array.shape, r._array.dtype) for r in results]
+        for i, r in enumerate(results):
+            if _floats(r):
+                _set_edge(r, Output(node, i, r._array.shape, r._array.dtype))
+    call = _Call(recorder, inputs, found)
+    saved = [save_input(t) for t in inputs]
+    kinds, names = ["tensor"] * len(inputs), [f"input{i}" for i in range(len(inputs))]
+    if call.formula is not None and "result" in forms.own_parameters(call.formula):
+        saved.append(save_result(results[0]))
+        kinds.append("result"), names.append("result")
+    node.saved, node.saved_kinds, node.saved_names = tuple(saved), tuple(kinds), tuple(names)
+    node.call = call
+    watch(node, inputs)
+
+
+@cache
+def _node_of(name: str) -> Any:
+    return node_class(name, frees=True, apply=lambda node, grad: node.call.apply(node, grad))
+
+
+def _set_edge(result: Any, edge: Any) -> None:
+    if result._edge is LOOKUP:
+        result._view.node = edge
+    else:
+        result._edge = edge
+
+
+def _node_name(op: Op) -> str:
+    return class_name(op.name.rpartition(".")[2])

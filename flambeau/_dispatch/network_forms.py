@@ -1,0 +1,461 @@
+"""How calls of `nn.functional` and of what is below it are shown, and their gradients."""
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import flambeau
+from flambeau._dispatch.forms import becomes, defines, shows
+from flambeau.core.tensor import Tensor, tensor_types
+from flambeau.nn import functional as F
+from flambeau.ops import attention, cross_entropy, pool
+
+
+def gradient(function: Callable[..., Any], inputs: Any, grad: Any, *rest: Any, **options: Any
+             ) -> Any:
+    """The gradients of `function(*inputs, *rest)` by the inputs that are tensors, given that of
+    its (first) result."""
+    with flambeau.enable_grad():
+        leaves = [None if t is None else t.detach().requires_grad_() for t in inputs]
+        result = function(*leaves, *rest, **options)
+        result = result if type(result) in tensor_types else result[0]
+    found = iter(flambeau.autograd.grad(result, [v for v in leaves if v is not None], grad,
+                                        allow_unused=True))
+    return tuple([None if v is None else next(found) for v in leaves])
+
+
+def backward(schema: str, function: Callable[..., Any], count: int = 1) -> Any:
+    """Declare `<op>_backward(grad, inputs..., rest...)`, the gradients of `function` by its first
+    `count` arguments."""
+    def run(grad: Tensor, *args: Any, **kwargs: Any) -> Any:
+        found = gradient(function, args[:count], grad, *args[count:], **kwargs)
+        return found[0] if count == 1 else found
+    return defines(schema, run)
+
+
+# ---- activations ---------------------------------------------------------------------------------
+
+
+
+
+_BACK: dict[str, Any] = {}
+for _name, _arguments, _back_arguments in (
+        ("gelu", ', *, str approximate="none"', ', *, str approximate="none"'),
+        ("silu", "", ""), ("mish", "", ""), ("hardswish", "", ""), ("hardsigmoid", "", ""),
+        ("hardtanh", ", Scalar min_val=-1, Scalar max_val=1", ", Scalar min_val, Scalar max_val"),
+        ("softplus", ", Scalar beta=1, Scalar threshold=20", ", Scalar beta, Scalar threshold"),
+        ("softshrink", ", Scalar lambd=0.5", ", Scalar lambd"),
+        ("hardshrink", ", Scalar lambd=0.5", ", Scalar lambd"),
+        ("glu", ", int dim=-1", ", int dim")):
+    _BACK[_name] = backward(f"{_name}_backward(Tensor grad_output, Tensor self{_back_arguments}) "
+                            "-> Tensor", getattr(F, _name))
+
+
+def _unary(own: str, schema: str, grads: Any, args: Any = None, run: Any = None) -> None:
+    name = schema.partition("(")[0]
+    shows(own, f"{schema} -> Tensor", args, run=run or getattr(F, name), grads=grads)
+
+
+_unary("nn.functional.gelu", 'gelu(Tensor self, *, str approximate="none")',
+       lambda grad, self, approximate: _BACK["gelu"](grad, self, **(
+           {} if approximate == "none" else {"approximate": approximate})))
+for _name in ("silu", "mish", "hardswish", "hardsigmoid"):
+    _unary(f"nn.functional.{_name}", f"{_name}(Tensor self)",
+           lambda grad, self, _back=_BACK[_name]: _back(grad, self))
+_unary("nn.functional.hardtanh", "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)",
+       lambda grad, self, min_val, max_val: _BACK["hardtanh"](grad, self, min_val, max_val))
+_unary("nn.functional.softplus", "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)",
+       lambda grad, self, beta, threshold: _BACK["softplus"](grad, self, beta, threshold),
+       lambda input, beta, threshold: (input, _whole(beta), _whole(threshold)))
+for _name in ("softshrink", "hardshrink"):
+    _unary(f"nn.functional.{_name}", f"{_name}(Tensor self, Scalar lambd=0.5)",
+           lambda grad, self, lambd, _back=_BACK[_name]: _back(grad, self, lambd))
+_unary("_glu", "glu(Tensor self, int dim=-1)",
+       lambda grad, self, dim: _BACK["glu"](grad, self, dim),
+       lambda input, dim: (input, -1 if dim == input.ndim - 1 else dim))
+_leaky = defines("leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, "
+                 "bool self_is_result) -> Tensor", lambda grad, self, slope, is_result: gradient(
+                     F.leaky_relu, (self,), grad, slope)[0])
+_unary("nn.functional.leaky_relu", "leaky_relu(Tensor self, Scalar negative_slope=0.01)",
+       lambda grad, self, negative_slope: _leaky(grad, self, negative_slope, False))
+
+
+def _whole(number: Any) -> Any:
+    return int(number) if type(number) is float and number.is_integer() else number
+
+
+def _elu(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
+    from flambeau.ops.activation import _elu as body
+    return body(self, alpha, scale, input_scale)
+
+
+_elu_back = defines(
+    "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, "
+    "bool is_result, Tensor self_or_result) -> Tensor",
+    lambda grad, alpha, scale, input_scale, is_result, self: gradient(
+        _elu, (self,), grad, alpha, scale, input_scale)[0])
+_ELU = "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)"
+_SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
+for _name, _args, _run in (
+        ("elu", lambda input, alpha: (input, alpha), None),
+        ("selu", lambda input: (input, *_SELU), _elu)):
+    _unary(f"nn.functional.{_name}", _ELU,
+           lambda grad, self, alpha, scale, input_scale: _elu_back(
+               grad, alpha, scale, input_scale, False, self), _args, _elu)
+_unary("nn.functional.celu", "celu(Tensor self, Scalar alpha=1.)",
+       lambda grad, self, alpha: _elu_back(grad, alpha, 1, 1.0 / alpha, False, self))
+_sigmoid_back = defines("log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer) -> "
+                        "Tensor", lambda grad, self, buffer: gradient(F.logsigmoid, (self,),
+                                                                      grad)[0])
+shows("nn.functional.logsigmoid", "log_sigmoid_forward(Tensor self) -> "
+      "(Tensor output, Tensor buffer)",
+      first=True, run=lambda self: (F.logsigmoid(self), flambeau.empty(0, dtype=self.dtype)),
+      grads=lambda grad, self, result1: _sigmoid_back(grad, self, result1))
+_prelu_back = defines("_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> "
+                      "(Tensor, Tensor)", lambda grad, self, weight: (
+                          flambeau.where(self > 0, grad, grad * weight),
+                          flambeau.where(self > 0, 0, grad * self)))
+shows("_prelu", "_prelu_kernel(Tensor self, Tensor weight) -> Tensor",
+      lambda input, weight: (input, weight),
+      run=lambda self, weight: flambeau.where(self > 0, self, self * weight),
+      grads=lambda grad, self, weight: _prelu_back(grad, self, weight))
+for _name in ("softmax", "log_softmax"):
+    _back = defines(f"_{_name}_backward_data(Tensor grad_output, Tensor output, int dim, "
+                    "ScalarType input_dtype) -> Tensor",
+                    lambda grad, output, dim, dtype, _name=_name: getattr(
+                        flambeau.ops.softmax, f"{_name}_backward")(
+                            grad, output, dim % max(output.ndim, 1)))
+    shows(_name, f"_{_name}(Tensor self, int dim, bool half_to_float) -> Tensor",
+          lambda self, dim: (self, dim, False),
+          run=lambda self, dim, half_to_float, _name=_name: getattr(flambeau, _name)(self, dim),
+          grads=lambda grad, self, result, dim, _back=_back: _back(grad, result, dim, self.dtype))
+
+# ---- normalisation -------------------------------------------------------------------------------
+
+
+def _masked(found: Any, mask: Any) -> Any:
+    return tuple(f if m else None for f, m in zip(found, mask))
+
+
+def _three(needs: Any, given: Any) -> list[bool]:
+    """Which gradients of a layer, its weight and its bias are wanted."""
+    return [bool(n) and g is not None for n, g in zip(needs, given)]
+
+
+_layer_back = defines(
+    "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, "
+    "Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> "
+    "(Tensor, Tensor, Tensor)",
+    lambda grad, input, shape, mean, rstd, weight, bias, mask: _masked(gradient(
+        lambda x, w, b: F.layer_norm(x, shape, w, b), (input, weight, bias), grad), mask))
+shows("_layer_norm", "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, "
+      "Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
+      lambda input, weight, bias, dims, eps: (
+          input, tuple(input.shape[-dims:]), weight, bias, eps),
+      grads=lambda grad, needs, input, normalized_shape, result1, result2, weight, bias: (
+          _layer_back(grad, input, normalized_shape, result1, result2, weight, bias,
+                      _three(needs, (input, weight, bias)))))
+_group_back = defines(
+    "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, "
+    "Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> "
+    "(Tensor, Tensor, Tensor)",
+    lambda grad, input, mean, rstd, weight, n, c, hxw, group, mask: _masked(gradient(
+        lambda x, w, b: F.group_norm(x, group, w, b),
+        (input, weight, flambeau.zeros(c, dtype=input.dtype) if mask[2] else None), grad), mask))
+
+
+def _native_group_norm(input: Tensor, weight: Any, bias: Any, n: int, c: int, hxw: int,
+                       group: int, eps: float) -> Any:
+    parts = input.detach().reshape(n, group, -1)
+    variance, mean = flambeau.var_mean(parts, 2, correction=0)
+    return (F.group_norm(input, group, weight, bias, eps), mean,
+            flambeau.rsqrt(variance + eps))
+
+
+shows("_group_norm", "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, "
+      "SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
+      lambda input, weight, bias, groups, eps: (
+          input, weight, bias, *input.shape[:2], prod(input.shape[2:]), groups, eps),
+      run=_native_group_norm,
+      grads=lambda grad, needs, input, weight, bias, N, C, HxW, group, result1, result2: (
+          _group_back(grad, input, result1, result2, weight, N, C, HxW, group,
+                      _three(needs, (input, weight, bias)))))
+_BATCH = ("Tensor? running_mean, Tensor? running_var, {}bool train, float eps, "
+          "bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
+_batch_back = defines(
+    "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, "
+    + _BATCH.format("Tensor? save_mean, Tensor? save_invstd, "),
+    lambda grad, input, weight, mean, var, save_mean, save_invstd, train, eps, mask: _masked(
+        gradient(lambda x, w, b: F.batch_norm(
+            x, None if train else mean, None if train else var, w, b, train, 0.1, eps),
+            (input, weight, flambeau.zeros(input.shape[1], dtype=input.dtype)
+             if mask[2] else None), grad), mask))
+shows("nn.functional.batch_norm", "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, "
+      "Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> "
+      "(Tensor, Tensor, Tensor)", first=True,
+      grads=lambda grad, needs, input, weight, bias, running_mean, running_var, training, eps,
+      result1, result2: (*_batch_back(
+          grad, input, weight, running_mean, running_var, result1, result2, training, eps,
+          _three(needs, (input, weight, bias))), None, None))
+
+
+def _rms_norm(input: Tensor, weight: Any, dims: int, eps: float) -> Tensor:
+    scale = flambeau.rsqrt((input.pow(2).mean(tuple(range(-dims, 0)), True)).add_(eps))
+    scaled = input * scale
+    return scaled if weight is None else scaled * weight
+
+
+becomes("_rms_norm", _rms_norm)
+
+# ---- convolution, pooling, resampling ------------------------------------------------------------
+
+
+def _convolution_back(grad: Tensor, input: Tensor, weight: Tensor, bias_sizes: Any, *rest: Any
+                      ) -> Any:
+    *geometry, mask = rest
+    bias = None if bias_sizes is None else flambeau.zeros(bias_sizes, dtype=weight.dtype)
+    return _masked(gradient(flambeau.convolution, (input, weight, bias), grad, *geometry), mask)
+
+
+_CONVOLVED = ("SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+              "SymInt[] output_padding, SymInt groups")
+_conv_back = defines(
+    "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, "
+    f"SymInt[]? bias_sizes, {_CONVOLVED}, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
+    _convolution_back)
+shows("convolution", f"convolution(Tensor input, Tensor weight, Tensor? bias, {_CONVOLVED}) -> "
+      "Tensor", grads=lambda grad, needs, input, weight, bias, stride, padding, dilation,
+      transposed, output_padding, groups: _conv_back(
+          grad, input, weight, None if bias is None else list(bias.shape), list(stride),
+          list(padding), list(dilation), transposed, list(output_padding), groups,
+          _three(needs, (input, weight, bias))))
+shows("max_pool2d_with_indices", "max_pool2d_with_indices(Tensor self, int[2] kernel_size, "
+      "int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> "
+      "(Tensor, Tensor)", run=lambda *args: F.max_pool2d_with_indices(*args),
+      grads=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
+      _max_back(grad[0], self, list(kernel_size), list(stride), list(padding), list(dilation),
+                ceil_mode, result1))
+_GEOMETRY = ("int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode")
+_max_back = defines(
+    f"max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, {_GEOMETRY}, "
+    "Tensor indices) -> Tensor", lambda grad, self, kernel_size, stride, padding, dilation,
+    ceil_mode, indices: pool.add_at(grad, indices, self.shape, 2))
+for _n in (2, 3):
+    _kernel = (f"int[{_n}] kernel_size, int[{_n}] stride{{}}, int[{_n}] padding{{}}, "
+               "bool ceil_mode{}, bool count_include_pad{}, int? divisor_override{}")
+    _back = backward(f"avg_pool{_n}d_backward(Tensor grad_output, Tensor self, "
+                     f"{_kernel.format(*[''] * 5)}) -> Tensor", getattr(F, f"avg_pool{_n}d"))
+    shows(f"_avg_pool{_n}d", f"avg_pool{_n}d(Tensor self, " + _kernel.format(
+        "=[]", "=0", "=False", "=True", "=None") + ") -> Tensor",
+        lambda self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
+            self, tuple(kernel_size), () if stride == kernel_size else tuple(stride),
+            tuple(padding), ceil_mode, count_include_pad, divisor_override),
+        run=getattr(F, f"avg_pool{_n}d"),
+        grads=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override, _back=_back: _back(
+            grad, self, list(kernel_size), list(stride), list(padding), ceil_mode,
+            count_include_pad, divisor_override))
+    _back = defines(f"_adaptive_avg_pool{_n}d_backward(Tensor grad_output, Tensor self) -> Tensor",
+                    lambda grad, self, _n=_n: gradient(
+                        getattr(F, f"adaptive_avg_pool{_n}d"), (self,), grad, grad.shape[-_n:])[0])
+    shows(f"_adaptive_avg_pool{_n}d", f"_adaptive_avg_pool{_n}d(Tensor self, "
+          f"SymInt[{_n}] output_size) -> Tensor",
+          lambda self, output_size: (self, tuple(output_size)),
+          run=getattr(F, f"adaptive_avg_pool{_n}d"),
+          grads=lambda grad, self, _back=_back: _back(grad, self))
+    _back = defines(f"adaptive_max_pool{_n}d_backward(Tensor grad_output, Tensor self, "
+                    "Tensor indices) -> Tensor",
+                    lambda grad, self, indices, _n=_n: pool.add_at(grad, indices, self.shape, _n))
+    shows(f"_adaptive_max_pool{_n}d", f"adaptive_max_pool{_n}d(Tensor self, int[{_n}] output_size)"
+          " -> (Tensor, Tensor)", lambda self, output_size: (self, tuple(output_size)),
+          run=lambda self, size, _n=_n: getattr(F, f"adaptive_max_pool{_n}d")(self, size, True),
+          grads=lambda grad, self, result1, _back=_back: _back(grad[0], self, result1))
+
+
+def _upsampled(kind: str, n: int) -> None:
+    """One way to resample in `n` dimensions, and its gradient."""
+    align = "" if "nearest" in kind else "bool align_corners, "
+    mode = kind.replace("-", "_")
+    name = f"upsample_{mode.replace('nearest_exact', '_nearest_exact')}{n}d".replace(
+        "upsample__nearest_exact", "_upsample_nearest_exact")
+    letters = ["scales"] if n == 1 else [f"scales_{x}" for x in "dhw"[3 - n:]]
+    factors = ", ".join(f"float? {x}=None" for x in letters)
+    own = f"_upsample_{kind}{n}d"
+
+    def arguments(self: Tensor, size: Any, align_corners: bool, scales: Any) -> Any:
+        given = (None,) * n if scales is None else tuple(scales)
+        return (self, tuple(size), *([align_corners] if align else []), *given)
+
+    def run(self: Tensor, size: Any, *rest: Any) -> Tensor:
+        corners, scales = (rest[0], rest[1:]) if align else (False, rest)
+        given = None if not scales or scales[0] is None else tuple(scales)
+        return flambeau.core.op.table[own].call(self, tuple(size), corners, given)
+
+    def gradients(grad: Tensor, size: Any, shape: Any, *rest: Any) -> Tensor:
+        like = flambeau.zeros(*shape, dtype=grad.dtype)
+        return gradient(lambda x: run(x, size, *rest), (like,), grad)[0]
+
+    back = defines(f"{name}_backward(Tensor grad_output, SymInt[{n}] output_size, "
+                   f"SymInt[{n + 2}] input_size, {align}{factors}) -> Tensor", gradients)
+    if align:
+        def by_input(grad: Any, self: Tensor, output_size: Any, align_corners: bool) -> Any:
+            return back(grad, list(output_size), list(self.shape), align_corners)
+    else:
+        def by_input(grad: Any, self: Tensor, output_size: Any) -> Any:
+            return back(grad, list(output_size), list(self.shape))
+    shows(own, f"{name}(Tensor self, SymInt[{n}] output_size, {align}{factors}) -> Tensor",
+          arguments, run=run, grads=by_input)
+
+
+for _kind, _ns in (("nearest", (1, 2, 3)), ("nearest-exact", (1, 2, 3)), ("linear", (1,)),
+                   ("bilinear", (2,)), ("trilinear", (3,)), ("bicubic", (2,))):
+    for _n in _ns:
+        _upsampled(_kind, _n)
+shows("_constant_pad", "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
+      lambda self, pad, value: (self, tuple(pad), value))
+for _name in ("reflection", "replication"):
+    for _n in (1, 2, 3):
+        _mode = {"reflection": "reflect", "replication": "replicate"}[_name]
+        _back = defines(f"{_name}_pad{_n}d_backward(Tensor grad_output, Tensor self, "
+                        f"SymInt[{2 * _n}] padding) -> Tensor",
+                        lambda grad, self, padding, _mode=_mode: gradient(
+                            F.pad, (self,), grad, padding, _mode)[0])
+        shows(f"_{_name}_pad{_n}d", f"{_name}_pad{_n}d(Tensor self, SymInt[{2 * _n}] padding) -> "
+              "Tensor", lambda self, pad: (self, tuple(pad)),
+              run=lambda self, padding, _mode=_mode: F.pad(self, padding, _mode),
+              grads=lambda grad, self, padding, _back=_back: _back(grad, self, list(padding)))
+_BLOCKS = "int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"
+shows("_im2col", f"im2col(Tensor self, {_BLOCKS}", run=F.unfold)
+shows("_col2im", f"col2im(Tensor self, SymInt[2] output_size, {_BLOCKS}",
+      lambda self, size, kernel_size, dilation, padding, stride: (
+          self, tuple(size), kernel_size, dilation, padding, stride), run=F.fold)
+
+# ---- embedding, losses, attention ----------------------------------------------------------------
+
+shows("embedding_dense_backward", "embedding_dense_backward(Tensor grad_output, Tensor indices, "
+      "SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
+      lambda self, indices, count, padding_idx, scale_grad_by_freq: (
+          self, indices, count, padding_idx, scale_grad_by_freq))
+shows("_embedding", "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, "
+      "bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+      run=lambda weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False:
+      flambeau.embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse))
+REDUCTIONS = ("none", "mean", "sum")
+
+
+def _loss(name: str, limit: str = "") -> None:
+    """A loss of an input and a target, perhaps with a limit, and its gradient in the input."""
+    function = getattr(F, name)
+    reduced = "int reduction=1" + (f", float {limit}=1." if limit else "")
+    plain = reduced.replace("=1.", "").replace("=1", "")
+
+    def run(self: Tensor, target: Tensor, reduction: int = 1, *rest: Any) -> Tensor:
+        return function(self, target, reduction=REDUCTIONS[reduction], **dict(zip((limit,), rest)))
+
+    back = defines(f"{name}_backward(Tensor grad_output, Tensor self, Tensor target, {plain}) -> "
+                   "Tensor", lambda grad, self, target, *rest: gradient(
+                       lambda x: run(x, target, *rest), (self,), grad)[0])
+    def both(grad: Tensor, needs: Any, self: Tensor, target: Tensor, *rest: Any) -> Any:
+        return (back(grad, self, target, *rest) if needs[0] else None,
+                back(grad, target, self, *rest) if needs[1] else None)
+
+    arguments: Any = lambda input, target, reduction: (
+        input, target, REDUCTIONS.index(reduction))
+    grads: Any = lambda grad, needs, self, target, reduction: both(
+        grad, needs, self, target, reduction)
+    if limit:
+        arguments = lambda input, target, limit, reduction: (
+            input, target, REDUCTIONS.index(reduction), limit)
+        grads = {"beta": lambda grad, needs, self, target, reduction, beta: both(
+                     grad, needs, self, target, reduction, beta),
+                 "delta": lambda grad, needs, self, target, reduction, delta: both(
+                     grad, needs, self, target, reduction, delta)}[limit]
+    shows(f"_{name}", f"{name}(Tensor self, Tensor target, {reduced}) -> Tensor", arguments,
+          run=run, grads=grads)
+
+
+_loss("mse_loss")
+_loss("smooth_l1_loss", "beta")
+_loss("huber_loss", "delta")
+_WEIGHTED = "Tensor? weight=None{}, int reduction=1) -> Tensor"
+
+
+def _bce(self: Tensor, target: Tensor, weight: Any = None, reduction: int = 1) -> Tensor:
+    return F.binary_cross_entropy(self, target, weight, reduction=REDUCTIONS[reduction])
+
+
+_bce_back = defines("binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target,"
+                    " " + _WEIGHTED.format(""), lambda grad, self, *rest: gradient(
+                        _bce, (self,), grad, *rest)[0])
+shows("_binary_cross_entropy", "binary_cross_entropy(Tensor self, Tensor target, "
+      + _WEIGHTED.format(""), lambda input, target, weight, reduction: (
+          input, target, weight, REDUCTIONS.index(reduction)), run=_bce,
+      grads=lambda grad, self, target, weight, reduction: _bce_back(
+          grad, self, target, weight, reduction))
+shows("_binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits(Tensor self, "
+      "Tensor target, " + _WEIGHTED.format(", Tensor? pos_weight=None"),
+      lambda input, target, weight, pos_weight, reduction: (
+          input, target, weight, pos_weight, REDUCTIONS.index(reduction)),
+      run=lambda self, target, weight=None, pos_weight=None, reduction=1:
+      F.binary_cross_entropy_with_logits(self, target, weight, pos_weight=pos_weight,
+                                         reduction=REDUCTIONS[reduction]))
+for _name, _own in (("nll_loss", "_nll_loss"), ("nll_loss2d", "_nll_loss2d")):
+    def _nll(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int) -> Any:
+        loss = F.nll_loss(self, target, weight, None, ignore_index, None, REDUCTIONS[reduction])
+        used = target != ignore_index
+        total = used.sum().to(self.dtype) if weight is None else (
+            weight[flambeau.where(used, target, 0)] * used).sum()
+        return loss, total if reduction == 1 else flambeau.zeros((), dtype=self.dtype)
+
+    _back = defines(f"{_name}_backward(Tensor grad_output, Tensor self, Tensor target, "
+                    "Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> "
+                    "Tensor", lambda grad, self, target, weight, reduction, ignore_index, total:
+                    gradient(lambda x: _nll(x, target, weight, reduction, ignore_index),
+                             (self,), grad)[0])
+    shows(_own, f"{_name}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
+          "SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
+          lambda input, target, weight, reduction, ignore_index: (
+              input, target, weight, REDUCTIONS.index(reduction), ignore_index), run=_nll,
+          grads=lambda grad, self, target, weight, reduction, ignore_index, result1, _back=_back:
+          _back(grad, self, target, weight, reduction, ignore_index, result1))
+
+
+def _cross_entropy(input: Tensor, target: Tensor, weight: Any, reduction: str, ignore_index: int,
+                   smoothing: float) -> Tensor:
+    """As PyTorch computes it: log-probabilities, then the loss for classes."""
+    return cross_entropy._smoothed(flambeau.log_softmax(input, 1), target, weight, reduction,
+                                   ignore_index, smoothing)
+
+
+becomes("_cross_entropy", _cross_entropy)
+_ATTENTION = ("Tensor query, Tensor key, Tensor value, {}float dropout_p{}, bool is_causal{}, *, "
+              "Tensor? attn_mask=None, float? scale=None")
+
+
+def _attend(query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0,
+            is_causal: bool = False, *, attn_mask: Any = None, scale: Any = None) -> Any:
+    result = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal,
+                                            scale)
+    scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
+    mask = attention.additive_mask(attn_mask, query, key, is_causal)
+    return result, (scores if mask is None else scores + mask).logsumexp(-1)
+
+
+_attention_back = defines(
+    "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, "
+    + _ATTENTION.format("Tensor out, Tensor logsumexp, ", "", "")
+    + ") -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
+    lambda grad, query, key, value, out, total, dropout_p, is_causal, attn_mask=None, scale=None:
+    gradient(lambda q, k, v: F.scaled_dot_product_attention(
+        q, k, v, attn_mask, dropout_p, is_causal, scale), (query, key, value), grad))
+shows("_attend", "_scaled_dot_product_flash_attention_for_cpu("
+      + _ATTENTION.format("", "=0.", "=False") + ") -> (Tensor output, Tensor logsumexp)",
+      lambda query, key, value, mask, is_causal, scale: (
+          (query, key, value, 0.0, is_causal, mask, scale)
+          if attention._fits(query, key, value, mask) else None), run=_attend,
+      grads=lambda grad, query, key, value, is_causal, attn_mask, scale, result, result1:
+      _attention_back(grad, query, key, value, result, result1, 0.0, is_causal,
+                      **{k: v for k, v in (("attn_mask", attn_mask), ("scale", scale))
+                         if v is not None}))
+
