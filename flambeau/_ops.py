@@ -40,7 +40,7 @@ class OpOverload:
         return FunctionSchema(self._text or _generic_schema(self))
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        stack = modes.levels.get()
+        stack: Any = modes.levels.get()
         if stack and stack[-1].makes and not _records(args, kwargs):
             token = modes.levels.set(stack[:-1])
             try:

@@ -49,7 +49,8 @@ class Argument:
     def alias_info(self) -> AliasInfo | None:
         """What `(a!)` says in the type."""
         found = re.search(r"\((\w)(!?)[^)]*\)", self.type)
-        return found and AliasInfo(frozenset({f"alias::{found[1]}"}), found[2] == "!")
+        return None if found is None else AliasInfo(frozenset({f"alias::{found[1]}"}),
+                                                    found[2] == "!")
 
     @property
     def is_out(self) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 import flambeau
 from flambeau._dispatch.forms import becomes, defines, shows
 from flambeau.core import engine
+from flambeau.core.op import table
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.ops.index import _slice as take_slice
@@ -39,7 +40,7 @@ _lift = defines("lift_fresh(Tensor(a) self) -> Tensor(a)", lambda self: self)
 
 def _from_data(*args: Any, **kwargs: Any) -> Tensor:
     """A tensor of a program's own numbers, which is shown once it is there."""
-    result = flambeau.tensor.op.direct(*args, **kwargs)
+    result = table["tensor"].direct(*args, **kwargs)
     with flambeau.no_grad():
         return _lift(result)
 

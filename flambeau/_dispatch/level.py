@@ -71,11 +71,12 @@ class DispatchLevel(Level):
                 return found
         call = forms.shown(op, args, kwargs)
         recorder = Recorder(op, args, kwargs, call, run)
-        token = set_grad_mode(False) if recorder.active else None
+        if recorder.active:
+            set_grad_mode(False)
         try:
             found = self.ask(call.overload, call.args, call.kwargs)
         finally:
-            if token is not None:
+            if recorder.active:
                 set_grad_mode(True)
         if found is NotImplemented:
             raise TypeError(f"Multiple dispatch failed for '{call.overload.name()}'; all "

@@ -230,17 +230,17 @@ shows("convolution", f"convolution(Tensor input, Tensor weight, Tensor? bias, {_
           grad, input, weight, None if bias is None else list(bias.shape), list(stride),
           list(padding), list(dilation), transposed, list(output_padding), groups,
           _three(needs, (input, weight, bias))))
+_GEOMETRY = ("int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode")
+_max_back = defines(
+    f"max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, {_GEOMETRY}, "
+    "Tensor indices) -> Tensor", lambda grad, self, kernel_size, stride, padding, dilation,
+    ceil_mode, indices: pool.add_at(grad, indices, self.shape, 2))
 shows("max_pool2d_with_indices", "max_pool2d_with_indices(Tensor self, int[2] kernel_size, "
       "int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> "
       "(Tensor, Tensor)", run=lambda *args: F.max_pool2d_with_indices(*args),
       grads=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
       _max_back(grad[0], self, list(kernel_size), list(stride), list(padding), list(dilation),
                 ceil_mode, result1))
-_GEOMETRY = ("int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode")
-_max_back = defines(
-    f"max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, {_GEOMETRY}, "
-    "Tensor indices) -> Tensor", lambda grad, self, kernel_size, stride, padding, dilation,
-    ceil_mode, indices: pool.add_at(grad, indices, self.shape, 2))
 for _n in (2, 3):
     _kernel = (f"int[{_n}] kernel_size, int[{_n}] stride{{}}, int[{_n}] padding{{}}, "
                "bool ceil_mode{}, bool count_include_pad{}, int? divisor_override{}")
@@ -298,14 +298,14 @@ def _upsampled(kind: str, n: int) -> None:
 
     back = defines(f"{name}_backward(Tensor grad_output, SymInt[{n}] output_size, "
                    f"SymInt[{n + 2}] input_size, {align}{factors}) -> Tensor", gradients)
-    if align:
-        def by_input(grad: Any, self: Tensor, output_size: Any, align_corners: bool) -> Any:
-            return back(grad, list(output_size), list(self.shape), align_corners)
-    else:
-        def by_input(grad: Any, self: Tensor, output_size: Any) -> Any:
-            return back(grad, list(output_size), list(self.shape))
+    def by_input(grad: Any, self: Tensor, output_size: Any, *corners: bool) -> Any:
+        return back(grad, list(output_size), list(self.shape), *corners)
+
+    with_corners = lambda grad, self, output_size, align_corners: by_input(
+        grad, self, output_size, align_corners)
+    without = lambda grad, self, output_size: by_input(grad, self, output_size)
     shows(own, f"{name}(Tensor self, SymInt[{n}] output_size, {align}{factors}) -> Tensor",
-          arguments, run=run, grads=by_input)
+          arguments, run=run, grads=with_corners if align else without)
 
 
 for _kind, _ns in (("nearest", (1, 2, 3)), ("nearest-exact", (1, 2, 3)), ("linear", (1,)),
