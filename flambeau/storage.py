@@ -12,6 +12,7 @@ tensors that are views of each other give the same `UntypedStorage` object:
 from __future__ import annotations
 
 import copy
+import gc
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -21,7 +22,9 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
-from flambeau.core.tensor import array_root, arrays_of, wrap
+from flambeau.core.tensor import array_offset, array_root, arrays_of, wrap
+
+set_data = Tensor.data.fset
 
 # id(root array) -> its storage. A storage keeps its root alive, so that an id is not used again.
 _storages: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()
@@ -34,6 +37,16 @@ def dense_bytes(root: np.ndarray) -> np.ndarray | None:
     if not ordered.flags.c_contiguous:
         return None
     return np.ndarray((root.nbytes,), np.uint8, ordered)
+
+
+class SharedArray(np.ndarray):
+    """Memory that other processes can map too: by a descriptor of its file, or by the file's name.
+
+    `multiprocessing.reductions` makes them.
+    """
+
+    place: int | str
+    process: int                        # which mapped it; of files with names
 
 
 class _InMainMemory:
@@ -55,7 +68,7 @@ class _InMainMemory:
 class UntypedStorage(_InMainMemory):
     """A row of bytes: `UntypedStorage(8)`, `UntypedStorage([1, 2])`."""
 
-    __slots__ = ("__weakref__", "_bytes", "_device", "_root", "_shared", "_size", "_tensors")
+    __slots__ = ("__weakref__", "_bytes", "_device", "_root", "_size", "_tensors")
 
     def __init__(self, data: Any = 0, *, device: Any = None):
         self._device = flambeau.device("cpu" if device is None else device)
@@ -76,8 +89,23 @@ class UntypedStorage(_InMainMemory):
             )
         self._size = root.nbytes if size is None else size
         self._tensors: WeakValueDictionary[int, Tensor] = WeakValueDictionary()
-        self._shared = False
         _storages[id(root)] = self
+
+    @classmethod
+    def _of(cls, root: np.ndarray) -> UntypedStorage:
+        """The storage of the memory of `root`."""
+        storage = _storages.get(id(root))
+        if storage is None:
+            storage = object.__new__(cls)
+            storage._device = flambeau.device("cpu")
+            storage._hold(root)
+        return storage
+
+    @classmethod
+    def _new_shared(cls, size: int, *, device: Any = "cpu") -> UntypedStorage:
+        """New memory that other processes can map."""
+        from flambeau.multiprocessing.reductions import shared_array
+        return cls._of(shared_array(size))
 
     # ---- what it is ------------------------------------------------------------------------------
 
@@ -111,8 +139,13 @@ class UntypedStorage(_InMainMemory):
     is_sparse_csr = False
 
     def is_shared(self) -> bool:
-        """Has `share_memory_` been called?"""
-        return self._shared
+        """Can other processes map this memory?"""
+        return isinstance(self._root, (SharedArray, np.memmap))
+
+    @property
+    def filename(self) -> str | None:
+        """The file that the memory was mapped from."""
+        return str(self._root.filename) if isinstance(self._root, np.memmap) else None
 
     def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
         """The name of its type, or its bytes converted to another storage type."""
@@ -193,38 +226,58 @@ class UntypedStorage(_InMainMemory):
     def resize_(self, size: int) -> UntypedStorage:
         """Change the length, keeping the bytes that fit.
 
-        Memory cannot move under a NumPy array, so the storage takes new memory and moves the
-        tensors that were asked for it (`tensor.untyped_storage()`) there, where they still fit.
+        The storage takes new memory, and moves the tensors that look at it there where they still
+        fit.
         """
         if size == self._size:
             return self
         if self._device.type == "meta":
             self._size = size
             return self
-        tensors, before, old_key = list(self._tensors.values()), self._root, id(self._root)
-        at = {id(t): flambeau.core.tensor.array_offset(arrays_of([t])[0]) for t in tensors
-              if array_root(arrays_of([t])[0]) is before}
-        # getrefcount: `before`, self._root, its argument and the base of self._bytes; a tensor's
-        # array refers to the root or is the root.
-        held_elsewhere = sys.getrefcount(before) - 4 - len(at)
-        if held_elsewhere > 0:
-            raise NotImplementedError(
-                "resize_: other tensors view this memory, which cannot move under them; "
-                "clone() the tensor first"
-            )
-        fresh = np.zeros(size // before.itemsize, before.dtype) if size % before.itemsize == 0 \
+        size_of_one = self._root.itemsize
+        fresh = np.zeros(size // size_of_one, self._root.dtype) if size % size_of_one == 0 \
             else np.zeros(size, np.uint8)
+        self._move(fresh, "Trying to resize storage that is not resizable: NumPy arrays view it, "
+                          "whose memory cannot change")
+        return self
+
+    def _move(self, fresh: np.ndarray, refusal: str = "") -> None:
+        """Take the memory of `fresh`, with the bytes that fit, and move all tensors there.
+
+        Arrays that are not tensors' stay behind; a `refusal` is raised instead.
+        """
+        before, old_key, tensors = self._root, id(self._root), {}
+
+        def held_elsewhere() -> bool:
+            # getrefcount: `before`, self._root, its argument and the base of self._bytes; a
+            # tensor's array refers to the root or is the root.
+            return sys.getrefcount(before) - 4 > len(tensors)
+
+        for tensor in list(self._tensors.values()):
+            self._find(tensor, tensors)
+        if held_elsewhere():            # views that have not been asked for their storage
+            for thing in gc.get_objects():
+                if isinstance(thing, Tensor):
+                    self._find(thing, tensors)
+            del thing
+        if refusal and held_elsewhere():
+            raise RuntimeError(refusal)
+        size = fresh.nbytes
         keep = min(size, self._bytes.size)
         dense_bytes(fresh)[:keep] = self._bytes[:keep]
         self._root, self._bytes, self._size = fresh, dense_bytes(fresh), size
         _storages.pop(old_key, None)
         _storages[id(fresh)] = self
-        for tensor in tensors:
+        for tensor, offset in tensors.values():
             array = arrays_of([tensor])[0]
-            if id(tensor) in at and _fits(array, at[id(tensor)], size):
-                tensor.data = wrap(np.ndarray(array.shape, array.dtype, self._bytes,
-                                              at[id(tensor)], array.strides))
-        return self
+            if _fits(array, offset, size):
+                set_data(tensor, wrap(np.ndarray(array.shape, array.dtype, self._bytes, offset,
+                                                 array.strides)))
+
+    def _find(self, tensor: Tensor, found: dict[int, tuple[Tensor, int]]) -> None:
+        array = arrays_of([tensor])[0]
+        if array is not None and array_root(array) is self._root:
+            found[id(tensor)] = tensor, array_offset(array)
 
     # ---- elsewhere and as something else ---------------------------------------------------------
 
@@ -247,7 +300,14 @@ class UntypedStorage(_InMainMemory):
         raise NotImplementedError("pin_memory(): there is no accelerator to pin memory for")
 
     def share_memory_(self) -> UntypedStorage:
-        raise NotImplementedError("share_memory_(): storages in shared memory are not there yet")
+        """Move the bytes, and all tensors that look at them, to memory that other processes can
+        map; those that are sent to them see the same memory."""
+        if self._device.type == "meta":
+            raise RuntimeError("_share_fd_: only available on CPU")
+        if not self.is_shared():
+            from flambeau.multiprocessing.reductions import shared_array
+            self._move(shared_array(self._size))
+        return self
 
     def new(self) -> UntypedStorage:
         return UntypedStorage(device=self._device)
@@ -299,11 +359,7 @@ def storage_of(tensor: Tensor) -> UntypedStorage:
     if tensor.device.type == "meta":
         return UntypedStorage(tensor.numel() * array.itemsize, device="meta")
     root = array_root(array)
-    storage = _storages.get(id(root))
-    if storage is None:
-        storage = object.__new__(UntypedStorage)
-        storage._device = tensor.device
-        storage._hold(root)
+    storage = UntypedStorage._of(root)
     storage._tensors[id(tensor)] = tensor
     return storage
 

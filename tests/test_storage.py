@@ -94,9 +94,15 @@ def test_resizing_moves_the_tensor_along():
     assert x.tolist() == [0.0, 0.0, 0.0, 0.0]
     x = flambeau.arange(4.0)
     view = x[1:]
-    with pytest.raises(NotImplementedError, match="other tensors view this memory"):
-        x.untyped_storage().resize_(64)
-    assert view.tolist() == [1.0, 2.0, 3.0]
+    x.untyped_storage().resize_(64)
+    x[1] = 7
+    assert view.tolist() == [7.0, 2.0, 3.0]
+    x = flambeau.arange(4.0)
+    array = x.numpy()
+    with pytest.raises(RuntimeError, match="Trying to resize storage that is not resizable"):
+        x.untyped_storage().resize_(8)
+    x[0] = 5
+    assert array[0] == 5
 
 
 def test_copies():

@@ -234,9 +234,10 @@ def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *
     """A vector on the bytes of a file; `shared`: writes change the file."""
     from flambeau.core.dtypes import default_float
     from flambeau.ops.create import from_numpy
+    from flambeau.storage import UntypedStorage
     d = as_numpy_dtype(dtype) or default_float()
-    mapped = np.memmap(filename, d, "r+" if shared else "c", shape=(size,))
-    return from_numpy(np.asarray(mapped))
+    storage = UntypedStorage.from_file(filename, bool(shared), size * d.itemsize)
+    return from_numpy(storage._bytes.view(d))
 
 
 for _function in (typename, from_file):

@@ -325,8 +325,9 @@ class Copying:
             raise RuntimeError("Only Tensors created explicitly by the user can be pickled: this "
                                "one was computed by a recorded op; detach() it first")
         state = {k: v for k, v in self.__dict__.items() if k not in _NOT_COPIED and k != "_grad"}
-        cls = type(self)
-        return _rebuild, (place_of(cls), self._array, self.requires_grad, state)
+        if self._device.type == "meta":
+            return _rebuild_meta, (self._array.dtype, self._array.shape, self.requires_grad, state)
+        return _rebuild, (place_of(type(self)), self._array, self.requires_grad, state)
 
     def __setstate__(self, state: Any) -> None:
         self.__dict__.update(state)
@@ -400,3 +401,9 @@ def _rebuild(cls: Any, array: np.ndarray, requires_grad: bool, state: dict[str, 
         tensor._edge = LEAF
     tensor.__dict__.update(state)
     return tensor
+
+
+def _rebuild_meta(array_type: np.dtype, shape: tuple[int, ...], requires_grad: bool,
+                  state: dict[str, Any]) -> Tensor:
+    from flambeau.transforms.meta import MetaTensor, hollow
+    return _rebuild(MetaTensor, hollow(shape, array_type), requires_grad, state)
