@@ -24,7 +24,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau.core.tensor import array_offset, array_root, arrays_of, wrap
 
-set_data = Tensor.data.fset
+set_data = vars(Tensor)["data"].fset
 
 # id(root array) -> its storage. A storage keeps its root alive, so that an id is not used again.
 _storages: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()
@@ -68,6 +68,7 @@ class _InMainMemory:
 class UntypedStorage(_InMainMemory):
     """A row of bytes: `UntypedStorage(8)`, `UntypedStorage([1, 2])`."""
 
+    _root: Any
     __slots__ = ("__weakref__", "_bytes", "_device", "_root", "_size", "_tensors")
 
     def __init__(self, data: Any = 0, *, device: Any = None):
@@ -246,7 +247,8 @@ class UntypedStorage(_InMainMemory):
 
         Arrays that are not tensors' stay behind; a `refusal` is raised instead.
         """
-        before, old_key, tensors = self._root, id(self._root), {}
+        before, old_key = self._root, id(self._root)
+        tensors: dict[int, tuple[Tensor, int]] = {}
 
         def held_elsewhere() -> bool:
             # getrefcount: `before`, self._root, its argument and the base of self._bytes; a

@@ -98,7 +98,7 @@ def _uncount_at_end(root: SharedArray) -> None:
 
 def _count(path: str, change: int) -> None:
     """Change the number of users of a named file; the last one deletes it."""
-    import fcntl                        # which Windows lacks
+    import fcntl  # which Windows lacks
     with contextlib.suppress(FileNotFoundError), open(path, "r+b") as file:
         fcntl.flock(file, fcntl.LOCK_EX)
         users = int.from_bytes(file.read(8), "little") + change
