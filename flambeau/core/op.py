@@ -83,6 +83,7 @@ class Op:
     """
 
     composite = inplace = view = shares = fused = unsized = False
+    core, dims, shape = "", (), None    # what says the shape of the result
     returns: Any = None                 # None: one result; else what makes the tuple of results
     variadic = False                    # is the first argument a sequence of tensors?
     differentiable: Any = True          # or a tuple of bools, one a result
@@ -475,7 +476,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
               dims: Any = (), shapes: Any = (), core: str = "", name: str = "",
               node_name: str = "", namespace: Any = "torch", method: Any = True,
               inplace: bool = False, aliases: tuple[str, ...] = (), path: str = "general",
-              unsized: Any = False, shares: bool = False, **rules: Any) -> Any:
+              unsized: Any = False, shares: bool = False, shape: Any = None, **rules: Any) -> Any:
     """Declare an op by its kernel; decorates the function that maps users' arguments to canonical
     ones: the `tensors`, then the rest, in the order of the kernel's parameters.
 
@@ -491,6 +492,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
     shapes      params that are shapes of the result, for batching
     core        core shape, gufunc style: leading dimensions broadcast, which gives batching
     batch       a batching rule, where none of these gives one
+    shape       that of the result: "self", or a formula of the canonical arguments
     unsized     extents of the result depend on values: always, or if this says so of a call
     path        the kind of callable that takes the common case, where that is an own one
     """
@@ -506,7 +508,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
                 view=view, returns=returns, differentiable=differentiable, variadic=variadic,
                 dims=_names(dims), shapes=_names(shapes), core=core, arguments=arguments,
                 node_name=node_name or class_name(title), namespace=namespace,
-                unsized=unsized, shares=shares, doc=arguments.__doc__)
+                unsized=unsized, shares=shares, shape=shape, doc=arguments.__doc__)
         unknown = [k for k in rules if not k.startswith("d_") or k[2:] not in tensors]
         if unknown:
             raise TypeError(f"op {title}: {unknown} name no tensor argument of {tensors}")

@@ -61,7 +61,7 @@ def check_places(tensor: Tensor) -> None:
     array = tensor._array
     if 0 in array.strides and array.size > 1 and any(
             s == 0 and n > 1 for s, n in zip(array.strides, array.shape)) \
-            and tensor._device is cpu and type(tensor) not in overrides.internal_types:
+            and (tensor._device is not cpu or type(tensor) not in overrides.internal_types):
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor "
                            "refers to a single memory location. Please clone() the tensor before "
                            "performing the operation.")

@@ -94,7 +94,9 @@ def _convolution_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bi
                            output_padding, groups)
                + convolution(input, weight_t, None, stride, padding, dilation, transposed,
                              output_padding, groups)),
-           batch=_convolution_batched)
+           batch=_convolution_batched,
+           shape=lambda input, weight, bias, *geometry: kernels.output_shape(
+               input._array.shape, weight._array.shape, *geometry))
 def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
                 dilation: Any, transposed: bool, output_padding: Any, groups: int) -> Any:
     """The general convolution: `input` (n, c, ...) with `weight` (o, c / groups, ...), or with
@@ -130,7 +132,7 @@ def _input_grad_batched(size: int, dims: Any, grad: Tensor, weight: Tensor, shap
              output_padding, groups: convolution_weight_grad(
                  conj(self), grad, weight_shape, stride, padding, dilation, transposed,
                  output_padding, groups),
-             batch=_input_grad_batched)
+             batch=_input_grad_batched, shape=lambda self, weight, shape, *geometry: shape)
 def convolution_input_grad(input: Tensor, weight: Tensor, shape: Any, *geometry: Any) -> Any:
     """The gradient of `convolution` in its input, for `input`, the gradient of its result."""
     return input, weight, shape, *geometry
@@ -154,7 +156,7 @@ def _weight_grad_batched(size: int, dims: Any, grad: Tensor, input: Tensor, shap
              output_padding, groups: convolution_input_grad(
                  conj(self), grad, image_shape, stride, padding, dilation, transposed,
                  output_padding, groups),
-             batch=_weight_grad_batched)
+             batch=_weight_grad_batched, shape=lambda self, image, shape, *geometry: shape)
 def convolution_weight_grad(input: Tensor, image: Tensor, shape: Any, *geometry: Any) -> Any:
     """The gradient of `convolution` in its weight, for `input`, the gradient of its result."""
     return input, image, shape, *geometry

@@ -23,7 +23,7 @@ from flambeau.transforms import meta
 # ---- casts ---------------------------------------------------------------------------------------
 
 
-@linear(lambda self, dtype: convert(self, dtype), method=False, namespace=None,
+@linear(lambda self, dtype: convert(self, dtype), method=False, namespace=None, shape="self",
         node_name="ToCopyBackward0", d_self=lambda grad, self_dtype: _cast_back(grad, self_dtype),
         batch=lambda size, dims, self, dtype: (cast(self, dtype), dims[0]))
 def cast(input: Tensor, dtype: np.dtype) -> Any:
@@ -37,7 +37,7 @@ def _cast_back(grad: Tensor, dtype: np.dtype) -> Tensor:
     return cast(grad, dtype)
 
 
-@linear(lambda self, order: _copied(self, order), method=False, namespace=None,
+@linear(lambda self, order: _copied(self, order), method=False, namespace=None, shape="self",
         node_name="CloneBackward0", d_self=lambda grad: grad,
         batch=lambda size, dims, self, order: _clone_batched(dims[0], self, order))
 def _clone(input: Tensor, order: Any) -> Any:

@@ -15,7 +15,7 @@ from flambeau.core.modes import intercept, interceptors, is_inference_mode_enabl
 from flambeau.core.op import Op, into, public, table
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import Size, contiguous_strides, size_of
-from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor, plain, tensor_types, wrap
+from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor, plain, wrap
 from flambeau.kernels import views
 from flambeau.ops.coercion import stored
 from flambeau.transforms import meta
@@ -25,7 +25,7 @@ def finish(array: np.ndarray, device: Any = None, requires_grad: bool = False) -
     """A new leaf tensor around `array`."""
     where = devices.checked(device)
     if where is not devices.cpu:
-        result = alias(meta.hollow(array.shape, array.dtype), meta.MetaTensor)
+        result = alias(meta.laid_out_as(array) if array.flags.writeable else array, meta.MetaTensor)
     else:
         result = new_tensor()
         result._array = array
@@ -433,9 +433,13 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
                         f"{type(value).__name__}")
     value = value.item() if isinstance(value, np.generic) else value
     target = array_of(value).dtype if dtype is None and out is None else type_for(out, dtype)
-    array = np.empty(size_of((size,)), target)
-    array[...] = convert(np.asarray(stored(value, target)), target)
-    result = finish(array, device, requires_grad)
+    where, number = devices.checked(device), convert(np.asarray(stored(value, target)), target)
+    if where is devices.cpu:
+        array = np.empty(size_of((size,)), target)
+        array[...] = number
+    else:
+        array = meta.hollow(size_of((size,)), target)
+    result = finish(array, where, requires_grad)
     return result if out is None else into(out, full.op, result)
 
 
@@ -476,10 +480,10 @@ def _like(name: str, doc: str) -> Any:
                 return overrides.handle_torch_function(
                     published, (input,), input, *args, dtype=dtype, device=device,
                     requires_grad=requires_grad, **({} if layout is None else {"layout": layout}))
-            if type(input) in tensor_types and type(input) in overrides.internal_types:
+            if hasattr(input, "_value"):
                 return basis.like_wrapped(function, input, args, dtype)
         target = input.dtype if dtype is None else dtype
-        where = input._device if device is None else device
+        where = input._device if device is None else devices.checked(device)
         shape = input._array.shape
         if name == "full":
             value = args[0] if args else kwargs["fill_value"]
@@ -487,11 +491,14 @@ def _like(name: str, doc: str) -> Any:
         else:
             result = make(shape, dtype=target, device=where)
         own = input._array
-        if where is devices.cpu and not own.flags.c_contiguous and result._array.size \
+        if not own.flags.c_contiguous and result._array.size \
                 and memory_format in (None, type_info.preserve_format):
-            laid_out = views.empty_like(own, result._array.dtype)
-            laid_out[...] = result._array
-            result._array = laid_out
+            if where is devices.cpu:
+                laid_out = views.empty_like(own, result._array.dtype)
+                laid_out[...] = result._array
+                result._array = laid_out
+            else:
+                result._array = meta.enlarged(meta.miniature(own), shape, result._array.dtype)
         elif memory_format not in (None, type_info.preserve_format, type_info.contiguous_format):
             result = basis.contiguous(result, memory_format=memory_format)
         if requires_grad:
@@ -511,10 +518,8 @@ full_like = _like("full", "`fill_value` in the shape, type and layout of `input`
 
 def like_wrapped(function: Any, input: Tensor, args: Any, dtype: Any) -> Tensor:
     """A `*_like` of a wrapper: the same of what it wraps."""
-    if hasattr(input, "_value"):
-        made = function(input._value, *args, dtype=dtype)
-        return input._level.wrap(made, input._bdim)
-    raise NotImplementedError(f"{function.__name__} of {type(input).__name__}")
+    made = function(input._value, *args, dtype=dtype)
+    return input._level.wrap(made, input._bdim)
 
 
 def _new(name: str) -> Any:
@@ -589,9 +594,10 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
     target = default_float() if dtype is None else as_numpy_dtype(dtype)
     shape, steps = size_of((size,)), size_of((stride,))
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, steps)) if 0 not in shape else 0
-    memory = np.empty(extent, target)
+    where = devices.checked(device)
+    memory = np.empty(extent, target) if where is devices.cpu else meta.memory(extent, target)
     array = np.ndarray(shape, target, memory, 0, tuple([s * target.itemsize for s in steps]))
-    return finish(array, device, requires_grad)
+    return finish(array, where, requires_grad)
 
 
 # ---- the historical constructor ------------------------------------------------------------------

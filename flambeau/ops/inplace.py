@@ -163,9 +163,6 @@ def coerce_inplace(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
     if type(args[0]) not in tensor_types:
         raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not "
                         f"{type(args[0]).__name__}")
-    if args[0]._device is not cpu:
-        op.functional.function(*args, **kwargs)
-        return args[0]
     return write_result(op, args[0], args[1:], kwargs)
 
 
@@ -187,11 +184,12 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     if values.shape != input._array.shape:
         raise RuntimeError(f"output with shape {list(input._array.shape)} doesn't match the "
                            f"broadcast shape {list(values.shape)}")
-    values = convert(values, input._array.dtype)
-    if expanded:
-        write_changes(functional.name, input._array, input._array.copy(), values)
-    else:
-        copy_into(input._array, values)
+    if input._device is cpu:
+        values = convert(values, input._array.dtype)
+        if expanded:
+            write_changes(functional.name, input._array, input._array.copy(), values)
+        else:
+            copy_into(input._array, values)
     bump(input)
     edge = result._edge
     if edge is not None and grad_enabled():
@@ -201,7 +199,8 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
                 cast = basis.cast(result, input._array.dtype)
                 edge = gradient_edge(cast)
             else:
-                _point_results_at(edge, result, input)
+                # later writes to the tensor are noticed where the node saved its result
+                save_anew(edge.node, result._array, input)
             rebase(input, edge)
     elif tracked and input._edge is not None:
         rebase_to_constant(input)
@@ -222,20 +221,21 @@ def _stand_in(tensor: Tensor, copied: bool) -> Tensor:
     """The tensor as it is before the write: its history, and its values if a node will need them
     afterwards."""
     source = new_tensor()
-    source._array = tensor._array.copy() if copied else tensor._array
+    if tensor._device is not cpu:
+        source.__class__ = type(tensor)
+    source._array = tensor._array.copy() if copied and tensor._device is cpu else tensor._array
     source._base = source._counter = None
     source._edge = None if tensor._edge is None else gradient_edge(tensor)
     return source
 
 
-def _point_results_at(edge: Any, result: Tensor, target: Tensor) -> None:
-    """A node that saved its result saves the written tensor instead: later writes are noticed."""
-    node = edge.node
+def save_anew(node: Any, array: np.ndarray, tensor: Tensor) -> None:
+    """Where `node` saved `array`, its result, it saves `tensor` from now on."""
     if "result" in node.saved_kinds and node.saved is not None:
-        counter = counter_of(target)
+        counter = counter_of(tensor)
         node.saved = tuple([
-            (target._array, counter, counter[0], entry[3])
-            if kind == "result" and type(entry) is tuple and entry[0] is result._array else entry
+            (tensor._array, counter, counter[0], entry[3])
+            if kind == "result" and type(entry) is tuple and entry[0] is array else entry
             for kind, entry in zip(node.saved_kinds, node.saved)])
 
 

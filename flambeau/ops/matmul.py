@@ -99,6 +99,7 @@ def _batched_mm(dims: Any, self: Tensor, mat2: Tensor) -> Any:
 
 
 @multilinear(lambda self, mat2: product(self, mat2, "bmm"), tensors=("self", "mat2"),
+             core="(b,n,k),(b,k,m)->(b,n,m)",
              d_self=lambda grad, mat2: bmm(grad, adjoint(mat2)),
              d_mat2=lambda grad, self: bmm(adjoint(self), grad),
              batch=lambda size, dims, self, mat2: _batched_mm(dims, self, mat2))
@@ -117,6 +118,7 @@ def bmm(input: Tensor, mat2: Tensor) -> Any:
 
 
 @multilinear(lambda self, vec: product(self, vec, "addmv_impl_cpu"), tensors=("self", "vec"),
+             core="(n,k),(k)->(n)",
              d_self=lambda grad, vec: mul(unsqueeze(grad, 1), conj(vec)),
              d_vec=lambda grad, self: mv(adjoint(self), grad),
              batch=lambda size, dims, self, vec: _batched_mv(dims, self, vec))
@@ -142,6 +144,7 @@ def _batched_mv(dims: Any, self: Tensor, vec: Tensor) -> Any:
 
 
 @multilinear(lambda self, tensor: product(self, tensor, "dot"), tensors=("self", "tensor"),
+             core="(n),(n)->()",
              d_self=lambda grad, tensor: mul(grad, conj(tensor)),
              d_tensor=lambda grad, self: mul(grad, conj(self)),
              batch=lambda size, dims, self, tensor: _batched_dot(dims, self, tensor))
@@ -295,6 +298,7 @@ def _linear_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bias: A
 
 
 @primitive(_affine_kernel, tensors=("input", "weight", "bias"), namespace="nn.functional",
+           core="(k),(m,k),(m)->(m)",
            method=False, node_name="AddmmBackward0",
            d_input=lambda grad, weight: matmul(grad, conj(weight)),
            d_weight=lambda grad, input: _to_weight(grad, input),

@@ -43,7 +43,8 @@ def _running_sum(self: np.ndarray, dim: int, dtype: Any, backwards: bool) -> np.
     return kernels.cumsum(self, dim) if dtype is None else kernels.cumsum(self, dim, dtype)
 
 
-@linear(_running_sum, dims="dim", node_name="CumsumBackward0", method=False, namespace=None,
+@linear(_running_sum, dims="dim", shape="self", node_name="CumsumBackward0", method=False,
+        namespace=None,
         d_self=lambda grad, dim, backwards: running_sum(grad, dim, None, not backwards))
 def running_sum(input: Tensor, dim: int, dtype: Any = None, backwards: bool = False) -> Any:
     """The sums of the elements so far along `dim`, from the front or from the back."""
@@ -86,7 +87,7 @@ def _product_kernel(self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
     return kernels.cumprod(self, dim) if dtype is None else kernels.cumprod(self, dim, dtype)
 
 
-@primitive(_product_kernel, dims="dim",
+@primitive(_product_kernel, dims="dim", shape="self",
            node_name="CumprodBackward0", method=False, namespace=None, d_self=_cumprod_back)
 def _running_product(input: Tensor, dim: int, dtype: Any) -> Any:
     return input, dim, dtype
@@ -169,7 +170,7 @@ def _logcumsumexp_forward(self_t: Tensor, self: Tensor, result: Tensor, dim: int
     return movedim(spread.sum(-2), -1, dim)
 
 
-@primitive(lambda self, dim: _running_logsumexp(self, dim), dims="dim",
+@primitive(lambda self, dim: _running_logsumexp(self, dim), dims="dim", shape="self",
            d_self=_logcumsumexp_back, jvp=_logcumsumexp_forward)
 def logcumsumexp(input: Tensor, dim: int) -> Any:
     """log(Σ exp) of each element and all before it along `dim`, computed without overflow."""
@@ -199,7 +200,7 @@ def _running_extreme(name: str, choose: Any, keeps: Any) -> Any:
         indices = np.maximum.accumulate(np.where(new, place, 0), axis=dim)
         return kernels.cast(values, self.dtype), indices
 
-    @primitive(running, dims="dim", returns=getattr(return_types, name), name=name,
+    @primitive(running, dims="dim", shape="self", returns=getattr(return_types, name), name=name,
                differentiable=(True, False),
                vjp=lambda grad, result1, self_shape, dim: (
                    put_along(grad[0], result1, self_shape, dim) if self_shape else grad[0],),

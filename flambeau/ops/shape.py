@@ -91,7 +91,7 @@ reshape = composite(reshape, method=True, path=("reshape", view_to))
 def viewable(input: Tensor, shape: tuple[int, ...]) -> bool:
     if input.is_contiguous():
         return True
-    if type(input) not in plain:              # a wrapper: its own strides say nothing
+    if type(input) not in plain and not input.is_meta:  # a wrapper: its own strides say nothing
         return False
     return views.reshape(input._array, shape) is not None
 

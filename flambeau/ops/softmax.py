@@ -30,7 +30,7 @@ def _prepared(input: Tensor, dim: Any, dtype: Any, name: str) -> tuple[Tensor, i
 # ---- softmax -------------------------------------------------------------------------------------
 
 
-@primitive(lambda self, dim: kernels.softmax(self, dim), dims="dim",
+@primitive(lambda self, dim: kernels.softmax(self, dim), dims="dim", shape="self",
            d_self=lambda grad, result, dim: softmax_backward(grad, result, dim),
            jvp=lambda self_t, result, dim: softmax_backward(self_t, result, dim))
 def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
@@ -44,7 +44,7 @@ def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
 
 
 @primitive(lambda self, output, dim: kernels.softmax_backward(self, output, dim),
-           tensors=("self", "output"), dims="dim", method=False, namespace=None,
+           tensors=("self", "output"), dims="dim", shape="self", method=False, namespace=None,
            node_name="SoftmaxBackwardDataBackward0",
            d_self=lambda grad, output, dim: softmax_backward(grad, output, dim),
            d_output=lambda grad, self, output, dim: _by_output(grad, self, output, dim),
@@ -63,7 +63,7 @@ def _along(g: Tensor, y: Tensor, t: Tensor, dim: int) -> Tensor:
     return t * (g - (g * y).sum(dim, True)) - y * (g * t).sum(dim, True)
 
 
-@primitive(lambda self, dim: kernels.log_softmax(self, dim), dims="dim",
+@primitive(lambda self, dim: kernels.log_softmax(self, dim), dims="dim", shape="self",
            d_self=lambda grad, result, dim: log_softmax_backward(grad, result, dim),
            jvp=lambda self_t, result, dim: self_t - (result.exp() * self_t).sum(dim, True))
 def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
@@ -77,7 +77,7 @@ def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
 
 
 @primitive(lambda self, output, dim: kernels.log_softmax_backward(self, output, dim),
-           tensors=("self", "output"), dims="dim", method=False, namespace=None,
+           tensors=("self", "output"), dims="dim", shape="self", method=False, namespace=None,
            node_name="LogSoftmaxBackwardDataBackward0",
            d_self=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, True),
            d_output=lambda grad, self, output, dim: -grad * output.exp() * self.sum(dim, True))

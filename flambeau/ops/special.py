@@ -273,7 +273,7 @@ def _frexp(self: np.ndarray) -> Any:
     return convert(np.asarray(mantissa), self.dtype), np.asarray(exponent, np.int32)
 
 
-@primitive(_frexp, returns=return_types.frexp, differentiable=(True, False), core="()->()",
+@primitive(_frexp, returns=return_types.frexp, differentiable=(True, False), core="()->(),()",
            batch=lambda size, dims, self: (frexp(self), (dims[0], dims[0])),
            vjp=lambda grad, result1: (grad[0] / pow(2.0, result1),),
            jvp=lambda self_t, result1: (self_t / pow(2.0, result1), None))

@@ -1,16 +1,23 @@
 """Tensors on device `meta`: a shape and a type, no values.
 
-Such a tensor holds an array of stride 0, one element large. Ops run on it as on any other; what
-they compute is thrown away but for shape and type.
+Such a tensor holds an array as any other, of zeros that take no memory. Its views are views. Other
+ops run on it for the geometry of their results, or in miniature where their declaration says the
+shape: then nothing of the full size is computed.
 """
 from __future__ import annotations
 
+from itertools import repeat
+from math import prod
 from typing import Any
 
 import numpy as np
 
-from flambeau.core import devices
-from flambeau.core.tensor import LEAF, LOOKUP, Tensor, alias, basis, plain, tensor_types
+from flambeau.core import devices, overrides
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.modes import grad_enabled
+from flambeau.core.op import edges_of, record
+from flambeau.core.shapes import broadcast_shapes
+from flambeau.core.tensor import LEAF, LOOKUP, Tensor, alias, basis, plain, tensor_types, wrap
 
 
 class MetaTensor(Tensor):
@@ -19,18 +26,48 @@ class MetaTensor(Tensor):
     _device = devices.meta
 
 
+_STATES: list[Any] = [(MetaTensor, {})] * 8     # how a node makes its results anew
 plain.discard(MetaTensor)
+overrides.internal_types.add(MetaTensor)
 MetaTensor.__module__, MetaTensor.__name__ = "torch", "Tensor"
 
 
-def hollow(shape: tuple[int, ...], array_type: np.dtype) -> np.ndarray:
-    """An array of that shape and type that takes the memory of one element."""
-    return np.broadcast_to(np.zeros((), array_type), shape)
+def memory(extent: int, array_type: np.dtype) -> np.ndarray:
+    """A row of zeros that takes no memory: pages that nobody writes to are never laid out."""
+    size = extent * array_type.itemsize
+    if size < _PAGES:
+        row = np.zeros(extent, array_type)
+    else:
+        import mmap
+        flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS | getattr(mmap, "MAP_NORESERVE", 0)
+        try:
+            reserved = mmap.mmap(-1, size, flags=flags)
+        except OSError:             # more than the system would ever give: then only to be read
+            reserved = mmap.mmap(-1, size, flags=flags, prot=mmap.PROT_READ)
+        row = np.frombuffer(reserved, array_type)
+    row.flags.writeable = False
+    return row
+
+
+_PAGES = 1 << 16            # bytes; a smaller row is simply made
+
+
+def hollow(shape: tuple[int, ...], array_type: np.dtype, strides: Any = None) -> np.ndarray:
+    """An array of that shape, type and strides (in bytes; contiguous if None) without memory."""
+    if strides is None or 0 in shape or min(strides, default=0) < 0:
+        return memory(prod(shape), array_type).reshape(shape)
+    extent = 1 + sum([(n - 1) * s for n, s in zip(shape, strides)]) // array_type.itemsize
+    return np.ndarray(shape, array_type, memory(extent, array_type), 0, strides)
+
+
+def laid_out_as(array: np.ndarray) -> np.ndarray:
+    """A hollow array of the geometry of `array`."""
+    return hollow(array.shape, array.dtype, None if array.flags.c_contiguous else array.strides)
 
 
 def to_meta(tensor: Tensor) -> Tensor:
-    """A tensor of the same shape, type and history without values."""
-    result = alias(hollow(tensor._array.shape, tensor._array.dtype), MetaTensor)
+    """A tensor of the same geometry, type and history without values."""
+    result = alias(laid_out_as(tensor._array), MetaTensor)
     if tensor._edge is LEAF:
         result._edge = LEAF
     elif tensor._edge is LOOKUP:
@@ -40,19 +77,135 @@ def to_meta(tensor: Tensor) -> Tensor:
     return result
 
 
+def emptied(tensor: Tensor) -> Tensor:
+    """A result of an op, now on meta: what it computed is let go, unless it is a view."""
+    array = tensor._array
+    if array.flags.writeable:
+        tensor._array = laid_out_as(array)
+        edge = tensor._edge
+        if edge is not None and edge is not LEAF and edge is not LOOKUP:
+            from flambeau.ops.inplace import save_anew
+            save_anew(edge.node, array, tensor)
+            edge.node.result_state = _STATES
+    tensor.__class__ = MetaTensor
+    return tensor
+
+
 def call(op: Any, canonical: tuple[Any, ...]) -> Any:
-    """Run `op` for the shapes and types of its results."""
+    """Run `op` for the geometry and the types of its results."""
     if op.unsized is True or (op.unsized and op.unsized(*canonical)):
         raise NotImplementedError(f"{op.name}: the shape of its result depends on the values of "
                                   "its arguments, and tensors on meta have none")
-    if op.inplace:
-        op.functional.direct(*canonical)        # raises what the op would raise
-        return canonical[0]
-    result = op.direct(*canonical)
-    if op.returns is None:
-        return to_meta(result)
-    results = [to_meta(r) for r in result]
-    return op.returns(results) if op.returns in (tuple, list) else op.returns(*results)
+    result = from_miniature(op, canonical)
+    if result is None:
+        result = op.direct(*canonical)
+        for each in (result,) if op.returns is None else result:
+            emptied(each)
+    return result
+
+
+# ---- results of which the declaration says the shape: nothing of that size is computed -----------
+
+def from_miniature(op: Any, canonical: tuple[Any, ...]) -> Any:
+    """The results of `op`: of the shapes that its declaration says, otherwise as those of a call on
+    arrays of two elements a dimension. None if there is no saying."""
+    if op.inplace or op.view or op.shares:
+        return None
+    inputs = op.inputs(canonical)
+    if callable(op.shape):              # sizes among the arguments: they don't go with a miniature
+        shape, first = op.shape(*canonical), miniature(inputs[0]._array)
+        result = alias(enlarged(first, shape), MetaTensor)
+        return recorded(op, canonical, inputs, result, result)
+    small = [wrap(miniature(t._array)) if type(t) in tensor_types else t for t in inputs]
+    try:
+        shapes = shapes_of(op, canonical, inputs)
+        if shapes is None:
+            return None
+        made = op.direct(*op.with_inputs(canonical, small))
+    except (RuntimeError, ValueError, LookupError):
+        return None                     # the call itself has the error, in its own numbers
+    several = op.returns is not None
+    results = [alias(enlarged(t._array, shape), MetaTensor)
+               for t, shape in zip(made if several else (made,), shapes)]
+    result = results[0] if not several else \
+        op.returns(results) if op.returns in (tuple, list) else op.returns(*results)
+    return recorded(op, canonical, inputs, result, results[0])
+
+
+def recorded(op: Any, canonical: tuple[Any, ...], inputs: Any, result: Any, first: Tensor) -> Any:
+    """The result of a call, with its node if it has one."""
+    if op.is_differentiable and grad_enabled():
+        edges = edges_of(inputs)
+        if edges is not None and (op.returns is not None or first._array.dtype in FLOATING):
+            record(op, canonical, edges, result)
+            if first._edge is not None:
+                first._edge.node.result_state = _STATES
+    return result
+
+
+def shapes_of(op: Any, canonical: tuple[Any, ...], inputs: Any) -> Any:
+    """The shapes of the results of a call, as far as the declaration says them."""
+    shapes = [t._array.shape for t in inputs if type(t) in tensor_types]
+    if op.kind == "pointwise":
+        return [broadcast_shapes(*shapes)]
+    if op.core:
+        return core_shapes(op.core, shapes)
+    if op.shape == "self":
+        return repeat(shapes[0])
+    if "keepdim" in op.params and "dim" in op.dims:
+        given = dict(zip(op.params, canonical[len(op.tensors):]))
+        return repeat(reduced_shape(shapes[0], given["dim"], given["keepdim"]))
+    return None
+
+
+def core_shapes(core: str, shapes: list[tuple[int, ...]]) -> list[tuple[int, ...]]:
+    """The shapes that a signature like "(n,k),(k,m)->(n,m)" gives; ValueError if it does not fit,
+    KeyError if it has a size that the inputs have not."""
+    given, results = core.split("->")
+    sizes: dict[str, int] = {}
+    batches = []
+    for letters, shape in zip([_letters(c) for c in given.split("),(")], shapes):
+        n = len(shape) - len(letters)
+        if n < 0:
+            raise ValueError(f"{shape} has no ({', '.join(letters)})")
+        batches.append(shape[:n])
+        for letter, size in zip(letters, shape[n:]):
+            if sizes.setdefault(letter, size) != size:
+                raise ValueError(f"{letter} is {size} and {sizes[letter]}")
+    batch = broadcast_shapes(*batches)
+    return [(*batch, *[sizes[letter] for letter in _letters(c)]) for c in results.split("),(")]
+
+
+def _letters(core: str) -> list[str]:
+    return [letter for letter in core.strip("()").split(",") if letter]
+
+
+def reduced_shape(shape: tuple[int, ...], dim: Any, keepdim: bool) -> tuple[int, ...]:
+    """`shape` after a reduction over `dim` (all dimensions if None or empty)."""
+    gone = range(len(shape)) if dim is None or dim == () else \
+        (dim,) if isinstance(dim, int) else dim
+    return tuple([1 if d in gone else n for d, n in enumerate(shape) if keepdim or d not in gone])
+
+
+def miniature(array: np.ndarray) -> np.ndarray:
+    """Ones in the shape of `array` with at most two a dimension, in the same order in memory."""
+    shape = [min(n, 2) for n in array.shape]
+    if array.flags.c_contiguous:
+        return np.ones(shape, array.dtype)
+    order = sorted(range(array.ndim), key=lambda d: -array.strides[d])
+    own = [shape[d] if array.strides[d] else 1 for d in order]
+    small = np.ones(own, array.dtype).transpose(np.argsort(order))
+    return np.broadcast_to(small, shape)
+
+
+def enlarged(small: np.ndarray, shape: tuple[int, ...], array_type: Any = None) -> np.ndarray:
+    """A hollow array of that shape (and type), in the order in memory of `small`."""
+    array_type = array_type or small.dtype
+    strides, step = [0] * small.ndim, array_type.itemsize
+    for d in sorted(range(small.ndim), key=lambda d: (small.strides[d], -d)):
+        strides[d] = step
+        step *= shape[d]
+    return hollow(shape, array_type, tuple(strides))
 
 
 def has_meta(canonical: tuple[Any, ...]) -> bool:

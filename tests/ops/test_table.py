@@ -362,6 +362,47 @@ def scattered(value):
     return flambeau.from_numpy(wide)[::2].permute(*reversed(range(value.ndim)))
 
 
+def geometry(results):
+    """Shapes, types and layouts; of dimensions of one element the stride says nothing."""
+    return [(tuple(r.shape), r.dtype, r.requires_grad,
+             [s for s, n in zip(r.stride(), r.shape) if n > 1 and r.numel()]) for r in results]
+
+
+def on_device(device, name, sample, layout):
+    """The results of a call on tensors that have been laid out so and moved there."""
+    leaves = []
+    args, kwargs = (as_tensors(flambeau, x, leaves) for x in (sample.args, sample.kwargs))
+    moved = {id(t): layout(t).to(device).requires_grad_(
+        t.is_floating_point() and i not in sample.constant) for i, t in enumerate(leaves)}
+    args, kwargs = flambeau.utils._pytree.tree_map(lambda x: moved.get(id(x), x), (args, kwargs))
+    return flat_tensors(flambeau, resolve(name)(*args, **kwargs))
+
+
+NOT_AS_VALUES = (
+    "polynomial",           # which of two formulas is taken depends on the greatest degree
+    "unravel_index",        # the coordinates share memory in an order that no rule gives
+    "as_strided_scatter",   # keeps gaps between the elements
+)
+
+
+@pytest.mark.parametrize("family,name", CASES, ids=[f"{f}-{n}" for f, n in CASES])
+def test_geometry_on_meta(family, name):
+    """Tensors without values give results of the shape, type and layout that values would give."""
+    for i, sample in enumerate(smooth_calls(family, name)):
+        for layout in (lambda t: t, scattered):
+            try:
+                wanted = on_device("cpu", name, sample, layout)
+            except RuntimeError:            # a view that this layout has not
+                continue
+            try:
+                found = on_device("meta", name, sample, layout)
+            except (NotImplementedError, RuntimeError) as error:
+                assert "meta" in str(error), error
+                continue
+            if not any(part in name for part in NOT_AS_VALUES):
+                assert geometry(found) == geometry(wanted), f"{name}, call {i}"
+
+
 def test_no_op_is_untested():
     """Each op of the table has samples that reach it, or a reason."""
     reasons = {name for found in FAMILIES.values() for name in found.untested}
