@@ -40,6 +40,7 @@ def _segments(self: np.ndarray, extent: int) -> np.ndarray:
 
 
 @primitive(_offsets, namespace=None, method=False,
+           shape=lambda self, extent, unsafe: (*self.shape[:-1], self.shape[-1] + 1),
            batch=lambda size, dims, self, extent, unsafe: (
                segment_offsets(self.movedim(dims[0], 0), extent, unsafe), 0))
 def segment_offsets(input: Tensor, extent: int, unsafe: bool) -> Any:
