@@ -1,4 +1,4 @@
-// The steps of LSTM and GRU layers: flambeau/kernels/recurrent.py.
+// The steps of LSTM, GRU and plain layers: flambeau/kernels/recurrent.py.
 #include "network_module.h"
 
 #if NETWORK_VECTORS
@@ -123,6 +123,45 @@ static PyObject *gru_steps_backward_(PyObject *const *args) {
 NETWORK_FLOATS(gru_steps_backward, 0)
 
 template <class T>
+static PyObject *rnn_steps_(PyObject *const *args) {
+    Array gates, h, w;
+    Steps s;
+    if (!take<T>(args[0], gates) || !take<T>(args[1], h) || !take<T>(args[2], w) ||
+        !read_steps(s, gates, h, w, 1, args[4]) || w.dim(0) != s.h)
+        return declined();
+    Array y = Array::empty(gates.dims(), TypeNum<T>::value);
+    if (!y) return nullptr;
+    bool relu = PyObject_IsTrue(args[3]);
+    {
+        Unlocked unlocked;
+        NETWORK_BEST(rnn_forward<T>)(s, gates.data<T>(), h.data<T>(), w.data<T>(), relu,
+                                     y.data<T>());
+    }
+    return y.release();
+}
+NETWORK_FLOATS(rnn_steps, 0)
+
+template <class T>
+static PyObject *rnn_steps_backward_(PyObject *const *args) {
+    Array gy, gh, w, y;
+    Steps s;
+    if (!take<T>(args[0], gy) || !take<T>(args[1], gh) || !take<T>(args[2], w) ||
+        !take<T>(args[3], y) || !read_steps(s, y, gh, w, 1, args[5]) || w.dim(0) != s.h ||
+        !same_shape(gy, y))
+        return declined();
+    Array g_gates = Array::empty(y.dims(), TypeNum<T>::value), h_grad = copy_of(gh);
+    if (!g_gates || !h_grad) return nullptr;
+    bool relu = PyObject_IsTrue(args[4]);
+    {
+        Unlocked unlocked;
+        NETWORK_BEST(rnn_backward<T>)(s, gy.data<T>(), w.data<T>(), y.data<T>(), relu,
+                                      h_grad.data<T>(), g_gates.data<T>());
+    }
+    return results(g_gates, h_grad);
+}
+NETWORK_FLOATS(rnn_steps_backward, 0)
+
+template <class T>
 static PyObject *lstm_cell_(PyObject *const *args) {
     Array gates, c;
     if (!take<T>(args[0], gates) || !take<T>(args[1], c) || gates.ndim() != c.ndim() ||
@@ -215,6 +254,7 @@ static PyMethodDef methods[] = {
     NETWORK_METHOD(gru_cell, 3),   NETWORK_METHOD(gru_cell_backward, 3),
     NETWORK_METHOD(lstm_steps, 5), NETWORK_METHOD(lstm_steps_backward, 8),
     NETWORK_METHOD(gru_steps, 5),  NETWORK_METHOD(gru_steps_backward, 7),
+    NETWORK_METHOD(rnn_steps, 5),  NETWORK_METHOD(rnn_steps_backward, 6),
     {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace network

@@ -159,6 +159,62 @@ static void lstm_backward(const Steps &s, const T *gy, const T *c0, const T *w, 
         std::copy(sums.get() + n * step, sums.get() + n * step + s.h, gh + n * s.h);
 }
 
+// A plain layer: y (t, n, h) from gates (t, n, h) before the recurrent share; relu or tanh.
+template <class T>
+static void rnn_forward(const Steps &s, const T *gates, const T *h0, const T *w, bool relu, T *y) {
+    npy_intp step = whole_panels(s.h, Lanes<T>::wide), block = s.n * s.h;
+    Buffer<T> panels(step * s.h), sums(s.n * step);
+    pack_panels(s.h, s.h, w, 1, s.h, panels.get());
+    const T *h = h0;
+    for (npy_intp i = 0; i < s.t; i++) {
+        npy_intp t = s.at(i);
+        rows_product(s.n, s.h, h, s.h, panels.get(), s.h, sums.get(), step, false);
+        for (npy_intp n = 0; n < s.n; n++) {
+            const T *row = sums.get() + n * step, *x = gates + t * block + n * s.h;
+            T *out = y + t * block + n * s.h;
+            if (relu) {
+                INDEPENDENT
+                for (npy_intp j = 0; j < s.h; j++) {
+                    T z = x[j] + row[j];
+                    out[j] = z < 0 ? T(0) : z;          // NaN stays
+                }
+            } else {
+                INDEPENDENT
+                for (npy_intp j = 0; j < s.h; j++) out[j] = fast_tanh(x[j] + row[j]);
+            }
+        }
+        h = y + t * block;
+    }
+}
+
+// Of gradients gy (t, n, h) and that of the last state, gh, which becomes that of the first.
+template <class T>
+static void rnn_backward(const Steps &s, const T *gy, const T *w, const T *y, bool relu, T *gh,
+                         T *g_gates) {
+    npy_intp step = whole_panels(s.h, Lanes<T>::wide), block = s.n * s.h;
+    Buffer<T> panels(step * s.h), sums(s.n * step);
+    pack_panels(s.h, s.h, w, s.h, 1, panels.get());
+    for (npy_intp n = 0; n < s.n; n++)
+        std::copy(gh + n * s.h, gh + (n + 1) * s.h, sums.get() + n * step);
+    for (npy_intp i = s.t - 1; i >= 0; i--) {
+        npy_intp t = s.at(i);
+        for (npy_intp n = 0; n < s.n; n++) {
+            npy_intp row = t * block + n * s.h;
+            const T *own = gy + row, *later = sums.get() + n * step, *now = y + row;
+            T *to = g_gates + row;
+            INDEPENDENT
+            for (npy_intp j = 0; j < s.h; j++) {
+                T g = own[j] + later[j];
+                to[j] = relu ? (now[j] > 0 ? g : T(0)) : g * (1 - now[j] * now[j]);
+            }
+        }
+        rows_product(s.n, s.h, g_gates + t * block, s.h, panels.get(), s.h, sums.get(), step,
+                     false);
+    }
+    for (npy_intp n = 0; n < s.n; n++)
+        std::copy(sums.get() + n * step, sums.get() + n * step + s.h, gh + n * s.h);
+}
+
 // One sequence's step, from the input's share and the state's, to each of which a bias may be added
 // already.
 template <class T, class Own>

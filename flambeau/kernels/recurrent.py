@@ -1,4 +1,4 @@
-"""LSTM and GRU: one step from its gates' inputs, one layer over a sequence; with gradients.
+"""LSTM, GRU and plain layers: one step from its gates' inputs, one layer over a sequence; with gradients.
 
 Gates stand side by side along the last axis: input, forget, cell, output for the LSTM; reset,
 update, new for the GRU.
@@ -149,6 +149,39 @@ def gru_layer_backward(gy, gh, x, h, w_ih, w_hh, y, saved, reverse=False):
     gi, gs, gh = gru_steps_backward(gy, gh, h, w_hh, y, saved, reverse)
     gx, gh, g_ih, g_hh, g_bi = _layer_grads(gi, gs, x, _states_before(y, h, reverse), w_ih, gh)
     return gx, gh, g_ih, g_hh, g_bi, gs.sum(axis=(0, 1))
+
+
+@kernel
+def rnn_steps(gates, h, w_hh, relu=False, reverse=False):
+    """All steps of a plain layer from the input's share (t, n, k) and the state h (n, k)."""
+    y = np.empty_like(gates)
+    for t in _steps(len(gates), reverse):
+        z = gates[t] + h @ w_hh.T
+        h = y[t] = np.maximum(z, 0) if relu else np.tanh(z)
+    return y
+
+
+@kernel
+def rnn_steps_backward(gy, gh, w_hh, y, relu=False, reverse=False):
+    """Gradients in all gates' inputs and in the first state."""
+    g_gates = np.empty_like(y)
+    for t, _ in _steps_back(len(y), reverse):
+        g_gates[t] = (gy[t] + gh) * ((y[t] > 0) if relu else 1 - y[t] * y[t])
+        gh = g_gates[t] @ w_hh
+    return g_gates, gh
+
+
+@kernel
+def rnn_layer(x, h, w_ih, w_hh, b_ih=None, b_hh=None, relu=False, reverse=False):
+    """A plain layer over the sequence `x` (t, n, i) from the state h (n, k): the outputs."""
+    return rnn_steps(_project(x, w_ih, _sum_of(b_ih, b_hh)), h, w_hh, relu, reverse)
+
+
+@kernel
+def rnn_layer_backward(gy, x, h, w_ih, w_hh, y, relu=False, reverse=False):
+    """Gradients of `rnn_layer` in x, h, w_ih, w_hh and either bias."""
+    g_gates, gh = rnn_steps_backward(gy, np.zeros_like(h), w_hh, y, relu, reverse)
+    return _layer_grads(g_gates, g_gates, x, _states_before(y, h, reverse), w_ih, gh)
 
 
 def _sum_of(a, b):

@@ -144,6 +144,20 @@ def _gru_layer(input: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, 
     return _stepped(_gru_step, input, (h,), (w_ih, w_hh, b_ih, b_hh), reverse)[0]
 
 
+def _rnn_backward(grad: np.ndarray, result: np.ndarray, input: np.ndarray, h: np.ndarray,
+                  w_ih: np.ndarray, w_hh: np.ndarray, relu: bool, reverse: bool) -> Any:
+    *others, gb = kernels.rnn_layer_backward(grad, input, h, w_ih, w_hh, result, relu, reverse)
+    return *others, gb, gb
+
+
+@fused(kernels.rnn_layer, backward=_rnn_backward, namespace=None, node_name="StackBackward0",
+       tensors=("input", "h", "w_ih", "w_hh", "b_ih", "b_hh"))
+def _rnn_layer(input: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any,
+               relu: bool, reverse: bool) -> Tensor:
+    step = _relu_step if relu else _tanh_step
+    return _stepped(step, input, (h,), (w_ih, w_hh, b_ih, b_hh), reverse)[0]
+
+
 def _last(y: Tensor, reverse: bool) -> Tensor:
     return y[0] if reverse else y[-1]
 
@@ -161,8 +175,16 @@ def _run_gru(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor
     return y, (_last(y, reverse),)
 
 
+def _run_plain(relu: bool) -> Callable[..., Any]:
+    def run(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
+        y = _rnn_layer(x, *state, *weights, relu, reverse)
+        return y, (_last(y, reverse),)
+    return run
+
+
 _STEPS = {"lstm": _lstm_step, "gru": _gru_step, "rnn_tanh": _tanh_step, "rnn_relu": _relu_step}
-_RUNS = {"lstm": _run_lstm, "gru": _run_gru}
+_RUNS = {"lstm": _run_lstm, "gru": _run_gru, "rnn_tanh": _run_plain(False),
+         "rnn_relu": _run_plain(True)}
 
 # ---- one layer over sequences of different lengths -----------------------------------------------
 
@@ -213,7 +235,7 @@ def _stack(mode: str, x: Tensor, state: Any, params: Any, has_biases: bool, laye
     directions = 2 if bidirectional else 1
     groups = _weights_of(params, has_biases, layers * directions)
     step = _STEPS[mode]
-    run = _RUNS.get(mode, lambda *args: _stepped(step, *args))
+    run = _RUNS[mode]
     finals: list[Any] = []
     for layer in range(layers):
         outputs = []

@@ -181,8 +181,12 @@ def _recurrent(make, t, n, h, reverse):
     gru_y, gru_saved = recurrent.gru_steps.reference(shares, state, w3, None, reverse)
     cell = recurrent.lstm_cell.reference(gates[0], state)
     gru = recurrent.gru_cell.reference(shares[0], shares[0], state)
-    last = g[0]
+    last, w1 = g[0], make(h, h)
+    plain = [(recurrent.rnn_steps, g, state, w1, relu, reverse) for relu in (False, True)]
+    plain += [(recurrent.rnn_steps_backward, g, last, w1, kernel.reference(*given), *given[-2:])
+              for kernel, *given in plain]
     return [
+        *plain,
         (recurrent.lstm_steps, gates, state, state, w, reverse),
         (recurrent.lstm_steps_backward, g, last, last, state, w, cells, saved, reverse),
         (recurrent.gru_steps, shares, state, w3, make(3 * h), reverse),

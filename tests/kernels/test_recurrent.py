@@ -56,6 +56,19 @@ def test_gru_layer(normal, derivative, reverse):
     check(derivative, forward, found, inputs, grads)
 
 
+@pytest.mark.parametrize("relu", [False, True])
+@pytest.mark.parametrize("reverse", [False, True])
+def test_rnn_layer(normal, derivative, relu, reverse):
+    inputs = normal((4, 2, 3)), normal((2, 2)), normal((2, 3)), normal((2, 2)), normal(2)
+    g = normal((4, 2, 2))
+
+    def forward(*inputs):
+        return (recurrent.rnn_layer(*inputs, None, relu, reverse),)
+
+    found = recurrent.rnn_layer_backward(g, *inputs[:4], *forward(*inputs), relu, reverse)
+    check(derivative, forward, found, inputs, (g,))
+
+
 def test_saturated_gates():
     """Large inputs give exactly 0 and 1, not NaN."""
     gates = np.array([[1e4, -1e4, 1e4, 1e4]], np.float32)
