@@ -42,10 +42,10 @@ newaxis, _mkldnn = None, _type_info.mkldnn
 
 _engine.calibrate()
 
-_LAZY = ("_C", "_VF", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu",
-         "cuda", "distributed", "distributions", "fft", "func", "futures", "fx", "hub", "jit",
-         "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn",
-         "optim", "overrides", "printing", "profiler", "random", "serialization", "signal",
+_LAZY = ("_C", "_VF", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda",
+         "distributed", "distributions", "export", "fft", "func", "futures", "fx", "hub", "jit",
+         "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "optim",
+         "overrides", "package", "printing", "profiler", "random", "serialization", "signal",
          "sparse", "special", "storage", "testing", "torch_version", "utils", "version", "xpu")
 
 

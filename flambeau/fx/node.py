@@ -40,6 +40,8 @@ def qualified_name(function: Any) -> str:
     module = function.__module__ or "torch"
     if module == "_operator":
         return f"_operator.{name}"
+    if module.startswith("torch._ops."):
+        return f"torch.ops.{module.removeprefix('torch._ops.')}.{name}"
     head, dot, rest = module.partition(".")
     for space in (("torch" if head == "flambeau" else head) + dot + rest, "torch",
                   "torch.nn.functional", "torch.linalg", "torch.special", "torch.fft"):

@@ -33,10 +33,12 @@ class TreeSpec:
     def __hash__(self) -> int:
         return hash((self.type, len(self.children_specs)))
 
-    def __repr__(self) -> str:
+    def __repr__(self, indent: int = 0) -> str:
         if self.type is None:
             return "*"
-        return f"TreeSpec({self.type.__name__}, {self.context}, {self.children_specs})"
+        between = ",\n" + " " * (indent + 2)
+        children = between.join([c.__repr__(indent + 2) for c in self.children_specs])
+        return f"TreeSpec({self.type.__name__}, {self.context}, [{children}])"
 
 
 class LeafSpec(TreeSpec):

@@ -1,0 +1,213 @@
+"""`unflatten`: an exported program as nested modules again, those that it was made of."""
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterator
+from typing import Any
+
+from flambeau import fx, nn
+from flambeau.export._printing import readable
+from flambeau.export.graph_signature import InputKind
+from flambeau.fx.node import map_arg
+from flambeau.utils import _pytree
+
+__all__ = ["FlatArgsAdapter", "InterpreterModule", "UnflattenedModule", "unflatten"]
+
+
+class FlatArgsAdapter:
+    """Makes the inputs that a program was exported for from those that it is called with."""
+
+    def adapt(self, target_spec: Any, input_spec: Any, input_args: list[Any],
+              metadata: dict[str, Any] | None = None, obj: Any | None = None) -> list[Any]:
+        """The flat inputs of `target_spec`, from those of `input_spec`."""
+        raise NotImplementedError("FlatArgsAdapter.adapt: to be defined by a subclass")
+
+    def get_flat_arg_paths(self) -> list[str]:
+        """The names of the flat inputs, if they have any."""
+        return []
+
+
+class InterpreterModule(nn.Module):
+    """A module that runs a graph node by node."""
+
+    def __init__(self, graph: fx.Graph):
+        super().__init__()
+        self.graph = graph
+        graph.owning_module = self
+
+    def forward(self, *args: Any) -> Any:
+        """Run the graph."""
+        return fx.Interpreter(self, graph=self.graph).run(*args)
+
+
+class UnflattenedModule(nn.Module):
+    """A program as nested modules. It is called as the module that was exported.
+
+    >>> import flambeau as torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+    >>> unflatten(torch.export.export(model, (torch.ones(1, 2),)))
+    UnflattenedModule(
+      (0): InterpreterModule()
+      (1): InterpreterModule()
+    )
+    """
+
+    def __init__(self, export_module: Any, flat_args_adapter: FlatArgsAdapter | None = None):
+        super().__init__()
+        self._program, self._adapter = export_module, flat_args_adapter
+        signature = export_module.module_call_graph[0].signature
+        self._in_spec, self._out_spec = signature.in_spec, signature.out_spec
+        self.module_call_graph = export_module.module_call_graph
+        self._specs = {s.arg.name: s for s in export_module.graph_signature.input_specs}
+        steps = [n for n in export_module.graph.nodes if n.op == "call_function"]
+        self.graph = self._fill(self, "", steps, export_module.graph.output_node())
+        self.graph.owning_module = self
+
+    # ---- making the modules ---------------------------------------------------------------------
+
+    def _child(self, node: Any, path: str) -> str | None:
+        """The module below `path` that a step belongs to."""
+        prefix = f"{path}." if path else ""
+        inside = [name for name in node.meta.get("nn_module_stack", ()) if name != path
+                  and name.startswith(prefix)]
+        return inside[0] if inside else None
+
+    def _runs(self, steps: list[Any], path: str) -> Iterator[tuple[str | None, list[Any]]]:
+        """Steps that follow each other in one module below."""
+        run: list[Any] = []
+        current: str | None = None
+        for node in steps:
+            child = self._child(node, path)
+            if run and (child is None or child != current):
+                yield current, run
+                run = []
+            current = child
+            run.append(node)
+            if child is None:
+                yield None, run
+                run = []
+        if run:
+            yield current, run
+
+    def _fill(self, module: nn.Module, path: str, steps: list[Any], output: Any,
+              inputs: list[Any] | None = None, results: list[Any] | None = None) -> fx.Graph:
+        graph = fx.Graph()
+        values: dict[Any, Any] = {}
+        if inputs is None:
+            inputs = [n for n in self._program.graph.find_nodes(op="placeholder")
+                      if self._specs[n.name].kind is InputKind.USER_INPUT]
+        for node in inputs:
+            values[node] = graph.placeholder(node.name)
+            values[node].meta = dict(node.meta)
+
+        def value(node: Any) -> Any:
+            if node not in values:
+                values[node] = self._state(graph, module, path, node)
+            return values[node]
+        counts: dict[str, int] = {}
+        for child, run in self._runs(steps, path):
+            if child is None:
+                map_arg((run[0].args, run[0].kwargs), value)
+                values[run[0]] = graph.node_copy(run[0], value)
+                continue
+            name = child[len(path) + 1:] if path else child
+            counts[name] = counts.get(name, 0) + 1
+            suffix = "" if counts[name] == 1 else f"@{counts[name] - 1}"
+            self._call(graph, module, child, name + suffix, run, value, values, output)
+        if results is None:
+            graph.output(map_arg(output.args, value)[0])
+        else:
+            found = [values[n] for n in results]
+            graph.output(found[0] if len(found) == 1 else tuple(found))
+        return graph
+
+    def _call(self, graph: fx.Graph, module: nn.Module, path: str, name: str, run: list[Any],
+              value: Any, values: dict[Any, Any], output: Any) -> None:
+        """A submodule of these steps, and the call of it."""
+        inside = set(run)
+        needed = [n for node in run for n in node.all_input_nodes if n not in inside]
+        inputs = [n for n in dict.fromkeys(needed) if not self._owned(n, path)]
+        results = [n for n in run if any(u not in inside for u in n.users)]
+        holder: nn.Module = module
+        *parents, last = name.split(".")
+        for part in parents:
+            if part not in holder._modules:
+                holder.add_module(part, nn.Module())
+            holder = holder._modules[part]                      # type: ignore[assignment]
+        made = InterpreterModule(fx.Graph())
+        for key, existing in (holder._modules[last]._modules.items()
+                              if last in holder._modules else ()):
+            made.add_module(key, existing)
+        holder._modules[last] = made
+        made.graph = self._fill(made, path, run, output, inputs, results)
+        made.graph.owning_module = made
+        called = graph.create_node("call_module", name, tuple([value(n) for n in inputs]), {},
+                                   name.replace(".", "_").replace("@", "_"))
+        if len(results) == 1:
+            called.meta = dict(results[0].meta)
+            values[results[0]] = called
+        else:
+            for i, node in enumerate(results):
+                values[node] = graph.call_function(operator.getitem, (called, i))
+
+    def _owned(self, node: Any, path: str) -> bool:
+        spec = self._specs.get(node.name) if node.op == "placeholder" else None
+        return spec is not None and spec.kind is not InputKind.USER_INPUT \
+            and (spec.target or "").startswith(f"{path}.")
+
+    def _state(self, graph: fx.Graph, module: nn.Module, path: str, node: Any) -> Any:
+        """The parameter, buffer or constant that an input holds, as an attribute."""
+        spec = self._specs[node.name]
+        name = spec.target[len(path) + 1:] if path else spec.target
+        *parents, last = name.split(".")
+        holder = module
+        for part in parents:
+            if part not in holder._modules:
+                holder.add_module(part, InterpreterModule(fx.Graph()))
+            holder = holder._modules[part]                      # type: ignore[assignment]
+        held = self._program.value_of(spec)
+        if spec.kind is InputKind.PARAMETER:
+            holder.register_parameter(last, held)
+        elif spec.kind is InputKind.BUFFER:
+            holder.register_buffer(last, held, persistent=bool(spec.persistent))
+        else:
+            object.__setattr__(holder, last, held)
+        first = next(iter(graph.nodes), None)
+        made = graph.create_node("get_attr", name, name=name.replace(".", "_"))
+        made.meta = dict(node.meta)
+        if first is not None:
+            last_input = graph.find_nodes(op="placeholder")
+            (last_input[-1].append if last_input else first.prepend)(made)
+        return made
+
+    # ---- calling them ---------------------------------------------------------------------------
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the program."""
+        leaves, spec = _pytree.tree_flatten((args, kwargs))
+        if spec != self._in_spec:
+            if self._adapter is None:
+                raise TypeError("There is no flat args adapter specified. Are you sure you are "
+                                "calling this with the right arguments? Input treespec: "
+                                f"{spec}\nExported treespec: {self._in_spec}")
+            leaves = self._adapter.adapt(self._in_spec, spec, leaves)
+        results = fx.Interpreter(self, graph=self.graph).run(*leaves)
+        return _pytree.tree_unflatten(list(results), self._out_spec)
+
+    def print_readable(self, print_output: bool = True, **options: Any) -> str:
+        """The code as a class; printed, unless told otherwise."""
+        text = readable(fx.GraphModule(self, self.graph), "UnflattenedModule")
+        if print_output:
+            print(text)
+        return text
+
+
+def unflatten(module: Any, flat_args_adapter: FlatArgsAdapter | None = None) -> UnflattenedModule:
+    """An exported program as nested modules, those that it was made of.
+
+    >>> import flambeau as torch
+    >>> program = torch.export.export(torch.nn.Sequential(torch.nn.ReLU()), (torch.ones(2),))
+    >>> unflatten(program)(torch.tensor([-1., 2.]))
+    tensor([0., 2.])
+    """
+    return UnflattenedModule(module, flat_args_adapter)
