@@ -60,7 +60,7 @@ def export(mod: nn.Module, args: tuple[Any, ...], kwargs: Mapping[str, Any] | No
     >>> program.module()(torch.ones(5, 4)).shape
     torch.Size([5, 2])
     >>> program.range_constraints
-    {s6: VR[0, int_oo]}
+    {s31: VR[0, int_oo]}
     """
     from flambeau import jit
     from flambeau._dynamo.exc import UserError
@@ -152,4 +152,8 @@ def register_dataclass(cls: type[Any], *, serialized_type_name: str | None = Non
     def unflatten(values: Any, context: Any) -> Any:
         return cls(**dict(zip(context[0], values)), **dict.fromkeys(context[1]))
 
-    _pytree.register_pytree_node(cls, flatten, unflatten)
+    def flatten_with_keys(value: Any) -> tuple[list[Any], Any]:
+        values, context = flatten(value)
+        return [(_pytree.GetAttrKey(n), v) for n, v in zip(context[0], values)], context
+
+    _pytree.register_pytree_node(cls, flatten, unflatten, flatten_with_keys_fn=flatten_with_keys)

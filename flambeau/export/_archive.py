@@ -379,13 +379,19 @@ class _Reader:
             return complex(value["real"], value["imag"])
         raise NotImplementedError(f"export.load: an argument of kind {kind}")
 
+    def _placeholder(self, name: str) -> fx.Node:
+        node = self.graph.placeholder(name)
+        node.name = name
+        self.graph._names.used.add(name)
+        return node
+
     def _placeholders(self) -> list[gs.InputSpec]:
         specs = []
         for held in self.document["graph_module"]["signature"]["input_specs"]:
             (kind, spec), = held.items()
             if kind == "constant_input":
                 value = self.value(spec["value"])
-                node = self.graph.placeholder(spec["name"])
+                node = self._placeholder(spec["name"])
                 node.meta["val"] = value
                 arg: Any = gs.ConstantArgument(spec["name"], value)
                 specs.append(gs.InputSpec(gs.InputKind.USER_INPUT, arg, None))
@@ -393,7 +399,7 @@ class _Reader:
             named = spec["arg"].get("as_tensor") or spec["arg"]
             if "name" not in named:
                 raise NotImplementedError(f"export.load: an input of kind {kind}: {spec}")
-            node = self.graph.placeholder(named["name"])
+            node = self._placeholder(named["name"])
             self.nodes[node.name] = node
             self._describe(node)
             arg = gs.TensorArgument(node.name)
@@ -527,7 +533,7 @@ def read(f: Any, extra_files: dict[str, Any] | None) -> ExportedProgram:
             raise RuntimeError("export.load: the archive holds no exported program")
         root = model.removesuffix("models/model.json")
         for key in extra_files or ():
-            extra_files[key] = archive.read(f"{root}extra/{key}").decode()  # type: ignore[index]
+            extra_files[key] = archive.read(f"{root}extra/{key}").decode()
         state = _loaded(archive, root, "weights", "model_weights_config.json")
         constants = _loaded(archive, root, "constants", "model_constants_config.json")
         example = None

@@ -138,7 +138,8 @@ class Sizes:
     """The dynamic sizes of the example: a symbol, or an expression of one, for each."""
 
     def __init__(self, inputs: Inputs, shapes: list[Any]):
-        self.inputs, self.ranges = inputs, {}
+        self.inputs = inputs
+        self.ranges: dict[Symbol, ValueRange] = {}
         self.of: dict[tuple[int, int], Symbol | Expression] = {}        # input, dimension
         self.flexible: set[Symbol] = set()              # those that may turn out to be static
         self.hinted: dict[Symbol, None] = {}            # those that nobody has named
@@ -498,6 +499,8 @@ class Builder:
     def _placeholder(self, name: str, kind: InputKind, target: str | None, value: Any,
                      persistent: bool | None = None) -> Any:
         node = self.graph.placeholder(name)
+        node.name = name                    # even where a built-in function is called that
+        self.graph._names.used.add(name)
         ref = _capture.Ref(-1, name=name)
         if isinstance(value, Tensor):
             self._describe(node, value, self.trace.shapes.get(ref, tuple(value.shape)))
@@ -629,7 +632,9 @@ def export_module(module: Any, args: Any, kwargs: Any, shapes: Any,
     signature = ModuleCallSignature([], [], inputs.spec, builder.out_spec, inputs.argument_names)
     calls = [ModuleCallEntry("", signature)]
     calls += [ModuleCallEntry(name) for name, _ in module.named_modules() if name]
-    state = {**module.state_dict(keep_vars=True)}
+    held = module.state_dict(keep_vars=True)
+    state = {name: held[name] for name in (*program.parameters, *program.buffers) if name in held}
+    state |= {name: value for name, value in held.items() if name not in state}
     constants = dict(builder.trace.constants)
     constants |= {n: b for n, b in program.buffers.items() if n not in program.persistent}
     made = ExportedProgram(

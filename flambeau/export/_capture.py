@@ -7,6 +7,7 @@ dispatcher does not know. A call that is written down runs with both set aside.
 from __future__ import annotations
 
 import contextlib
+import functools
 import sys
 import traceback
 from collections.abc import Callable, Iterator
@@ -325,16 +326,20 @@ def _watched(capture: Capture) -> Iterator[None]:
             return capture.record(found, lambda: own[name](self, *args, **kwargs))
         return call
 
+    def cast(dtype: Any) -> Callable[..., Any]:
+        return lambda self, **kwargs: self.to(dtype, **kwargs)
+
     for name in own:
         if name in _LOOKS:
             watch(name, look(name))
         elif name in _CASTS:
-            watch(name, lambda self, *, to=getattr(flambeau, _CASTS[name]), **kw: self.to(to, **kw))
+            watch(name, cast(getattr(flambeau, _CASTS[name])))
         elif name in _METHODS:
             watch(name, known(name))
         elif name in _ATTRIBUTES:
             _watch_attribute(capture, name, own[name])
-    watch("__getitem__", lambda self, index: _index(capture, self, index, own["__getitem__"]))
+    take = own["__getitem__"]
+    watch("__getitem__", lambda self, index: _index(capture, self, index, take))
     watch("__setitem__", lambda self, index, value: _put(capture, self, index, value))
     try:
         yield
@@ -374,7 +379,7 @@ def _index(capture: Capture, x: Tensor, index: Any, take: Callable[..., Any]) ->
                 call = _overloads.find("slice", (
                     found, dim, 0 if start is None else start,
                     sys.maxsize if stop is None else stop, 1 if step is None else step), {})
-                found = capture.record(call, lambda f=found, b=before, i=item: take(f, (*b, i)))
+                found = capture.record(call, functools.partial(take, found, (*before, item)))
             dim += 1
         elif isinstance(item, Tensor):
             tensors += [None] * (dim - len(tensors)) + [item]

@@ -320,7 +320,7 @@ def _adaptive_pool(n: int) -> None:
 
 def _adaptive_max_pool(n: int) -> None:
     def call(input: Any, output_size: Any, return_indices: bool = False) -> Any:
-        name, args, kwargs = _PUBLIC[f"adaptive_avg_pool{n}d"](input, output_size)
+        args, kwargs = _PUBLIC[f"adaptive_avg_pool{n}d"](input, output_size)[1:]
         return f"adaptive_max_pool{n}d", args, kwargs
     _PUBLIC[f"adaptive_max_pool{n}d"] = call
 
@@ -492,7 +492,7 @@ def _swapped(name: str) -> Callable[..., Any]:
             x, size, scales and tuple(scales))
         runs[f"max_pool{n}d"] = _optional_stride(getattr(functional, f"max_pool{n}d"))
         runs[f"avg_pool{n}d"] = _optional_stride(getattr(functional, f"avg_pool{n}d"))
-    return runs.get(name)                       # type: ignore[return-value]
+    return runs.get(name)
 
 
 def _reduction(number: int) -> str:

@@ -41,7 +41,8 @@ def readable(graph_module: Any, class_name: str = "GraphModule") -> str:
     nodes = {node.name: node for node in graph.nodes}
     head = re.sub(r"(\w+)(?=[,)])", lambda m: m[1] + annotation(nodes[m[1]])
                   if m[1] in nodes and nodes[m[1]].op == "placeholder" else m[1], lines[0])
-    body, last = [], None
+    body: list[str] = []
+    last = None
     for line in lines[1:]:
         match = re.match(r"    (\w+) = ", line)
         node = nodes.get(match[1]) if match else None

@@ -116,7 +116,9 @@ class _DerivedDim(Dim):
     def __init__(self, root: Dim, scale: int, shift: int):
         if isinstance(root, _DerivedDim):
             scale, shift, root = root.scale * scale, root.shift * scale + shift, root.root
-        self.root, self.scale, self.shift = root, scale, shift
+        self.root: Dim = root
+        self.scale: int = scale
+        self.shift: int = shift
         product = root.__name__ if scale == 1 else f"{scale}*{root.__name__}"
         self.__name__ = product if not shift else \
             f"{product} {'+' if shift > 0 else '-'} {abs(shift)}"
@@ -126,12 +128,12 @@ class _DerivedDim(Dim):
         return self.scale * value + self.shift
 
     @property
-    def min(self) -> int:           # type: ignore[override]
+    def min(self) -> int:
         """The least size."""
         return self.fn(self.root.min)
 
     @property
-    def max(self) -> int:           # type: ignore[override]
+    def max(self) -> int:
         """The largest size."""
         return int_oo if self.root.max == int_oo else self.fn(self.root.max)
 

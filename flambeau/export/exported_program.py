@@ -316,30 +316,22 @@ class _Unlifted:
         graph.positional, graph.keywords = names[:count], names[count:]
         self._fill(graph, check_guards)
         self.module = fx.GraphModule(self.root, graph)
+        for spec in program.graph_signature.input_specs:
+            if spec.kind is not InputKind.USER_INPUT:
+                self._hide(spec)
         self.module._in_spec, self.module._out_spec = signature.in_spec, signature.out_spec
         self.module.recompile()
         self.module.register_forward_pre_hook(self._check_tree, with_kwargs=True)
 
     def _attribute(self, spec: Any) -> None:
-        value = self.program.value_of(spec)
-        if spec.kind is InputKind.BUFFER:
-            *path, last = spec.target.split(".")
-            holder = self.root
-            for part in path:
-                if not hasattr(holder, part):
-                    holder.add_module(part, nn.Module())
-                holder = getattr(holder, part)
-            holder.register_buffer(last, value, persistent=bool(spec.persistent))
-        elif spec.kind is InputKind.PARAMETER:
-            _assign(self.root, spec.target, value)
-        else:
-            *path, last = spec.target.split(".")
-            holder = self.root
-            for part in path:
-                if not hasattr(holder, part):
-                    holder.add_module(part, nn.Module())
-                holder = getattr(holder, part)
-            object.__setattr__(holder, last, value)
+        _assign(self.root, spec.target, self.program.value_of(spec))
+
+    def _hide(self, spec: Any) -> None:
+        """Keep what is no state out of the state dict."""
+        path, _, name = spec.target.rpartition(".")
+        holder = self.module.get_submodule(path)
+        if spec.kind is InputKind.CONSTANT_TENSOR or spec.persistent is False:
+            holder._non_persistent_buffers_set.add(name)
 
     def _fill(self, graph: fx.Graph, check_guards: bool) -> None:
         program = self.program
@@ -356,6 +348,7 @@ class _Unlifted:
                                              name=spec.target.replace(".", "_"))
         for node in users:
             values[node] = graph.placeholder(node.name)
+            values[node].name = node.name
         for node, made in values.items():
             made.meta = dict(node.meta)
         if check_guards and users:

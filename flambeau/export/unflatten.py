@@ -98,6 +98,7 @@ class UnflattenedModule(nn.Module):
                       if self._specs[n.name].kind is InputKind.USER_INPUT]
         for node in inputs:
             values[node] = graph.placeholder(node.name)
+            values[node].name = node.name
             values[node].meta = dict(node.meta)
 
         def value(node: Any) -> Any:
@@ -133,7 +134,7 @@ class UnflattenedModule(nn.Module):
         for part in parents:
             if part not in holder._modules:
                 holder.add_module(part, nn.Module())
-            holder = holder._modules[part]                      # type: ignore[assignment]
+            holder = holder._modules[part]
         made = InterpreterModule(fx.Graph())
         for key, existing in (holder._modules[last]._modules.items()
                               if last in holder._modules else ()):
@@ -164,7 +165,7 @@ class UnflattenedModule(nn.Module):
         for part in parents:
             if part not in holder._modules:
                 holder.add_module(part, InterpreterModule(fx.Graph()))
-            holder = holder._modules[part]                      # type: ignore[assignment]
+            holder = holder._modules[part]
         held = self._program.value_of(spec)
         if spec.kind is InputKind.PARAMETER:
             holder.register_parameter(last, held)
