@@ -24,6 +24,7 @@ from flambeau import cpu as cpu
 from flambeau import cuda as cuda
 from flambeau import distributed as distributed
 from flambeau import distributions as distributions
+from flambeau import export as export
 from flambeau import fft as fft
 from flambeau import func as func
 from flambeau import futures as futures

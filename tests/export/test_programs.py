@@ -101,7 +101,8 @@ def test_a_program_prints_as_pytorchs():
         '            # No stacktrace found for following nodes\n'
         '            sin: "f32[3]" = torch.ops.aten.sin.default(x);  x = None\n'
         '            return (sin,)\n    \nGraph signature: \n'
-        '    # inputs\n    x: USER_INPUT\n    \n    # outputs\n    sin: USER_OUTPUT\n    \nRange constraints: {}\n')
+        '    # inputs\n    x: USER_INPUT\n    \n    # outputs\n    sin: USER_OUTPUT\n    \n'
+        'Range constraints: {}\n')
     assert program.module().code == (
         "\n\n\ndef forward(self, x):\n"
         "    x, = fx_pytree.tree_flatten_spec(([x], {}), self._in_spec)\n"
