@@ -135,12 +135,11 @@ shows("transpose", "t(Tensor(a) self) -> Tensor(a)",       # formulas of derivat
       run=lambda self: self.t())
 shows("transpose", "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
 shows("unsqueeze", "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)")
-shows("squeeze_dims", "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
-      lambda self, dim: (self, dim[0]) if len(dim) == 1 else None)
-shows("squeeze_dims", "squeeze(Tensor(a) self) -> Tensor(a)",
-      lambda self, dim: (self,) if len(dim) == self.shape.count(1) else None)
-shows("squeeze_dims", "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
-      lambda self, dim: (self, tuple(dim)))
+shows("squeeze_dims0", "squeeze(Tensor(a) self) -> Tensor(a)", lambda self, dim, given: (self,))
+shows("squeeze_dims1", "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+      lambda self, dim, given: (self, given))
+shows("squeeze_dims2", "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+      lambda self, dim, given: (self, tuple(given)))
 shows("select", "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)")
 shows("select_backward", "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, "
       "SymInt index) -> Tensor", lambda self, shape, dim, index: (self, tuple(shape), dim, index))

@@ -10,6 +10,7 @@ from functools import cache
 from typing import Any
 
 from flambeau._dispatch import forms
+from flambeau.autograd.saved_hooks import set_aside
 from flambeau.core import engine, modes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Output, next_order, node_class, save_input, save_result, unpack
@@ -82,7 +83,11 @@ class DispatchLevel(Level):
             raise TypeError(f"Multiple dispatch failed for '{call.overload.name()}'; all "
                             "__torch_dispatch__ handlers returned NotImplemented")
         if recorder.active:
-            return recorder.finish(found)
+            aside = set_aside.set((*modes.levels.get(), self))      # pack hooks are shown again
+            try:
+                return recorder.finish(found)
+            finally:
+                set_aside.reset(aside)
         if op.kind == "creation" and kwargs.get("requires_grad"):
             found.requires_grad_()          # a leaf of the user's, which the op knows nothing of
         return _own_result(op, call.form, found)

@@ -11,7 +11,7 @@ import numpy as np
 
 from flambeau.autograd.hooks import AccumulateGrad, takes_no_gradient
 from flambeau.core import dtypes, overrides
-from flambeau.core.engine import current_pass, run
+from flambeau.core.engine import Pass, current_pass, run
 from flambeau.core.graph import output_edges
 from flambeau.core.modes import interceptors
 from flambeau.core.tensor import Tensor, basis, gradient_edge, plain, tensor_types, wrap
@@ -214,7 +214,8 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
         edge = edge_of(target, "inputs")
         if edge is None:
             raise RuntimeError("One of the differentiated Tensors does not require grad")
-        edges.append(edge)
+        edges.append(edge if not isinstance(target, Tensor) or edge is not target
+                     or target._renewed is None else _renewed_edge(target, outs))
     weights = root_gradients(outs, grad_outputs, is_grads_batched)
     if is_grads_batched:
         from flambeau.transforms.batching import vmap_pass
@@ -238,6 +239,16 @@ def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool
                                    "desired behavior.")
         results.append(g)
     return tuple(results)
+
+
+def _renewed_edge(leaf: Tensor, outputs: tuple[Any, ...]) -> Tensor:
+    """The edge of a leaf that `set_` has given a new accumulator: a graph from before leads to
+    another, which is then what no gradient reaches."""
+    roots = [(edge_of(output, "outputs"), None) for output in outputs]
+    nodes = Pass([r for r in roots if r[0] is not None], True, False, False).reachable()
+    used = any(node.order < leaf._renewed and any(e is leaf for e in node.edges)
+               for node in nodes.values())
+    return leaf if used or any(r[0] is leaf for r in roots) else wrap(leaf._array, True)
 
 
 def queue_callback(callback: Callable[[], None]) -> None:

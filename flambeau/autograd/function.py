@@ -51,6 +51,10 @@ class FunctionCtx:
 
     def mark_dirty(self, *tensors: Tensor) -> None:
         """Say which inputs `forward` has written to in place; each must be returned."""
+        for i, tensor in enumerate(tensors):
+            if not isinstance(tensor, Tensor):
+                raise RuntimeError("mark_dirty can only accept variables, but argument "
+                                   f"{i} is of type {type(tensor).__name__}")
         self.dirty_tensors = tensors
 
     def mark_shared_storage(self, *pairs: Any) -> None:
@@ -87,12 +91,15 @@ class BackwardNode(Node, FunctionCtx):
     needs_input_grad: tuple[bool, ...] = ()
     _in_forward = True
 
+    def __repr__(self) -> str:
+        return f"<torch.autograd.function.{type(self).__name__} object at {id(self):#x}>"
+
     @property
     def context(self) -> Context:
         """What the user's methods get as `ctx`."""
         own = self.__dict__.get("_context")
         if own is None:
-            own = self.__dict__["_context"] = Context(self)
+            own = self.__dict__["_context"] = self._forward_cls._context_cls(self)
         return own
 
     def __getattr__(self, name: str) -> Any:
@@ -131,7 +138,7 @@ class BackwardNode(Node, FunctionCtx):
                     raise RuntimeError(f"expected Variable or None (got {type(g).__name__})")
                 kept.append(g)
             elif g is not None:
-                raise RuntimeError(f"function {self.name()} returned a gradient different from "
+                raise RuntimeError(f"function {self.name()} returned a gradient different than "
                                    f"None at position {i + 1}, but the corresponding forward input "
                                    "was not a Variable")
         return kept
@@ -216,6 +223,8 @@ class FunctionMeta(type):
         cls._backward_cls = type(f"{name}Backward", (BackwardNode,),
                                  {"__slots__": (), "_forward_cls": cls,
                                   "__module__": attributes.get("__module__", __name__)})
+        cls._context_cls = type(f"{name}Backward", (Context,), {
+            "__slots__": (), "__module__": "torch.autograd.function"})
 
 
 class _Static(FunctionCtx):
@@ -295,7 +304,7 @@ class Function(metaclass=FunctionMeta):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Call the function."""
-        if kwargs:
+        if kwargs or cls.setup_context is not Function.setup_context:
             args = _bind(cls, args, kwargs)
         if interceptors and levels.get():
             from flambeau.autograd.function_levels import apply_under_level
@@ -306,11 +315,22 @@ class Function(metaclass=FunctionMeta):
 
 
 def _bind(cls: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-    if cls.setup_context is Function.setup_context:
-        raise TypeError(f"{cls.__name__}.apply() takes no keyword arguments")
-    bound = inspect.signature(cls.forward).bind(*args, **kwargs)
+    """All arguments by position, as `backward` counts them. `setup_context` is shown those that
+    have their default too; else those after the last that was given are left to `forward`."""
+    bare = cls.setup_context is not Function.setup_context
+    signature, code = inspect.signature(cls.forward), getattr(cls.forward, "__code__", None)
+    if not kwargs and code is not None and code.co_argcount == len(args):
+        return args
+    bound = signature.bind(*args, **kwargs) if bare else signature.bind(None, *args, **kwargs)
+    for name in bound.kwargs:
+        if name not in kwargs or signature.parameters[name].kind is not _BY_EITHER:
+            raise TypeError(f"forward() got an unexpected keyword argument '{name}'")
+    last = list(signature.parameters).index(list(bound.arguments)[-1])
     bound.apply_defaults()
-    return bound.args
+    return bound.args if bare else bound.args[1:max(last, len(args)) + 1]
+
+
+_BY_EITHER = inspect.Parameter.POSITIONAL_OR_KEYWORD
 
 
 def call(cls: Any, args: tuple[Any, ...]) -> Any:

@@ -6,8 +6,6 @@ from collections import OrderedDict
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.graph import LeafHooks, Node, hooks_of
@@ -238,11 +236,13 @@ def accumulator_of(leaf: Tensor) -> AccumulateGrad | None:
 
 
 class InputMetadata:
-    """Shape and type of the gradient that a node expects."""
+    """Shape and type of the gradient that an output of a node expects."""
 
-    def __init__(self, shape: tuple[int, ...], array_type: np.dtype):
-        self.shape, self.dtype, self.device = Size(shape), from_numpy_dtype(array_type), cpu
-        self.is_nested_tensor = self.is_cpp_nested_tensor = False
+    def __init__(self, node: Node, output: Any):
+        nested = node.__dict__.get("_nested_shape")
+        self.shape = Size(output.shape) if nested is None else nested
+        self.dtype, self.device = from_numpy_dtype(output.dtype), cpu
+        self.is_nested_tensor, self.is_cpp_nested_tensor = nested is not None, False
 
 
 basis.accumulator_of, basis.input_metadata = accumulator_of, InputMetadata

@@ -10,6 +10,8 @@ from flambeau.core.graph import Node, Packed, output_edges, packers, unpack
 from flambeau.core.tensor import Tensor, alias, basis, gradient_edge
 
 active: ContextVar[tuple[Any, ...]] = ContextVar("saved_tensors_hooks", default=())
+# the levels of this thread, where a dispatch mode has set itself and those inside aside for an op
+set_aside: ContextVar[tuple[Any, ...] | None] = ContextVar("levels_set_aside", default=None)
 disabled: ContextVar[str | None] = ContextVar("saved_tensors_hooks_disabled", default=None)
 
 
@@ -115,23 +117,36 @@ def _packed(node: Any, entry: Any, kind: str, pack: Any, unpack_hook: Any) -> An
 
 
 class without_hooks_and_grad:
-    """Run a pack hook: no hooks inside it, and no recording."""
+    """Run a pack hook: no hooks inside it, no recording, and dispatch modes in force again that
+    were set aside for the op which saves."""
 
     def __enter__(self) -> None:
         self._token = active.set(())
+        self._aside = levels = set_aside.get()
+        if levels is not None:
+            self._levels = modes.levels.set(levels)
+            set_aside.set(None)
         self._grad = modes.grad_enabled()
         modes.set_grad_mode(False)
 
     def __exit__(self, *exception: Any) -> None:
         modes.set_grad_mode(self._grad)
+        if self._aside is not None:
+            set_aside.set(self._aside)
+            modes.levels.reset(self._levels)
         active.reset(self._token)
 
 
-def register_on_node(node: Any, index: int, pack: Any, unpack_hook: Any) -> None:
+def register_on_node(handle: SavedTensor, pack: Any, unpack_hook: Any) -> None:
     """`node._raw_saved_x.register_hooks(pack, unpack)`."""
+    node = handle._node
     if node.saved is None:
-        raise basis.freed(node)
-    entry, kind = node.saved[index], node.saved_kinds[index]
+        raise RuntimeError("Calling register_hooks on a saved tensor after it has been freed. "
+                           "Saved intermediate values of the graph are freed when you call "
+                           ".backward() or autograd.grad(). Specify retain_graph=True if you need "
+                           "to backward through the graph a second time or if you need to access "
+                           "saved variables after calling backward.")
+    entry = handle.entry()
     if type(entry) is Packed:
         raise RuntimeError("Calling register_hooks on a saved tensor whose hooks have already been "
                            "set. Hint: only one pair of hooks is allowed at a time.")
@@ -143,7 +158,13 @@ def register_on_node(node: Any, index: int, pack: Any, unpack_hook: Any) -> None
                             "are expected")
     node.simple = False
     entries = list(node.saved)
-    entries[index] = _packed(node, entry, kind, pack, unpack_hook)
+    kind = node.saved_kinds[handle._index].removesuffix("s")
+    packed = _packed(node, entry, kind, pack, unpack_hook)
+    if handle._part is None:
+        entries[handle._index] = packed
+    else:
+        entries[handle._index] = [packed if i == handle._part else e
+                                  for i, e in enumerate(entries[handle._index])]
     node.saved = tuple(entries)
 
 
@@ -151,36 +172,58 @@ class SavedTensor:
     """A handle on one saved value, on which pack and unpack hooks can be registered."""
 
     _node: Node
-    _index: int
+    _index: int | None              # None stands for an absent tensor
+    _part: int | None               # of a list of tensors: which
 
     def __new__(cls, *args: Any) -> SavedTensor:
         raise RuntimeError("Trying to create a SavedTensor object from Python is forbidden.")
 
     @classmethod
-    def of(cls, node: Node, index: int) -> SavedTensor:
+    def of(cls, node: Node, index: int | None, part: int | None = None) -> SavedTensor:
         self = object.__new__(cls)
-        self._node, self._index = node, index
+        self._node, self._index, self._part = node, index, part
         return self
+
+    @classmethod
+    def handle(cls, node: Node, index: int) -> Any:
+        """A handle on the saved value of that number, a list of them for a list of tensors; what
+        is no tensor stays as it is."""
+        kind = node.saved_kinds[index]
+        if kind == "value":
+            return unpack(node, index)
+        if kind == "tensors" and node.saved is not None:
+            return [cls.of(node, index, i) for i in range(len(node.saved[index]))]
+        return cls.of(node, index)
+
+    def entry(self) -> Any:
+        """What the node keeps."""
+        if self._node.saved is None:
+            raise basis.freed(self._node)
+        if self._index is None:
+            return None
+        entry = self._node.saved[self._index]
+        return entry if self._part is None else entry[self._part]
 
     def register_hooks(self, *hooks: Callable[[Any], Any]) -> None:
         """Replace the saved value by `pack(value)` now; `unpack_hook` gives it back in backward."""
         if len(hooks) != 2:
             raise TypeError("register_hooks(): incompatible function arguments: a pack and an "
                             f"unpack hook are expected, {len(hooks)} were given")
-        register_on_node(self._node, self._index, *hooks)
+        register_on_node(self, *hooks)
 
     @property
     def data(self) -> Any:
-        saved = self._node.saved
-        if saved is None:
-            raise basis.freed(self._node)
-        entry = saved[self._index]
-        return entry.value if type(entry) is Packed else unpack(self._node, self._index)
+        entry = self.entry()
+        if type(entry) is Packed:
+            return entry.value
+        if self._index is None:
+            return None
+        value = unpack(self._node, self._index)
+        return value if self._part is None else value[self._part]
 
     @property
     def unpack_hook(self) -> Any:
-        saved = self._node.saved
-        entry = None if saved is None else saved[self._index]
+        entry = None if self._node.saved is None else self.entry()
         return entry.unpack if type(entry) is Packed else None
 
 

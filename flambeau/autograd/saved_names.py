@@ -1,8 +1,9 @@
 """What a node saved, under PyTorch's names: the attributes `_saved_x` and `_raw_saved_x` of nodes.
 
 Most are the names that the formulas use. Sizes follow from the shape or the tensor that was saved
-(`self_sym_sizes`, `self_sym_numel`, `self_sym_argsize_minus_1`); the rest an op declares
-in `saved_as`. All of it is looked up when somebody asks, and costs a call nothing.
+(`self_sym_sizes`, `self_sym_numel`, `self_sym_argsize_minus_1`), results from the names of what the
+op returns (`indices`); the rest an op declares in `saved_as`. All of it is looked up when somebody
+asks, and costs a call nothing.
 
 >>> x = flambeau.ones(2, 3, requires_grad=True)
 >>> x.sum().grad_fn._saved_self_sym_sizes
@@ -14,35 +15,95 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Callable
 from typing import Any
 
+from flambeau import return_types
+from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core.graph import Node, unpack, user_value
 from flambeau.core.op import parameters
 from flambeau.core.tensor import Tensor, basis
 
-SIZES = re.compile(r"(\w+)_sym_(?:(sizes)|(numel)|argsize_(minus_)?(\d+))")
+SIZES = re.compile(r"(\w+)_sym_(?:(sizes)(_opt)?|(numel)|argsize_(minus_)?(\d+))")
+ABSENT = object()
+REDUCTIONS = {"none": 0, "mean": 1, "sum": 2}
+RESULTS = (lambda result0: result0, lambda result1: result1, lambda result2: result2,
+           lambda result3: result3)
+Read = Callable[[Node, int], Any]
+
+
+def _of_scales(place: int) -> Any:
+    return lambda scales: None if scales is None else scales[place]
+
+
+# PyTorch's names of what several ops save under their own.
+ALSO: dict[str, Any] = {
+    "output_size": lambda size: tuple(size), "padding": lambda pad: tuple(pad),
+    "dimension": lambda dim: dim, "split_sizes": lambda sizes: tuple(sizes),
+    "split_size": lambda sizes: sizes[0], "scales_w": _of_scales(-1), "scales_h": _of_scales(-2),
+    "scales_d": _of_scales(-3)}
 
 
 def saved_attribute(node: Node, name: str) -> Any:
     """The value of `node._saved_<name>`."""
+    return _find(node, name, lambda node, i: user_value(unpack(node, i)), "_saved_")
+
+
+def raw_attribute(node: Node, name: str) -> Any:
+    """The value of `node._raw_saved_<name>`: handles on the saved tensors."""
+    found = _find(node, name, SavedTensor.handle, "_raw_saved_")
+    if isinstance(found, list | tuple):
+        found = tuple([SavedTensor.of(node, None) if f is None else f for f in found])
+    if not isinstance(found[0] if isinstance(found, tuple) and found else found, SavedTensor):
+        raise _missing(node, f"_raw_saved_{name}")
+    return found
+
+
+def _missing(node: Node, name: str) -> AttributeError:
+    return AttributeError(f"'{type(node).__name__}' object has no attribute '{name}'")
+
+
+def _find(node: Node, name: str, read: Read, prefix: str) -> Any:
     names = node.saved_names
-    if name in declared(node):
-        formula = declared(node)[name]
-        if not callable(formula):
-            return formula
-        return formula(*[unpack(node, names.index(n)) for n in parameters(formula)])
-    if name in names:
-        return user_value(unpack(node, names.index(name)))
+    formula = _declared(node, name)
+    if formula is not ABSENT:
+        return _apply(node, formula, read) if callable(formula) else formula
+    own = name if name in names else own_name(node, name)
+    if own in names:
+        value = read(node, names.index(own))
+        if name == "reduction" and value in REDUCTIONS:
+            return REDUCTIONS[value]
+        return value[0] if name == "scales" and type(value) is tuple and len(value) == 1 else value
     found = SIZES.fullmatch(name)
     shape = None if found is None else _shape(node, own_name(node, found[1]))
     if found is not None and shape is not None:
         if found[2]:
-            return tuple(shape)
-        return math.prod(shape) if found[3] else shape[-int(found[5]) if found[4]
-                                                       else int(found[5])]
-    if (own := own_name(node, name)) in names:
-        return user_value(unpack(node, names.index(own)))
-    raise AttributeError(f"'{type(node).__name__}' object has no attribute '_saved_{name}'")
+            return tuple(shape) or ((0,) if found[3] else ())
+        return math.prod(shape) if found[4] else shape[-int(found[6]) if found[5]
+                                                       else int(found[6])]
+    rest = getattr(node, "rest", None)          # of a fused op: what its body is given
+    if rest is not None and node.op is not None and name in node.op.params:
+        return rest[node.op.params.index(name)]
+    raise _missing(node, prefix + name)
+
+
+def _apply(node: Node, formula: Any, read: Read) -> Any:
+    return formula(*[read(node, node.saved_names.index(n)) for n in parameters(formula)])
+
+
+def _declared(node: Node, name: str) -> Any:
+    """What gives the value of that name, of what the op declares or results are called."""
+    if name in declared(node):
+        return declared(node)[name]
+    fields = () if node.op is None else getattr(
+        node.op.returns, "_fields", None) or getattr(
+            getattr(return_types, node.op.name, None), "_fields", ())
+    if name in fields and f"result{fields.index(name)}" in node.saved_names:
+        return RESULTS[fields.index(name)]
+    formula = ALSO.get(name)
+    if formula is not None and all(n in node.saved_names for n in parameters(formula)):
+        return formula
+    return ABSENT
 
 
 def declared(node: Node) -> dict[str, Any]:
@@ -71,3 +132,4 @@ def listed(node: Node) -> list[str]:
 
 
 basis.saved_attribute, basis.listed_saved = saved_attribute, listed
+basis.raw_attribute = raw_attribute

@@ -83,7 +83,7 @@ class Node(Place):
 
     @property
     def _input_metadata(self) -> list[Any]:
-        return [basis.input_metadata(o.shape, o.dtype) for o in output_edges(self)]
+        return [basis.input_metadata(self, o) for o in output_edges(self)]
 
     def register_hook(self, hook: Callable[..., Any]) -> Any:
         """Call `hook(grad_inputs, grad_outputs)` after this node has run; what it returns, if
@@ -114,8 +114,8 @@ class Node(Place):
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_saved_"):
             return basis.saved_attribute(self, name[7:])
-        if name.startswith("_raw_saved_") and name[11:] in self.saved_names:
-            return basis.SavedTensor(self, self.saved_names.index(name[11:]))
+        if name.startswith("_raw_saved_"):
+            return basis.raw_attribute(self, name[11:])
         raise AttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
 
     def __dir__(self) -> list[str]:

@@ -1387,7 +1387,8 @@ class Methods:
         size: Any = None,
         stride: Any = None,
     ) -> Tensor:
-        """Look at the memory of a tensor or storage, from now on."""
+        """Look at the memory of a tensor or storage, from now on. A leaf gets a new accumulator:
+        to the graph before, it is another tensor."""
     def sgn(self, *, out: Tensor | None = None) -> Tensor:
         """The sign; of complex numbers, input / |input|, and 0 at 0."""
     def sgn_(self) -> Tensor:

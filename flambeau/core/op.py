@@ -84,6 +84,7 @@ class Op:
 
     composite = inplace = view = shares = fused = unsized = False
     core, dims, shape = "", (), None    # what says the shape of the result
+    shows: tuple[str, ...] = ()         # params that nodes keep for users to see
     returns: Any = None                 # None: one result; else what makes the tuple of results
     variadic = False                    # is the first argument a sequence of tensors?
     differentiable: Any = True          # or a tuple of bools, one a result
@@ -150,6 +151,7 @@ def plan_saving(op: Op) -> None:
     wanted: list[str] = []
     for formula in formulas:
         wanted += [n for n in parameters(formula) if n not in ("grad", "needs", *wanted)]
+    wanted += [n for n in op.shows if n not in wanted]
     op.saved = tuple(wanted)
     kinds: list[str] = []
     plan: list[Any] = []
@@ -473,7 +475,7 @@ def make_binary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
 def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: Any = None,
               batch: Any = None, kind: str = "general", view: Any = False, returns: Any = None,
               differentiable: Any = True, variadic: bool = False, params: Any = None,
-              dims: Any = (), shapes: Any = (), core: str = "", name: str = "",
+              dims: Any = (), shapes: Any = (), core: str = "", name: str = "", shows: Any = (),
               node_name: str = "", namespace: Any = "torch", method: Any = True,
               inplace: bool = False, aliases: tuple[str, ...] = (), path: str = "general",
               unsized: Any = False, shares: bool = False, shape: Any = None, **rules: Any) -> Any:
@@ -493,6 +495,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
     core        core shape, gufunc style: leading dimensions broadcast, which gives batching
     batch       a batching rule, where none of these gives one
     shape       that of the result: "self", or a formula of the canonical arguments
+    shows       params that nodes keep though no formula names them: PyTorch's nodes show them
     unsized     extents of the result depend on values: always, or if this says so of a call
     path        the kind of callable that takes the common case, where that is an own one
     """
@@ -508,7 +511,8 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
                 view=view, returns=returns, differentiable=differentiable, variadic=variadic,
                 dims=_names(dims), shapes=_names(shapes), core=core, arguments=arguments,
                 node_name=node_name or class_name(title), namespace=namespace,
-                unsized=unsized, shares=shares, shape=shape, doc=arguments.__doc__)
+                unsized=unsized, shares=shares, shape=shape, shows=_names(shows),
+                doc=arguments.__doc__)
         unknown = [k for k in rules if not k.startswith("d_") or k[2:] not in tensors]
         if unknown:
             raise TypeError(f"op {title}: {unknown} name no tensor argument of {tensors}")

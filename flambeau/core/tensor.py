@@ -73,6 +73,7 @@ class Tensor(Methods, metaclass=TensorMeta):
     _device = devices.cpu
     _names: Any = None
     _retains_grad = False
+    _renewed: Any = None                  # by `set_`: the order before which this was another leaf
 
     def __new__(cls, *args: Any, **kwargs: Any) -> Tensor:
         return basis.legacy_constructor(cls, args, kwargs)

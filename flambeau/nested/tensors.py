@@ -164,7 +164,10 @@ class NestedTensor(Tensor):
 
     @property
     def grad_fn(self) -> Any:
-        return self._elements.grad_fn
+        node = self._elements.grad_fn
+        if node is not None and self._ragged is not None:
+            node._nested_shape = self.shape         # shown by its metadata
+        return node
 
     @property
     def grad(self) -> Any:

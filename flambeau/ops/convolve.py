@@ -87,7 +87,7 @@ def _convolution_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bi
            output_padding, groups: convolution_weight_grad(
                grad, conj(input), weight_shape, stride, padding, dilation, transposed,
                output_padding, groups),
-           d_bias=lambda grad: grad.sum((0, *range(2, grad._array.ndim))),
+           d_bias=lambda grad, bias_shape: grad.sum((0, *range(2, grad._array.ndim))),
            jvp=lambda input, weight, bias, input_t, weight_t, bias_t, stride, padding, dilation,
            transposed, output_padding, groups: (
                convolution(input_t, weight, bias_t, stride, padding, dilation, transposed,

@@ -11,7 +11,7 @@ from flambeau.ops.join import diagonal
 from flambeau.ops.matmul import bmm
 from flambeau.ops.pointwise import mul
 from flambeau.ops.reduce import sum
-from flambeau.ops.shape import permute, reshape, squeeze_dims, unsqueeze
+from flambeau.ops.shape import permute, reshape, squeeze, unsqueeze
 
 ELLIPSIS = "..."
 
@@ -249,7 +249,7 @@ def _drop_ones(x: Tensor, a: list[Any], b: list[Any], y: Tensor,
                   and y._array.shape[b.index(n)] != 1])
     if not ones:
         return x, a
-    return squeeze_dims(x, ones), [n for i, n in enumerate(a) if i not in ones]
+    return squeeze(x, ones), [n for i, n in enumerate(a) if i not in ones]
 
 
 def _without(x: Tensor, labels: list[Any], drop: list[Any]) -> tuple[Tensor, list[Any]]:

@@ -6,16 +6,64 @@ place. They are loops over ordinary ops, so that derivatives and transforms are 
 """
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flambeau.core.op import public
+from flambeau.core.graph import next_order
+from flambeau.core.op import class_name, public
 from flambeau.core.tensor import Tensor
+from flambeau.ops.node_names import rename
 
 Tensors = Sequence[Tensor]
 
 
+# The endings of nodes' names, for an operand that is a number, a list of them, a list of tensors,
+# or one tensor.
+_NODES = {
+    **dict.fromkeys(("add", "sub"), ("1Scalar", "1ScalarList", "0List", "1Scalar")),
+    "mul": ("1Scalar", "1ScalarList", "0List", "0Tensor"),
+    "div": ("1Scalar", "1ScalarList", "0", "0Tensor"),
+    **dict.fromkeys(("maximum", "minimum"), ("0", "1", "0List", "0")),
+    **dict.fromkeys(("clamp_min", "clamp_max"),
+                    ("0Scalar", "0ScalarList", "1List", "0Scalar")),
+    "pow": ("0Scalar", "1", "0", "0Scalar"),
+    **dict.fromkeys(("addcmul", "addcdiv"), ("0Scalar", "0ScalarList", "0ScalarList", "0Tensor")),
+    "lerp": ("0Scalar", "0ScalarList", "1List", "0Scalar"), "max": ("1",)}
+_OPERAND = {"addcmul": 3, "addcdiv": 3, "lerp": 2}
+
+
+def _named(name: str, function: Any) -> Any:
+    """`function`, whose results' nodes have the names that PyTorch gives them."""
+    endings = _NODES.get(name, ("0",))
+    title = "Foreach" + class_name(name).replace("Log1p", "Log1P").removesuffix("0")
+    place = _OPERAND.get(name, 1)
+
+    @functools.wraps(function)
+    def run(*args: Any, **kwargs: Any) -> Any:
+        since = next_order()
+        results = function(*args, **kwargs)
+        if not any(r.requires_grad for r in results):
+            return results
+        operand = args[place] if len(args) > place else next(iter(kwargs.values()), None)
+        several = isinstance(operand, list | tuple)
+        kind = 2 * isinstance(operand[0], Tensor) or 1 if several \
+            else 3 * isinstance(operand, Tensor)
+        if name == "pow" and not isinstance(args[0], list | tuple):
+            kind, ending = 0, "2"
+        else:
+            ending = endings[min(kind, len(endings) - 1)]
+        shown = {} if len(ending) > 1 or name not in ("maximum", "minimum") else {
+            "scalars": tuple(operand)} if several else {"scalar": operand}
+        for result in results:
+            rename(result, title + ending, since, **shown)
+        return results
+    return run
+
+
 def _publish(name: str, function: Any, doc: str) -> None:
+    if not name.endswith("_"):
+        function = _named(name, function)
     function.__name__ = function.__qualname__ = f"_foreach_{name}"
     function.__module__, function.__doc__ = "torch", doc
     public["torch"][f"_foreach_{name}"] = function

@@ -7,9 +7,10 @@ import numpy as np
 
 from flambeau._places import bump, counter_of
 from flambeau.core.dtypes import as_numpy_dtype
+from flambeau.core.graph import next_order
 from flambeau.core.op import public
 from flambeau.core.shapes import contiguous_strides, size_of
-from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis
+from flambeau.core.tensor import LEAF, Tensor, array_offset, array_root, array_strides, basis
 from flambeau.ops.inplace import publish_inplace_view
 from flambeau.ops.pointwise import c_name
 
@@ -86,7 +87,10 @@ _method(_resize_as, "torch")
 @_method
 def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None,
          stride: Any = None) -> Tensor:
-    """Look at the memory of a tensor or storage, from now on."""
+    """Look at the memory of a tensor or storage, from now on. A leaf gets a new accumulator: to
+    the graph before, it is another tensor."""
+    if self._edge is LEAF:
+        self._accumulator, self._renewed = None, next_order()
     if source is None:
         return _moved(self, np.empty(0, self._array.dtype))
     if isinstance(source, Tensor):

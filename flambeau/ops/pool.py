@@ -84,7 +84,7 @@ def _max_op(name: str, node_name: str, kernel: Any, dims: int, params: tuple[str
             3: lambda self_t, result1: (take_at(self_t, result1, 3), None)}[dims]
     ops.append(primitive(
         kernel, tensors=tensors, params=params, returns=tuple, differentiable=(True, False),
-        node_name=node_name, method=False, namespace=None, jvp=take,
+        node_name=node_name, method=False, namespace=None, jvp=take, shows=params,
         vjp=lambda grad, result1, self_shape: [
             None if grad[0] is None else add_at(grad[0], result1, self_shape, dims),
             *[None] * (len(tensors) - 1)],

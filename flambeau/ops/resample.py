@@ -63,7 +63,7 @@ def _resampler(kind: str, dims: int) -> Any:
     op = linear(
         keeping_layout(lambda self, size, align_corners, scales: kernels.interpolate(
             self, size, mode, align_corners, scales, antialias)),
-        params=("size", "align_corners", "scales"),
+        params=("size", "align_corners", "scales"), shows="size",
         method=False, namespace=None, node_name=node, batch=folded(lambda: op),
         d_self=lambda grad, self_shape, align_corners, scales: back(
             grad, self_shape, align_corners, scales))(forward)

@@ -88,6 +88,7 @@ _MODES = {
 }
 for _mode, _function in _MODES.items():
     _function.op.saved_as = {"rounding_mode": _mode}
+true_divide.op.saved_as = {"rounding_mode": None}
 
 
 def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:

@@ -225,11 +225,26 @@ def unsqueeze_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     return input
 
 
-@linear(lambda self, dim: self.squeeze(dim), view=True, dims="dim",
-        d_self=lambda grad, dim: unsqueeze_dims(grad, dim), method=False, namespace=None,
-        node_name="SqueezeBackward1")
-def squeeze_dims(input: Tensor, dim: tuple[int, ...]) -> Any:
-    return input, dim
+def _squeezer(overload: int) -> Any:
+    @linear(lambda self, dim, given: self.squeeze(dim), view=True, dims="dim",
+            shows="given self_shape", d_self=lambda grad, dim: unsqueeze_dims(grad, dim),
+            method=False, namespace=None, name=f"squeeze_dims{overload}",
+            node_name=f"SqueezeBackward{overload}")
+    def squeeze(input: Tensor, dim: tuple[int, ...], given: Any) -> Any:
+        return input, dim, given
+    if overload:
+        squeeze.op.saved_as = {"dim": lambda given: given}
+    return squeeze
+
+
+# of all dimensions, of one, and of several: PyTorch's nodes differ in name
+_squeeze_all, _squeeze_one, _squeeze_some = (_squeezer(i) for i in range(3))
+
+
+def squeeze_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """Without these dimensions, all of extent 1."""
+    return (_squeeze_one if len(dims) == 1 else _squeeze_some)(
+        input, dims, dims[0] if len(dims) == 1 else dims)
 
 
 @composite(method=True)
@@ -237,7 +252,8 @@ def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
     shape = input._array.shape
     dims = range(len(shape)) if dim is None else wrap_dims(dim, len(shape)) if shape else ()
-    return squeeze_dims(input, tuple([d for d in dims if shape[d] == 1]))
+    op = _squeeze_all if dim is None else _squeeze_one if isinstance(dim, int) else _squeeze_some
+    return op(input, tuple([d for d in dims if shape[d] == 1]), dim)
 
 
 # ---- expanding -----------------------------------------------------------------------------------

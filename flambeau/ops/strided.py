@@ -56,7 +56,8 @@ def _one_more(size: int, extent: int, geometry: Geometry) -> Geometry:
 # ---- views ---------------------------------------------------------------------------------------
 
 
-def _as_strided(self: np.ndarray, window: Geometry, own: Geometry) -> np.ndarray:
+def _as_strided(self: np.ndarray, window: Geometry, own: Geometry,
+                given: int | None = None) -> np.ndarray:
     size, stride, offset = window
     root, item = array_root(self), self.itemsize
     last = offset + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else offset - 1
@@ -70,7 +71,7 @@ def _as_strided(self: np.ndarray, window: Geometry, own: Geometry) -> np.ndarray
 
 
 def _as_strided_batched(size: int, dims: Any, self: Tensor, window: Geometry,
-                        own: Geometry) -> Any:
+                        own: Geometry, given: int | None) -> Any:
     whole = basis.contiguous(basis.movedim(self, dims[0], 0))
     window = window[0], window[1], window[2] + (
         whole.storage_offset() if type(whole) in plain else 0)
@@ -87,15 +88,15 @@ def _as_strided_tangent(self_t: Tensor, window: Geometry, own: Geometry) -> Tens
 
 
 @linear(_as_strided, view=True, method=False, namespace=None, node_name="AsStridedBackward0",
-        batch=_as_strided_batched, jvp=_as_strided_tangent, params=("window", "own"),
-        d_self=lambda grad, window, own: by_memory(grad, window, own, own))
-def as_strided_of(input: Tensor, window: Geometry, own: Geometry) -> Any:
-    return input, window, own
+        batch=_as_strided_batched, jvp=_as_strided_tangent, params=("window", "own", "given"),
+        shows="given", d_self=lambda grad, window, own: by_memory(grad, window, own, own))
+def as_strided_of(input: Tensor, window: Geometry, own: Geometry, given: int | None) -> Any:
+    return input, window, own, given
 
 
 as_strided_of.op.saved_as = {"size": lambda window: tuple(window[0]),
                              "stride": lambda window: tuple(window[1]),
-                             "storage_offset": lambda window: window[2]}
+                             "storage_offset": lambda given: given}
 
 
 @composite(method=True)
@@ -108,7 +109,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
             [1, 3]])
     """
     window, own = _checked(input, size, stride, storage_offset)
-    return as_strided_of(input, window, own)
+    return as_strided_of(input, window, own, storage_offset)
 
 
 def _checked(input: Tensor, size: Any, stride: Any, offset: int | None) -> tuple[Geometry, ...]:

@@ -2,6 +2,7 @@
 import pytest
 
 import flambeau
+from flambeau import nn
 from flambeau.autograd.graph import (
     disable_saved_tensors_hooks,
     get_gradient_edge,
@@ -209,6 +210,70 @@ def test_the_documented_interface_of_nodes_is_that_of_their_class():
     assert Node.next_functions.fget(node) == node.next_functions
 
 
+def test_handles_on_lists_of_saved_tensors():
+    x, rows = flambeau.ones(2, 3, requires_grad=True), flambeau.tensor([0, 1])
+    node = x[:, rows].grad_fn
+    whole, index = node._raw_saved_indices
+    assert isinstance(index, flambeau.autograd.SavedTensor) and index.data is rows
+    index.register_hooks(lambda t: t.tolist(), lambda t: flambeau.tensor(t))
+    assert index.data == [0, 1] and node._saved_indices[1].equal(rows)
+    with pytest.raises(RuntimeError, match="already been set"):
+        index.register_hooks(lambda t: t, lambda t: t)
+    with pytest.raises(RuntimeError, match="with value None is forbidden"):
+        whole.register_hooks(lambda t: t, lambda t: t)
+    with pytest.raises(AttributeError, match="no attribute '_raw_saved_self_sym_sizes'"):
+        node._raw_saved_self_sym_sizes
+    result = x.max(0)[0]
+    assert result.grad_fn._raw_saved_indices.data.tolist() == [0, 0, 0]
+    result.sum().backward()
+    with pytest.raises(RuntimeError, match="on a saved tensor after it has been freed"):
+        result.grad_fn._raw_saved_indices.register_hooks(lambda t: t, lambda t: t)
+
+
+def test_pack_hooks_run_with_the_dispatch_modes_that_were_set_aside_for_the_op():
+    from flambeau.utils._python_dispatch import TorchDispatchMode
+
+    class Names(TorchDispatchMode):
+        def __init__(self):
+            self.seen = []
+
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            self.seen.append(func.__name__)
+            return func(*args, **(kwargs or {}))
+
+    x = flambeau.ones(2, requires_grad=True)
+    with Names() as outer, Names() as inner:
+        with flambeau.autograd.graph.saved_tensors_hooks(lambda t: t.detach(), lambda t: t):
+            y = x.exp()
+        y.neg()
+    assert inner.seen == outer.seen == ["exp.default", "detach.default", "neg.default"]
+
+
+def test_set_gives_a_leaf_a_new_accumulator():
+    x = flambeau.rand(2, requires_grad=True)
+    before = flambeau.autograd.graph.get_gradient_edge(x)
+    out = x.clone().sum()
+    with flambeau.no_grad():
+        x.set_(flambeau.rand(2))
+    with pytest.raises(RuntimeError, match="to not have been used in the graph"):
+        flambeau.autograd.grad(out, x, retain_graph=True)
+    assert flambeau.autograd.grad(out, before)[0].tolist() == [1, 1]
+    assert flambeau.autograd.graph.get_gradient_edge(x) != before
+    assert flambeau.autograd.grad((x * 2).sum(), x)[0].tolist() == [2, 2]
+    (x * 3).sum().backward()
+    assert x.grad.tolist() == [3, 3] and x.is_leaf
+
+
+def test_metadata_of_a_nested_tensor():
+    nested = flambeau.nested.nested_tensor([flambeau.ones(3, 2), flambeau.ones(2, 2)],
+                                           layout=flambeau.jagged, requires_grad=True)
+    metadata = nested.clone().grad_fn._input_metadata[0]
+    assert metadata.shape == nested.shape and isinstance(metadata.shape[1], flambeau.SymInt)
+    assert metadata.is_nested_tensor and not metadata.is_cpp_nested_tensor
+    plain = (flambeau.ones(2, requires_grad=True) * 2).grad_fn._input_metadata[0]
+    assert plain.shape == (2,) and not plain.is_nested_tensor
+
+
 def test_saved_values_have_the_names_of_pytorch():
     x, rows = flambeau.ones(2, 3, requires_grad=True), flambeau.tensor([0, 1])
     batch = flambeau.ones(1, 3, 3, requires_grad=True)
@@ -220,12 +285,29 @@ def test_saved_values_have_the_names_of_pytorch():
         (x.logit(), "eps", None), (x.logit(0.5), "eps", 0.5),
         (x.div(2, rounding_mode="trunc"), "rounding_mode", "trunc"),
         (x.as_strided((3,), (1,), 1), "storage_offset", 1), (x.permute(1, 0), "dims", (1, 0)),
+        (x.as_strided((3,), (1,)), "storage_offset", None), (x.div(2), "rounding_mode", None),
+        (x.squeeze(1), "dim", 1), (x.squeeze((0, 1)), "dim", (0, 1)), (x.unsqueeze(-1), "dim", 2),
+        (x.split([1, 2], 1)[0], "split_sizes", (1, 2)), (x.split(2, 1)[0], "split_size", 2),
+        (batch.unfold(2, 2, 1), "dimension", 2),
+        (nn.functional.interpolate(batch, 6, mode="linear"), "output_size", (6,)),
+        (nn.functional.interpolate(batch, scale_factor=2.0), "scales", 2.0),
+        (nn.functional.interpolate(batch[None], scale_factor=(2.0, 3.0)), "scales_w", 3.0),
+        (nn.functional.conv1d(batch, flambeau.ones(2, 3, 1)), "bias_sym_sizes_opt", (0,)),
+        (nn.functional.conv1d(batch, flambeau.ones(2, 3, 1), flambeau.ones(2)),
+         "bias_sym_sizes_opt", (2,)),
+        (nn.functional.max_pool2d(batch[None], 2), "kernel_size", (2, 2)),
+        (nn.functional.mse_loss(x, x), "reduction", 1),
+        (nn.functional.elu(x, 0.5), "alpha", 0.5),
+        (flambeau._foreach_maximum([x, x], [0.0, 1.0])[0], "scalars", (0.0, 1.0)),
     ]
     for result, name, value in shown:
         found = getattr(result.grad_fn, f"_saved_{name}")
         assert str(found) == str(value) and type(found) is type(value), name
         assert not hasattr(result.grad_fn, "_saved_nothing_sym_sizes")
     assert x.max(0)[0].grad_fn._saved_indices.tolist() == [0, 0, 0]
+    assert x.sort(0)[0].grad_fn._saved_indices.tolist() == [[0, 0, 0], [1, 1, 1]]
+    _, s, vh = flambeau.linalg.svd(x, full_matrices=False)
+    assert s.grad_fn._saved_S.equal(s) and s.grad_fn._saved_Vh.equal(vh)
     assert flambeau.nn.functional.gelu(x).grad_fn._saved_self is x
     assert "_saved_self_sym_sizes" in dir(x.sum().grad_fn)
     assert "_saved_indices" in dir(x[:, rows].grad_fn)
