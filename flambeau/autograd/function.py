@@ -19,6 +19,7 @@ from flambeau.core.graph import Node, Output, next_order, output_edges, packers,
 from flambeau.core.modes import grad_enabled, interceptors, levels, set_grad_mode
 from flambeau.core.op import node_watchers, watch
 from flambeau.core.tensor import (
+    LEAF,
     LOOKUP,
     Tensor,
     basis,
@@ -197,6 +198,7 @@ class Context(FunctionCtx):
         return repr(self._node())
 
 
+FunctionCtx.__module__ = "torch.autograd.function"
 _OF_THE_NODE = frozenset({"to_save", "saved_for_forward", "dirty_tensors", "non_differentiable",
                           "materialize_grads", "_materialize_non_diff_grads", "needs_input_grad"})
 BackwardNode.__name__, BackwardNode.__module__ = "BackwardCFunction", "torch.autograd.function"
@@ -442,6 +444,9 @@ def _with_history(node: Any, output: Tensor, edge: Any, inputs: dict[int, Any], 
         bump(output)              # `forward` may have written where we could not see it
         if edge is None:
             return output
+        if output._edge is LEAF:
+            raise RuntimeError("a leaf Variable that requires grad has been used in an in-place "
+                               "operation.")
         views.check_inplace(output, True)
         if output._base is not None and count > 1:
             raise RuntimeError("If your Function modifies inplace an input that is a view of "
@@ -474,7 +479,8 @@ def _with_history(node: Any, output: Tensor, edge: Any, inputs: dict[int, Any], 
     if output._base is not None and output._edge is LOOKUP:
         if recorded:
             view = output._view
-            view.node, view.version, view.made = edge, counter_of(output)[0], "custom"
+            view.node, view.version = edge, counter_of(output)[0]
+            view.made = "custom" if count == 1 else "multi_output"
         return output
     output._edge = edge
     return output

@@ -10,6 +10,8 @@ from flambeau.core.tensor import Tensor, basis, gradient_edge, tensor_types
 from flambeau.transforms.batching import BatchedTensor, BatchLevel
 from flambeau.transforms.forward import ForwardLevel
 
+_MORE = ("For more details, please see "
+         "https://pytorch.org/docs/main/notes/extending.func.html")
 VmapInfo = namedtuple("VmapInfo", ["batch_size", "randomness"])
 
 
@@ -26,14 +28,14 @@ def apply_under_level(cls: Any, args: tuple[Any, ...]) -> Any:
         if cls.generate_vmap_rule:
             if _has_vmap(cls):
                 raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it has both "
-                                   "generate_vmap_rule=True and an overriden vmap staticmethod. "
-                                   "Please set generate_vmap_rule=False or delete the overriden "
-                                   "vmap staticmethod to avoid ambiguity.")
+                                   "generate_vmap_rule=True and an overridden vmap staticmethod. "
+                                   "Please set generate_vmap_rule=False or delete the overridden "
+                                   f"vmap staticmethod to avoid ambiguity. {_MORE}")
             return _generated(cls, args, level, stack)
         if not _has_vmap(cls):
             raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap "
                                "support. Please override and implement the vmap staticmethod or "
-                               "set generate_vmap_rule=True.")
+                               f"set generate_vmap_rule=True. {_MORE}")
         return _batched(cls, args, level, stack)
     return NotImplemented
 
@@ -123,6 +125,7 @@ def _generated(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -
                 return tuple([_whole(slices, t) for t in found])
 
     Whole.__name__ = Whole.__qualname__ = cls.__name__
+    Whole._backward_cls.__name__ = cls._backward_cls.__name__
     token, watching = levels.set(stack[:-1]), observers.set(None)
     try:
         output = Whole.apply(*[v for v, _ in pairs])
@@ -205,7 +208,9 @@ def _batched(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -> 
         levels.reset(token)
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and "
-                           "out_dims with pytree structure compatible with the output.")
+                           "out_dims with pytree structure compatible with the output. Got a "
+                           f"{type(answer)} " + (f"with {len(answer)} returns "
+                                                 if isinstance(answer, tuple) else "") + "instead")
     output, dims = answer
     if isinstance(output, tuple):
         dims = dims if isinstance(dims, tuple) else (dims,) * len(output)
@@ -243,10 +248,15 @@ def _forward(cls: Any, args: tuple[Any, ...], level: ForwardLevel, stack: Any) -
     outputs = output if isinstance(output, tuple) else (output,)
     found = found if isinstance(found, tuple) else (found,)
     if len(found) != len(outputs):
-        raise RuntimeError(f"{cls.__name__}'s jvp returned {len(found)} tangents for "
-                           f"{len(outputs)} outputs")
+        raise RuntimeError("Function's jvp returned an invalid number of forward gradients "
+                           f"(expected {len(outputs)} but got {len(found)})")
     for position, (one, tangent) in enumerate(zip(outputs, found)):
         if isinstance(one, Tensor):
+            if isinstance(tangent, Tensor) and tangent.shape != one.shape:
+                raise RuntimeError("Trying to set a forward gradient that has a different size "
+                                   "than that of the original Tensor, this is not supported. "
+                                   f"Tensor is of size {list(one.shape)} while the given forward "
+                                   f"gradient is of size {list(tangent.shape)}.")
             _check_tangent(position, one, tangent, args, given, versions, dirty, without)
             level.set_tangent(one, tangent)
     return output

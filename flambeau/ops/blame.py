@@ -27,7 +27,7 @@ def stale(node: Any, tensor: Any, found: int, expected: int) -> RuntimeError:
                             "`.detach()` instead")
     edge = gradient_edge(tensor)
     origin = "" if edge is None or type(edge) in tensor_types else \
-        f", which is output {edge.index} of {edge.node.name()},"
+        f", which is output {edge.index} of {edge.node.name().removesuffix('Backward')},"
     times = found - expected
     written = "" if times < 1 else " The tensor was written to since, here:" if times == 1 else \
         f" The tensor was written to {times} times since, the last time here:"

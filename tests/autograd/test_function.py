@@ -158,7 +158,7 @@ def test_wrong_numbers_of_gradients():
     x = leaf(2)
     with pytest.raises(RuntimeError, match="returned an incorrect number of gradients"):
         bad(lambda g: g)(x, x).sum().backward()
-    with pytest.raises(RuntimeError, match="returned a gradient different from None at position 2"):
+    with pytest.raises(RuntimeError, match="returned a gradient different than None at position 2"):
         bad(lambda g: (g, g))(x, 3.0).sum().backward()
     with pytest.raises(RuntimeError, match="returned an invalid gradient at index 0"):
         bad(lambda g: (g[:1].expand(5), g))(x, x).sum().backward()
@@ -261,3 +261,100 @@ def test_attributes_of_contexts_are_seen_on_the_node():
     assert y.grad_fn.mine == 3 and not hasattr(y.grad_fn, "other")
     y.grad_fn.later = 4
     y.backward()
+
+
+class Scaled(Function):
+    """x · y + z, some of whose arguments may be left out or named."""
+
+    @staticmethod
+    def forward(ctx, x, y=2.0, z=1.0):
+        ctx.count = len(ctx.needs_input_grad)
+        return x * y + z
+
+    @staticmethod
+    def backward(ctx, g):
+        return tuple([g * (3 if needed else 0) for needed in ctx.needs_input_grad])
+
+
+class Prepared(Function):
+    """The same with a context that is set up afterwards."""
+
+    @staticmethod
+    def forward(x, y=2.0, z=1.0):
+        return x * y + z
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.count = len(inputs)
+
+    @staticmethod
+    def backward(ctx, g):
+        return g * ctx.count, None, None
+
+
+def test_arguments_by_name():
+    x, y = leaf(2), leaf(2)
+    assert Scaled.apply(x=x).equal(x * 2 + 1) and Scaled.apply(x, z=3).equal(x * 2 + 3)
+    assert Scaled.apply(x).grad_fn.count == 1 and Scaled.apply(y=y, x=x).grad_fn.count == 2
+    assert Scaled.apply(x, z=y).grad_fn.needs_input_grad == (True, False, True)
+    found = grad(Scaled.apply(x, y=y).sum(), (x, y))
+    assert [g.tolist() for g in found] == [[3, 3]] * 2
+    # `setup_context` is shown the arguments that were left out too
+    assert grad(Prepared.apply(x).sum(), x)[0].tolist() == [3, 3]
+    assert Prepared.apply(x, z=y).equal(x * 2 + y)
+    for function in (Scaled, Prepared):
+        with pytest.raises(TypeError, match="unexpected keyword argument 'q'"):
+            function.apply(x, q=1)
+
+
+def test_nodes_of_functions_are_shown_as_pytorch_shows_them():
+    node = Scaled.apply(leaf(2)).grad_fn
+    assert repr(node).startswith("<torch.autograd.function.ScaledBackward object at 0x")
+    kinds = []
+
+    class Named(Scaled):
+        @staticmethod
+        def backward(ctx, g):
+            kinds.append((type(ctx).__name__, ctx.name()))
+            return g
+
+    Named.apply(leaf(2)).sum().backward()
+    assert kinds == [("NamedBackward", "NamedBackward")]
+
+
+def test_several_views_of_an_input_cannot_be_written_to():
+    class Views(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x.view(-1), x.view(-1)
+
+        @staticmethod
+        def backward(ctx, g, h):
+            return (g + h).view(2, 2)
+
+    first, _ = Views.apply(leaf(2, 2).clone())
+    with pytest.raises(RuntimeError, match=r"Output 0 of Views is a view and is being modified "
+                       r"inplace\. This view is the output of a function that returns multiple"):
+        first.add_(1)
+
+
+@pytest.mark.parametrize("tangent, message", [
+    (lambda t: (t, t), r"invalid number of forward gradients \(expected 1 but got 2\)"),
+    (lambda t: flambeau.ones(3), r"Tensor is of size \[2\] while the given forward gradient is of "
+                                 r"size \[3\]")])
+def test_tangents_of_functions_are_checked(tangent, message):
+    class Doubled(Function):
+        @staticmethod
+        def forward(x):
+            return x * 2
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            pass
+
+        @staticmethod
+        def jvp(ctx, t):
+            return tangent(t)
+
+    with pytest.raises(RuntimeError, match=message):
+        flambeau.func.jvp(Doubled.apply, (flambeau.ones(2),), (flambeau.ones(2),))

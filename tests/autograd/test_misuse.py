@@ -15,6 +15,17 @@ class Marks(Function):
         return x
 
 
+class MarksDirty(Function):
+    @staticmethod
+    def forward(ctx, x, dirty):
+        ctx.mark_dirty(dirty)
+        return x
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, g
+
+
 class Number(Function):
     @staticmethod
     def forward(ctx, x):
@@ -23,6 +34,16 @@ class Number(Function):
     @staticmethod
     def backward(ctx, g):
         return 3
+
+
+class Extra(Function):
+    @staticmethod
+    def forward(ctx, x, n):
+        return x * n
+
+    @staticmethod
+    def backward(ctx, g):
+        return g, g
 
 
 REFUSED = [
@@ -35,6 +56,11 @@ REFUSED = [
      "gradient with dtype 'double' to a tensor with grad_dtype 'Float'"),
     (lambda: Marks.apply(X), "mark_non_differentiable only accepts variable arguments"),
     (lambda: Number.apply(X).sum().backward(), r"expected Variable or None \(got int\)"),
+    (lambda: MarksDirty.apply(X, 3), "mark_dirty can only accept variables, but argument 0"),
+    (lambda: MarksDirty.apply(X, X), "a leaf Variable that requires grad has been used in an"),
+    (lambda: MarksDirty.apply(X.clone(), X.clone()), "marked as dirty during the forward method"),
+    (lambda: Extra.apply(X, 2).sum().backward(), "ExtraBackward returned a gradient different "
+     "than None at position 2, but the corresponding forward input was not a Variable"),
 ]
 
 
