@@ -26,7 +26,7 @@ from flambeau.core.op import (
 )
 from flambeau.core.tensor import LOOKUP, alias, basis, gradient_edge, plain, tensor_types
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
-from flambeau.ops.inplace import _point_results_at, _stand_in
+from flambeau.ops.inplace import _stand_in, save_anew
 from flambeau.transforms.forward import keep_state
 
 
@@ -186,7 +186,7 @@ class Recorder:
         if edge is None:
             rebase_to_constant(target)
         else:
-            _point_results_at(edge, result, target)
+            save_anew(edge.node, result._array, target)
             rebase(target, edge)
         return target
 
