@@ -52,6 +52,12 @@ for _name in ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like"
 shows("full_like", f"full_like(Tensor self, Scalar fill_value, {FACTORY}, "
       "MemoryFormat? memory_format=None) -> Tensor",
       lambda input, value, dtype: (input, value, dtype, None, None, False))
+for _name, _value in (("zeros", ""), ("ones", ""), ("empty", ""), ("full", "Scalar fill_value, ")):
+    shows(f"new_{_name}", f"new_{_name}(Tensor self, SymInt[] size, {_value}{FACTORY}) -> Tensor",
+          (lambda self, size, dtype, kwargs: (
+              self, list(size_of(size[:1])), size[1] if len(size) > 1 else kwargs["fill_value"],
+              dtype, None, None, False)) if _value else
+          (lambda self, size, dtype: (self, list(size_of(size)), dtype, None, None, False)))
 shows("scalar_tensor", f"scalar_tensor(Scalar s, {FACTORY}) -> Tensor",
       lambda s, dtype, device: (s, *_where(dtype, device)[:3]))
 
@@ -115,6 +121,8 @@ for _name, _run in (("sigmoid", lambda grad, output: grad * (output * (1 - outpu
     _back = defines(f"{_name}_backward(Tensor grad_output, Tensor output) -> Tensor", _run)
     shows(_name, f"{_name}(Tensor self) -> Tensor",
           grads=lambda grad, result, _back=_back: _back(grad, result))
+
+defines("_local_scalar_dense(Tensor self) -> Scalar", lambda self: self.item())
 
 # ---- copies and views ----------------------------------------------------------------------------
 
@@ -333,6 +341,9 @@ shows("nansum", "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
 shows("count_nonzero", "count_nonzero(Tensor self, int? dim=None) -> Tensor")
 shows("dist", "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor")
 shows("renorm", "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor")
+shows("equal", "equal(Tensor self, Tensor other) -> bool")
+shows("allclose", "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
+      "bool equal_nan=False) -> bool")
 shows("trace", "trace(Tensor self) -> Tensor")
 shows("median_all", "median(Tensor self) -> Tensor")
 shows("nanmedian_all", "nanmedian(Tensor self) -> Tensor")

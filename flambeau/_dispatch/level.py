@@ -5,15 +5,26 @@ it returns becomes the result of the op's node, as if a kernel had computed it.
 """
 from __future__ import annotations
 
+import weakref
 from collections.abc import Callable
 from functools import cache
 from typing import Any
 
 from flambeau._dispatch import forms
+from flambeau._places import bump
+from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.saved_hooks import set_aside
-from flambeau.core import engine, modes
+from flambeau.core import engine, modes, overrides
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import Output, next_order, node_class, save_input, save_result, unpack
+from flambeau.core.graph import (
+    Output,
+    Packed,
+    next_order,
+    node_class,
+    save_input,
+    save_result,
+    unpack,
+)
 from flambeau.core.modes import Level, grad_enabled, set_grad_mode
 from flambeau.core.op import (
     Op,
@@ -24,10 +35,9 @@ from flambeau.core.op import (
     replay_of,
     watch,
 )
-from flambeau.core.tensor import LOOKUP, alias, basis, gradient_edge, plain, tensor_types
+from flambeau.core.tensor import LOOKUP, Tensor, alias, basis, gradient_edge, plain, tensor_types
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.ops.inplace import _stand_in, save_anew
-from flambeau.transforms.forward import keep_state
 
 
 class DispatchLevel(Level):
@@ -82,6 +92,8 @@ class DispatchLevel(Level):
         if found is NotImplemented:
             raise TypeError(f"Multiple dispatch failed for '{call.overload.name()}'; all "
                             "__torch_dispatch__ handlers returned NotImplemented")
+        if op.inplace and type(args[0]) not in plain:
+            bump(args[0])                   # plain tensors count their writes themselves
         if recorder.active:
             aside = set_aside.set((*modes.levels.get(), self))      # pack hooks are shown again
             try:
@@ -108,6 +120,16 @@ def _own_result(op: Op, form: Any, found: Any) -> Any:
     return op.returns(*found) if op.returns not in (None, tuple, list) else found
 
 
+def _before(target: Tensor, functional: Op) -> Tensor:
+    """A tensor as it is before a write."""
+    if type(target) in plain:
+        return _stand_in(target, functional.composite or "self" in functional.saved)
+    source = alias(target._array, type(target))
+    source.__dict__.update(target.__dict__)
+    source._edge = None if target._edge is None else gradient_edge(target)
+    return source
+
+
 class Recorder:
     """The part of a call that is above the level: what enters the graph, views, writes."""
 
@@ -123,9 +145,7 @@ class Recorder:
             self.target = self.inputs[0]
             check_inplace(self.target, self.tracked)
             if self.tracked:
-                base = op.functional
-                self.args = (_stand_in(self.target, base.composite or "self" in base.saved),
-                             *args[1:])
+                self.args = (_before(self.target, op.functional), *args[1:])
 
     def finish(self, found: Any) -> Any:
         """The result as users get it."""
@@ -147,13 +167,20 @@ class Recorder:
         if type(found) not in tensor_types:
             return found
         if any(found is t for t in self.inputs):
-            found = basis.detach(found)
+            found = _detached(found)
         first = self.args[0] if self.args else None
-        if op.view and type(first) in plain and type(found) in plain and found._base is not None:
-            replay = replay_of(op, first, self.args) if not several and (
-                first._edge is LOOKUP or op.view == "replay") else None
-            return make_view(first, found._array, replay, "multi_output" if several else "")
-        return found
+        if not op.view or (found._base is None and type(found) in plain):
+            return found
+        made = "multi_output" if several else ""
+        if type(found) not in plain:
+            replay = None if several else replay_of(op, first, self.args, always=True)
+            view = make_view(first, found._array, replay, made)
+            found._base, found._counter = view._base, view._counter
+            found._view, found._edge = view._view, LOOKUP
+            return found
+        replay = replay_of(op, first, self.args) if not several and (
+            first._edge is LOOKUP or op.view == "replay") else None
+        return make_view(first, found._array, replay, made)
 
     def _record(self, op: Op, parts: list[Any], whole: tuple[Any, ...]) -> None:
         form = self.call.form
@@ -166,10 +193,11 @@ class Recorder:
         else:
             record_through_body(self, parts, whole)
         for part in parts:
-            if type(part) in tensor_types and part._edge is not None \
-                    and type(part) not in plain and part._edge is not LOOKUP:
-                keep_state(part._edge, parts)
-                break
+            if type(part) in tensor_types and type(part) not in plain:
+                edge = part._view.node if part._edge is LOOKUP else part._edge
+                if edge is not None:
+                    _keep_results(edge, parts)
+                    break
 
     def _written(self) -> Any:
         target, op = self.target, self.op
@@ -189,6 +217,35 @@ class Recorder:
             save_anew(edge.node, result._array, target)
             rebase(target, edge)
         return target
+
+
+def _keep_results(edge: Any, results: list[Any]) -> None:
+    """Let a node keep the results that it saved as they are: arrays do not make them again."""
+    node = edge.node
+    node.saved = tuple([
+        _kept(results[entry[3]], node) if kind == "result" and type(entry) is tuple else entry
+        for kind, entry in zip(node.saved_kinds, node.saved)])
+
+
+def _kept(result: Any, node: Any) -> Packed:
+    of = weakref.ref(node)
+
+    def again(value: Any) -> Any:
+        if grad_enabled():
+            value = _detached(value)
+            value._edge = of()
+        return value
+    return Packed(_detached(result), again, None)
+
+
+def _detached(tensor: Any) -> Any:
+    """An instance of a subclass outside the graph, which the subclass makes."""
+    rules = overrides.suspended.set(None)
+    try:
+        with no_grad():
+            return tensor.detach()
+    finally:
+        overrides.suspended.reset(rules)
 
 
 def _floats(value: Any) -> bool:
@@ -310,7 +367,7 @@ def record_through_body(recorder: Recorder, parts: list[Any], found: tuple[Any, 
     results = [p for p in parts if type(p) in tensor_types]
     if edges is None or not any(map(_floats, results)):
         return
-    node = _node_of(op.__dict__.get("node_name") or _node_name(op))()
+    node = _node_of(_node_name(op))()
     node.edges, node.order, node.op = edges, next_order(), op
     if len(results) == 1:
         node.shape, node.dtype = results[0]._array.shape, results[0]._array.dtype
@@ -345,4 +402,5 @@ def _set_edge(result: Any, edge: Any) -> None:
 
 
 def _node_name(op: Op) -> str:
-    return class_name(op.name.rpartition(".")[2])
+    made = op.__dict__.get("Backward")
+    return class_name(op.name) if made is None else made.__name__

@@ -48,6 +48,7 @@ def handle_torch_function(public_api: Any, relevant: Any, *args: Any, **kwargs: 
 internal_types: set[type] = set()       # flambeau's own subclasses: wrappers and meta tensors
 sparse_types: set[type] = set()         # those among them whose `_array` holds no values
 own_rules: dict[type, Any] = {}         # what runs public calls on a type that no kernel may see
+suspended: ContextVar[Any] = ContextVar("suspended", default=None)      # one that is at work
 
 
 def _insert(found: list[Any], arg: Any) -> None:
@@ -65,7 +66,7 @@ def rules_for(args: Any, kwargs: dict[str, Any] | None = None) -> Any:
     """What runs a call with an argument that only rules of its own may touch; None without."""
     for arg in (*args, *kwargs.values()) if kwargs else args:
         found = rules_for(arg) if type(arg) in (list, tuple) else own_rules.get(type(arg))
-        if found is not None:
+        if found is not None and found is not suspended.get():
             return found
     return None
 

@@ -82,7 +82,9 @@ class Tensor(Methods, metaclass=TensorMeta):
         super().__init_subclass__(**kwargs)
         tensor_types.add(cls)
         function = getattr(cls.__torch_function__, "__func__", cls.__torch_function__)
-        if function is _disabled_torch_function:
+        if hasattr(cls, "__torch_dispatch__"):
+            basis.take_over(cls)
+        elif function is _disabled_torch_function:
             plain.add(cls)
 
     # ---- what it holds --------------------------------------------------------------------------
@@ -269,6 +271,8 @@ class Tensor(Methods, metaclass=TensorMeta):
         """The same values on the same memory, unknown to autograd: writes are not counted."""
         result = basis.detach(self)
         result._counter = None
+        if result._edge is LOOKUP:
+            result._base = result._edge = None
         if type(self) is not Tensor and type(result) is Tensor and type(self) in plain:
             result = alias(self._array, Tensor)
         return result

@@ -271,6 +271,8 @@ def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
                            "automatic differentiation, but one of the arguments requires grad.")
     if out is result:
         return out
+    if type(out) in overrides.own_rules:
+        return out.copy_(result)
     if out._device != result._device:
         raise RuntimeError(f"Expected all tensors to be on the same device, but got out on "
                            f"{out.device}, different from other tensors on {result.device}")

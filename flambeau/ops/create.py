@@ -525,15 +525,25 @@ def like_wrapped(function: Any, input: Tensor, args: Any, dtype: Any) -> Tensor:
 def _new(name: str) -> Any:
     make = public["torch"][name]
 
-    def method(self: Tensor, *size: Any, dtype: Any = None, device: Any = None,
-               requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
-               **kwargs: Any) -> Tensor:
+    def body(self: Tensor, *size: Any, dtype: Any = None, device: Any = None,
+             requires_grad: bool = False, layout: Any = None, pin_memory: bool = False,
+             **kwargs: Any) -> Tensor:
         if hasattr(self, "_level"):             # one slice of a batch: a new tensor for each
             one = make(*size, dtype=self.dtype if dtype is None else dtype, **kwargs)
             return self._level.repeated(one)
         return make(*size, dtype=self.dtype if dtype is None else dtype,
                     device=self._device if device is None else device,
                     requires_grad=requires_grad, **kwargs)
+
+    op = Op(f"new_{name}", "creation", composite=True, namespace=None, body=body)
+
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        if interceptors:
+            return intercept(op, (self, *args), kwargs)
+        if type(self) not in plain and overrides.wanted((self,)):
+            return overrides.call(op, (self, *args), kwargs)
+        return body(self, *args, **kwargs)
+    op.direct, op.function, op.call, op.published = body, method, method, method
     method.__name__ = method.__qualname__ = f"new_{name}"
     method.__doc__ = f"`{name}` with this tensor's type and device unless given."
     return method

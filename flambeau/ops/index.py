@@ -575,6 +575,8 @@ Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem
 
 def new_zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:
     from flambeau.ops.create import zeros
+    if interceptors or type(like) not in plain:
+        return like.new_zeros(shape)
     return zeros(shape, dtype=like.dtype, device=like._device)
 
 

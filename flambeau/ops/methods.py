@@ -342,10 +342,10 @@ class Copying:
         return result
 
     @staticmethod
-    def _make_wrapper_subclass(cls: type, size: Any = None, *_: Any, **__: Any) -> Any:
-        """Tensors without values of their own, whose ops `__torch_dispatch__` takes over."""
-        raise NotImplementedError(f"{cls.__name__}: wrapper subclasses with __torch_dispatch__ "
-                                  "are not there; override ops with __torch_function__")
+    def _make_wrapper_subclass(cls: type, size: Any, *args: Any, **options: Any) -> Any:
+        """A tensor without values of its own, whose ops `__torch_dispatch__` takes over."""
+        from flambeau._dispatch.subclass import make_wrapper
+        return make_wrapper(cls, size, *args, **options)
 
     def as_subclass(self, cls: type) -> Any:
         """The same values, memory and history as an instance of `cls`."""
@@ -357,6 +357,15 @@ class Copying:
         if result._edge is LOOKUP:
             other._view = result._view
         return other
+
+
+def _take_over(cls: type) -> None:
+    """Hand the ops on instances of `cls` to its `__torch_dispatch__`."""
+    from flambeau._dispatch.subclass import take_over
+    take_over(cls)
+
+
+basis.take_over = _take_over
 
 
 def adopt(*chapters: type) -> None:

@@ -11,7 +11,7 @@ import inspect
 import flambeau
 from flambeau import Tensor
 from flambeau._places import mark_written
-from flambeau.core.tensor import arrays_of
+from flambeau.core.tensor import arrays_of, plain
 from flambeau.optim.optimizer import Optimizer
 
 _ACCELERATORS = ("cuda", "xpu", "hpu", "privateuseone", "xla")
@@ -151,7 +151,7 @@ class RuleOptimizer(Optimizer):
         for dtype in {p.dtype for p in params}:
             pairs = [(p, g) for p, g in zip(params, grads, strict=True) if p.dtype is dtype]
             if (dtype not in self.kernel_dtypes or any(g.dtype is not dtype for _, g in pairs)
-                    or any(g.is_sparse or g.is_meta for _, g in pairs)
+                    or any(type(p) not in plain or type(g) not in plain for p, g in pairs)
                     or not self._kernel_call(*zip(*pairs, strict=True), group)):
                 left += [p for p, _ in pairs]
         return left

@@ -85,5 +85,34 @@ def is_traceable_wrapper_subclass(value: Any) -> bool:
         and hasattr(type(value), "__tensor_unflatten__")
 
 
+def transform_subclass(t: Any, callback: Any, outer_size: Any = None,
+                       outer_stride: Any = None) -> Any:
+    """A wrapper like `t` around `callback(name, inner)` of each tensor that it wraps."""
+    names, context = t.__tensor_flatten__()
+    inner = {name: callback(name, getattr(t, name)) for name in names}
+    return type(t).__tensor_unflatten__(inner, context, outer_size or t.size(),
+                                        outer_stride or t.stride())
+
+
+def return_and_correct_aliasing(func: Any, args: Any, kwargs: Any, out: Any) -> Any:
+    """What a `__torch_dispatch__` that has computed `out` returns: for results that an op has
+    written to, the arguments that they are."""
+    schema = func._schema
+    given = dict(zip([a.name for a in schema.arguments], schema.bound(args, kwargs or {})))
+    written = {next(iter(a.alias_info.before_set)): given[a.name] for a in schema.arguments
+               if a.alias_info is not None and a.alias_info.is_write}
+    if not written:
+        return out
+
+    def of(result: Any, found: Any) -> Any:
+        info = result.alias_info
+        return found if info is None else written.get(next(iter(info.before_set)), found)
+    returns = schema.returns
+    if len(returns) == 1:
+        return of(returns[0], out)
+    return type(out)([of(r, o) for r, o in zip(returns, out)]) if returns else out
+
+
 __all__ = ["OpOverload", "OpOverloadPacket", "TorchDispatchMode", "aten",
-           "is_traceable_wrapper_subclass"]
+           "is_traceable_wrapper_subclass",
+           "return_and_correct_aliasing", "transform_subclass"]

@@ -40,12 +40,3 @@ def test_a_mode_takes_over_functions_that_make_tensors():
         flambeau.tensor([1.0, 2.0]), flambeau.zeros(2), flambeau.arange(3), flambeau.eye(2)
         flambeau.full((2,), 1.0)
     assert seen == [flambeau.tensor, flambeau.zeros, flambeau.arange, flambeau.eye, flambeau.full]
-
-
-def test_wrapper_subclasses_are_refused_by_name():
-    class Wrapper(flambeau.Tensor):
-        @staticmethod
-        def __new__(cls, inner):
-            return flambeau.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
-    with pytest.raises(NotImplementedError, match="Wrapper: wrapper subclasses"):
-        Wrapper(flambeau.ones(2))

@@ -1,0 +1,158 @@
+"""Subclasses of Tensor with a `__torch_dispatch__`: they take over each op, below autograd.
+
+A *wrapper* has a shape and a type but no values of its own, only the tensors that it wraps.
+
+>>> import flambeau
+>>> class Twice(flambeau.Tensor):
+...     @staticmethod
+...     def __new__(cls, inner):
+...         return flambeau.Tensor._make_wrapper_subclass(cls, inner.shape, dtype=inner.dtype)
+...     def __init__(self, inner):
+...         self.inner = inner
+...     __torch_function__ = flambeau._C._disabled_torch_function_impl
+...     @classmethod
+...     def __torch_dispatch__(cls, func, types, args=(), kwargs=None):
+...         print(func)
+...         args = [a.inner * 2 if isinstance(a, cls) else a for a in args]
+...         return func(*args, **(kwargs or {}))
+>>> Twice(flambeau.ones(2)).add(1)
+aten.add.Tensor
+tensor([3., 3.])
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau._dispatch import common_forms, forms, network_forms  # noqa: F401
+from flambeau._dispatch.level import DispatchLevel, dispatching_types
+from flambeau._ops import aten
+from flambeau.core import devices, overrides
+from flambeau.core.dtypes import as_numpy_dtype, default_float
+from flambeau.core.modes import interceptors, levels
+from flambeau.core.op import Op
+from flambeau.core.shapes import contiguous_strides
+from flambeau.core.tensor import Tensor, alias, plain
+
+
+def take_over(cls: type) -> None:
+    """Hand the ops on instances of `cls` to its `__torch_dispatch__`."""
+    plain.discard(cls)
+    overrides.own_rules[cls] = run
+    for name, member in _OWN.items():
+        if getattr(cls, name) is getattr(Tensor, name):
+            setattr(cls, name, member)
+
+
+def run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A public call with an instance among its arguments."""
+    level = _SubclassLevel()
+    interceptors.append(level)
+    token = levels.set((level, *levels.get()))
+    rules = overrides.suspended.set(run)
+    try:
+        return function(*args, **kwargs)
+    finally:
+        overrides.suspended.reset(rules)
+        levels.reset(token)
+        interceptors.remove(level)
+
+
+class _SubclassLevel(DispatchLevel):
+    """The outermost level of a call with an instance: what reaches it goes to the type."""
+
+    def __init__(self) -> None:
+        super().__init__(_answer)
+
+    def _shown(self, op: Op, args: Any, kwargs: Any, call: Any) -> Any:
+        if not _instances((*args, *(kwargs or {}).values())):
+            return call(*args, **(kwargs or {}))
+        return super()._shown(op, args, kwargs, call)
+
+
+def _instances(values: Any) -> list[Tensor]:
+    return [t for t in forms.tensors_in(values) if type(t) in overrides.own_rules
+            and overrides.own_rules[type(t)] is run]
+
+
+def _answer(overload: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Ask the types of the instances, subclasses first."""
+    asked: list[Any] = []
+    for cls in types:
+        at = next((i for i, other in enumerate(asked) if issubclass(cls, other)), len(asked))
+        asked.insert(at, cls)
+    rules = overrides.suspended.set(None)
+    try:
+        for cls in asked:
+            if overrides.own_rules.get(cls) is run:
+                found = cls.__torch_dispatch__(overload, types, args, kwargs)
+                if found is not NotImplemented:
+                    return found
+    finally:
+        overrides.suspended.reset(rules)
+    raise TypeError(f"Multiple dispatch failed for '{overload.name()}'; all __torch_dispatch__ "
+                    "handlers returned NotImplemented:\n\n"
+                    + "\n".join([f"  - tensor subclass {cls}" for cls in asked]))
+
+
+def show(overload: Any, *args: Any, **kwargs: Any) -> Any:
+    """Show a call that no op of flambeau makes."""
+    token = levels.set(())
+    try:
+        return _answer(overload, dispatching_types(args, kwargs), args, kwargs)
+    finally:
+        levels.reset(token)
+
+
+def make_wrapper(cls: type, size: Any, strides: Any = None, storage_offset: Any = None,
+                 memory_format: Any = None, dtype: Any = None, layout: Any = None,
+                 device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
+                 dispatch_sizes_strides_policy: str | None = None, dispatch_device: bool = False,
+                 dispatch_layout: bool = False, **_: Any) -> Any:
+    """A tensor of type `cls` with a shape, strides, a type and a device, but no values."""
+    if not hasattr(cls, "__torch_dispatch__"):
+        raise RuntimeError(f"{cls.__name__} must define __torch_dispatch__ to be made by "
+                           "_make_wrapper_subclass")
+    shape = tuple(size)
+    target = default_float() if dtype is None else as_numpy_dtype(dtype)
+    steps = contiguous_strides(shape) if strides is None else tuple(strides)
+    extent = 0 if 0 in shape else 1 + sum((n - 1) * s for n, s in zip(shape, steps))
+    memory = np.zeros(max(extent, prod(shape) and 1), target)    # never touched
+    result = alias(np.lib.stride_tricks.as_strided(
+        memory, shape, tuple(s * target.itemsize for s in steps)), cls)
+    if device is not None:
+        result._device = devices.device(device)
+    if requires_grad:
+        result.requires_grad = True
+    return result
+
+
+# ---- what reads values ---------------------------------------------------------------------------
+
+
+def _item(self: Tensor) -> Any:
+    if self.numel() != 1:
+        raise RuntimeError(f"a Tensor with {self.numel()} elements cannot be converted to Scalar")
+    return show(aten._local_scalar_dense.default, self)
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def method(self: Tensor, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError(f".{name}() is not supported for tensor subclasses, got "
+                           f"{type(self).__name__}")
+    return method
+
+
+def _copied(self: Tensor, memo: dict[int, Any]) -> Tensor:
+    if id(self) not in memo:
+        memo[id(self)] = self.detach().clone().requires_grad_(self.requires_grad)
+    return memo[id(self)]
+
+
+_OWN: dict[str, Any] = {
+    "item": _item, "tolist": _refused("tolist"), "numpy": _refused("numpy"),
+    "__bool__": lambda self: bool(_item(self)), "__int__": lambda self: int(_item(self)),
+    "__float__": lambda self: float(_item(self)), "__deepcopy__": _copied}
