@@ -45,7 +45,7 @@ _engine.calibrate()
 _LAZY = ("_C", "_VF", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda",
          "distributed", "distributions", "export", "fft", "func", "futures", "fx", "hub", "jit",
          "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "optim",
-         "overrides", "printing", "profiler", "random", "serialization", "signal",
+         "overrides", "package", "printing", "profiler", "random", "serialization", "signal",
          "sparse", "special", "storage", "testing", "torch_version", "utils", "version", "xpu")
 
 

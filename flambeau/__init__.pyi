@@ -42,6 +42,7 @@ from flambeau import nn as nn
 from flambeau import ops as ops
 from flambeau import optim as optim
 from flambeau import overrides as overrides
+from flambeau import package as package
 from flambeau import printing as printing
 from flambeau import profiler as profiler
 from flambeau import random as random

@@ -159,8 +159,12 @@ class _Pickler(pickle._Pickler):  # the one in Python: the C one does not let na
             return repr(obj).removeprefix("torch.")
         return reduce_for_checkpoint(obj)
 
+    def name_of(self, obj: Any, name: str) -> tuple[str, str] | None:
+        """The module and name under which to write what is written by name; None for Python's."""
+        return global_name(obj, name)
+
     def save_global(self, obj: Any, name: str | None = None) -> None:
-        known = global_name(obj, name or getattr(obj, "__qualname__", None) or obj.__name__)
+        known = self.name_of(obj, name or getattr(obj, "__qualname__", None) or obj.__name__)
         if known is None:
             return super().save_global(obj, name)
         if self.proto >= 4:
