@@ -139,8 +139,8 @@ class Methods:
     def _is_view(self) -> _bool: ...
     def _make_subclass(self, data: Tensor, require_grad: _bool = False, **_: Any) -> Any:
         """`data`'s values as an instance of `cls`, outside the graph."""
-    def _make_wrapper_subclass(self, size: Any = None, *_: Any, **__: Any) -> Any:
-        """Tensors without values of their own, whose ops `__torch_dispatch__` takes over."""
+    def _make_wrapper_subclass(self, size: Any, *args: Any, **options: Any) -> Any:
+        """A tensor without values of its own, whose ops `__torch_dispatch__` takes over."""
     def _nnz(self) -> _int:
         """The number of entries."""
     def _number(self) -> Any: ...
@@ -1089,16 +1089,7 @@ class Methods:
         """Write the result of `neg` into this tensor; returns the tensor."""
     def new(self, *args: Any, device: Any = None) -> Tensor:
         """The historical constructor, with this tensor's dtype: of sizes, data, or nothing."""
-    def new_empty(
-        self,
-        *size: Any,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: _bool = False,
-        layout: Any = None,
-        pin_memory: _bool = False,
-        **kwargs: Any
-    ) -> Tensor:
+    def new_empty(self, *args: Any, **kwargs: Any) -> Tensor:
         """`empty` with this tensor's type and device unless given."""
     def new_empty_strided(
         self,
@@ -1111,49 +1102,13 @@ class Methods:
         requires_grad: _bool = False,
     ) -> Tensor:
         """`empty_strided` with this tensor's dtype and device."""
-    def new_full(
-        self,
-        *size: Any,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: _bool = False,
-        layout: Any = None,
-        pin_memory: _bool = False,
-        **kwargs: Any
-    ) -> Tensor:
+    def new_full(self, *args: Any, **kwargs: Any) -> Tensor:
         """`full` with this tensor's type and device unless given."""
-    def new_ones(
-        self,
-        *size: Any,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: _bool = False,
-        layout: Any = None,
-        pin_memory: _bool = False,
-        **kwargs: Any
-    ) -> Tensor:
+    def new_ones(self, *args: Any, **kwargs: Any) -> Tensor:
         """`ones` with this tensor's type and device unless given."""
-    def new_tensor(
-        self,
-        *size: Any,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: _bool = False,
-        layout: Any = None,
-        pin_memory: _bool = False,
-        **kwargs: Any
-    ) -> Tensor:
+    def new_tensor(self, *args: Any, **kwargs: Any) -> Tensor:
         """`tensor` with this tensor's type and device unless given."""
-    def new_zeros(
-        self,
-        *size: Any,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: _bool = False,
-        layout: Any = None,
-        pin_memory: _bool = False,
-        **kwargs: Any
-    ) -> Tensor:
+    def new_zeros(self, *args: Any, **kwargs: Any) -> Tensor:
         """`zeros` with this tensor's type and device unless given."""
     def nextafter(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """The next representable number after `input` towards `other`."""

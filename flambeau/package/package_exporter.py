@@ -196,7 +196,8 @@ class PackageExporter:
         self._storages = _Storages()
         self._saved_storages = 0
         self._ids = 0
-        self._hooks: dict[str, list[Callable[[str], Any]]] = {"intern": [], "extern": [], "mock": []}
+        self._hooks: dict[str, list[Callable[[str], Any]]] = {
+            "intern": [], "extern": [], "mock": []}
         self.dependency_graph = _Graph()
 
     # ---- rules ----------------------------------------------------------------------------------
