@@ -287,6 +287,14 @@ bool is_number(PyObject *x) {
 }
 
 // A Python number as one element of `dtype`, wrapped around where it does not fit. False: cannot.
+// False for a number that the type would round: the twin has it in float32.
+template <class T>
+static bool store_half(double value, char *to) {
+    T half = Narrow<T, float>::from(float(value));
+    *(T *)to = half;
+    return widen(half) == value || value != value;
+}
+
 bool store_number(PyObject *x, DType dtype, char *to) {
     if (dtype <= I8) {
         uint64_t whole;
@@ -328,8 +336,8 @@ bool store_number(PyObject *x, DType dtype, char *to) {
         }
     }
     switch (dtype) {
-        case F2: *(Half *)to = Narrow<Half, float>::from(float(re)); break;
-        case BF: *(BFloat *)to = Narrow<BFloat, float>::from(float(re)); break;
+        case F2: return store_half<Half>(re, to);
+        case BF: return store_half<BFloat>(re, to);
         case F4: *(float *)to = float(re); break;
         case F8: *(double *)to = re; break;
         case C8: *(Complex64 *)to = {float(re), float(im)}; break;

@@ -56,6 +56,7 @@ from flambeau.core.tensor import (
     tensor_types,
     wrap,
 )
+from flambeau.kernels.reference import rounding_once
 
 table: dict[str, Op] = {}               # every op, by name
 public: dict[str, dict[str, Any]] = {}  # the public functions of each namespace
@@ -364,7 +365,7 @@ def pointwise(name: str, kernel: Any, *, d: Any = None, d_self: Any = None, d_ot
               namespace: Any = "torch", method: Any = True, inplace: bool = True,
               dunder: str = "", aliases: tuple[str, ...] = (), real_result: bool = False,
               doc: str = "", node_name: str = "", reject: str = "",
-              numbers: str = "other") -> Any:
+              numbers: str = "other", wide: bool = False) -> Any:
     """Declare an op that works element by element on one tensor, or on two that broadcast.
 
     d           the derivative by the only argument, as a formula of `self` and `result`
@@ -374,13 +375,14 @@ def pointwise(name: str, kernel: Any, *, d: Any = None, d_self: Any = None, d_ot
     floating    integers become the default floating type first (`sin`), as opposed to `add`
     reject      kinds of dtype (of "bui fc") that the op refuses
     numbers     which of two arguments may be a Python number: "" (none), "other", "any"
+    wide        numbers meet half types in float32: only the result is rounded
     """
     two = tensors == ("self", "other") or d_self is not None or d_other is not None
     names = tensors or (("self", "other") if two else ("self",))
     rules = {"self": d_self, "other": d_other} if two else {"self": d}
-    op = Op(name, "pointwise", kernel=kernel, tensors=names, rules=rules, vjp=vjp,
-            node_name=node_name or class_name(name), floating=floating, namespace=namespace,
-            doc=doc, reject=reject, numbers=numbers)
+    op = Op(name, "pointwise", kernel=rounding_once(kernel) if wide else kernel, tensors=names,
+            rules=rules, vjp=vjp, node_name=node_name or class_name(name), floating=floating,
+            namespace=namespace, doc=doc, reject=reject, numbers=numbers, wide=wide)
     plan_saving(op)
     make = make_binary if two else make_unary
     function = fast.callable_of("pointwise", op, make(op, interceptors, plain), kernel)
@@ -428,7 +430,7 @@ def make_unary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
 
 def make_binary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
     kernel, floating, rejected = op.kernel, op.floating, op.reject
-    differentiable, scalars = op.is_differentiable, SCALARS if op.numbers else ()
+    differentiable, wide, scalars = op.is_differentiable, op.wide, SCALARS if op.numbers else ()
 
     def call(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
         if interceptors:
@@ -442,13 +444,13 @@ def make_binary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
         if type(other) in plain:
             y = other._array
             if x.dtype is not y.dtype:
-                x, y = promote(x, y)
+                x, y = promote(x, y, wide)
             b = other._edge
         elif type(other) in scalars:
             try:
                 y = scalar_cache[x.dtype, other]
             except KeyError:
-                x, y = scalar_operand(x, other)
+                x, y = scalar_operand(x, other, wide)
             b = None
         else:
             return coerce(op, (input, other), out)

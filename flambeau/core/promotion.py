@@ -21,6 +21,7 @@ from flambeau.core.dtypes import dtype, from_numpy_dtype
 from flambeau.kernels.reference import TYPE_NAMES
 
 CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
+_SINGLE = np.dtype(np.float32)
 _UNSIGNED_JOIN = "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote"
 
 
@@ -109,10 +110,16 @@ def result_type(arrays: list[np.ndarray], numbers: Any = ()) -> dtype:
     return result
 
 
-def promote(x: np.ndarray, y: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Both arrays in the type of an expression over them."""
+def promote(x: np.ndarray, y: np.ndarray, wide: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """Both arrays in the type of an expression over them; see `scalar_operand` for `wide`."""
     target = result_type([x, y]).numpy
-    return convert(x, target), convert(y, target)
+    wide = wide and x.ndim > y.ndim == 0 and is_half(target)
+    return convert(x, target), convert(y, _SINGLE if wide else target)
+
+
+def is_half(d: np.dtype) -> bool:
+    """float16 or bfloat16?"""
+    return d.itemsize == 2 and d in dtypes.FLOATING
 
 
 def convert(x: np.ndarray, target: np.dtype) -> np.ndarray:
@@ -130,12 +137,15 @@ def convert(x: np.ndarray, target: np.dtype) -> np.ndarray:
 scalar_cache: dict[tuple[np.dtype, Any], np.ndarray] = {}
 
 
-def scalar_operand(x: np.ndarray, value: Any) -> tuple[np.ndarray, np.ndarray]:
-    """The two operands of an op on an array and a Python number, in their common type."""
+def scalar_operand(x: np.ndarray, value: Any, wide: bool = False) -> tuple[np.ndarray, np.ndarray]:
+    """The two operands of an op on an array and a Python number, in their common type; if `wide`,
+    a number that a half type would round is float32."""
     d = x.dtype
     if d in dtypes.FLOATING and (type(value) is not complex or d.kind == "c"):
         y = np.asarray(value)
         y = convert(y, d) if y.dtype.kind != "O" else convert(np.asarray(float(value)), d)
+        if is_half(d) and float(y) != value:
+            return x, np.asarray(value, _SINGLE) if wide else y
         if value and len(scalar_cache) < 1000:
             scalar_cache[d, value] = y
         return x, y

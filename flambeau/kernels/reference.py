@@ -41,6 +41,19 @@ def as_dtype(value, dtype):
     return np.asarray(value).astype(dtype)
 
 
+def rounding_once(kernel):
+    """A kernel of two operands that also takes a number in float32 beside a half type's array."""
+
+    @functools.wraps(kernel, ("__doc__",), ())
+    def run(x, y, *out):
+        if x.dtype == y.dtype:
+            return kernel(x, y, *out)
+        half = x.dtype if y.dtype == np.float32 else y.dtype
+        return kernel(x.astype(np.float32), y.astype(np.float32), *out).astype(half)
+
+    return run
+
+
 # What messages call dtypes, where that is not their name in capitals.
 TYPE_NAMES = {
     "float32": "Float", "float64": "Double", "float16": "Half", "bfloat16": "BFloat16",

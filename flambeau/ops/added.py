@@ -11,7 +11,7 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau.core.op import primitive
-from flambeau.core.promotion import convert, result_type, type_name
+from flambeau.core.promotion import convert, is_half, result_type, type_name
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor, basis
 from flambeau.ops.coercion import numbers_between
@@ -31,10 +31,6 @@ from flambeau.ops.reduce import sum
 from flambeau.ops.shape import expand, movedim, reshape, transpose, unsqueeze
 
 _SINGLE = np.dtype(np.float32)
-
-
-def is_half(dtype: np.dtype) -> bool:
-    return dtype.itemsize == 2 and dtype.kind not in "bui"
 
 
 def _number(value: Any, dtype: np.dtype) -> Any:

@@ -13,7 +13,7 @@ from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import interceptors
 from flambeau.core.op import composite, over, pointwise, primitive, public, publish
-from flambeau.core.promotion import convert, result_type, type_name
+from flambeau.core.promotion import convert, is_half, result_type, scalar_operand, type_name
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.ops.coercion import numbers_between, stored, with_keywords, wrong_types
 
@@ -29,11 +29,12 @@ add = pointwise("add", kernels.add, d_self=1, d_other=1, dunder="__add__ __radd_
 sub = pointwise("sub", kernels.subtract, d_self=1, d_other=-1, reject="b", numbers="any",
                 aliases=("subtract",), doc="The difference input - alpha · other.")
 mul = pointwise("mul", kernels.multiply, d_self=lambda other: other, d_other=lambda self: self,
-                dunder="__mul__ __rmul__", aliases=("multiply",), numbers="any", doc="The product.")
+                dunder="__mul__ __rmul__", aliases=("multiply",), numbers="any", wide=True,
+                doc="The product.")
 true_divide = pointwise(
     "div", kernels.divide, floating=True, d_self=over(lambda other: other),
     d_other=lambda self, other: neg(self / other / other), dunder="__truediv__ __div__",
-    aliases=("divide", "true_divide"), numbers="any")
+    aliases=("divide", "true_divide"), numbers="any", wide=True)
 neg = pointwise("neg", kernels.negative, d=-1, dunder="__neg__", aliases=("negative",), reject="b",
                 doc="-input.")
 reciprocal = pointwise("reciprocal", kernels.reciprocal, floating=True,
@@ -225,6 +226,8 @@ def _pow_kernel(self: np.ndarray, exponent: Any) -> np.ndarray:
         return _SHORT[exponent](self)
     if exponent == 3:
         return kernels.multiply(kernels.square(self), self)
+    if is_half(self.dtype):                 # the exponent is an element too
+        exponent = scalar_operand(self, exponent)[1]
     return kernels.power(self, exponent)
 
 
