@@ -160,11 +160,6 @@ def default_complex() -> np.dtype:
     return _Defaults.float.to_complex().numpy
 
 
-def is_floating(array_type: np.dtype) -> bool:
-    """Is this numpy dtype of floating (not complex) kind?"""
-    return array_type in FLOATING and array_type.kind != "c"
-
-
 def as_numpy_dtype(d: Any) -> np.dtype | None:
     """A `dtype=` argument as NumPy names it; None stays None."""
     if d is None:

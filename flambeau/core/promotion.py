@@ -21,7 +21,6 @@ from flambeau.core.dtypes import dtype, from_numpy_dtype
 from flambeau.kernels.reference import TYPE_NAMES
 
 CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-_SINGLE = np.dtype(np.float32)
 _UNSIGNED_JOIN = "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote"
 
 
@@ -114,7 +113,7 @@ def promote(x: np.ndarray, y: np.ndarray, wide: bool = False) -> tuple[np.ndarra
     """Both arrays in the type of an expression over them; see `scalar_operand` for `wide`."""
     target = result_type([x, y]).numpy
     wide = wide and x.ndim > y.ndim == 0 and is_half(target)
-    return convert(x, target), convert(y, _SINGLE if wide else target)
+    return convert(x, target), convert(y, dtypes.float32.numpy if wide else target)
 
 
 def is_half(d: np.dtype) -> bool:
@@ -145,7 +144,7 @@ def scalar_operand(x: np.ndarray, value: Any, wide: bool = False) -> tuple[np.nd
         y = np.asarray(value)
         y = convert(y, d) if y.dtype.kind != "O" else convert(np.asarray(float(value)), d)
         if is_half(d) and float(y) != value:
-            return x, np.asarray(value, _SINGLE) if wide else y
+            return x, np.asarray(value, dtypes.float32.numpy) if wide else y
         if value and len(scalar_cache) < 1000:
             scalar_cache[d, value] = y
         return x, y
@@ -159,12 +158,3 @@ def scalar_operand(x: np.ndarray, value: Any, wide: bool = False) -> tuple[np.nd
         else:
             raise
     return convert(x, target), y
-
-
-def can_cast(source: dtype, target: dtype) -> bool:
-    """May a result of type `source` be stored into a tensor of type `target`?"""
-    if source.kind == "c":
-        return target.kind == "c"
-    if source.kind == "f":
-        return target.kind in "fc"
-    return source.kind == "b" or target.kind != "b"

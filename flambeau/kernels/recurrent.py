@@ -1,4 +1,4 @@
-"""LSTM, GRU and plain layers: one step from its gates' inputs, one layer over a sequence; with gradients.
+"""LSTM, GRU and plain layers: a step from its gates' inputs, a layer over a sequence, gradients.
 
 Gates stand side by side along the last axis: input, forget, cell, output for the LSTM; reset,
 update, new for the GRU.

@@ -12,7 +12,7 @@ from flambeau.core import dtypes, fast, overrides
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors, levels
 from flambeau.core.op import ANY, SCALARS, Op
-from flambeau.core.promotion import can_cast, convert, scalar_cache, type_name
+from flambeau.core.promotion import convert, scalar_cache, type_name
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import (
     LEAF,
@@ -25,6 +25,7 @@ from flambeau.core.tensor import (
 )
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.kernels.views import copy_into
+from flambeau.ops.out_types import can_cast
 from flambeau.ops.overlap import (
     check_overlap,
     has_one_place,

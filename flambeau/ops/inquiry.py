@@ -12,6 +12,7 @@ from flambeau.core.shapes import Size
 from flambeau.core.shapes import broadcast_shapes as common_shape
 from flambeau.core.tensor import Tensor
 from flambeau.core.views import check_inplace, write
+from flambeau.ops import out_types
 from flambeau.ops.pointwise import as_number
 
 
@@ -80,7 +81,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     >>> flambeau.can_cast(flambeau.float64, flambeau.float32)
     True
     """
-    return promotion.can_cast(from_, to)
+    return out_types.can_cast(from_, to)
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:

@@ -7,8 +7,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.core.dtypes import dtype
 from flambeau.core.op import Op
-from flambeau.core.promotion import can_cast, type_name
+from flambeau.core.promotion import type_name
 
 # Said of any type but the result's own.
 _EXACT = {
@@ -90,6 +91,15 @@ def _by_name(sentences: dict[str, str]) -> dict[str, str]:
 
 
 _exact, _castable = _by_name(_EXACT), _by_name(_CASTABLE)
+
+
+def can_cast(source: dtype, target: dtype) -> bool:
+    """May a result of type `source` be stored into a tensor of type `target`?"""
+    if source.kind == "c":
+        return target.kind == "c"
+    if source.kind == "f":
+        return target.kind in "fc"
+    return source.kind == "b" or target.kind != "b"
 
 
 def check_out_type(op: Op, out: Any, found: Any) -> None:
