@@ -83,6 +83,8 @@ _FROM = {
     "BFloat16Storage": "storage", "LongStorage": "storage", "IntStorage": "storage",
     "ShortStorage": "storage", "CharStorage": "storage", "ByteStorage": "storage",
     "BoolStorage": "storage", "ComplexFloatStorage": "storage", "ComplexDoubleStorage": "storage",
+    **{f"{kind}Storage": "storage"
+       for kind in ("QUInt8", "QInt8", "QInt32", "QUInt4x2", "QUInt2x4")},
     **dict.fromkeys((
         "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode",
         "get_float32_matmul_precision", "is_deterministic_algorithms_warn_only_enabled",

@@ -166,6 +166,11 @@ from flambeau.storage import FloatStorage as FloatStorage
 from flambeau.storage import HalfStorage as HalfStorage
 from flambeau.storage import IntStorage as IntStorage
 from flambeau.storage import LongStorage as LongStorage
+from flambeau.storage import QInt32Storage as QInt32Storage
+from flambeau.storage import QInt8Storage as QInt8Storage
+from flambeau.storage import QUInt2x4Storage as QUInt2x4Storage
+from flambeau.storage import QUInt4x2Storage as QUInt4x2Storage
+from flambeau.storage import QUInt8Storage as QUInt8Storage
 from flambeau.storage import ShortStorage as ShortStorage
 from flambeau.storage import TypedStorage as TypedStorage
 from flambeau.storage import UntypedStorage as UntypedStorage
@@ -1762,6 +1767,24 @@ def full_like(
     **kwargs: Any
 ) -> Tensor:
     """`fill_value` in the shape, type and layout of `input`."""
+
+def fused_moving_avg_obs_fake_quant(
+    input: Tensor,
+    observer_on: Tensor,
+    fake_quant_on: Tensor,
+    running_min: Tensor,
+    running_max: Tensor,
+    scale: Tensor,
+    zero_point: Tensor,
+    averaging_const: _float,
+    quant_min: _int,
+    quant_max: _int,
+    ch_axis: _int,
+    per_row_fake_quant: _bool = False,
+    symmetric_quant: _bool = False,
+) -> Tensor:
+    """Moving averages of the least and the greatest number, and fake quantisation to their
+    range."""
 
 def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
     """result[i][j][k] = input[index[i][j][k]][j][k] for `dim` 0, and likewise for others."""

@@ -369,6 +369,14 @@ def storage_of(tensor: Tensor) -> UntypedStorage:
 # Typed storages -----------------------------------------------------------------------------------
 
 
+def _element_type(dtype: Any) -> Any:
+    """NumPy's type for the elements; quantised ones are seen as their integers."""
+    if dtype.kind == "quantized":
+        from flambeau.ops.quantized_tensors import HELD
+        return HELD[dtype]
+    return dtype.numpy
+
+
 class TypedStorage(_InMainMemory):
     """A row of numbers of one dtype: `TypedStorage([1.0, 2.0], dtype=flambeau.float32)`."""
 
@@ -386,7 +394,8 @@ class TypedStorage(_InMainMemory):
         elif isinstance(data, int):
             self._untyped_storage = UntypedStorage(data * self._dtype.itemsize, device=device)
         else:
-            self._untyped_storage = storage_of(wrap(np.array(data).astype(self._dtype.numpy)))
+            self._untyped_storage = storage_of(wrap(np.array(data).astype(
+                _element_type(self._dtype))))
 
     @property
     def dtype(self) -> Any:
@@ -406,7 +415,7 @@ class TypedStorage(_InMainMemory):
 
     def _numbers(self) -> np.ndarray:
         data = self._untyped_storage._readable()
-        return np.ndarray((len(self),), self._dtype.numpy, data)
+        return np.ndarray((len(self),), _element_type(self._dtype), data)
 
     def nbytes(self) -> int:
         return self._untyped_storage.nbytes()
@@ -589,6 +598,8 @@ _LEGACY_NAMES = {
     "bfloat16": "BFloat16Storage", "int64": "LongStorage", "int32": "IntStorage",
     "int16": "ShortStorage", "int8": "CharStorage", "uint8": "ByteStorage", "bool": "BoolStorage",
     "complex64": "ComplexFloatStorage", "complex128": "ComplexDoubleStorage",
+    "quint8": "QUInt8Storage", "qint8": "QInt8Storage", "qint32": "QInt32Storage",
+    "quint4x2": "QUInt4x2Storage", "quint2x4": "QUInt2x4Storage",
 }
 
 
@@ -610,6 +621,9 @@ ByteStorage = _legacy_class("ByteStorage", "uint8")
 BoolStorage = _legacy_class("BoolStorage", "bool")
 ComplexFloatStorage = _legacy_class("ComplexFloatStorage", "complex64")
 ComplexDoubleStorage = _legacy_class("ComplexDoubleStorage", "complex128")
+QUInt8Storage, QInt8Storage, QInt32Storage, QUInt4x2Storage, QUInt2x4Storage = (
+    _legacy_class(_LEGACY_NAMES[name], name)
+    for name in ("quint8", "qint8", "qint32", "quint4x2", "quint2x4"))
 
 
 def is_storage(obj: Any) -> bool:

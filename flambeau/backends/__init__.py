@@ -55,6 +55,16 @@ class _Verbose:
         return False
 
 
+class _Quantized(Backend):
+    """What computes on quantised tensors: one set of kernels, which are exact, under the names of
+    PyTorch's libraries. The name decides what default configurations look like."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name == "engine" and value not in self.supported_engines:
+            raise RuntimeError(f"{value} is not a valid value for quantized engine")
+        super().__setattr__(name, value)
+
+
 class _CPU(Backend):
     """The CPU."""
 
@@ -78,7 +88,8 @@ mkldnn = Backend("mkldnn", available=True, enabled=True, deterministic=False, ve
 mps = Backend("mps", is_macos_or_newer=lambda *version: False)
 openmp = Backend("openmp")
 opt_einsum = Backend("opt_einsum", enabled=True, strategy="auto")
-quantized = Backend("quantized", engine="none", supported_engines=["none"])
+quantized = _Quantized("quantized", available=True, engine="x86",
+                       supported_engines=["qnnpack", "onednn", "x86", "fbgemm"])
 xeon = Backend("xeon")
 cpu = _CPU("cpu", available=True)
 cusparselt = Backend("cusparselt")

@@ -1,5 +1,6 @@
 """Neural networks: modules, their parameters, losses, and the tools around them."""
 
+from flambeau._lazy import lazy_modules
 from flambeau.nn.parameter import Buffer, Parameter, UninitializedBuffer, UninitializedParameter
 
 from . import attention, functional, grad, init, modules, parallel, parameter, utils
@@ -24,6 +25,7 @@ __all__ = [
     "parameter",
     "utils",
 ]
+__getattr__ = lazy_modules(__name__, "intrinsic", "qat", "quantizable", "quantized")
 
 
 def factory_kwargs(kwargs):

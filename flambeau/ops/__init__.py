@@ -31,7 +31,7 @@ LATE = [
     "differences", "histograms", "sampling", "facts", "rearrange", "memory_methods", "bilinear",
     "decompositions", "distance", "foreach", "fourier", "linalg", "lowrank", "polynomials",
     "recurrent", "resample", "scatter_views", "segments", "solvers", "sparse", "special",
-    "spectrogram", "windows", "quantized", "fake_quantize", "opaque",
+    "spectrogram", "windows", "quantized_tensors", "fake_quantize", "opaque",
 ]
 for _module in COMMON:
     importlib.import_module(f"flambeau.ops.{_module}")
@@ -64,7 +64,7 @@ def __getattr__(name: str) -> Any:
     if name == "profiler":
         from flambeau.autograd import profiler
         return profiler
-    if name in LATE:
+    if name in LATE or name == "quantized":
         return importlib.import_module(f"flambeau.ops.{name}")
     library = sys.modules.get("flambeau.library")
     if library is not None and name in library.namespaces:

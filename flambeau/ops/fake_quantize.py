@@ -12,6 +12,7 @@ from flambeau.core import dtypes
 from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
+from flambeau.ops.quantized_tensors import affine_parameters
 
 
 def _raw(x: np.ndarray, scale: np.ndarray, zero_point: np.ndarray) -> np.ndarray:
@@ -119,3 +120,49 @@ def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: T
     shape[axis] = -1
     return _per_channel(input, scale.detach().float().reshape(shape),
                         zero_point.detach().float().reshape(shape), quant_min, quant_max)
+
+
+@composite
+def fused_moving_avg_obs_fake_quant(
+        input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor,
+        running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: float,
+        quant_min: int, quant_max: int, ch_axis: int, per_row_fake_quant: bool = False,
+        symmetric_quant: bool = False) -> Tensor:
+    """Moving averages of the least and the greatest number, and fake quantisation to their range.
+
+    Averages, `scale` and `zero_point` are written where `observer_on` holds 1; the result is
+    rounded where `fake_quant_on` does. With `per_row_fake_quant` each index of `ch_axis` has its
+    own.
+
+    >>> import flambeau
+    >>> on, low = flambeau.ones(1), flambeau.tensor(float("inf"))
+    >>> high = -low
+    >>> scale, zero = flambeau.ones(1), flambeau.zeros(1, dtype=flambeau.int)
+    >>> x = flambeau.tensor([0.0, 0.26, 1.5])
+    >>> flambeau.fused_moving_avg_obs_fake_quant(x, on, on, low, high, scale, zero, 0.01, 0, 15, 0)
+    tensor([0.0000, 0.3000, 1.5000])
+    """
+    if bool(observer_on.reshape(-1)[0] == 1) and input.numel():
+        rows = input.detach().movedim(ch_axis, 0).flatten(1) if per_row_fake_quant \
+            else input.detach().reshape(1, -1)
+        for running, seen, unset in ((running_min, rows.amin(1), np.inf),
+                                     (running_max, rows.amax(1), -np.inf)):
+            if running.numel() != seen.numel():
+                running.resize_(seen.shape).fill_(unset)
+            before = running.reshape(-1)
+            fresh = before.isinf()
+            mean = before + averaging_const * (seen.float() - before)
+            running.copy_(seen.float().where(fresh, mean).reshape(running.shape))
+        found = affine_parameters(running_min._array.reshape(-1), running_max._array.reshape(-1),
+                                  quant_min, quant_max, symmetric_quant)
+        for target, value in zip((scale, zero_point), found):
+            if target.numel() != value.size:
+                target.resize_((value.size,))
+            target.copy_(wrap(value.astype(target._array.dtype)))
+    if not bool(fake_quant_on.reshape(-1)[0] == 1):
+        return input
+    scale, zero_point = scale.clone(), zero_point.clone()       # which the next call writes to
+    if per_row_fake_quant:
+        return fake_quantize_per_channel_affine(input, scale, zero_point, ch_axis, quant_min,
+                                                quant_max)
+    return fake_quantize_per_tensor_affine(input, scale, zero_point, quant_min, quant_max)

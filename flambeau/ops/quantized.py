@@ -1,533 +1,450 @@
-"""Quantised tensors: integers that stand for numbers, `(integer - zero_point) * scale`.
+"""`torch.ops.quantized`: what computes on quantised tensors with a scale for the result.
 
-A `QuantizedTensor` holds the integers in `_array`, and in `_scheme` what they mean. No kernel of
-another op may see them as numbers, so the type has rules of its own: ops that only move elements
-run on the integers, some others run on the numbers and quantise the result as the input was; the
-rest say that they have no rule. Nothing here is recorded: integers have no derivatives.
-`fake_quantize_per_tensor_affine` is the round trip with one.
+Sums of products are exact: the integers, less their zero points, are multiplied and added; only the
+sum is rounded to float32, multiplied by the scales and quantised again. All else is the ordinary op
+on the numbers that the integers stand for.
+
+>>> import flambeau
+>>> x = flambeau.quantize_per_tensor(flambeau.tensor([[1.0, 2.0]]), 0.5, 0, flambeau.quint8)
+>>> w = flambeau.quantize_per_tensor(flambeau.tensor([[0.5, -0.25]]), 0.25, 0, flambeau.qint8)
+>>> flambeau.ops.quantized.linear(x, flambeau.ops.quantized.linear_prepack(w), 0.5, 3).dequantize()
+tensor([[0.]])
 """
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
-from flambeau import narrow_dtypes, type_info
-from flambeau._places import bump, counter_of
-from flambeau.core import devices, dtypes, overrides
-from flambeau.core.op import public
-from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, alias, basis, tensor_types, wrap
+import flambeau
+from flambeau.core.tensor import Tensor, wrap
+from flambeau.ops import recurrent
+from flambeau.ops.convolve import convolution, numbers
+from flambeau.ops.matmul import linear as float_linear
+from flambeau.ops.quantized_tensors import (
+    QuantizedTensor,
+    Scheme,
+    dequantize,
+    limits,
+    make,
+    quantize_per_tensor,
+    quantize_per_tensor_dynamic,
+)
 
-HELD = {narrow_dtypes.quint8: np.dtype(np.uint8), narrow_dtypes.qint8: np.dtype(np.int8),
-        narrow_dtypes.qint32: np.dtype(np.int32)}
-_TITLES = {narrow_dtypes.quint8: "QUInt8", narrow_dtypes.qint8: "QInt8",
-           narrow_dtypes.qint32: "QInt32"}
-_PER_TENSOR = type_info.per_tensor_affine
-
-
-class Scheme(NamedTuple):
-    """What the integers mean: one scale and zero point, or one for each index of `axis`."""
-
-    dtype: Any
-    scale: Any                  # a float, or an array
-    zero_point: Any             # an int, or an array of integers or floats
-    axis: int | None = None
-
-    @property
-    def name(self) -> type_info.qscheme:
-        if self.axis is None:
-            return _PER_TENSOR
-        return type_info.per_channel_affine_float_qparams if self.zero_point.dtype.kind == "f" \
-            else type_info.per_channel_affine
-
-    def factors(self, ndim: int) -> tuple[np.ndarray, np.ndarray]:
-        """Scale and zero point in float32, shaped to broadcast with the integers."""
-        scale, zero = (np.asarray(p, np.float32) for p in (self.scale, self.zero_point))
-        if self.axis is not None:
-            shape = (-1,) + (1,) * (ndim - 1 - self.axis)
-            scale, zero = scale.reshape(shape), zero.reshape(shape)
-        return scale, zero
-
-    def quantize(self, x: np.ndarray) -> np.ndarray:
-        """The nearest integers, of a tie the even one."""
-        scale, zero = self.factors(x.ndim)
-        held = HELD[self.dtype]
-        limits = np.iinfo(held)
-        with np.errstate(all="ignore"):
-            raw = np.rint(x * (np.float32(1) / scale) + zero).astype(np.float64)
-        nowhere = limits.max if held.itemsize == 1 else limits.min
-        raw = np.where(np.isnan(raw), nowhere, np.clip(raw, limits.min, limits.max))
-        return raw.astype(held)
-
-    def dequantize(self, q: np.ndarray) -> np.ndarray:
-        scale, zero = self.factors(q.ndim)
-        return (q.astype(np.float32) - zero) * scale
-
-    def same(self, other: Scheme) -> bool:
-        return (self.dtype, self.axis) == (other.dtype, other.axis) and all(
-            np.array_equal(a, b) for a, b in zip(self[1:3], other[1:3]))
+F = flambeau.nn.functional
 
 
-class QuantizedTensor(Tensor):
-    """Integers with a meaning. Users see it as `Tensor` with `is_quantized`."""
-
-    _scheme: Any = None
-    is_quantized = True
-
-    @property
-    def dtype(self) -> Any:
-        return self._scheme.dtype
-
-    @property
-    def data(self) -> Tensor:
-        return make(self._array, self._scheme)
-
-    def is_signed(self) -> bool:
-        raise RuntimeError("isSignedType not supported for quantized types")
-
-    def numpy(self, *, force: bool = False) -> np.ndarray:
-        raise TypeError(f"Got unsupported ScalarType {_TITLES[self.dtype]}")
-
-    def tolist(self) -> Any:
-        raise RuntimeError("load_scalar: invalid type")
-
-    def item(self) -> Any:
-        if self._array.size != 1:
-            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to "
-                               "Scalar")
-        return dequantize(self).item()
-
-    def detach(self) -> Tensor:
-        return dispatch(basis.detach, (self,), {})
-
-    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
-        return self.to(dtype) if dtype else f"torch.quantized.{_TITLES[self.dtype]}Tensor"
-
-    def storage(self) -> Any:
-        raise NotImplementedError("typed storages of quantised tensors; untyped_storage() is there")
-
-    def set_(self, *args: Any, **kwargs: Any) -> Tensor:
-        raise _unsupported("set_", "QuantizedCPU")
-
-    def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
-        if self._scheme.axis is not None:
-            raise RuntimeError("Can only resize quantized tensors with per-tensor schemes!")
-        return Tensor.resize_(self, *sizes)
-
-    def __getitem__(self, index: Any) -> Tensor:
-        return dispatch(Tensor.__getitem__, (self, index), {})
-
-    def __setitem__(self, index: Any, value: Any) -> None:
-        self[index].copy_(value if type(value) in tensor_types else wrap(np.float32(value)))
-
-    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if id(self) not in memo:
-            memo[id(self)] = make(self._array.copy(), self._scheme)
-        return memo[id(self)]
-
-    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
-        return make, (self._array, self._scheme)
+def __getattr__(name: str) -> Any:
+    raise AttributeError(f"'_OpNamespace' 'quantized' object has no attribute '{name}'")
 
 
-QuantizedTensor.__module__ = "torch"
-QuantizedTensor.__name__ = QuantizedTensor.__qualname__ = "Tensor"
-overrides.internal_types.add(QuantizedTensor)
+def _expect_quantized(name: str, *tensors: Any) -> None:
+    for tensor in tensors:
+        if type(tensor) is not QuantizedTensor:
+            raise NotImplementedError(f"Could not run 'quantized::{name}' with arguments from the "
+                                      "'CPU' backend: it takes quantised tensors.")
 
 
-def make(array: np.ndarray, scheme: Scheme) -> QuantizedTensor:
-    """These integers, meaning that."""
-    result = alias(array, QuantizedTensor)
-    result._scheme = scheme
-    return result
+def _numbers(x: QuantizedTensor) -> Tensor:
+    return wrap(x._scheme.dequantize_fused(x._array))
 
 
-# ---- what users call ----------------------------------------------------------------------------
+def _requantized(x: Tensor, like: Any, scale: float, zero_point: int) -> Tensor:
+    scheme = Scheme(like.dtype, float(scale), int(zero_point))
+    return make(scheme.quantize(x._array, shift_last=True), scheme)
 
-def publish(function: Any) -> Any:
-    """Make a function of the package and a method of `Tensor`."""
-    public["torch"][function.__name__] = function
-    function.__module__ = "torch"
-    if not function.__name__.startswith("quantize"):
-        setattr(Tensor, function.__name__, function)
+
+# ---- weights ------------------------------------------------------------------------------------
+
+
+class PackedWeight:
+    """A quantised weight with its bias, and the geometry if it is a convolution's."""
+
+    def __init__(self, weight: QuantizedTensor, bias: Tensor | None, geometry: Any = None):
+        self.weight, self.bias, self.geometry = weight, bias, geometry
+        scheme = weight._scheme
+        zero = scheme.factors(weight._array.ndim)[1]
+        self._steps = wrap(weight._array.astype(np.float64) - zero)
+        self._scale = np.asarray(scheme.scale, np.float32)
+
+    def unpack(self) -> tuple[Tensor, Tensor | None]:
+        """The weight and the bias."""
+        return self.weight, self.bias
+
+    def __reduce__(self) -> Any:
+        return PackedWeight, (self.weight, self.bias, self.geometry)
+
+    def products(self, x: QuantizedTensor) -> Tensor:
+        """The product with `x`, in float32."""
+        steps = wrap(x._array.astype(np.float64) - x._scheme.zero_point)
+        scale = np.float32(x._scheme.scale) * self._scale
+        if self.geometry is None:
+            total = float_linear(steps, self._steps)._array
+        else:
+            total = self._convolved(steps)
+            scale = scale.reshape(-1, *(1,) * (total.ndim - 2)) if scale.ndim else scale
+        total = total.astype(np.float32) * scale
+        if self.bias is not None:
+            inner = 0 if self.geometry is None else total.ndim - 2
+            total = total + self.bias._array.reshape(-1, *(1,) * inner)
+        return wrap(total)
+
+    def _convolved(self, steps: Tensor) -> np.ndarray:
+        batched = steps._array.ndim == self._steps._array.ndim
+        result = convolution(steps if batched else steps.unsqueeze(0), self._steps, None,
+                             *self.geometry)._array
+        return result if batched else result[0]
+
+
+class PackedHalfWeight:
+    """A float16 weight with its bias; products are those of float32."""
+
+    def __init__(self, weight: Tensor, bias: Tensor | None):
+        self.weight, self.bias = weight.to(flambeau.float16).float(), bias
+
+    def unpack(self) -> tuple[Tensor, Tensor | None]:
+        """The weight and the bias."""
+        return self.weight, self.bias
+
+
+def linear_prepack(weight: Tensor, bias: Tensor | None = None) -> PackedWeight:
+    """What `linear` takes: a weight (out, in), quantised, and a bias."""
+    _expect_quantized("linear_prepack", weight)
+    return PackedWeight(weight, bias if bias is None else bias.detach())
+
+
+def linear_prepack_fp16(weight: Tensor, bias: Tensor | None = None) -> PackedHalfWeight:
+    """What `linear_dynamic_fp16` takes."""
+    return PackedHalfWeight(weight.detach(), bias if bias is None else bias.detach())
+
+
+def linear_unpack(packed: Any) -> Any:
+    """The weight and the bias."""
+    return packed.unpack()
+
+
+def _prepack(n: int, transposed: bool) -> Any:
+    name = f"conv_transpose{n}d_prepack" if transposed else f"conv{n}d_prepack"
+
+    def prepack(weight: Tensor, bias: Tensor | None, stride: Any, padding: Any, *rest: Any
+                ) -> PackedWeight:
+        _expect_quantized(name, weight)
+        output_padding, dilation, groups = rest if transposed else ((0,) * n, *rest)
+        each = [numbers(v, n, "geometry") for v in (stride, padding, dilation)]
+        return PackedWeight(weight, bias if bias is None else bias.detach(),
+                            (*each, transposed, numbers(output_padding, n, "geometry"), groups))
+    return _named(prepack, name, "What the convolution takes: a weight, a bias and the geometry.")
+
+
+def _named(function: Any, name: str, doc: str) -> Any:
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    globals()[name] = function
     return function
 
 
-def _expect_float(input: Tensor, name: str) -> None:
-    if type(input) is QuantizedTensor:
-        raise _unsupported(name, "QuantizedCPU")
-    if input._array.dtype != np.float32:
-        raise RuntimeError(f"Quantize only works on Float Tensor, got {type_name(input.dtype)}")
-
-
-def _held(dtype: Any) -> np.dtype:
-    if dtype not in HELD:
-        if getattr(dtype, "kind", "") == "quantized":
-            raise NotImplementedError(f"quantising to {dtype}, whose elements share bytes")
-        raise RuntimeError(f"ScalarType {type_name(dtype)} is not supported in new_qtensor.")
-    return HELD[dtype]
-
-
-def _check_zero_point(zero_point: int, dtype: Any, name: str) -> None:
-    limits = np.iinfo(_held(dtype))
-    if not limits.min <= zero_point <= limits.max:
-        side = "below lower" if zero_point < limits.min else "above upper"
-        raise RuntimeError(f"{name} zero_point {zero_point} is {side} bound.")
-
-
-@publish
-def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> Any:
-    """float32 numbers as integers of a quantised dtype: round(x / scale) + zero_point.
-
-    A list of tensors, with tensors of scales and zero points, gives a tuple.
-
-    >>> import flambeau
-    >>> q = flambeau.quantize_per_tensor(flambeau.tensor([-1.0, 0.26]), 0.1, 10, flambeau.quint8)
-    >>> q.int_repr(), q.dequantize()
-    (tensor([ 0, 13], dtype=torch.uint8), tensor([-1.0000,  0.3000]))
-    """
-    if not isinstance(input, Tensor):
-        return tuple([quantize_per_tensor(x, float(s), int(z), dtype) for x, s, z in zip(
-            input, scale, zero_point)])
-    _expect_float(input, "quantize_per_tensor")
-    scheme = Scheme(dtype, float(scale), int(zero_point))
-    _check_zero_point(scheme.zero_point, dtype, "quantize_tensor_per_tensor_affine")
-    return make(scheme.quantize(input._array), scheme)
-
-
-@publish
-def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int,
-                         dtype: Any) -> Tensor:
-    """`quantize_per_tensor` with a scale and a zero point for each index of dimension `axis`.
-
-    >>> import flambeau
-    >>> x = flambeau.tensor([[1.0, 2.0], [3.0, 4.0]])
-    >>> scales, zeros = flambeau.tensor([0.5, 2.0]), flambeau.tensor([0, 1])
-    >>> flambeau.quantize_per_channel(x, scales, zeros, 0, flambeau.qint8).int_repr()
-    tensor([[2, 4],
-            [2, 3]], dtype=torch.int8)
-    """
-    _expect_float(input, "quantize_per_channel")
-    ndim = input._array.ndim
-    if not 0 <= axis < ndim:
-        raise RuntimeError("Channel axis out of range in per channel affine quantization. Got: "
-                           f"{axis}Expected: [0, {ndim})")
-    wanted = input._array.shape[axis]
-    for name, given in (("scales", scales), ("zero_points", zero_points)):
-        if given.numel() != wanted:
-            raise RuntimeError(f"length of {name} must equal to channel, expected {wanted} got, "
-                               f"{given.numel()}")
-    floating = zero_points.is_floating_point()
-    scheme = Scheme(dtype, scales._array.astype(np.float32 if floating else np.float64),
-                    zero_points._array.astype(np.float32 if floating else np.int64), axis)
-    for zero in [] if floating else zero_points.tolist():
-        _check_zero_point(zero, dtype, "quantize_tensor_per_channel_affine")
-    _held(dtype)
-    return make(scheme.quantize(input._array), scheme)
-
-
-@publish
-def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: bool) -> Tensor:
-    """`quantize_per_tensor` with scale and zero point chosen to span the numbers and zero.
-
-    `reduce_range` leaves out one bit.
-
-    >>> import flambeau
-    >>> x = flambeau.tensor([-1.0, 1.55])
-    >>> flambeau.quantize_per_tensor_dynamic(x, flambeau.quint8, False).q_zero_point()
-    100
-    """
-    _expect_float(input, "quantize_per_tensor_dynamic")
-    if dtype is narrow_dtypes.qint32 or dtype not in HELD:
-        raise RuntimeError("dtype " + (type_name(dtype)) + " not supported")
-    x = input._array
-    limits = np.iinfo(HELD[dtype])
-    shift = 1 if reduce_range else 0
-    scale, zero = affine_parameters(float(x.min()) if x.size else 0.0,
-                                    float(x.max()) if x.size else 0.0,
-                                    limits.min >> shift, limits.max >> shift)
-    return quantize_per_tensor(input, scale, zero, dtype)
-
-
-def affine_parameters(low: float, high: float, qmin: int, qmax: int) -> tuple[float, int]:
-    """Scale and zero point that map [low, high], widened to hold 0, to the integers given."""
-    low, high = min(low, 0.0), max(high, 0.0)
-    scale = (high - low) / (qmax - qmin)
-    if np.float32(scale) == 0 or np.isinf(np.float32(1) / np.float32(scale)):
-        scale = 0.1
-    if scale < (smallest := 6.1e-5):
-        stretched = smallest / scale
-        low, high, scale = low * stretched, high * stretched, smallest
-    at_low, at_high = qmin - low / scale, qmax - high / scale
-    error_low = abs(qmin) + abs(low / scale)
-    error_high = abs(qmax) + abs(high / scale)
-    zero = at_low if error_low < error_high else at_high
-    return scale, int(np.clip(np.rint(zero), qmin, qmax))
-
-
-@publish
-def dequantize(input: Any) -> Any:
-    """The numbers that a quantised tensor (or each of a list) stands for; others as float32.
-
-    >>> import flambeau
-    >>> x = flambeau.tensor([1.04])
-    >>> flambeau.quantize_per_tensor(x, 0.1, 0, flambeau.qint8).dequantize()
-    tensor([1.])
-    """
-    if type(input) in (list, tuple):
-        return tuple([dequantize(t) for t in input])
-    if type(input) is not QuantizedTensor:
-        return input.to(dtypes.float32)
-    return wrap(input._scheme.dequantize(input._array))
-
-
-@publish
-def int_repr(input: Tensor) -> Tensor:
-    """The integers of a quantised tensor.
-
-    >>> import flambeau
-    >>> x = flambeau.tensor([1.04])
-    >>> flambeau.quantize_per_tensor(x, 0.1, 5, flambeau.qint8).int_repr()
-    tensor([15], dtype=torch.int8)
-    """
-    return wrap(_scheme_of(input, "int_repr") and input._array.copy())
-
-
-def _scheme_of(input: Tensor, name: str, per_channel: bool | None = None) -> Scheme:
-    if type(input) is not QuantizedTensor:
-        raise _unsupported(name, "CPU")
-    scheme = input._scheme
-    if per_channel is not None and per_channel is (scheme.axis is None):
-        wanted = "kPerTensorAffine" if not per_channel else \
-            "kPerChannelAffine || quantizer->qscheme() == kPerChannelAffineFloatQParams"
-        raise RuntimeError(f"Expected quantizer->qscheme() == {wanted} to be true, but got false.")
-    return scheme
-
-
-def _unsupported(name: str, backend: str) -> NotImplementedError:
-    return NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{backend}' "
-                               "backend: there is no rule for it.")
-
-
-def qscheme(self: Tensor) -> type_info.qscheme:
-    """How the integers of a quantised tensor map to numbers."""
-    return _scheme_of(self, "qscheme").name
-
-
-Tensor.qscheme = qscheme
-
-
-@publish
-def q_scale(input: Tensor) -> float:
-    """The scale of a tensor that was quantised with one."""
-    return _scheme_of(input, "q_scale", False).scale
-
-
-@publish
-def q_zero_point(input: Tensor) -> int:
-    """The integer that stands for 0, of a tensor that was quantised with one."""
-    return _scheme_of(input, "q_zero_point", False).zero_point
-
-
-@publish
-def q_per_channel_scales(input: Tensor) -> Tensor:
-    """The scales of a tensor that was quantised with one for each channel."""
-    return wrap(_scheme_of(input, "q_per_channel_scales", True).scale.copy())
-
-
-@publish
-def q_per_channel_zero_points(input: Tensor) -> Tensor:
-    """The zero points of a tensor that was quantised with one for each channel."""
-    return wrap(_scheme_of(input, "q_per_channel_zero_points", True).zero_point.copy())
-
-
-@publish
-def q_per_channel_axis(input: Tensor) -> Any:
-    """The dimension of the channels, of a tensor that was quantised with a scale for each."""
-    return _scheme_of(input, "q_per_channel_axis", True).axis
-
-
-# ---- how other calls get here -------------------------------------------------------------------
-
-# The result has the input's elements, at other places; several inputs must agree in scheme.
-MOVE = frozenset("""alias as_strided broadcast_to chunk clone contiguous cpu detach detach_
-    diagonal expand expand_as flatten flip getitem index index_select movedim
-    moveaxis narrow permute ravel repeat reshape reshape_as roll rot90 select
-    slice split split_with_sizes squeeze squeeze_ swapaxes swapdims t take
-    tensor_split tile transpose unbind unflatten unfold unsqueeze view view_as cat
-    concat concatenate stack max min amax amin sort topk msort kthvalue median
-    max_pool1d max_pool2d max_pool3d adaptive_max_pool2d channel_shuffle
-    pixel_shuffle T mT H mH""".split())
-_ORDERED = frozenset("""as_strided max min amax amin sort topk msort kthvalue median max_pool1d
-    max_pool2d max_pool3d adaptive_max_pool2d cat concat concatenate stack""".split())
-# Computed with the numbers, then quantised as the input is.
-AGAIN = frozenset("""relu relu6 hardtanh clamp clip mean std threshold leaky_relu elu celu prelu
-    avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
-    interpolate upsample upsample_nearest upsample_bilinear hardswish masked_fill index_put fill
-    pad constant_pad_nd ones_like fill_number fill_tensor""".split())
-# Likewise; these have a range of their own.
-_RANGES = {"sigmoid": (1 / 256, 0), "hardsigmoid": (1 / 256, 0), "tanh": (1 / 128, 128)}
-COMPARE = frozenset("eq ne lt le gt ge".split())
-
-
-def _plainly(args: Any, change: Callable[[QuantizedTensor], Any]) -> Any:
-    """Arguments with each quantised tensor changed to a plain one."""
-    if type(args) is QuantizedTensor:
-        return change(args)
-    if type(args) in (list, tuple):
-        return type(args)([_plainly(a, change) for a in args])
-    return {k: _plainly(v, change) for k, v in args.items()} if type(args) is dict else args
-
-
-def each_result(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    if type(value) in tensor_types:
-        return change(value)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[each_result(v, change) for v in value])
-    if isinstance(value, list | tuple):
-        parts = [each_result(v, change) for v in value]
-        return parts if isinstance(value, list) else type(value)(parts)
-    return value
-
-
-def _quantized_in(args: Any) -> list[QuantizedTensor]:
-    found: list[QuantizedTensor] = []
-    _plainly(args, found.append)
-    return found
-
-
-def _integers(tensor: QuantizedTensor) -> Tensor:
-    result = wrap(tensor._array)
-    result._counter = counter_of(tensor)
-    return result
-
-
-def _channels(tensor: QuantizedTensor) -> Tensor:
-    """For each element the number of its channel."""
-    axis = tensor._scheme.axis
-    shape = (-1,) + (1,) * (tensor._array.ndim - 1 - axis)
-    return wrap(np.broadcast_to(np.arange(tensor._array.shape[axis]).reshape(shape),
-                                tensor._array.shape))
-
-
-def _moved_scheme(scheme: Scheme, channels: np.ndarray) -> Scheme:
-    """The scheme of a tensor whose elements have come from these channels."""
-    if not channels.size or (channels == channels.flat[0]).all():
-        at = channels.flat[0] if channels.size else 0
-        return scheme._replace(scale=float(scheme.scale[at]), axis=None,
-                               zero_point=scheme.zero_point[at].item())
-    for axis in range(channels.ndim):
-        along = np.moveaxis(channels, axis, 0).reshape(channels.shape[axis], -1)
-        if (along == along[:, :1]).all():
-            return scheme._replace(scale=scheme.scale[along[:, 0]], axis=axis,
-                                   zero_point=scheme.zero_point[along[:, 0]])
-    raise RuntimeError("the result would have several scales along one dimension")
-
-
-def _move(name: str, function: Any, args: Any, kwargs: Any) -> Any:
-    sources = _quantized_in((args, kwargs))
-    scheme = sources[0]._scheme
-    if any(not s._scheme.same(scheme) for s in sources):
-        raise NotImplementedError(f"{name} of tensors that were quantised in different ways")
-    moved = function(*_plainly(args, _integers), **_plainly(kwargs, _integers))
-    held = sources[0]._array.dtype
-    if scheme.axis is None:
-        return each_result(moved, lambda r: make_like(r, scheme) if r._array.dtype == held else r)
-    if name in _ORDERED:
-        raise RuntimeError(f"{name} is only supported on per-tensor quantization")
-    if name in ("clone", "contiguous", "detach", "cpu"):
-        return make_like(moved, scheme)
-    channels: list[np.ndarray] = []
-    each_result(function(*_plainly(args, _channels), **_plainly(kwargs, _channels)),
-             lambda r: channels.append(r._array))
-    rest = iter(channels)
-    return each_result(moved, lambda r: make_like(r, _moved_scheme(scheme, next(rest))))
-
-
-def make_like(plain: Tensor, scheme: Scheme) -> QuantizedTensor:
-    result = make(plain._array, scheme)
-    result._counter = plain._counter
-    return result
-
-
-def _again(name: str, function: Any, args: Any, kwargs: Any) -> Any:
-    scheme = _quantized_in((args, kwargs))[0]._scheme
-    if scheme.axis is not None and not name.startswith("fill"):
-        _scheme_of(_quantized_in((args, kwargs))[0], name, False)
-    if name in _RANGES:
-        scale, zero = _RANGES[name]
-        low = np.iinfo(HELD[scheme.dtype]).min
-        scheme = scheme._replace(scale=scale, zero_point=zero + low)
-    computed = function(*_plainly(args, dequantize), **_plainly(kwargs, dequantize))
-    return each_result(computed, lambda r: make(scheme.quantize(r._array), scheme))
-
-
-def _equal(a: Tensor, b: Tensor) -> bool:
-    if type(a) is not type(b):
-        raise RuntimeError("Cannot compare a quantised tensor with another sort")
-    return a._scheme.same(b._scheme) and np.array_equal(a._array, b._array)
-
-
-def _copy(target: Tensor, source: Tensor) -> Tensor:
-    if type(target) is not QuantizedTensor:
-        raise RuntimeError("Copying from quantized Tensor to non-quantized Tensor is not allowed, "
-                           "please use dequantize to get a float Tensor from a quantized Tensor")
-    if type(source) is QuantizedTensor:
-        if source._scheme.name is not target._scheme.name:
-            raise RuntimeError("Quantized Copy only works with same quantizer")
-        target._array[...] = source._array
-        target._scheme = source._scheme._replace(dtype=target._scheme.dtype)
-    else:
-        _expect_float(source, "copy_")
-        target._array[...] = target._scheme.quantize(
-            np.broadcast_to(source._array, target._array.shape))
-    bump(target)
-    return target
-
-
-def _to(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    if any(a is not tensor.dtype and isinstance(a, dtypes.dtype)
-           for a in (*args, *kwargs.values())):
-        raise RuntimeError("Creation of quantized tensor requires quantized dtype like "
-                           "torch.quint8")
-    for device in (a for a in (*args, *kwargs.values()) if isinstance(a, str | devices.device)):
-        if (device := devices.device(device)).type != "cpu":
-            raise NotImplementedError(f"a quantised tensor on device {device}")
-    return tensor
-
-
-def _empty_like(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    return make(np.empty_like(tensor._array), tensor._scheme)
-
-
-_OTHERS: dict[str, Any] = {
-    "equal": _equal, "copy_": _copy, "to": _to, "empty_like": _empty_like,
-    "is_floating_point": lambda t: False, "is_complex": lambda t: False,
-    "numel": lambda t: t._array.size, "is_same_size": lambda a, b: a.shape == b.shape,
-    "result_type": lambda a, b: a.dtype}
-
-
-def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """A public call with a quantised argument."""
-    op = getattr(function, "op", None)
-    name = (op.name if op is not None else function.__name__).strip("_")
-    inplace = op is not None and op.inplace
-    if inplace and name not in ("copy", "squeeze", "detach", "unsqueeze"):
-        function, name = op.functional.function, op.functional.name
-    elif inplace:
-        name += "_"
-    if name in _OTHERS:
-        return _OTHERS[name](*args, **kwargs)
-    if name in COMPARE:
-        return function(*_plainly(args, dequantize), **kwargs)
-    if name in MOVE:
-        return _move(name, function, args, kwargs)
-    if name not in AGAIN and name not in _RANGES:
-        raise _unsupported(name, "QuantizedCPU")
-    result = _again(name, function, args, kwargs)
-    return _copy(args[0], result) if inplace else result
-
-
-overrides.own_rules[QuantizedTensor] = dispatch
-__all__ = ["QuantizedTensor"]
+# ---- sums of products ----------------------------------------------------------------------------
+
+
+def _static(name: str, then: Callable[..., Tensor] | None) -> Any:
+    def product(x: Tensor, packed: PackedWeight, scale: float, zero_point: int, *more: Any
+                ) -> Tensor:
+        _expect_quantized(name, x)
+        result = packed.products(x)
+        return _requantized(then(result, *more) if then else result, x, scale, zero_point)
+    return _named(product, name, "The product of a quantised tensor and a packed weight.")
+
+
+def _dynamic(name: str, then: Callable[..., Tensor] | None) -> Any:
+    def product(x: Tensor, packed: PackedWeight, reduce_range: bool = False) -> Tensor:
+        quantized = quantize_per_tensor_dynamic(x, flambeau.quint8, reduce_range)
+        result = packed.products(quantized)
+        return then(result) if then else result
+    return _named(product, name, "As without `_dynamic`, of a float tensor that is quantised first "
+                  "to span its range; the result is float.")
+
+
+def _half(name: str, then: Callable[..., Tensor] | None) -> Any:
+    def product(x: Tensor, packed: PackedHalfWeight) -> Tensor:
+        result = float_linear(x, *packed.unpack())
+        return then(result) if then else result
+    return _named(product, name, "The product with a weight of float16.")
+
+
+for _suffix, _then in (("", None), ("_relu", flambeau.relu)):
+    _static("linear" + _suffix, _then)
+    _dynamic(f"linear{_suffix}_dynamic", _then)
+    _half(f"linear{_suffix}_dynamic_fp16", _then)
+    for _n in (1, 2, 3):
+        _static(f"conv{_n}d{_suffix}", _then)
+_static("linear_tanh", flambeau.tanh)
+_static("linear_leaky_relu", lambda x, slope: F.leaky_relu(x, slope))
+for _n in (1, 2, 3):
+    _static(f"conv_transpose{_n}d", None)
+    for _transposed in (False, True):
+        _call = f"conv_transpose{_n}d" if _transposed else f"conv{_n}d"
+        _dynamic(_call + "_dynamic", None)
+        _prepack(_n, _transposed)
+        _named(lambda packed: packed.unpack(), _call + "_unpack", "The weight and the bias.")
+
+
+def conv2d_add(x: Tensor, other: Tensor, packed: PackedWeight, scale: float,
+               zero_point: int) -> Tensor:
+    """`conv2d` plus another quantised tensor."""
+    _expect_quantized("conv2d_add", x, other)
+    return _requantized(packed.products(x) + dequantize(other), x, scale, zero_point)
+
+
+def conv2d_add_relu(x: Tensor, other: Tensor, packed: PackedWeight, scale: float,
+                    zero_point: int) -> Tensor:
+    """The positive part of `conv2d` plus another quantised tensor."""
+    _expect_quantized("conv2d_add_relu", x, other)
+    return _requantized((packed.products(x) + dequantize(other)).relu(), x, scale, zero_point)
+
+
+def matmul(a: Tensor, b: Tensor, scale: float, zero_point: int) -> Tensor:
+    """The matrix product of two quantised tensors."""
+    _expect_quantized("matmul", a, b)
+    steps = [wrap(t._array.astype(np.float64) - t._scheme.zero_point) for t in (a, b)]
+    factor = np.float32(a._scheme.scale) * np.float32(b._scheme.scale)
+    total = flambeau.matmul(*steps)._array.astype(np.float32) * factor
+    return _requantized(wrap(total), a, scale, zero_point)
+
+
+# ---- element by element, and what follows from a float op ---------------------------------------
+
+
+def _multiply(a: QuantizedTensor, b: QuantizedTensor, scale: float, zero_point: int) -> np.ndarray:
+    product = (a._array.astype(np.float64) - a._scheme.zero_point) * (
+        b._array.astype(np.float64) - b._scheme.zero_point)
+    factor = np.float32(a._scheme.scale) * np.float32(b._scheme.scale) * np.float32(1 / scale)
+    return np.rint(product.astype(np.float32) * factor) + zero_point
+
+
+def _add(a: QuantizedTensor, b: QuantizedTensor, scale: float, zero_point: int) -> np.ndarray:
+    return _requantized(_numbers(a) + _numbers(b), a, scale, zero_point)._array
+
+
+def _pair(name: str, combine: Callable[..., np.ndarray], scalar: Callable[..., Tensor],
+          relu: bool) -> Any:
+    def call(a: Any, b: Any, scale: float | None = None, zero_point: int | None = None) -> Tensor:
+        if scale is None:
+            return scalar(a, b, relu) if type(a) is QuantizedTensor else scalar(b, a, relu)
+        _expect_quantized(name, a, b)
+        zero = int(zero_point or 0)
+        steps = np.clip(combine(a, b, scale, zero), *limits(a.dtype))
+        return _rescaled(a, float(scale), zero, steps, relu)
+    return _named(call, name, "Two quantised tensors combined; or one with a number, which moves "
+                  "the scale or the zero point.")
+
+
+def _rescaled(x: QuantizedTensor, scale: float, zero_point: int, steps: np.ndarray,
+              relu: bool) -> Tensor:
+    if relu:
+        steps = np.maximum(steps, zero_point)
+    return make(steps.astype(x._array.dtype),
+                x._scheme._replace(scale=scale, zero_point=zero_point))
+
+
+def _add_number(x: QuantizedTensor, number: Any, relu: bool) -> Tensor:
+    scale, zero = x._scheme.scale, x._scheme.zero_point
+    low, high = limits(x.dtype)
+    moved = zero - int(np.rint(np.float64(number) / scale))
+    if low <= moved <= high:
+        return _rescaled(x, scale, moved, x._array, relu)
+    end = low if moved < low else high
+    stretched = abs((high if moved < low else low) - moved) / (high - low) * scale
+    result = _numbers(x) + number
+    return _requantized(result.relu() if relu else result, x, stretched, end)
+
+
+def _multiply_number(x: QuantizedTensor, number: Any, relu: bool) -> Tensor:
+    scheme, number = x._scheme, float(number)
+    if number == 0:
+        return _rescaled(x, 1.0, 0, np.zeros_like(x._array), relu)
+    if number > 0:
+        return _rescaled(x, scheme.scale * number, scheme.zero_point, x._array, relu)
+    ends = sum(limits(x.dtype))
+    return _rescaled(x, scheme.scale * -number, ends - scheme.zero_point,
+                     ends - x._array.astype(np.int64), relu)
+
+
+for _name, _combine, _scalar in (("add", _add, _add_number),
+                                 ("mul", _multiply, _multiply_number)):
+    for _relu in (False, True):
+        _suffix = "_relu" if _relu else ""
+        _both = _pair(_name + _suffix, _combine, _scalar, _relu)
+        globals()[f"{_name}_scalar{_suffix}"] = _both
+
+
+def _joined(name: str, relu: bool) -> Any:
+    def call(tensors: Any, dim: int, scale: float | None = None, zero_point: int | None = None
+             ) -> Tensor:
+        _expect_quantized(name, *tensors)
+        first = tensors[0]._scheme
+        result = flambeau.cat([dequantize(t) for t in tensors], dim)
+        return quantize_per_tensor(result.relu() if relu else result,
+                                   first.scale if scale is None else scale,
+                                   first.zero_point if zero_point is None else zero_point,
+                                   tensors[0].dtype)
+    return _named(call, name, "Quantised tensors one after another, with one scale.")
+
+
+_joined("cat", False)
+_joined("cat_relu", True)
+
+
+def _batch_norm(x: Tensor, weight: Any, bias: Any, mean: Tensor, var: Tensor, eps: float) -> Tensor:
+    shape = (-1,) + (1,) * (x._array.ndim - 2)
+    factor = (var + eps).rsqrt() if weight is None else weight / (var + eps).sqrt()
+    offset = -mean * factor if bias is None else bias - mean * factor
+    return x * factor.reshape(shape) + offset.reshape(shape)
+
+
+def _again(name: str, function: Callable[..., Tensor], doc: str, at: int | None = None) -> Any:
+    """A float op on quantised numbers; scale and zero point come last, or at place `at`."""
+    def call(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        _expect_quantized(name, x)
+        scale, zero = kwargs.pop("output_scale", None), kwargs.pop("output_zero_point", None)
+        rest = list(args)
+        if scale is None:
+            place = len(rest) - 2 if at is None else at
+            scale, zero = rest[place], rest[place + 1]
+            del rest[place:place + 2]
+        elif zero is None:
+            zero = rest.pop()
+        with flambeau.no_grad():
+            return _requantized(function(_numbers(x), *rest, **kwargs), x, scale, zero)
+    return _named(call, name, doc)
+
+
+_AGAIN: dict[str, Any] = {
+    "sigmoid": flambeau.sigmoid, "hardswish": lambda x: F.hardswish(x),
+    "softmax": lambda x, dim: F.softmax(x, dim),
+    "leaky_relu": lambda x, negative_slope=0.01, inplace=False: F.leaky_relu(x, negative_slope),
+    "prelu": lambda x, weight: F.prelu(x, _numbers(weight)),
+    "layer_norm": lambda x, shape, weight, bias, eps=1e-5: F.layer_norm(
+        x, shape, weight, bias, eps),
+    "group_norm": lambda x, groups, weight, bias, eps=1e-5: F.group_norm(
+        x, groups, weight, bias, eps),
+    "instance_norm": lambda x, weight, bias, eps=1e-5: F.instance_norm(
+        x, weight=weight, bias=bias, eps=eps)}
+for _name, _function in _AGAIN.items():
+    _again(_name, _function, f"`{_name}` of a quantised tensor.")
+_again("elu", lambda x, alpha=1.0, scale=1.0, input_scale=1.0: scale * F.elu(
+    x * input_scale, alpha), "`elu` of a quantised tensor.", at=0)
+_again("celu", lambda x, alpha=1.0: F.celu(x, alpha), "`celu` of a quantised tensor.", at=0)
+_again("dropout", lambda x, p=0.5, training=False: F.dropout(x, p, training),
+       "`dropout` of a quantised tensor.", at=0)
+for _rank in ("", "1d", "2d", "3d"):
+    _again(f"batch_norm{_rank}", _batch_norm, "(x - mean) / √(var + eps) · weight + bias.")
+    _again(f"batch_norm{_rank}_relu", lambda *args: _batch_norm(*args).relu(),
+           "The positive part of `batch_norm`.")
+
+
+def _alike(name: str, function: Callable[..., Tensor]) -> Any:
+    def call(x: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        _expect_quantized(name, x)
+        return function(x, *args, **kwargs)
+    return _named(call, name, f"`{name}` of a quantised tensor, quantised as that is.")
+
+
+_alike("relu6", lambda x, inplace=False: F.relu6(x, inplace))
+_alike("clamp", lambda x, min=None, max=None: flambeau.clamp(x, min, max))
+_alike("threshold", lambda x, threshold, value: _requantized(
+    F.threshold(_numbers(x), threshold, value), x, *x._scheme[1:3]))
+_alike("max_pool1d", lambda x, *geometry: F.max_pool1d(x, *geometry))
+_alike("max_pool2d", lambda x, *geometry: F.max_pool2d(x, *geometry))
+
+# ---- embeddings ----------------------------------------------------------------------------------
+
+
+class PackedEmbedding:
+    """A table, quantised row by row."""
+
+    def __init__(self, weight: QuantizedTensor):
+        self.weight = weight
+        self._table = dequantize(weight)
+        if limits(weight.dtype)[1] == 15:           # with scales and offsets in half precision
+            scale, zero = weight._scheme.factors(2)
+            half, offset = (v.astype(np.float16).astype(np.float32)
+                            for v in (scale, -zero * scale))
+            self._table = wrap(weight._array * half + offset)
+
+    def unpack(self) -> Tensor:
+        """The table."""
+        return self.weight
+
+    def __reduce__(self) -> Any:
+        return PackedEmbedding, (self.weight,)
+
+
+def embedding_bag_prepack(weight: Tensor) -> PackedEmbedding:
+    """What the embeddings take: a table, quantised row by row."""
+    _expect_quantized("embedding_bag_prepack", weight)
+    if weight.qscheme() is not flambeau.per_channel_affine_float_qparams:
+        raise RuntimeError("Expect embedding_bag weights to be quantized using "
+                           "kPerChannelAffineFloatQParams")
+    return PackedEmbedding(weight)
+
+
+def embedding_bag_unpack(packed: PackedEmbedding) -> Tensor:
+    """The table."""
+    return packed.unpack()
+
+
+def embedding_byte(packed: PackedEmbedding, indices: Tensor, pruned_weights: bool = False
+                   ) -> Tensor:
+    """Rows of the table, as floats."""
+    return packed._table[indices]
+
+
+def embedding_bag_byte(packed: PackedEmbedding, indices: Tensor, offsets: Tensor | None = None,
+                       scale_grad_by_freq: bool = False, mode: int = 0,
+                       pruned_weights: bool = False, per_sample_weights: Tensor | None = None,
+                       compressed_indices_mapping: Any = None, include_last_offset: bool = False
+                       ) -> Tensor:
+    """Sums of rows of the table, bag by bag."""
+    return F.embedding_bag(indices, packed._table, offsets, mode="sum",
+                           per_sample_weights=per_sample_weights,
+                           include_last_offset=include_last_offset)
+
+
+embedding_4bit, embedding_bag_4bit = embedding_byte, embedding_bag_byte
+
+# ---- recurrent networks --------------------------------------------------------------------------
+
+
+def _dynamic_linear(x: Tensor, packed: Any, bias: Any = None) -> Tensor:
+    if isinstance(packed, PackedHalfWeight):
+        return globals()["linear_dynamic_fp16"](x, packed)
+    return globals()["linear_dynamic"](x, packed, True)
+
+
+def dynamic_cell(mode: str, input: Tensor, hx: Any, w_ih: Any, w_hh: Any) -> Any:
+    """One step of a recurrent cell with packed weights; the state is a tuple."""
+    return recurrent._STEPS[mode](_dynamic_linear(input, w_ih), hx, w_hh, None,
+                                  product=_dynamic_linear)
+
+
+def dynamic_network(mode: str, input: Tensor, hx: Any, params: Any, layers: int, dropout: float,
+                    train: bool, bidirectional: bool, sizes: Any = None) -> Any:
+    """A stack of recurrent layers over (t, n, k) with packed weights, two for each layer."""
+    weights = [w for pair in params for w in (*pair, None, None)]
+    return recurrent._stack(mode, input, hx, weights, True, layers, dropout, train, bidirectional,
+                            sizes, product=_dynamic_linear)
+
+
+def _cell(mode: str) -> Any:
+    def cell(input: Tensor, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None
+             ) -> Any:
+        if mode == "lstm":
+            return dynamic_cell(mode, input, tuple(hx), w_ih, w_hh)
+        return dynamic_cell(mode, input, (hx,), w_ih, w_hh)[0]
+    return _named(cell, f"quantized_{mode}_cell_dynamic",
+                  "One step with packed weights, which hold the biases.")
+
+
+for _mode in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
+    _cell(_mode)

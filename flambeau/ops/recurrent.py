@@ -21,29 +21,30 @@ from flambeau.ops.matmul import linear
 # ---- one step ------------------------------------------------------------------------------------
 
 
-def _lstm_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, w_hr: Any = None) -> Any:
+def _lstm_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, w_hr: Any = None,
+               product: Any = linear) -> Any:
     """The next (h, c), from the input's share of the gates."""
     h, c = state
-    i, f, n, o = (gates + linear(h, w_hh, b_hh)).chunk(4, -1)
+    i, f, n, o = (gates + product(h, w_hh, b_hh)).chunk(4, -1)
     c = f.sigmoid() * c + i.sigmoid() * n.tanh()
     h = o.sigmoid() * c.tanh()
-    return (h if w_hr is None else linear(h, w_hr)), c
+    return (h if w_hr is None else product(h, w_hr)), c
 
 
-def _gru_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any) -> Any:
+def _gru_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
     (h,) = state
-    (ir, iz, i_n), (hr, hz, hn) = gates.chunk(3, -1), linear(h, w_hh, b_hh).chunk(3, -1)
+    (ir, iz, i_n), (hr, hz, hn) = gates.chunk(3, -1), product(h, w_hh, b_hh).chunk(3, -1)
     z = (iz + hz).sigmoid()
     n = (i_n + (ir + hr).sigmoid() * hn).tanh()
     return ((h - n) * z + n,)
 
 
-def _tanh_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any) -> Any:
-    return ((gates + linear(state[0], w_hh, b_hh)).tanh(),)
+def _tanh_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
+    return ((gates + product(state[0], w_hh, b_hh)).tanh(),)
 
 
-def _relu_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any) -> Any:
-    return ((gates + linear(state[0], w_hh, b_hh)).relu(),)
+def _relu_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
+    return ((gates + product(state[0], w_hh, b_hh)).relu(),)
 
 
 def _check_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, gates: int) -> None:
@@ -90,15 +91,15 @@ rnn_relu_cell = _single_state_cell("rnn_relu_cell", _relu_step, 1,
 # ---- one layer over sequences of one length ------------------------------------------------------
 
 
-def _stepped(step: Callable[..., Any], x: Tensor, state: Any, weights: Any,
-             reverse: bool) -> tuple[Tensor, Any]:
+def _stepped(step: Callable[..., Any], x: Tensor, state: Any, weights: Any, reverse: bool,
+             product: Any = linear) -> tuple[Tensor, Any]:
     """Outputs (t, n, k) and the last state; `weights` are w_ih, w_hh, b_ih, b_hh, maybe more."""
     w_ih, w_hh, b_ih, b_hh, *more = weights
-    gates = linear(x, w_ih, b_ih)
+    gates = product(x, w_ih, b_ih)
     order = range(x._array.shape[0])
     outputs = []
     for t in reversed(order) if reverse else order:
-        state = step(gates[t], state, w_hh, b_hh, *more)
+        state = step(gates[t], state, w_hh, b_hh, *more, product=product)
         outputs.append(state[0])
     return flambeau.stack(outputs[::-1] if reverse else outputs), state
 
@@ -190,10 +191,10 @@ _RUNS = {"lstm": _run_lstm, "gru": _run_gru, "rnn_tanh": _run_plain(False),
 
 
 def _packed(step: Callable[..., Any], data: Tensor, sizes: list[int], state: Any, weights: Any,
-            reverse: bool) -> tuple[Tensor, Any]:
+            reverse: bool, product: Any = linear) -> tuple[Tensor, Any]:
     """As `_stepped`, where step t has only the first sizes[t] sequences, the longest first."""
     w_ih, w_hh, b_ih, b_hh, *more = weights
-    parts = linear(data, w_ih, b_ih).split(sizes)
+    parts = product(data, w_ih, b_ih).split(sizes)
     outputs: list[Any] = [None] * len(sizes)
     if reverse:
         now = [s[:sizes[-1]] for s in state]
@@ -201,7 +202,7 @@ def _packed(step: Callable[..., Any], data: Tensor, sizes: list[int], state: Any
             have = now[0]._array.shape[0]
             if sizes[t] > have:
                 now = [flambeau.cat([n, s[have:sizes[t]]]) for n, s in zip(now, state)]
-            now = list(step(parts[t], tuple(now), w_hh, b_hh, *more))
+            now = list(step(parts[t], tuple(now), w_hh, b_hh, *more, product=product))
             outputs[t] = now[0]
         return flambeau.cat(outputs), tuple(now)
     now, ended = list(state), []
@@ -210,7 +211,7 @@ def _packed(step: Callable[..., Any], data: Tensor, sizes: list[int], state: Any
         if size < have:
             ended.append([s[size:] for s in now])
             now = [s[:size] for s in now]
-        now = list(step(parts[t], tuple(now), w_hh, b_hh, *more))
+        now = list(step(parts[t], tuple(now), w_hh, b_hh, *more, product=product))
         outputs[t] = now[0]
     final = [flambeau.cat([now[i], *[e[i] for e in reversed(ended)]]) for i in range(len(now))]
     return flambeau.cat(outputs), tuple(final)
@@ -230,12 +231,16 @@ def _weights_of(params: Any, has_biases: bool, slots: int) -> list[tuple[Any, ..
 
 
 def _stack(mode: str, x: Tensor, state: Any, params: Any, has_biases: bool, layers: int,
-           dropout: float, train: bool, bidirectional: bool, sizes: Any = None) -> Any:
-    """Layer on layer; `state` holds the first h (and c) of all, (layers · directions, n, k)."""
+           dropout: float, train: bool, bidirectional: bool, sizes: Any = None,
+           product: Any = linear) -> Any:
+    """Layer on layer; `state` holds the first h (and c) of all, (layers · directions, n, k).
+
+    `product` multiplies with the weights, which need not be tensors if it knows them."""
     directions = 2 if bidirectional else 1
     groups = _weights_of(params, has_biases, layers * directions)
     step = _STEPS[mode]
-    run = _RUNS[mode]
+    run = _RUNS[mode] if product is linear else (
+        lambda *args: _stepped(step, *args, product=product))
     finals: list[Any] = []
     for layer in range(layers):
         outputs = []
@@ -245,7 +250,8 @@ def _stack(mode: str, x: Tensor, state: Any, params: Any, has_biases: bool, laye
             if sizes is None:
                 y, last = run(x, first, groups[slot], direction == 1)
             else:
-                y, last = _packed(step, x, sizes, first, groups[slot], direction == 1)
+                y, last = _packed(step, x, sizes, first, groups[slot], direction == 1,
+                                  product)
             outputs.append(y)
             finals.append(last)
         x = outputs[0] if directions == 1 else flambeau.cat(outputs, -1)

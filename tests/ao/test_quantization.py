@@ -60,8 +60,13 @@ def test_other_observers():
     for blind in (Q.PlaceholderObserver(), Q.NoopObserver(), Q.ReuseInputObserver()):
         with pytest.raises(Exception, match="should not be called"):
             seen(blind).calculate_qparams()
-    holder = torch.nn.Sequential(torch.nn.Linear(2, 2), Q.MinMaxObserver())
-    assert list(Q.get_observer_state_dict(holder)) == ["1.eps", "1.min_val", "1.max_val"]
+    holder = torch.nn.Linear(2, 2)
+    holder.activation_post_process = seen(Q.MinMaxObserver())
+    state = Q.get_observer_state_dict(holder)
+    assert [name.partition(".")[2] for name in state] == ["eps", "min_val", "max_val"]
+    holder.activation_post_process = Q.MinMaxObserver()
+    Q.load_observer_state_dict(holder, state)
+    assert holder.activation_post_process.min_val == -2
 
 
 def test_fake_quantize():
@@ -113,3 +118,45 @@ def test_configurations_and_marks():
 def test_refusals(call, error, text):
     with pytest.raises(error, match=text):
         call()
+
+
+def test_storages_of_quantised_numbers():
+    q = torch.quantize_per_tensor(X, 0.1, 10, torch.quint8)
+    assert q.storage().tolist() == q.int_repr().flatten().tolist()
+    assert (q.storage().dtype, q.element_size()) == (torch.quint8, 1)
+    for name in ("QUInt8", "QInt8", "QInt32", "QUInt4x2", "QUInt2x4"):
+        storage = getattr(torch, f"{name}Storage")([1, 2])
+        assert storage.tolist() == [1, 2] and isinstance(storage, torch.storage.TypedStorage)
+
+
+def test_four_bits_share_bytes():
+    q = torch.quantize_per_channel(torch.arange(12.0).reshape(3, 4), torch.ones(3), torch.zeros(3),
+                                   0, torch.quint4x2)
+    assert q.int_repr().tolist() == [16, 50, 84, 118, 152, 186]
+    assert q.dequantize().flatten().tolist() == list(range(12))
+    packed = torch.ops.quantized.embedding_bag_prepack(q)
+    assert torch.ops.quantized.embedding_4bit(packed, torch.tensor([1])).tolist() == [[4, 5, 6, 7]]
+
+
+def test_engines():
+    engines = torch.backends.quantized
+    assert (engines.engine, "fbgemm" in engines.supported_engines) == ("x86", True)
+    with pytest.raises(RuntimeError, match="not a valid value"):
+        engines.engine = "abacus"
+
+
+def test_former_names():
+    from flambeau.nn.quantized.dynamic import Linear
+    from flambeau.quantization.quantize import convert
+
+    from flambeau.nn.intrinsic import qat
+    assert Linear is torch.ao.nn.quantized.dynamic.Linear and convert is Q.convert
+    assert qat is torch.ao.nn.intrinsic.qat and torch.nn.qat is torch.ao.nn.qat
+    assert torch.quantization is Q and torch.nn.quantizable is torch.ao.nn.quantizable
+
+
+@pytest.mark.parametrize("granularity, size", [
+    (Q.PerTensor(), (8, 16)), (Q.PerAxis(0), (1, 16)), (Q.PerGroup(4), (1, 4)),
+    (Q.PerRow(), (1, 16)), (Q.PerToken(), (1, 16))])
+def test_blocks_that_share_a_scale(granularity, size):
+    assert Q.get_block_size((8, 16), granularity) == size

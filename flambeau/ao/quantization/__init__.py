@@ -1,5 +1,5 @@
-"""Quantisation of networks: observers, which find scales and zero points, and modules that train
-with rounded numbers. Converting a network to one of quantised modules is not offered.
+"""Quantisation of networks: observers, which find scales and zero points; modules that train with
+rounded numbers; and what swaps modules for such as compute with integers.
 
 >>> from flambeau.ao.quantization import default_weight_fake_quant
 >>> fake = default_weight_fake_quant()
@@ -7,14 +7,33 @@ with rounded numbers. Converting a network to one of quantised modules is not of
 >>> fake(weight).detach()
 tensor([-1.2750,  0.0000,  0.4980])
 """
-from flambeau.ao.quantization import fake_quantize as _fake_quantize
-from flambeau.ao.quantization import observer as _observer
-from flambeau.ao.quantization import qconfig as _qconfig
+import importlib as _importlib
+from typing import Any as _Any
 
-__all__ = [name for module in (_observer, _fake_quantize, _qconfig)
-           for name, value in vars(module).items()
-           if name[0] != "_" and (getattr(value, "__module__", "").startswith("flambeau.ao")
-                                  or type(value).__name__ == "PartialClass")
-           and name != "PartialClass"]
-for _module in (_observer, _fake_quantize, _qconfig):
-    globals().update({name: value for name, value in vars(_module).items() if name in __all__})
+_MODULES = ("observer", "fake_quantize", "stubs", "quant_type", "qconfig", "qconfig_mapping",
+            "quantization_mappings", "fuser_method_mappings", "fuse_modules", "quantize",
+            "quantize_jit")
+_loaded = [_importlib.import_module(f"{__name__}.{_name}") for _name in _MODULES]
+
+
+def _is_public(name: str, value: _Any) -> bool:
+    return name[0] != "_" and not name.isupper() and (
+        getattr(value, "__module__", "").startswith(__name__)
+        or type(value).__name__ in ("PartialClass", "QConfig")
+        or name in ("ObserverOrFakeQuantize", "QConfigAny"))
+
+
+__all__ = sorted({_name for _module in _loaded for _name, _value in vars(_module).items()
+                  if _is_public(_name, _value)} - {"PartialClass", "get_qparam_dict", "make_room"})
+for _module in _loaded:
+    globals().update({_name: _value for _name, _value in vars(_module).items()
+                      if _name in __all__})
+
+
+def default_eval_fn(model: _Any, calib_data: _Any) -> None:
+    """Run the model on pairs of data and target: what `quantize` may be given."""
+    for data, _ in calib_data:
+        model(data)
+
+
+__all__ += ["default_eval_fn"]

@@ -119,6 +119,20 @@ class FusedMovingAvgObsFakeQuantize(FakeQuantize):
                           | MovingAveragePerChannelMinMaxObserver):
             raise AssertionError("Fused observer+fake_quant module only works with "
                                  "MovingAverageMinMaxObserver")
+        self.is_symmetric_quant = self.qscheme in observers._SYMMETRIC
+
+    def forward(self, X: Tensor) -> Tensor:
+        watch = self.activation_post_process
+        if self.is_per_channel and watch.min_val.numel() != X.size(self.ch_axis):
+            sizes = (X.size(self.ch_axis),)
+            watch.min_val = flambeau.full(sizes, float("inf"))
+            watch.max_val = flambeau.full(sizes, -float("inf"))
+            self.scale = flambeau.ones(sizes)
+            self.zero_point = flambeau.zeros(sizes, dtype=self.zero_point.dtype)
+        return flambeau.fused_moving_avg_obs_fake_quant(
+            X, self.observer_enabled, self.fake_quant_enabled, watch.min_val, watch.max_val,
+            self.scale, self.zero_point, watch.averaging_constant, self.quant_min, self.quant_max,
+            self.ch_axis, self.is_per_channel, self.is_symmetric_quant)
 
     def extra_repr(self) -> str:
         return (f"fake_quant_enabled={self.fake_quant_enabled}, "
@@ -164,13 +178,21 @@ _channels: dict[str, Any] = _weight | {"observer": MovingAveragePerChannelMinMax
 _narrow: dict[str, Any] = {"quant_min": -127, "eps": 2 ** -12}
 default_fake_quant = FakeQuantize.with_args(
     **_act, qscheme=flambeau.per_tensor_affine, reduce_range=True)
-default_dynamic_fake_quant = FakeQuantize.with_args(**_act, is_dynamic=True, averaging_constant=1)
+default_dynamic_fake_quant = FakeQuantize.with_args(
+    observer=MovingAverageMinMaxObserver, quant_min=0, quant_max=255, is_dynamic=True,
+    dtype=quint8, averaging_constant=1)
 default_weight_fake_quant = FakeQuantize.with_args(**_weight, reduce_range=False)
 default_per_channel_weight_fake_quant = FakeQuantize.with_args(
     **_channels, reduce_range=False, ch_axis=0)
+_table: dict[str, Any] = {"observer": MovingAveragePerChannelMinMaxObserver,
+                          "qscheme": flambeau.per_channel_affine_float_qparams}
 default_embedding_fake_quant = FakeQuantize.with_args(
-    **_act | {"observer": MovingAveragePerChannelMinMaxObserver}, ch_axis=0, averaging_constant=1,
-    qscheme=flambeau.per_channel_affine_float_qparams)
+    **_table, dtype=quint8, quant_min=0, quant_max=255, ch_axis=0, averaging_constant=1)
+default_embedding_fake_quant_4bit = FakeQuantize.with_args(
+    **_table, ch_axis=0, dtype=flambeau.quint4x2, averaging_constant=1)
+default_histogram_fake_quant = FakeQuantize.with_args(
+    **_act | {"observer": observers.HistogramObserver}, qscheme=flambeau.per_tensor_affine,
+    reduce_range=True)
 default_fused_act_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(**_act)
 default_fused_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(**_weight)
 default_fused_per_channel_wt_fake_quant = FusedMovingAvgObsFakeQuantize.with_args(**_channels)

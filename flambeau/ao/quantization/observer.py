@@ -17,7 +17,8 @@ _EPS = float(flambeau.finfo(flambeau.float32).eps)
 _RANGES = {qint8: (-128, 127), flambeau.int8: (-128, 127), quint8: (0, 255),
            flambeau.uint8: (0, 255), flambeau.int16: (-(2 ** 15), 2 ** 15 - 1),
            flambeau.uint16: (0, 2 ** 16 - 1), qint32: (-(2 ** 31), 2 ** 31 - 1),
-           flambeau.int32: (-(2 ** 31), 2 ** 31 - 1)}
+           flambeau.int32: (-(2 ** 31), 2 ** 31 - 1), flambeau.quint4x2: (0, 15),
+           flambeau.quint2x4: (0, 3)}
 _SYMMETRIC = (flambeau.per_tensor_symmetric, flambeau.per_channel_symmetric)
 _TENSOR_SCHEMES = (flambeau.per_tensor_symmetric, flambeau.per_tensor_affine)
 _CHANNEL_SCHEMES = (flambeau.per_channel_symmetric, flambeau.per_channel_affine,
@@ -37,13 +38,21 @@ class PartialClass:
 
     def __init__(self, partial: Any):
         self.p = partial
+        self.callable_args: dict[str, Any] = {}
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self.p(*args, **kwargs)
+        asked = {name: ask() for name, ask in self.callable_args.items() if name not in kwargs}
+        return self.p(*args, **asked, **kwargs)
 
     def with_args(self, **kwargs: Any) -> PartialClass:
         """The same with further arguments."""
-        return PartialClass(functools.partial(self.p, **kwargs))
+        return PartialClass(functools.partial(self, **kwargs))
+
+    def with_callable_args(self, **kwargs: Any) -> PartialClass:
+        """The same with arguments that are asked for, by calls, whenever one is made."""
+        result = self.with_args()
+        result.callable_args = {**self.callable_args, **kwargs}
+        return result
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, PartialClass) and (
@@ -54,7 +63,7 @@ class PartialClass:
         return hash(self.p.func)
 
     def __repr__(self) -> str:
-        return f"{self.p!r}{{}}"
+        return repr(self.p) + repr(self.callable_args)
 
 
 class _Configurable(nn.Module):
@@ -67,6 +76,11 @@ class _Configurable(nn.Module):
         torch.qint8
         """
         return PartialClass(functools.partial(cls, **kwargs))
+
+    @classmethod
+    def with_callable_args(cls, **kwargs: Any) -> PartialClass:
+        """This class with arguments that are asked for, by calls, whenever one is made."""
+        return PartialClass(functools.partial(cls)).with_callable_args(**kwargs)
 
 
 class ObserverBase(_Configurable):
@@ -96,6 +110,7 @@ class UniformQuantizationObserverBase(ObserverBase):
     """Observers of a range: what turns it into a scale and a zero point."""
 
     eps: Tensor
+    _version = 3
     _schemes: tuple[Any, ...] = (*_TENSOR_SCHEMES, *_CHANNEL_SCHEMES)
 
     def __init__(self, dtype: Any = quint8, qscheme: Any = flambeau.per_tensor_affine,
@@ -317,35 +332,73 @@ class FixedQParamsObserver(ObserverBase):
         return self.scale, self.zero_point
 
 
-def get_observer_state_dict(mod: nn.Module) -> Any:
-    """The entries of `mod.state_dict()` that belong to observers."""
+def _is_activation_post_process(module: Any) -> bool:
+    """Is this what watches the results of a module?"""
     from flambeau.ao.quantization.fake_quantize import FakeQuantizeBase
-    prefixes = tuple(f"{name}." for name, m in mod.named_modules()
-                     if isinstance(m, ObserverBase | FakeQuantizeBase))
-    return OrderedDict((key, value) for key, value in mod.state_dict().items()
-                       if key.startswith(prefixes))
+    return isinstance(module, ObserverBase | FakeQuantizeBase | AffineQuantizedObserverBase)
 
+
+def get_observer_state_dict(mod: nn.Module) -> Any:
+    """The entries of `mod.state_dict()` that belong to what watches results of modules."""
+    whole = mod.state_dict()
+    part = OrderedDict((key, value) for key, value in whole.items()
+                       if "activation_post_process" in key)
+    part._metadata = whole._metadata            # type: ignore[attr-defined]
+    return part
+
+
+def load_observer_state_dict(mod: nn.Module, obs_dict: Any) -> None:
+    """Give the observers in `mod` the state that `get_observer_state_dict` has kept."""
+    missing: list[str] = []
+    unexpected: list[str] = []
+    for name, module in mod.named_modules():
+        if _is_activation_post_process(module):
+            module._load_from_state_dict(obs_dict, f"{name}.", {}, False, missing, unexpected, [])
+    for kind, keys in (("Missing", missing), ("Unexpected", unexpected)):
+        for key in keys:
+            if "observer" in key or "activation_post_process" in key:
+                raise Exception(f"{kind} keys for observer {key} in state_dict")
+
+
+from flambeau.ao.quantization.granularity import (  # noqa: E402, F401
+    AffineQuantizedObserverBase,
+    Granularity,
+    MappingType,
+    PerAxis,
+    PerBlock,
+    PerGroup,
+    PerRow,
+    PerTensor,
+    PerToken,
+    TorchAODType,
+    ZeroPointDomain,
+    get_block_size,
+)
+from flambeau.ao.quantization.histogram import HistogramObserver  # noqa: E402
 
 # ---- usual choices ------------------------------------------------------------------------------
 
 _weight: dict[str, Any] = {"dtype": qint8}
-_narrow: dict[str, Any] = {"dtype": qint8, "quant_min": -127, "quant_max": 127, "eps": 2 ** -12}
+_narrow: dict[str, Any] = {"quant_min": -127, "quant_max": 127, "eps": 2 ** -12}
 default_observer = MinMaxObserver.with_args(quant_min=0, quant_max=127)
+default_histogram_observer = HistogramObserver.with_args(quant_min=0, quant_max=127)
 default_placeholder_observer = PlaceholderObserver
 default_debug_observer = RecordingObserver
 default_reuse_input_observer = ReuseInputObserver
 default_weight_observer = MinMaxObserver.with_args(
     **_weight, qscheme=flambeau.per_tensor_symmetric)
 weight_observer_range_neg_127_to_127 = MinMaxObserver.with_args(
-    **_narrow, qscheme=flambeau.per_tensor_symmetric)
+    **_weight, qscheme=flambeau.per_tensor_symmetric, **_narrow)
 default_per_channel_weight_observer = PerChannelMinMaxObserver.with_args(
     **_weight, qscheme=flambeau.per_channel_symmetric)
 per_channel_weight_observer_range_neg_127_to_127 = PerChannelMinMaxObserver.with_args(
-    **_narrow, qscheme=flambeau.per_channel_symmetric)
+    **_weight, qscheme=flambeau.per_channel_symmetric, **_narrow)
 default_dynamic_quant_observer = PlaceholderObserver.with_args(
     dtype=quint8, quant_min=0, quant_max=255, is_dynamic=True)
 default_float_qparams_observer = PerChannelMinMaxObserver.with_args(
     dtype=quint8, qscheme=flambeau.per_channel_affine_float_qparams, ch_axis=0)
+default_float_qparams_observer_4bit = PerChannelMinMaxObserver.with_args(
+    dtype=flambeau.quint4x2, qscheme=flambeau.per_channel_affine_float_qparams, ch_axis=0)
 default_fixed_qparams_range_neg1to1_observer = FixedQParamsObserver.with_args(
     scale=2 / 256, zero_point=128, dtype=quint8, quant_min=0, quant_max=255)
 default_fixed_qparams_range_0to1_observer = FixedQParamsObserver.with_args(

@@ -1,0 +1,28 @@
+"""Modules that are imported when they are first asked for, or found under a second name.
+
+>>> import flambeau
+>>> from flambeau.nn.quantized import dynamic
+>>> dynamic is flambeau.ao.nn.quantized.dynamic
+True
+"""
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Iterable
+from typing import Any
+
+
+def alias(name: str, target: str, submodules: Iterable[str] = ()) -> None:
+    """Let `name` and its submodules, which it names, be the module `target` and its own."""
+    for path in ("", *(f".{sub}" for sub in submodules)):
+        sys.modules[name + path] = importlib.import_module(target + path)
+
+
+def lazy_modules(package: str, *names: str) -> Any:
+    """A module's `__getattr__` that imports these submodules."""
+    def get(name: str) -> Any:
+        if name in names:
+            return importlib.import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    return get

@@ -1,0 +1,366 @@
+"""Modules with quantised weights that quantise what comes in, and give floats."""
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau
+from flambeau import Tensor, nn
+from flambeau.ao.nn import qat
+from flambeau.ao.nn.quantized.modules import conv as static_conv
+from flambeau.ao.nn.quantized.modules import linear as static_linear
+from flambeau.ao.nn.quantized.modules.utils import _Described, _quantize_weight
+from flambeau.nn.modules import rnn as float_rnn
+from flambeau.nn.utils.rnn import PackedSequence
+from flambeau.ops import quantized as ops
+
+__all__ = [
+    "GRU",
+    "LSTM",
+    "Conv1d",
+    "Conv2d",
+    "Conv3d",
+    "ConvTranspose1d",
+    "ConvTranspose2d",
+    "ConvTranspose3d",
+    "GRUCell",
+    "LSTMCell",
+    "Linear",
+    "RNNCell",
+]
+_KIND = "DynamicQuantized"
+
+
+def _weight_observer(mod: Any) -> Any:
+    from flambeau.ao.quantization.qconfig import default_dynamic_qconfig
+    qconfig = getattr(mod, "qconfig", None)
+    observer = (qconfig or default_dynamic_qconfig).weight()
+    if observer.dtype not in (flambeau.qint8, flambeau.float16):
+        raise AssertionError("The only supported dtypes for dynamic quantized linear are qint8 and "
+                             f"float16 got: {observer.dtype}")
+    return observer
+
+
+def _packed(weight: Tensor, bias: Any, observer: Any) -> Any:
+    """What the products take, in the type that the observer says."""
+    if observer.dtype is flambeau.float16:
+        return ops.linear_prepack_fp16(weight.detach().float(), bias)
+    observer(weight)
+    return ops.linear_prepack(_quantize_weight(weight.detach().float(), observer), bias)
+
+
+class Linear(static_linear.Linear):
+    """x Wᵀ + b of a float tensor, which is quantised to span its range.
+
+    >>> from flambeau.ao.nn.quantized import dynamic
+    >>> dynamic.Linear(2, 3)
+    DynamicQuantizedLinear(in_features=2, out_features=3, dtype=torch.qint8, \
+qscheme=torch.per_tensor_affine)
+    """
+
+    _version = 4
+    _kind = _KIND
+    _product = staticmethod(ops.linear_dynamic)
+    _half_product: Any = staticmethod(ops.linear_dynamic_fp16)
+
+    def forward(self, x: Tensor) -> Tensor:
+        packed = self._packed_params
+        if packed.dtype is flambeau.float16:
+            return self._half_product(x, packed._packed_params)
+        return self._product(x, packed._packed_params, reduce_range=True).to(x.dtype)
+
+    def extra_repr(self) -> str:
+        dtype = self._packed_params.dtype
+        text = f"in_features={self.in_features}, out_features={self.out_features}, dtype={dtype}"
+        return text if dtype is not flambeau.qint8 else f"{text}, qscheme={self.weight().qscheme()}"
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The quantised form of a float module, or of one trained with rounding."""
+        kinds = cls._FLOAT_MODULE if isinstance(cls._FLOAT_MODULE, tuple) else (cls._FLOAT_MODULE,)
+        if type(mod) not in (*kinds, qat.dynamic.Linear):
+            raise AssertionError("nn.quantized.dynamic.Linear.from_float only works for one of "
+                                 f"{[kind.__name__ for kind in kinds]}")
+        qconfig_of = mod
+        if isinstance(mod, nn.Sequential):
+            mod = mod[0]
+        observer = _weight_observer(qconfig_of)
+        result = cls(mod.in_features, mod.out_features, dtype=observer.dtype)
+        result._packed_params._packed_params = _packed(mod.weight, mod.bias, observer)
+        return result
+
+
+class _DynamicConv(_Described):
+    """A convolution that quantises what comes in."""
+
+    _kind = _KIND
+
+    def forward(self, input: Tensor, reduce_range: bool = True) -> Tensor:
+        own: Any = self
+        call = getattr(ops, own._op_name() + "_dynamic")
+        return call(own._padded(input), own._packed_params, reduce_range)
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The quantised form of a float module."""
+        if not hasattr(mod, "qconfig"):
+            from flambeau.ao.quantization.qconfig import default_dynamic_qconfig
+            mod.qconfig = default_dynamic_qconfig
+        base: Any = super()
+        return base.from_float(mod, use_precomputed_fake_quant)
+
+
+def _dynamic(name: str) -> Any:
+    static = getattr(static_conv, name)
+    doc = f"`nn.{name}` with a quantised weight, of a float tensor that is quantised first."
+    return type(name, (_DynamicConv, static), {"__doc__": doc, "__module__": __name__})
+
+
+Conv1d, Conv2d, Conv3d = (_dynamic(f"Conv{n}d") for n in (1, 2, 3))
+ConvTranspose1d, ConvTranspose2d, ConvTranspose3d = (
+    _dynamic(f"ConvTranspose{n}d") for n in (1, 2, 3))
+
+# ---- recurrent networks --------------------------------------------------------------------------
+
+
+class PackedParameter(nn.Module):
+    """The two weights of a layer and direction, as the products take them."""
+
+    def __init__(self, param: Any):
+        super().__init__()
+        self.param = param
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        destination[prefix + "param"] = self.param
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        self.param = state_dict.pop(prefix + "param")
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+class RNNBase(_Described):
+    """A stack of recurrent layers; every product quantises what comes in."""
+
+    _kind = _KIND
+    _version = 2
+    _FLOAT_MODULE: Any
+
+    def __init__(self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1,
+                 bias: bool = True, batch_first: bool = False, dropout: float = 0.0,
+                 bidirectional: bool = False, dtype: Any = flambeau.qint8):
+        super().__init__()
+        self._init(self._FLOAT_MODULE(input_size, hidden_size, num_layers, bias, batch_first,
+                                      dropout, bidirectional), dtype)
+
+    def _init(self, mod: Any, dtype: Any, observe: Any = None) -> None:
+        from flambeau.ao.quantization.qconfig import (
+            default_dynamic_qconfig,
+            float16_dynamic_qconfig,
+        )
+        if dtype not in (flambeau.qint8, flambeau.float16):
+            raise RuntimeError(f"Unsupported dtype: {dtype}")
+        for name in ("mode", "input_size", "hidden_size", "num_layers", "bias", "batch_first",
+                     "dropout", "bidirectional"):
+            setattr(self, name, getattr(mod, name))
+        self.dtype, self.version, self.training, self.proj_size = dtype, 2, False, 0
+        usual = float16_dynamic_qconfig if dtype is flambeau.float16 else default_dynamic_qconfig
+        watch = observe or usual.weight
+        pairs = []
+        for layer in range(mod.num_layers):
+            for way in ("", "_reverse")[:2 if mod.bidirectional else 1]:
+                end = f"_l{layer}{way}"
+                pairs.append(PackedParameter(tuple(
+                    _packed(getattr(mod, f"weight_{kind}{end}"),
+                            getattr(mod, f"bias_{kind}{end}", None), watch())
+                    for kind in ("ih", "hh"))))
+        self._all_weight_values = nn.ModuleList(pairs)
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The quantised form of a float module."""
+        if type(mod) not in (nn.LSTM, nn.GRU):
+            raise AssertionError("nn.quantized.dynamic.RNNBase.from_float only works for nn.LSTM "
+                                 "and nn.GRU")
+        if not hasattr(mod, "qconfig"):
+            raise AssertionError("Input float module must have qconfig defined")
+        observer = _weight_observer(mod)
+        result = cls.__new__(cls)
+        nn.Module.__init__(result)
+        result._init(mod, observer.dtype, lambda: _weight_observer(mod))
+        return result
+
+    def extra_repr(self) -> str:
+        return float_rnn.RNNBase.extra_repr(self)           # type: ignore[arg-type]
+
+    def __repr__(self) -> str:
+        return f"{self._get_name()}({self.extra_repr()})"
+
+    def get_weight(self) -> dict[str, Tensor]:
+        """The quantised weights by name."""
+        return self._parts("weight", 0)
+
+    def get_bias(self) -> dict[str, Tensor]:
+        """The biases by name."""
+        return self._parts("bias", 1)
+
+    def _parts(self, title: str, at: int) -> dict[str, Tensor]:
+        own: Any = self
+        ways = ("", "_reverse")[:2 if own.bidirectional else 1]
+        return {f"{title}_{kind}_l{n // len(ways)}{ways[n % len(ways)]}": packed.unpack()[at]
+                for n, pair in enumerate(self._all_weight_values)
+                for kind, packed in zip(("ih", "hh"), pair.param)}
+
+    def forward(self, input: Any, hx: Any = None) -> Any:
+        own: Any = self
+        packed = isinstance(input, PackedSequence)
+        x, sizes, order, back = input if packed else (input, None, None, None)
+        if not packed and own.batch_first:
+            x = x.transpose(0, 1)
+        batch = int(sizes[0]) if packed else x.size(1)
+        states = 2 if own.mode == "LSTM" else 1
+        if hx is None:
+            directions = 2 if own.bidirectional else 1
+            hx = (flambeau.zeros(own.num_layers * directions, batch, own.hidden_size),) * states
+        else:
+            hx = hx if states == 2 else (hx,)
+            hx = tuple(h if order is None else h.index_select(1, order) for h in hx)
+        y, last = ops.dynamic_network(
+            own.mode.lower(), x, hx, [pair.param for pair in self._all_weight_values],
+            own.num_layers, float(own.dropout), self.training, own.bidirectional,
+            sizes.tolist() if packed else None)
+        if packed:
+            y = PackedSequence(y, sizes, order, back)
+        elif own.batch_first:
+            y = y.transpose(0, 1)
+        last = [h if back is None else h.index_select(1, back) for h in last]
+        return y, tuple(last) if states == 2 else last[0]
+
+
+class LSTM(RNNBase):
+    """`nn.LSTM` with quantised weights.
+
+    >>> from flambeau.ao.nn.quantized import dynamic
+    >>> y, (h, c) = dynamic.LSTM(3, 2)(flambeau.ones(4, 1, 3))
+    >>> y.shape
+    torch.Size([4, 1, 2])
+    """
+
+    _FLOAT_MODULE = nn.LSTM
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__("LSTM", *args, **kwargs)
+
+
+class GRU(RNNBase):
+    """`nn.GRU` with quantised weights."""
+
+    _FLOAT_MODULE = nn.GRU
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        super().__init__("GRU", *args, **kwargs)
+
+
+class RNNCellBase(_Described):
+    """One step of a recurrent network; every product quantises what comes in."""
+
+    _kind = _KIND
+    _FLOAT_MODULE: Any
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True,
+                 dtype: Any = flambeau.qint8, nonlinearity: str | None = None):
+        from flambeau.ao.quantization.qconfig import (
+            default_dynamic_qconfig,
+            float16_dynamic_qconfig,
+        )
+        super().__init__()
+        options = {} if nonlinearity is None else {"nonlinearity": nonlinearity}
+        usual = float16_dynamic_qconfig if dtype is flambeau.float16 else default_dynamic_qconfig
+        self._take(self._FLOAT_MODULE(input_size, hidden_size, bias, **options), usual.weight)
+
+    def _take(self, mod: Any, observe: Any) -> None:
+        self.input_size, self.hidden_size, self.bias = mod.input_size, mod.hidden_size, mod.bias
+        if hasattr(mod, "nonlinearity"):
+            self.nonlinearity = mod.nonlinearity
+        self.weight_dtype = observe().dtype
+        self._packed_weight_ih = _packed(mod.weight_ih, mod.bias_ih, observe())
+        self._packed_weight_hh = _packed(mod.weight_hh, mod.bias_hh, observe())
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The quantised form of a float module."""
+        if type(mod) is not cls._FLOAT_MODULE:
+            raise AssertionError(f"nn.quantized.dynamic.{cls.__name__}.from_float only works for "
+                                 f"{cls._FLOAT_MODULE.__name__}")
+        if not hasattr(mod, "qconfig"):
+            raise AssertionError("Input float module must have qconfig defined")
+        result = cls.__new__(cls)
+        nn.Module.__init__(result)
+        result._take(mod, lambda: _weight_observer(mod))
+        return result
+
+    def _mode(self) -> str:
+        return type(self).__name__.removesuffix("Cell").lower()
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        lstm = isinstance(self, LSTMCell)
+        if hx is None:
+            zeros = flambeau.zeros(input.size(0), self.hidden_size)
+            hx = (zeros, zeros) if lstm else zeros
+        last = ops.dynamic_cell(self._mode(), input, tuple(hx) if lstm else (hx,),
+                                self._packed_weight_ih, self._packed_weight_hh)
+        return last if lstm else last[0]
+
+    def get_weight(self) -> dict[str, Tensor]:
+        """The quantised weights by name."""
+        return {"weight_ih": self._packed_weight_ih.unpack()[0],
+                "weight_hh": self._packed_weight_hh.unpack()[0]}
+
+    def get_bias(self) -> dict[str, Any]:
+        """The biases by name."""
+        return {"bias_ih": self._packed_weight_ih.unpack()[1],
+                "bias_hh": self._packed_weight_hh.unpack()[1]}
+
+    def extra_repr(self) -> str:
+        text = f"{self.input_size}, {self.hidden_size}"
+        if not self.bias:
+            text += f", bias={self.bias}"
+        if getattr(self, "nonlinearity", "tanh") != "tanh":
+            text += f", nonlinearity={self.nonlinearity}"
+        return text
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        super()._save_to_state_dict(destination, prefix, keep_vars)
+        for name in ("_packed_weight_ih", "_packed_weight_hh"):
+            destination[prefix + name] = getattr(self, name)
+
+    def _load_from_state_dict(self, state_dict: Any, prefix: str, *args: Any) -> None:
+        for name in ("_packed_weight_ih", "_packed_weight_hh"):
+            setattr(self, name, state_dict.pop(prefix + name))
+        super()._load_from_state_dict(state_dict, prefix, *args)
+
+
+class RNNCell(RNNCellBase):
+    """`nn.RNNCell` with quantised weights."""
+
+    _FLOAT_MODULE = nn.RNNCell
+
+    def __init__(self, input_size: int, hidden_size: int, bias: bool = True,
+                 nonlinearity: str = "tanh", dtype: Any = flambeau.qint8):
+        super().__init__(input_size, hidden_size, bias, dtype, nonlinearity)
+
+    def _mode(self) -> str:
+        if self.nonlinearity not in ("tanh", "relu"):
+            raise RuntimeError(f"Unknown nonlinearity: {self.nonlinearity}")
+        return f"rnn_{self.nonlinearity}"
+
+
+class LSTMCell(RNNCellBase):
+    """`nn.LSTMCell` with quantised weights."""
+
+    _FLOAT_MODULE = nn.LSTMCell
+
+
+class GRUCell(RNNCellBase):
+    """`nn.GRUCell` with quantised weights."""
+
+    _FLOAT_MODULE = nn.GRUCell

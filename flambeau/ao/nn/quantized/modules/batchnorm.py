@@ -1,0 +1,72 @@
+"""Batch normalisation of quantised tensors, with the statistics of training."""
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau
+from flambeau import Tensor, nn
+from flambeau.ao.nn import intrinsic
+from flambeau.ao.nn.quantized.modules.activation import _Buffered
+from flambeau.ops import quantized as ops
+
+
+class _BatchNorm(_Buffered, nn.modules.batchnorm._BatchNorm):
+    _op: str
+    _n_dims: int
+
+    def __init__(self, num_features: int, eps: float = 1e-5, momentum: float = 0.1,
+                 device: Any = None, dtype: Any = None):
+        super().__init__(num_features, eps, momentum, True, True, device=device, dtype=dtype)
+        self._keep(1.0, 0)
+
+    def forward(self, input: Tensor) -> Tensor:
+        if input.dim() != self._n_dims:
+            shape = {4: "(N, C, H, W)", 5: "(N, C, H, W, D)"}[self._n_dims]
+            raise ValueError(f"Input shape must be `{shape}`!")
+        return getattr(ops, self._op)(input, self.weight, self.bias, self.running_mean,
+                                      self.running_var, self.eps, self.scale, self.zero_point)
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The quantised form of a float module that was observed."""
+        activation = mod.activation_post_process
+        mod = mod[0] if isinstance(mod, nn.Sequential) else mod
+        return cls.from_reference(mod, *activation.calculate_qparams())
+
+    @classmethod
+    def from_reference(cls, bn: Any, output_scale: Any, output_zero_point: Any) -> Any:
+        """The quantised form of a float module, with the scale given."""
+        result = cls(bn.num_features, bn.eps)
+        for name in ("weight", "bias", "running_mean", "running_var"):
+            setattr(result, name, getattr(bn, name))
+        result.scale = flambeau.as_tensor(output_scale)
+        result.zero_point = flambeau.as_tensor(output_zero_point)
+        return result
+
+
+class BatchNorm2d(_BatchNorm):
+    """`BatchNorm2d` of a quantised tensor."""
+
+    _FLOAT_MODULE: Any = nn.BatchNorm2d
+    _op, _n_dims = "batch_norm2d", 4
+
+
+class BatchNorm3d(_BatchNorm):
+    """`BatchNorm3d` of a quantised tensor."""
+
+    _FLOAT_MODULE: Any = nn.BatchNorm3d
+    _op, _n_dims = "batch_norm3d", 5
+
+
+class BNReLU2d(BatchNorm2d):
+    """`BatchNorm2d` with the positive part taken."""
+
+    _FLOAT_MODULE = intrinsic.BNReLU2d
+    _op = "batch_norm2d_relu"
+
+
+class BNReLU3d(BatchNorm3d):
+    """`BatchNorm3d` with the positive part taken."""
+
+    _FLOAT_MODULE = intrinsic.BNReLU3d
+    _op = "batch_norm3d_relu"

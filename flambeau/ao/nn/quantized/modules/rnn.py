@@ -1,0 +1,58 @@
+"""Recurrent networks and attention whose steps are quantised modules."""
+from __future__ import annotations
+
+from typing import Any
+
+import flambeau
+from flambeau.ao.nn import quantizable
+
+
+class _FromObserved:
+    """Made by converting each part of the module of `quantizable` that was observed."""
+
+    @classmethod
+    def from_float(cls, *args: Any, **kwargs: Any) -> Any:
+        """Not offered: there has to be an observed module between."""
+        raise NotImplementedError(
+            "It looks like you are trying to convert a non-observed module. Please, see the "
+            "examples on quantizable modules.")
+
+    @classmethod
+    def from_observed(cls, other: Any) -> Any:
+        """The quantised form of an observed module."""
+        from flambeau.ao.quantization.quantize import convert
+        if not isinstance(other, cls._FLOAT_MODULE):            # type: ignore[attr-defined]
+            raise AssertionError(f"{cls.__name__}.from_observed takes a module of quantizable")
+        result = convert(other, inplace=False, remove_qconfig=True)
+        result.__class__ = cls
+        return result
+
+
+class LSTM(_FromObserved, quantizable.LSTM):
+    """An LSTM of quantised tensors, step by step."""
+
+    _FLOAT_MODULE = quantizable.LSTM
+
+    def _get_name(self) -> str:
+        return "QuantizedLSTM"
+
+
+class MultiheadAttention(_FromObserved, quantizable.MultiheadAttention):
+    """Attention with quantised projections; the products between are those of floats."""
+
+    _FLOAT_MODULE = quantizable.MultiheadAttention
+
+    def _get_name(self) -> str:
+        return "QuantizedMultiheadAttention"
+
+    @classmethod
+    def from_observed(cls, other: Any) -> Any:
+        """The quantised form of an observed module."""
+        result = super().from_observed(other)
+        for name in ("bias_k", "bias_v"):
+            if (value := getattr(result, name)) is not None:
+                linear = getattr(result, f"linear_{name[-1].upper()}")
+                delattr(result, name)
+                setattr(result, name, flambeau.quantize_per_tensor(
+                    value.detach(), linear.scale, linear.zero_point, flambeau.quint8))
+        return result

@@ -1,0 +1,4 @@
+"""Modules with weights in which blocks of numbers are zero."""
+from flambeau._lazy import lazy_modules
+
+__getattr__ = lazy_modules(__name__, "quantized")

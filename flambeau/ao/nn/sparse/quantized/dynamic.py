@@ -1,0 +1,24 @@
+"""Modules with blocks of zeros that quantise what comes in."""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.ao.nn.quantized import dynamic
+from flambeau.ao.nn.sparse.quantized import _Blocks
+
+__all__ = ["Linear"]
+
+
+class Linear(_Blocks, dynamic.Linear):
+    """A linear map of floats with a quantised weight that has blocks of zeros."""
+
+    @classmethod
+    def from_float(cls, mod: Any, use_precomputed_fake_quant: bool = False) -> Any:
+        """The quantised form of a float module with `sparse_params`."""
+        plain = dynamic.Linear.from_float(mod)
+        result = cls(mod.in_features, mod.out_features, *mod.sparse_params["sparse_block_shape"])
+        result.set_weight_bias(*plain._weight_bias())
+        return result
+
+    def _get_name(self) -> str:
+        return "SparseQuantizedDynamicLinear"

@@ -1,0 +1,7 @@
+"""The former name of `flambeau.ao.nn.quantized`."""
+from flambeau._lazy import alias
+
+_MODULES = "utils linear conv activation batchnorm embedding_ops functional_modules " \
+           "normalization rnn dropout"
+alias(__name__, "flambeau.ao.nn.quantized", ("dynamic", "functional", "modules", *(
+    f"modules.{name}" for name in _MODULES.split())))

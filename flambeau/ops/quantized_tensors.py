@@ -1,0 +1,577 @@
+"""Quantised tensors: integers that stand for numbers, `(integer - zero_point) * scale`.
+
+A `QuantizedTensor` holds the integers in `_array`, and in `_scheme` what they mean. No kernel of
+another op may see them as numbers, so the type has rules of its own: ops that only move elements
+run on the integers, some others run on the numbers and quantise the result as the input was; the
+rest say that they have no rule. Nothing here is recorded: integers have no derivatives.
+`fake_quantize_per_tensor_affine` is the round trip with one.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from flambeau import narrow_dtypes, type_info
+from flambeau._places import bump, counter_of
+from flambeau.core import devices, dtypes, overrides
+from flambeau.core.op import public
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import Tensor, alias, basis, tensor_types, wrap
+
+HELD = {narrow_dtypes.quint8: np.dtype(np.uint8), narrow_dtypes.qint8: np.dtype(np.int8),
+        narrow_dtypes.qint32: np.dtype(np.int32), narrow_dtypes.quint4x2: np.dtype(np.uint8),
+        narrow_dtypes.quint2x4: np.dtype(np.uint8)}
+_TITLES = {narrow_dtypes.quint8: "QUInt8", narrow_dtypes.qint8: "QInt8",
+           narrow_dtypes.qint32: "QInt32", narrow_dtypes.quint4x2: "QUInt4x2",
+           narrow_dtypes.quint2x4: "QUInt2x4"}
+_BITS = {narrow_dtypes.quint4x2: 4, narrow_dtypes.quint2x4: 2}     # of which bytes hold several
+_PER_TENSOR = type_info.per_tensor_affine
+
+
+def limits(dtype: Any) -> tuple[int, int]:
+    """The least and the greatest integer of a quantised dtype."""
+    if dtype in _BITS:
+        return 0, 2 ** _BITS[dtype] - 1
+    info = np.iinfo(HELD[dtype])
+    return int(info.min), int(info.max)
+
+
+class Scheme(NamedTuple):
+    """What the integers mean: one scale and zero point, or one for each index of `axis`."""
+
+    dtype: Any
+    scale: Any                  # a float, or an array
+    zero_point: Any             # an int, or an array of integers or floats
+    axis: int | None = None
+
+    @property
+    def name(self) -> type_info.qscheme:
+        if self.axis is None:
+            return _PER_TENSOR
+        return type_info.per_channel_affine_float_qparams if self.zero_point.dtype.kind == "f" \
+            else type_info.per_channel_affine
+
+    def factors(self, ndim: int) -> tuple[np.ndarray, np.ndarray]:
+        """Scale and zero point in float32, shaped to broadcast with the integers."""
+        scale, zero = (np.asarray(p, np.float32) for p in (self.scale, self.zero_point))
+        if self.axis is not None:
+            shape = (-1,) + (1,) * (ndim - 1 - self.axis)
+            scale, zero = scale.reshape(shape), zero.reshape(shape)
+        return scale, zero
+
+    def quantize(self, x: np.ndarray, shift_last: bool = False) -> np.ndarray:
+        """The nearest integers, of a tie the even one: x / scale + zero_point is rounded to float32
+        once, then to an integer. With `shift_last`, x / scale is rounded and then shifted."""
+        scale, zero = self.factors(x.ndim)
+        held = HELD[self.dtype]
+        low, high = limits(self.dtype)
+        with np.errstate(all="ignore"):
+            if shift_last:
+                raw = np.rint(x * (np.float32(1) / scale)).astype(np.float64) + zero
+            else:
+                steps = x * (np.float32(1) / scale).astype(np.float64) + zero
+                raw = np.rint(steps.astype(np.float32)).astype(np.float64)
+        nowhere = high if held.itemsize == 1 else low
+        raw = np.where(np.isnan(raw), nowhere, np.clip(raw, low, high))
+        return raw.astype(held)
+
+    def dequantize(self, q: np.ndarray) -> np.ndarray:
+        scale, zero = self.factors(q.ndim)
+        return (q.astype(np.float32) - zero) * scale
+
+    def dequantize_fused(self, q: np.ndarray) -> np.ndarray:
+        """The numbers as vector units compute them: q · scale - zero_point · scale, where the first
+        product is not rounded."""
+        scale, zero = self.factors(q.ndim)
+        return (q * scale.astype(np.float64) - zero * scale).astype(np.float32)
+
+    def same(self, other: Scheme) -> bool:
+        return (self.dtype, self.axis) == (other.dtype, other.axis) and all(
+            np.array_equal(a, b) for a, b in zip(self[1:3], other[1:3]))
+
+
+class QuantizedTensor(Tensor):
+    """Integers with a meaning. Users see it as `Tensor` with `is_quantized`."""
+
+    _scheme: Any = None
+    is_quantized = True
+
+    @property
+    def dtype(self) -> Any:
+        return self._scheme.dtype
+
+    @property
+    def data(self) -> Tensor:
+        return make(self._array, self._scheme)
+
+    def is_signed(self) -> bool:
+        raise RuntimeError("isSignedType not supported for quantized types")
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        raise TypeError(f"Got unsupported ScalarType {_TITLES[self.dtype]}")
+
+    def tolist(self) -> Any:
+        raise RuntimeError("load_scalar: invalid type")
+
+    def item(self) -> Any:
+        if self._array.size != 1:
+            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to "
+                               "Scalar")
+        return dequantize(self).item()
+
+    def detach(self) -> Tensor:
+        return dispatch(basis.detach, (self,), {})
+
+    def type(self, dtype: Any = None, non_blocking: bool = False) -> Any:
+        return self.to(dtype) if dtype else f"torch.quantized.{_TITLES[self.dtype]}Tensor"
+
+    def storage(self) -> Any:
+        from flambeau.storage import TypedStorage
+        return TypedStorage(wrap_storage=self.untyped_storage(), dtype=self.dtype)
+
+    def set_(self, *args: Any, **kwargs: Any) -> Tensor:
+        raise _unsupported("set_", "QuantizedCPU")
+
+    def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
+        if self._scheme.axis is not None:
+            raise RuntimeError("Can only resize quantized tensors with per-tensor schemes!")
+        return Tensor.resize_(self, *sizes)
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return dispatch(Tensor.__getitem__, (self, index), {})
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        self[index].copy_(value if type(value) in tensor_types else wrap(np.float32(value)))
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if id(self) not in memo:
+            memo[id(self)] = make(self._array.copy(), self._scheme)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
+        return make, (self._array, self._scheme)
+
+
+QuantizedTensor.__module__ = "torch"
+QuantizedTensor.__name__ = QuantizedTensor.__qualname__ = "Tensor"
+overrides.internal_types.add(QuantizedTensor)
+
+
+def make(array: np.ndarray, scheme: Scheme) -> QuantizedTensor:
+    """These integers, meaning that."""
+    result = alias(array, QuantizedTensor)
+    result._scheme = scheme
+    return result
+
+
+# ---- what users call ----------------------------------------------------------------------------
+
+def publish(function: Any) -> Any:
+    """Make a function of the package and a method of `Tensor`."""
+    public["torch"][function.__name__] = function
+    function.__module__ = "torch"
+    if not function.__name__.startswith("quantize"):
+        setattr(Tensor, function.__name__, function)
+    return function
+
+
+def _expect_float(input: Tensor, name: str) -> None:
+    if type(input) is QuantizedTensor:
+        raise _unsupported(name, "QuantizedCPU")
+    if input._array.dtype != np.float32:
+        raise RuntimeError(f"Quantize only works on Float Tensor, got {type_name(input.dtype)}")
+
+
+def _held(dtype: Any) -> np.dtype:
+    if dtype not in HELD:
+        raise RuntimeError(f"ScalarType {type_name(dtype)} is not supported in new_qtensor.")
+    return HELD[dtype]
+
+
+def _check_zero_point(zero_point: int, dtype: Any, name: str) -> None:
+    _held(dtype)
+    low, high = limits(dtype)
+    if not low <= zero_point <= high:
+        side = "below lower" if zero_point < low else "above upper"
+        raise RuntimeError(f"{name} zero_point {zero_point} is {side} bound.")
+
+
+@publish
+def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> Any:
+    """float32 numbers as integers of a quantised dtype: round(x / scale) + zero_point.
+
+    A list of tensors, with tensors of scales and zero points, gives a tuple.
+
+    >>> import flambeau
+    >>> q = flambeau.quantize_per_tensor(flambeau.tensor([-1.0, 0.26]), 0.1, 10, flambeau.quint8)
+    >>> q.int_repr(), q.dequantize()
+    (tensor([ 0, 13], dtype=torch.uint8), tensor([-1.0000,  0.3000]))
+    """
+    if not isinstance(input, Tensor):
+        return tuple([quantize_per_tensor(x, float(s), int(z), dtype) for x, s, z in zip(
+            input, scale, zero_point)])
+    _expect_float(input, "quantize_per_tensor")
+    scheme = Scheme(dtype, float(scale), int(zero_point))
+    _check_zero_point(scheme.zero_point, dtype, "quantize_tensor_per_tensor_affine")
+    return make(scheme.quantize(input._array), scheme)
+
+
+@publish
+def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int,
+                         dtype: Any) -> Tensor:
+    """`quantize_per_tensor` with a scale and a zero point for each index of dimension `axis`.
+
+    >>> import flambeau
+    >>> x = flambeau.tensor([[1.0, 2.0], [3.0, 4.0]])
+    >>> scales, zeros = flambeau.tensor([0.5, 2.0]), flambeau.tensor([0, 1])
+    >>> flambeau.quantize_per_channel(x, scales, zeros, 0, flambeau.qint8).int_repr()
+    tensor([[2, 4],
+            [2, 3]], dtype=torch.int8)
+    """
+    _expect_float(input, "quantize_per_channel")
+    ndim = input._array.ndim
+    if not 0 <= axis < ndim:
+        raise RuntimeError("Channel axis out of range in per channel affine quantization. Got: "
+                           f"{axis}Expected: [0, {ndim})")
+    wanted = input._array.shape[axis]
+    for name, given in (("scales", scales), ("zero_points", zero_points)):
+        if given.numel() != wanted:
+            raise RuntimeError(f"length of {name} must equal to channel, expected {wanted} got, "
+                               f"{given.numel()}")
+    floating = zero_points.is_floating_point()
+    scheme = Scheme(dtype, scales._array.astype(np.float32 if floating else np.float64),
+                    zero_points._array.astype(np.float32 if floating else np.int64), axis)
+    for zero in [] if floating else zero_points.tolist():
+        _check_zero_point(zero, dtype, "quantize_tensor_per_channel_affine")
+    _held(dtype)
+    return make(scheme.quantize(input._array), scheme)
+
+
+@publish
+def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: bool) -> Tensor:
+    """`quantize_per_tensor` with scale and zero point chosen to span the numbers and zero.
+
+    `reduce_range` leaves out one bit.
+
+    >>> import flambeau
+    >>> x = flambeau.tensor([-1.0, 1.55])
+    >>> flambeau.quantize_per_tensor_dynamic(x, flambeau.quint8, False).q_zero_point()
+    100
+    """
+    _expect_float(input, "quantize_per_tensor_dynamic")
+    if dtype not in (narrow_dtypes.quint8, narrow_dtypes.qint8):
+        raise RuntimeError("dtype " + (type_name(dtype)) + " not supported")
+    x = input._array
+    low, high = limits(dtype)
+    shift = 1 if reduce_range else 0
+    scale, zero = affine_parameters(float(x.min()) if x.size else 0.0,
+                                    float(x.max()) if x.size else 0.0,
+                                    low >> shift, high >> shift)
+    return quantize_per_tensor(input, float(scale), int(zero), dtype)
+
+
+def affine_parameters(low: Any, high: Any, qmin: int, qmax: int, symmetric: bool = False
+                      ) -> tuple[Any, Any]:
+    """Scale and zero point that map [low, high], widened to hold 0, to the integers given.
+
+    Numbers or arrays. With `symmetric` the middle stands for 0 where the range has both signs.
+    """
+    low = np.minimum(np.asarray(low, np.float64), 0.0)
+    high = np.maximum(np.asarray(high, np.float64), 0.0)
+    steps = qmax - qmin
+    both = (low < 0) & (high > 0) & symmetric
+    down, up = -(steps // 2 + 1), steps // 2
+    widest = np.maximum(np.abs(low / down), np.abs(high / up))
+    low, high = np.where(both, widest * down, low), np.where(both, widest * up, high)
+    scale = (high - low) / steps
+    with np.errstate(all="ignore"):
+        useless = (scale.astype(np.float32) == 0) | np.isinf(np.float32(1) / scale.astype(
+            np.float32))
+        scale = np.where(useless, 0.1, scale)
+        stretch = np.maximum(6.1e-5 / scale, 1.0)               # the smallest scale
+        low, high, scale = low * stretch, high * stretch, scale * stretch
+        at_low, at_high = qmin - low / scale, qmax - high / scale
+        nearer_low = abs(qmin) + np.abs(low / scale) < abs(qmax) + np.abs(high / scale)
+    zero = np.where(nearer_low, at_low, at_high)
+    zero = np.where(both, (qmin + qmax) / 2, zero)
+    return scale, np.clip(np.rint(zero), qmin, qmax).astype(np.int64)
+
+
+@publish
+def dequantize(input: Any) -> Any:
+    """The numbers that a quantised tensor (or each of a list) stands for; others as float32.
+
+    >>> import flambeau
+    >>> x = flambeau.tensor([1.04])
+    >>> flambeau.quantize_per_tensor(x, 0.1, 0, flambeau.qint8).dequantize()
+    tensor([1.])
+    """
+    if type(input) in (list, tuple):
+        return tuple([dequantize(t) for t in input])
+    if type(input) is not QuantizedTensor:
+        return input.to(dtypes.float32)
+    return wrap(input._scheme.dequantize(input._array))
+
+
+@publish
+def int_repr(input: Tensor) -> Tensor:
+    """The integers of a quantised tensor.
+
+    >>> import flambeau
+    >>> x = flambeau.tensor([1.04])
+    >>> flambeau.quantize_per_tensor(x, 0.1, 5, flambeau.qint8).int_repr()
+    tensor([15], dtype=torch.int8)
+    """
+    bits = _BITS.get(_scheme_of(input, "int_repr").dtype)
+    if bits is None:
+        return wrap(input._array.copy())
+    each = 8 // bits                                        # in a byte, the first the lowest
+    flat = np.zeros(-(-input._array.size // each) * each, np.uint8)
+    flat[:input._array.size] = input._array.ravel()
+    return wrap(np.bitwise_or.reduce(flat.reshape(-1, each) << (np.arange(each, dtype=np.uint8)
+                                                                * np.uint8(bits)), axis=1))
+
+
+def _scheme_of(input: Tensor, name: str, per_channel: bool | None = None) -> Scheme:
+    if type(input) is not QuantizedTensor:
+        raise _unsupported(name, "CPU")
+    scheme = input._scheme
+    if per_channel is not None and per_channel is (scheme.axis is None):
+        wanted = "kPerTensorAffine" if not per_channel else \
+            "kPerChannelAffine || quantizer->qscheme() == kPerChannelAffineFloatQParams"
+        raise RuntimeError(f"Expected quantizer->qscheme() == {wanted} to be true, but got false.")
+    return scheme
+
+
+def _unsupported(name: str, backend: str) -> NotImplementedError:
+    return NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{backend}' "
+                               "backend: there is no rule for it.")
+
+
+def qscheme(self: Tensor) -> type_info.qscheme:
+    """How the integers of a quantised tensor map to numbers."""
+    return _scheme_of(self, "qscheme").name
+
+
+Tensor.qscheme = qscheme
+
+
+@publish
+def q_scale(input: Tensor) -> float:
+    """The scale of a tensor that was quantised with one."""
+    return _scheme_of(input, "q_scale", False).scale
+
+
+@publish
+def q_zero_point(input: Tensor) -> int:
+    """The integer that stands for 0, of a tensor that was quantised with one."""
+    return _scheme_of(input, "q_zero_point", False).zero_point
+
+
+@publish
+def q_per_channel_scales(input: Tensor) -> Tensor:
+    """The scales of a tensor that was quantised with one for each channel."""
+    return wrap(_scheme_of(input, "q_per_channel_scales", True).scale.copy())
+
+
+@publish
+def q_per_channel_zero_points(input: Tensor) -> Tensor:
+    """The zero points of a tensor that was quantised with one for each channel."""
+    return wrap(_scheme_of(input, "q_per_channel_zero_points", True).zero_point.copy())
+
+
+@publish
+def q_per_channel_axis(input: Tensor) -> Any:
+    """The dimension of the channels, of a tensor that was quantised with a scale for each."""
+    return _scheme_of(input, "q_per_channel_axis", True).axis
+
+
+# ---- how other calls get here -------------------------------------------------------------------
+
+# The result has the input's elements, at other places; several inputs must agree in scheme.
+MOVE = frozenset("""alias as_strided broadcast_to chunk clone contiguous cpu detach detach_
+    diagonal expand expand_as flatten flip getitem index index_select movedim
+    moveaxis narrow permute ravel repeat reshape reshape_as roll rot90 select
+    slice split split_with_sizes squeeze squeeze_ swapaxes swapdims t take
+    tensor_split tile transpose unbind unflatten unfold unsqueeze view view_as cat
+    concat concatenate stack max min amax amin sort topk msort kthvalue median
+    max_pool1d max_pool2d max_pool3d adaptive_max_pool2d channel_shuffle
+    pixel_shuffle T mT H mH""".split())
+_ORDERED = frozenset("""as_strided max min amax amin sort topk msort kthvalue median max_pool1d
+    max_pool2d max_pool3d adaptive_max_pool2d cat concat concatenate stack""".split())
+# Computed with the numbers, then quantised as the input is.
+AGAIN = frozenset("""relu relu6 hardtanh clamp clip mean std threshold leaky_relu elu celu prelu
+    avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
+    interpolate upsample upsample_nearest upsample_bilinear hardswish masked_fill index_put fill
+    pad constant_pad_nd ones_like fill_number fill_tensor""".split())
+# Likewise; these have a range of their own.
+_RANGES = {"sigmoid": (1 / 256, 0), "hardsigmoid": (1 / 256, 0), "tanh": (1 / 128, 128)}
+# Computed in vector units.
+_FUSED = frozenset("""hardtanh threshold leaky_relu elu celu hardswish sigmoid hardsigmoid
+    tanh""".split())
+COMPARE = frozenset("eq ne lt le gt ge".split())
+
+
+def _plainly(args: Any, change: Callable[[QuantizedTensor], Any]) -> Any:
+    """Arguments with each quantised tensor changed to a plain one."""
+    if type(args) is QuantizedTensor:
+        return change(args)
+    if type(args) in (list, tuple):
+        return type(args)([_plainly(a, change) for a in args])
+    return {k: _plainly(v, change) for k, v in args.items()} if type(args) is dict else args
+
+
+def each_result(value: Any, change: Callable[[Tensor], Any]) -> Any:
+    if type(value) in tensor_types:
+        return change(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*[each_result(v, change) for v in value])
+    if isinstance(value, list | tuple):
+        parts = [each_result(v, change) for v in value]
+        return parts if isinstance(value, list) else type(value)(parts)
+    return value
+
+
+def _quantized_in(args: Any) -> list[QuantizedTensor]:
+    found: list[QuantizedTensor] = []
+    _plainly(args, found.append)
+    return found
+
+
+def _integers(tensor: QuantizedTensor) -> Tensor:
+    result = wrap(tensor._array)
+    result._counter = counter_of(tensor)
+    return result
+
+
+def _channels(tensor: QuantizedTensor) -> Tensor:
+    """For each element the number of its channel."""
+    axis = tensor._scheme.axis
+    shape = (-1,) + (1,) * (tensor._array.ndim - 1 - axis)
+    return wrap(np.broadcast_to(np.arange(tensor._array.shape[axis]).reshape(shape),
+                                tensor._array.shape))
+
+
+def _moved_scheme(scheme: Scheme, channels: np.ndarray) -> Scheme:
+    """The scheme of a tensor whose elements have come from these channels."""
+    if not channels.size or (channels == channels.flat[0]).all():
+        at = channels.flat[0] if channels.size else 0
+        return scheme._replace(scale=float(scheme.scale[at]), axis=None,
+                               zero_point=scheme.zero_point[at].item())
+    for axis in range(channels.ndim):
+        along = np.moveaxis(channels, axis, 0).reshape(channels.shape[axis], -1)
+        if (along == along[:, :1]).all():
+            return scheme._replace(scale=scheme.scale[along[:, 0]], axis=axis,
+                                   zero_point=scheme.zero_point[along[:, 0]])
+    raise RuntimeError("the result would have several scales along one dimension")
+
+
+def _move(name: str, function: Any, args: Any, kwargs: Any) -> Any:
+    sources = _quantized_in((args, kwargs))
+    scheme = sources[0]._scheme
+    if any(not s._scheme.same(scheme) for s in sources):
+        raise NotImplementedError(f"{name} of tensors that were quantised in different ways")
+    moved = function(*_plainly(args, _integers), **_plainly(kwargs, _integers))
+    held = sources[0]._array.dtype
+    if scheme.axis is None:
+        return each_result(moved, lambda r: make_like(r, scheme) if r._array.dtype == held else r)
+    if name in _ORDERED:
+        raise RuntimeError(f"{name} is only supported on per-tensor quantization")
+    if name in ("clone", "contiguous", "detach", "cpu"):
+        return make_like(moved, scheme)
+    channels: list[np.ndarray] = []
+    each_result(function(*_plainly(args, _channels), **_plainly(kwargs, _channels)),
+             lambda r: channels.append(r._array))
+    rest = iter(channels)
+    return each_result(moved, lambda r: make_like(r, _moved_scheme(scheme, next(rest))))
+
+
+def make_like(plain: Tensor, scheme: Scheme) -> QuantizedTensor:
+    result = make(plain._array, scheme)
+    result._counter = plain._counter
+    return result
+
+
+def _again(name: str, function: Any, args: Any, kwargs: Any) -> Any:
+    scheme = _quantized_in((args, kwargs))[0]._scheme
+    if scheme.axis is not None and not name.startswith("fill"):
+        _scheme_of(_quantized_in((args, kwargs))[0], name, False)
+    if name in _RANGES:
+        scale, zero = _RANGES[name]
+        scheme = scheme._replace(scale=scale, zero_point=zero + limits(scheme.dtype)[0])
+    fused = name in _FUSED
+    plain = (lambda q: wrap(q._scheme.dequantize_fused(q._array))) if fused else dequantize
+    computed = function(*_plainly(args, plain), **_plainly(kwargs, plain))
+    return each_result(computed, lambda r: make(scheme.quantize(r._array, fused), scheme))
+
+
+def _equal(a: Tensor, b: Tensor) -> bool:
+    if type(a) is not type(b):
+        raise RuntimeError("Cannot compare a quantised tensor with another sort")
+    return a._scheme.same(b._scheme) and np.array_equal(a._array, b._array)
+
+
+def _copy(target: Tensor, source: Tensor) -> Tensor:
+    if type(target) is not QuantizedTensor:
+        raise RuntimeError("Copying from quantized Tensor to non-quantized Tensor is not allowed, "
+                           "please use dequantize to get a float Tensor from a quantized Tensor")
+    if type(source) is QuantizedTensor:
+        if source._scheme.name is not target._scheme.name:
+            raise RuntimeError("Quantized Copy only works with same quantizer")
+        target._array[...] = source._array
+        target._scheme = source._scheme._replace(dtype=target._scheme.dtype)
+    else:
+        _expect_float(source, "copy_")
+        target._array[...] = target._scheme.quantize(
+            np.broadcast_to(source._array, target._array.shape))
+    bump(target)
+    return target
+
+
+def _to(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    if any(a is not tensor.dtype and isinstance(a, dtypes.dtype)
+           for a in (*args, *kwargs.values())):
+        raise RuntimeError("Creation of quantized tensor requires quantized dtype like "
+                           "torch.quint8")
+    for device in (a for a in (*args, *kwargs.values()) if isinstance(a, str | devices.device)):
+        if (device := devices.device(device)).type != "cpu":
+            raise NotImplementedError(f"a quantised tensor on device {device}")
+    return tensor
+
+
+def _empty_like(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    return make(np.empty_like(tensor._array), tensor._scheme)
+
+
+_OTHERS: dict[str, Any] = {
+    "equal": _equal, "copy_": _copy, "to": _to, "empty_like": _empty_like,
+    "is_floating_point": lambda t: False, "is_complex": lambda t: False,
+    "numel": lambda t: t._array.size, "is_same_size": lambda a, b: a.shape == b.shape,
+    "result_type": lambda a, b: a.dtype}
+
+
+def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A public call with a quantised argument."""
+    op = getattr(function, "op", None)
+    name = (op.name if op is not None else function.__name__).strip("_")
+    inplace = op is not None and op.inplace
+    if inplace and name not in ("copy", "squeeze", "detach", "unsqueeze"):
+        function, name = op.functional.function, op.functional.name
+    elif inplace:
+        name += "_"
+    if name in _OTHERS:
+        return _OTHERS[name](*args, **kwargs)
+    if name in COMPARE:
+        return function(*_plainly(args, dequantize), **kwargs)
+    if name in MOVE:
+        return _move(name, function, args, kwargs)
+    if name not in AGAIN and name not in _RANGES:
+        raise _unsupported(name, "QuantizedCPU")
+    result = _again(name, function, args, kwargs)
+    return _copy(args[0], result) if inplace else result
+
+
+overrides.own_rules[QuantizedTensor] = dispatch
+__all__ = ["QuantizedTensor"]

@@ -1,0 +1,6 @@
+"""The former name of `flambeau.ao.quantization`."""
+from flambeau._lazy import alias
+
+alias(__name__, "flambeau.ao.quantization", (
+    "fake_quantize", "fuse_modules", "fuser_method_mappings", "observer", "qconfig", "quant_type",
+    "quantization_mappings", "quantize", "quantize_jit", "stubs"))
