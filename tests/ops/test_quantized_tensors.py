@@ -175,6 +175,21 @@ def test_fake_quantize_by_channel_and_batch():
     assert torch.equal(batched(x), whole)
 
 
+def test_moving_averages_with_fake_quantisation():
+    """The averages, and a scale with which neither side of a symmetric range is clamped."""
+    on, x = torch.ones(1), torch.tensor([[-1.0, 0.5], [0.25, 2.0]], requires_grad=True)
+    low, high = torch.full((2,), float("inf")), torch.full((2,), -float("inf"))
+    scale, zero = torch.ones(2), torch.zeros(2, dtype=torch.int)
+    for factor in (1, 3):
+        y = torch.fused_moving_avg_obs_fake_quant(factor * x, on, on, low, high, scale, zero, 0.5,
+                                                  -128, 127, 0, True, True)
+    assert (low.tolist(), high.tolist()) == ([-2.0, 0.5], [1.0, 4.0])
+    torch.testing.assert_close(scale, torch.tensor([2 / 128, 4 / 255]))
+    assert zero.tolist() == [0, -128]
+    y.sum().backward()
+    assert x.grad.tolist() == [[0.0, 3.0], [3.0, 0.0]]
+
+
 def test_fake_quantize_refusals():
     with pytest.raises(RuntimeError, match="zero_point"):
         torch.fake_quantize_per_tensor_affine(X, 0.1, 30, 0, 15)
