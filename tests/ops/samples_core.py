@@ -9,7 +9,8 @@ for _name in ("in_range", "per_tensor_affine", "per_channel_affine", "tensor", "
               "channels"):
     family.untested[f"fake_quantize_{_name}"] = \
         "the derivative is a convention: see test_quantized_tensors.py"
-family.untested["fused_moving_avg_obs_fake_quant"] = "writes averages: see test_quantized_tensors.py"
+family.untested["fused_moving_avg_obs_fake_quant"] = \
+    "writes averages: see test_quantized_tensors.py"
 family.untested |= dict.fromkeys(("empty_permuted", "hash_tensor", "slice_inverse", "xor_of_bits"),
                                  "not differentiable: see test_memory_forms.py")
 
