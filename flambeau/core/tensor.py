@@ -162,8 +162,8 @@ class Tensor(Methods, metaclass=TensorMeta):
                 + (" If you want to use a computed variable in a subgraph that "
                    "doesn't require differentiation use var_no_grad = var.detach()."))
         if flag and self._array.dtype not in dtypes.FLOATING:
-            raise RuntimeError("only Tensors of floating point and complex dtype can require "
-                               f"gradients, not {self.dtype}")
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require "
+                               "gradients")
         if flag and self._inference and not is_inference_mode_enabled():
             raise RuntimeError("Setting requires_grad=True on inference tensor outside "
                                "InferenceMode is not allowed.")

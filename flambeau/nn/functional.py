@@ -115,7 +115,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True,
                       "to provide channel-wise dropout on inputs with 3 spatial dimensions, a "
                       "channel dimension, and an optional batch dimension (i.e. 4D or 5D inputs).",
                       stacklevel=3)
-    return _channels(input, p, training, inplace, rank == 4)
+    return _channels(input, p, training, inplace, rank != 5)
 
 
 def _channels(input: Tensor, p: float, training: bool, inplace: bool, unbatched: bool) -> Tensor:

@@ -247,7 +247,9 @@ def multi_head_attention_forward(
     length, batch, width = query.shape
     source = key.shape[0]
     if is_causal and attn_mask is None:
-        raise RuntimeError("Need attn_mask if specifying the is_causal hint.")
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+            "method `generate_square_subsequent_mask` to create this mask.")
     from flambeau.nn.functional import _canonical_mask, _none_or_dtype
     key_padding_mask = _canonical_mask(key_padding_mask, "key_padding_mask",
                                        _none_or_dtype(attn_mask), "attn_mask", query.dtype)
@@ -283,9 +285,10 @@ def multi_head_attention_forward(
                                                         zeros)
     source = k.shape[2]
     if key_padding_mask is not None:
-        if key_padding_mask.shape != (batch, source):
-            raise AssertionError("expecting key_padding_mask shape of "
-                                 f"{(batch, source)}, but got {key_padding_mask.shape}")
+        for d, (size, expected) in enumerate(zip(key_padding_mask.shape, (batch, source))):
+            if size != expected:
+                raise AssertionError(f"Expected key_padded_mask.shape[{d}] to be {expected}, but "
+                                     f"got {size}")
         spread = key_padding_mask.view(batch, 1, 1, source).expand(
             -1, num_heads, -1, -1).reshape(batch * num_heads, 1, source)
         attn_mask = spread if attn_mask is None else attn_mask + spread

@@ -12,6 +12,7 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import interceptors
 from flambeau.core.op import SCALARS, composite, linear, primitive, public
 from flambeau.core.promotion import convert, result_type, scalar_operand, type_name
+from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.core.views import write
 from flambeau.ops.coercion import stored, wrong_types
@@ -71,7 +72,10 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
                       "will be removed in a future version of PyTorch. Use a boolean condition "
                       "instead.", UserWarning, stacklevel=3)
         condition = condition != 0
-    result = where_tensors(condition, *where_operands(input, other))
+    a, b = where_operands(input, other)
+    if not condition._array.shape == a._array.shape == b._array.shape:
+        broadcast_shapes(condition._array.shape, a._array.shape, b._array.shape)
+    result = where_tensors(condition, a, b)
     return result if out is None else basis.into(out, where.op, result, (condition, input, other))
 
 

@@ -201,15 +201,25 @@ def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any
                 f"({_by(reach)}). Kernel size can't be greater than actual input size")
     elif any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation)):
         raise _output_padding_error(output_padding, stride, dilation)
+    if not transposed:
+        _check_bias(input, bias)
+    if 0 in x.shape[2:] and x.shape[0] and x.shape[1]:
+        shape = list(x.shape if x.ndim > 3 else (*x.shape[:2], 1, x.shape[2]))
+        raise RuntimeError("Only zero batch or zero channel inputs are supported, but got input "
+                           f"shape: {shape}")
     if x.dtype is not w.dtype and x.dtype != w.dtype:
         own, other = type_name(input.dtype), type_name(weight.dtype)
         raise RuntimeError(f"Input type (torch.{own}Tensor) and weight type (torch.{other}Tensor) "
                            "should be the same" if own == "Float" else
                            f"expected scalar type {own} but found {other}")
-    if bias is not None and bias._array.dtype != x.dtype:
+    _check_bias(input, bias)
+    return stride, padding, dilation, transposed, output_padding, groups
+
+
+def _check_bias(input: Tensor, bias: Tensor | None) -> None:
+    if bias is not None and bias._array.dtype != input._array.dtype:
         raise RuntimeError(f"Input type ({c_name(input)}) and bias type ({c_name(bias)}) "
                            "should be the same")
-    return stride, padding, dilation, transposed, output_padding, groups
 
 
 def _check_dimensions(x: Any, w: Any) -> None:

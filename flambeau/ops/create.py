@@ -388,6 +388,21 @@ def _filled(name: str, make: Any, doc: str) -> Any:
     return creation(function, make)
 
 
+def _no_size(name: str, size: tuple[Any, ...]) -> TypeError:
+    """What `name` says of sizes that are not all integers."""
+    sizes = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    kinds = [type(s).__name__ for s in sizes]
+    first = next((i for i, s in enumerate(sizes) if not isinstance(s, int)), 0)
+    what = f"{name}(): argument 'size' "
+    if first:
+        return TypeError(f"{what}failed to unpack the object at pos {first + 1} with error \"type "
+                         f'must be tuple of ints,but got {kinds[first]}"')
+    if sizes is not size:
+        return TypeError(f"{what}(position 1) must be tuple of ints, but found element of type "
+                         f"{kinds[0]} at pos 0")
+    return TypeError(f"{what}(position 1) must be tuple of ints, not {kinds[0]}")
+
+
 def checked_shape(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
     """The shape that the arguments of `name` say."""
     if len(size) == 1 and isinstance(size[0], Tensor) and not size[0].ndim:
@@ -395,8 +410,7 @@ def checked_shape(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
     try:
         shape = size_of(size)
     except TypeError:
-        raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not "
-                        f"{type(size[0]).__name__}") from None
+        raise _no_size(name, size) from None
     if shape and min(shape) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: "
                            f"{list(shape)}")

@@ -15,6 +15,7 @@ from flambeau.kernels import ctc
 from flambeau.kernels import softmax as kernels
 from flambeau.ops.fused import fused
 from flambeau.ops.matmul import linear
+from flambeau.ops.pool import refuse
 from flambeau.ops.softmax import log_softmax
 
 NETWORK = "nn.functional"
@@ -142,10 +143,18 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     if rank < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {rank})")
     if rank == 1:
-        loss = nll_loss(input.unsqueeze(0), target.unsqueeze(0), weight, None, ignore_index, None,
+        given = target._array.shape
+        if len(given) == 1 and given != (1,):
+            raise ValueError("For 1D input, 1D target must have size 1, but got target size: "
+                             f"{given[0]}")
+        if len(given) > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        loss = nll_loss(input.unsqueeze(0), target.reshape(1), weight, None, ignore_index, None,
                         reduction)
         return loss.squeeze(0) if reduction == "none" else loss
     _check_target(input, target, weight)
+    refuse(input._array, "bui", "nll_loss_out_frame" if rank == 2
+           else "nll_loss2d_forward_out_frame")
     if target._array.dtype != _INT64:
         target = target.long()
     return (_nll1d if rank == 2 else _nll2d)(input, target, weight, reduction, ignore_index)
@@ -333,6 +342,9 @@ def _lengths(given: Any, n: int, most: int, name: str) -> list[int]:
     values = [int(v) for v in (given.reshape(-1).tolist() if isinstance(given, Tensor) else given)]
     if len(values) != n:
         raise RuntimeError(f"{name} must be of size batch_size")
+    if min(values, default=0) < 0:
+        raise RuntimeError(f"Expected {name} to have value at least 0, but got value {min(values)} "
+                           "(while checking arguments for ctc_loss_allocate_outputs)")
     return values
 
 

@@ -9,8 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.op import composite
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import random as kernels
 from flambeau.ops.random_fills import bernoulli_fill, drawn, stream_of
 
@@ -55,7 +57,20 @@ def _is_identity(input: Tensor, p: float, train: bool) -> bool:
 def _dropped(input: Tensor, p: float, train: bool, feature: bool, mul: Any) -> Tensor:
     if _is_identity(input, p, train):
         return input
-    return mul(input, 0.0 if p == 1 else dropout_mask(input, p, feature))
+    if p == 1:
+        return mul(input, _zero(input))
+    _check_type(input._array.dtype)
+    return mul(input, dropout_mask(input, p, feature))
+
+
+def _zero(input: Tensor) -> Tensor:
+    return wrap(np.zeros((), input._array.dtype))
+
+
+def _check_type(array_type: np.dtype) -> None:
+    if array_type not in FLOATING:
+        raise RuntimeError("result type Float can't be cast to the desired output type "
+                           f"{type_name(from_numpy_dtype(array_type))}")
 
 
 def _alpha_dropped(input: Tensor, p: float, train: bool, feature: bool, mul: Any,
@@ -63,8 +78,9 @@ def _alpha_dropped(input: Tensor, p: float, train: bool, feature: bool, mul: Any
     if _is_identity(input, p, train):
         return input
     if p == 1:
-        return mul(input, 0.0)
+        return mul(input, _zero(input))
     target = input._array.dtype
+    _check_type(np.dtype(np.int64) if target.kind == "b" else target)
     shape, like = _shape_of_mask(input, feature)
     kept = drawn(shape, target, bernoulli_fill(target, 1 - p, None), input._device, like)
     scale = 1 / math.sqrt((_SATURATION**2 * p + 1) * (1 - p))

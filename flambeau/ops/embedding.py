@@ -63,6 +63,12 @@ def _rows_of(grad: Tensor, indices: Tensor, padding_idx: int, scale: bool) -> Te
     return rows
 
 
+def _type_of(tensor: Tensor) -> str:
+    """The name of PyTorch's class for tensors of this type."""
+    name = type_name(tensor.dtype)
+    return f"CPU{name}Type" if name in ("Bool", "BFloat16") else f"torch.{name}Tensor"
+
+
 def _check(weight: Any, indices: Any, name: str) -> None:
     for position, (argument, value) in enumerate((("weight", weight), ("indices", indices))):
         if not isinstance(value, Tensor):
@@ -73,7 +79,7 @@ def _check(weight: Any, indices: Any, name: str) -> None:
     if indices._array.dtype not in (np.int64, np.int32):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following "
                            "scalar types: Long, Int; but got "
-                           f"torch.{type_name(indices.dtype)}Tensor "
+                           f"{_type_of(indices)} "
                            f"instead (while checking arguments for {name})")
 
 
@@ -142,7 +148,9 @@ def _bags(indices: Tensor, offsets: Tensor, include_last: bool) -> tuple[Tensor,
     starts = offsets._array
     n = indices._array.size
     if starts.size == 0:
-        return flambeau.zeros(n, dtype=flambeau.int64), 0
+        if include_last:
+            raise RuntimeError("include_last_offset: number of offset should be at least 1")
+        return flambeau.zeros(0, dtype=flambeau.int64), 0
     bags = len(starts) - 1 if include_last else len(starts)
     if type(offsets) in plain:
         _check_offsets(starts, n)
@@ -157,6 +165,12 @@ def _check_offsets(starts: np.ndarray, n: int) -> None:
     if starts[-1] > n:
         raise RuntimeError(f"offsets[-1] can not be greater than input's length {n} but got "
                            f"offsets[-1] of {starts[-1]}")
+    if starts[-1] < 0:
+        raise IndexError("index out of range in self")
+    if (np.diff(starts) < 0).any():
+        raise RuntimeError("Expected i < index_size to be true, but got false.  (Could this error "
+                           "message be improved?  If so, please report an enhancement request to "
+                           "PyTorch.)")
 
 
 def _bag_sums(rows: Tensor, bag: Tensor, bags: int) -> Tensor:
@@ -167,6 +181,11 @@ def _bag_sums(rows: Tensor, bag: Tensor, bags: int) -> Tensor:
 def _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool,
                    mode: int, sparse: bool, per_sample_weights: Any, include_last: bool,
                    padding_idx: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    if type(offsets) in plain and (include_last or not offsets._array.size):
+        used = int(offsets._array[-1]) if offsets._array.size else 0
+        indices = indices[:used]        # none but those up to the last offset
+        if per_sample_weights is not None:
+            per_sample_weights = per_sample_weights[:used]
     bag, bags = _bags(indices, offsets, include_last)
     first, bag_of_all = _first_wrong(indices, weight._array.shape[0]), bag
     if first is not None:
@@ -236,6 +255,12 @@ def embedding_bag_op(weight: Tensor, indices: Tensor, offsets: Tensor,
     """Sums (mode 0), means (1) or maxima (2) of bags of embeddings, with each index's bag, the
     bags' sizes, and where the maxima were."""
     _check(weight, indices, "embedding_bag")
+    _check(weight, offsets, "embedding_bag")
+    if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
+        raise RuntimeError(
+            "Expected tensor for argument #1 'weight' to have the same type as tensor for argument "
+            f"#1 'per_sample_weights'; but type {_type_of(weight)} does not equal "
+            f"{_type_of(per_sample_weights)} (while checking arguments for embedding_bag)")
     return _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse,
                           per_sample_weights, include_last_offset,
                           -1 if padding_idx is None else padding_idx)

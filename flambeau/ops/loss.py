@@ -257,7 +257,15 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     for factor in (weight, pos_weight):
         if factor is not None:
             broadcast_shapes(factor._array.shape, input._array.shape)
-    return _bce_with_logits(input, target, weight, pos_weight, reduction)
+    if input.dtype is target.dtype:
+        return _bce_with_logits(input, target, weight, pos_weight, reduction)
+    refuse(input._array, "bui", "log_sigmoid_cpu")
+    both = flambeau.result_type(input, target)
+    if not target.is_floating_point():
+        raise RuntimeError(f"result type {type_name(both)} can't be cast to the desired output "
+                           f"type {type_name(target.dtype)}")
+    loss = _bce_with_logits(input.to(both), target.to(both), weight, pos_weight, "none")
+    return reduced(loss.to(target.dtype), reduction)
 
 
 @composite(name="binary_cross_entropy_with_logits")

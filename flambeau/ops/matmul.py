@@ -297,6 +297,13 @@ def _linear_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bias: A
     return (r.squeeze(-2) if one else r), 0
 
 
+def _no_tensor(*given: Any) -> TypeError:
+    """What `linear` says of arguments that are not tensors."""
+    i = next(i for i, x in enumerate(given) if not isinstance(x, Tensor))
+    return TypeError(f"linear(): argument '{('input', 'weight')[i]}' (position {i + 1}) must be "
+                     f"Tensor, not {type(given[i]).__name__}")
+
+
 @primitive(_affine_kernel, tensors=("input", "weight", "bias"), namespace="nn.functional",
            core="(k),(m,k),(m)->(m)",
            method=False, node_name="AddmmBackward0",
@@ -312,15 +319,26 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     >>> flambeau.nn.functional.linear(flambeau.ones(1, 2), flambeau.ones(3, 2))
     tensor([[2., 2., 2.]])
     """
-    w, x = weight._array, input._array
-    if w.ndim == 1:
+    try:
+        w, x = weight._array, input._array
+    except AttributeError:
+        raise _no_tensor(input, weight) from None
+    if w.ndim != 2:
+        if not w.ndim or not x.ndim:
+            raise RuntimeError("both arguments to linear need to be at least 1D, but they are "
+                               f"{x.ndim}D and {w.ndim}D")
+        if w.ndim > 2:
+            raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
         if bias is not None:
             return input, unsqueeze(weight, 0), bias
         w = unsqueeze(weight, 0)._array
-    if not x.ndim or x.shape[-1] != w.shape[-1]:
+    if not x.ndim:
+        raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and "
+                           f"{w.ndim}D")
+    if x.shape[-1] != w.shape[-1]:
         rows = int(np.prod(x.shape[:-1]))
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x"
-                           f"{x.shape[-1] if x.ndim else 1} and {w.shape[-1]}x{w.shape[0]})")
+                           f"{x.shape[-1]} and {w.shape[-1]}x{w.shape[0]})")
     if x.dtype is not w.dtype and x.dtype != w.dtype:
         if bias is not None and x.ndim == 2:
             raise RuntimeError("mat1 and mat2 must have the same dtype, but got "

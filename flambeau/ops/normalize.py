@@ -255,9 +255,9 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
     """
     dims = _check_normalized(input, normalized_shape, weight, bias, "layer_norm")
     x = input._array
+    _same_types(input, weight, bias)
     if x.dtype not in FLOATING or x.dtype.kind == "c":
         refuse(x, "buic", "LayerNormKernelImpl")
-    _same_types(input, weight, bias)
     return _layer_norm(input, weight, bias, dims, eps)
 
 
@@ -297,6 +297,9 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
 
     Zhang and Sennrich, Root mean square layer normalization, NeurIPS 2019.
     """
+    if input._array.ndim < len(normalized_shape):
+        raise ValueError(f"Input tensor must have at least {len(normalized_shape)} dimensions, but "
+                         f"got {input._array.ndim}")
     dims = _check_normalized(input, normalized_shape, weight, None, "rms_norm")
     refuse(input._array, "bui", "rms_norm")
     if weight is not None and weight._array.dtype != input._array.dtype \
@@ -341,8 +344,8 @@ def group_norm_op(input: Tensor, num_groups: int, weight: Tensor | None = None,
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of "
                                f"channels in input, but got {name} of shape "
                                f"{list(p._array.shape)} and input of shape {list(shape)}")
-    refuse(input._array, "buic", "GroupNormKernelImpl")
     _same_types(input, weight, bias)
+    refuse(input._array, "buic", "GroupNormKernelImpl")
     return _group_norm(input, weight, bias, num_groups, eps)
 
 

@@ -155,7 +155,7 @@ def _check_mirror(shape: Any, pad: tuple[int, ...], mode: str) -> None:
     if mode != "circular" and 0 in shape[-n - 1:]:
         raise RuntimeError(f"Expected {_EXTENTS[n]} (batch mode) tensor with possibly 0 batch size "
                            f"and other non-zero dimensions for input, but got: {list(shape)}")
-    for d, (a, b) in enumerate(_sides(pad, rank)):
+    for d, (a, b) in reversed(list(enumerate(_sides(pad, rank)))):
         if mode == "reflect" and (a >= shape[d] or b >= shape[d]) and (a or b):
             raise RuntimeError("Argument #4: Padding size should be less than the corresponding "
                                f"input dimension, but got: padding ({a}, {b}) at dimension {d} of "

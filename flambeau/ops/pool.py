@@ -202,6 +202,7 @@ def _max_pool1d(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dila
     stride = kernel if stride is None or stride == () or stride == [] \
         else _single(stride, op, "stride")
     if not indices:
+        refuse(input._array, "bui", "max_pool1d_impl")
         _check_line(input._array, kernel, stride, padding, dilation, ceil_mode)
     values, where = _max_pool(2, input.unsqueeze(-2), (1, kernel), (1, stride), (0, padding),
                               (1, dilation), ceil_mode)
@@ -508,15 +509,23 @@ def _fractional(n: int, input: Tensor, kernel_size: Any, output_size: Any, outpu
                              "Ints.")
         output_size = [int(s * r) for s, r in zip(x.shape[-n:], output_ratio)]
     sizes = per_axis(output_size, n, name, "output_size")
+    if samples is None:
+        batch = 1 if x.ndim == n + 1 else x.shape[0]
+        samples = flambeau.rand(batch, input.size(-n - 1), n, dtype=input.dtype)
+    if samples._array.dtype != x.dtype:
+        raise RuntimeError("Expect _random_samples to have the same dtype as input")
     _check_rank(x, n)
     refuse(x, "buic", f"{name}_out_frame")
+    out = "_out" if n == 3 else ""
+    if 0 in x.shape[-n - 1:]:
+        at = x.ndim - n - 1 + x.shape[-n - 1:].index(0)
+        raise RuntimeError(f"{name}{out}(): Expected input to have non-zero size for non-batch "
+                           f"dimensions, but got{list(x.shape)} with dimension {at} being empty.")
     for axis, k, s, o in zip(("time", "height", "width")[-n:], kernel, x.shape[-n:], sizes):
         if o + k - 1 > s - (n == 3):       # PyTorch leaves a row over in three dimensions
-            raise RuntimeError(f"{name}{'_out' if n == 3 else ''}(): pool {axis} {k} too large "
+            raise RuntimeError(f"{name}{out}(): pool {axis} {k} too large "
                                f"relative to input {axis} {s}")
     batch = 1 if x.ndim == n + 1 else x.shape[0]
-    if samples is None:
-        samples = flambeau.rand(batch, x.shape[-n - 1], n, dtype=input.dtype)
     samples = _checked_samples(samples, batch, x.shape[-n - 1], n)
     return _FRACTIONAL[n](input, samples[0] if x.ndim == n + 1 else samples, kernel, sizes)
 
@@ -583,7 +592,6 @@ def _unpool_size(input: Tensor, kernel: Any, stride: Any, padding: Any, output_s
     usual = [(s - 1) * st + k - 2 * p for s, st, k, p in zip(size, stride, kernel, padding)]
     if output_size is None:
         return tuple(usual)
-    output_size = list(output_size)
     if len(output_size) == n + 2:
         output_size = output_size[2:]
     if len(output_size) != n:
@@ -592,7 +600,7 @@ def _unpool_size(input: Tensor, kernel: Any, stride: Any, padding: Any, output_s
                          f"it has a length of '{len(output_size)}'")
     for d, (o, u, s) in enumerate(zip(output_size, usual, stride)):
         if not u - s < o < u + s:
-            raise ValueError(f'invalid output_size "{tuple(output_size)}" (dim {d} must be between '
+            raise ValueError(f'invalid output_size "{output_size}" (dim {d} must be between '
                              f"{u - s} and {u + s})")
     return tuple(output_size)
 
@@ -604,19 +612,23 @@ def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride
         else tuple(stride)
     padding = (padding,) * n if isinstance(padding, int) else tuple(padding)
     size = _unpool_size(input, kernel, stride, padding, output_size)
+    if n == 1:
+        return _unpooled(2, input.unsqueeze(-1), indices.unsqueeze(-1), (*size, 1)).squeeze(-1)
+    return _unpooled(n, input, indices, size)
+
+
+def _unpooled(n: int, input: Tensor, indices: Tensor, size: tuple[int, ...]) -> Tensor:
     x, i = input._array, indices._array
     if i.dtype != np.int64:
         raise RuntimeError("elements in indices should be type int64 but got: "
                            f"{type_name(indices.dtype)}")
-    if n > 1 and x.ndim not in (n + 1, n + 2):
+    if x.ndim not in (n + 1, n + 2):
         raise RuntimeError(f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, "
                            "but "
                            f"got a tensor with {x.ndim} dimensions.")
     if x.shape != i.shape:
         raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
                            f"({list(x.shape)}) but got indices tensor with shape: {list(i.shape)}")
-    if n == 1:
-        return _UNPOOL[2](input.unsqueeze(-1), indices.unsqueeze(-1), (*size, 1)).squeeze(-1)
     return _UNPOOL[n](input, indices, size)
 
 

@@ -13,6 +13,7 @@ import numpy as np
 
 import flambeau
 from flambeau.core.op import composite
+from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import recurrent as kernels
 from flambeau.ops.fused import fused
@@ -47,14 +48,15 @@ def _relu_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, product: Any 
     return ((gates + product(state[0], w_hh, b_hh)).relu(),)
 
 
-def _check_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, gates: int) -> None:
+def _check_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, gates: int,
+                state: int = 0) -> None:
     x, h, wi, wh = (t._array.shape for t in (input, hx, w_ih, w_hh))
     if x[-1] != wi[-1]:
         raise RuntimeError(f"input has inconsistent input_size: got {x[-1]} expected {wi[-1]}")
-    if x[:-1] != h[:-1]:
-        raise RuntimeError(f"Input batch size {x[0]} doesn't match hidden0 batch size {h[0]}")
-    if h[-1] != wh[-1]:
-        raise RuntimeError(f"hidden0 has inconsistent hidden_size: got {h[-1]}, expected "
+    if x[0] != h[0]:
+        raise RuntimeError(f"Input batch size {x[0]} doesn't match hidden{state} batch size {h[0]}")
+    if h[1] != wh[-1]:
+        raise RuntimeError(f"hidden{state} has inconsistent hidden_size: got {h[1]}, expected "
                            f"{wh[-1]}")
     if wi[0] != gates * wh[-1]:
         raise RuntimeError(f"weight_ih first dim must be {gates} * hidden_size = "
@@ -66,8 +68,12 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor |
               b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
     """One step: h' = o · tanh(c'), c' = f · c + i · n; i, f and o are sigmoids, n a tanh, of
     W x + b + U h + b'. Hochreiter and Schmidhuber, 1997."""
+    if isinstance(hx, Tensor):
+        raise TypeError("lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not "
+                        "Tensor")
     h, c = hx
     _check_cell(input, h, w_ih, w_hh, 4)
+    _check_cell(input, c, w_ih, w_hh, 4, 1)
     return _lstm_step(linear(input, w_ih, b_ih), (h, c), w_hh, b_hh)
 
 
@@ -236,6 +242,10 @@ def _stack(mode: str, x: Tensor, state: Any, params: Any, has_biases: bool, laye
     """Layer on layer; `state` holds the first h (and c) of all, (layers · directions, n, k).
 
     `product` multiplies with the weights, which need not be tensors if it knows them."""
+    for s in state if product is linear else ():
+        if s._array.dtype != params[0]._array.dtype:
+            raise RuntimeError("mat1 and mat2 must have the same dtype, but got "
+                               f"{type_name(s.dtype)} and {type_name(params[0].dtype)}")
     directions = 2 if bidirectional else 1
     groups = _weights_of(params, has_biases, layers * directions)
     step = _STEPS[mode]
@@ -276,6 +286,8 @@ def _network(mode: str, doc: str) -> Any:
             hx, params, has_biases, layers, dropout, train, bidirectional, batch_first = [
                 given[n] for n in names]
             x = input.transpose(0, 1) if batch_first else input
+            if not x._array.shape[0]:
+                raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
             y, last = _stack(mode, x, hx if states == 2 else (hx,), params, has_biases, layers,
                              dropout, train, bidirectional)
             y = y.transpose(0, 1) if batch_first else y

@@ -202,6 +202,14 @@ def _added_mm(node: str, back: Any) -> Any:
 
 
 _addmm = _added_mm("AddmmBackward0", _mm_back)
+
+
+@rule("nn.functional.linear")
+def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    turned = weight.t()
+    return flambeau.mm(input, turned) if bias is None else flambeau.addmm(bias, input, turned)
+
+
 _sparse_addmm = _added_mm("SparseAddmmBackward0", _masked_mm_back)
 
 

@@ -167,8 +167,6 @@ class GroupNorm(_AffineNorm):
     ) -> None:
         factory = {"device": device, "dtype": dtype}
         super().__init__()
-        if num_groups <= 0:
-            raise ValueError(f"num_groups must be positive, but got {num_groups}")
         if num_channels % num_groups != 0:
             raise ValueError(
                 f"num_channels ({num_channels}) must be divisible by num_groups ({num_groups})"

@@ -264,14 +264,15 @@ class _FractionalMaxPoolNd(Module):
         self.return_indices = return_indices
         self.register_buffer("_random_samples", _random_samples)
         self.output_size = as_tuple(output_size) if output_size is not None else None
-        self.output_ratio = as_tuple(output_ratio) if output_ratio is not None else None
+        ratio = as_tuple(output_ratio) if output_ratio is not None else None
+        self.output_ratio = ratio
         if output_size is None and output_ratio is None:
             raise ValueError(
                 f"{name} requires specifying either an output size, or a pooling ratio"
             )
         if output_size is not None and output_ratio is not None:
             raise ValueError("only one of output_size and output_ratio may be specified")
-        if self.output_ratio is not None and not all(0 < r < 1 for r in self.output_ratio):
+        if ratio is not None and not all(0 < ratio[d] < 1 for d in range(self._n_dims)):
             raise ValueError(f"output_ratio must be between 0 and 1 (got {output_ratio})")
 
     def forward(self, input: Tensor):

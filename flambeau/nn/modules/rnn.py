@@ -98,6 +98,8 @@ class RNNBase(Module):
             if not isinstance(given, kind):
                 raise TypeError(
                     f"{name} should be of type {kind.__name__}, got: {type(given).__name__}")
+        if self.input_size <= 0:
+            raise ValueError("input_size must be greater than zero")
         if self.hidden_size <= 0:
             raise ValueError("hidden_size must be greater than zero")
         if self.num_layers <= 0:
@@ -532,7 +534,10 @@ class LSTMCell(RNNCellBase):
         super().__init__(input_size, hidden_size, bias, num_chunks=4, device=device, dtype=dtype)
 
     def forward(self, input: Tensor, hx=None) -> tuple[Tensor, Tensor]:
-        input, states, is_batched = self._checked(input, [None, None] if hx is None else list(hx))
+        if isinstance(hx, Tensor) and input.dim() > 1:
+            flambeau.lstm_cell(input, hx, *self._weights)       # which wants a pair
+        states = [None, None] if hx is None else [hx[0], hx[1]]
+        input, states, is_batched = self._checked(input, states)
         h, c = flambeau.lstm_cell(input, states, *self._weights)
         return (h, c) if is_batched else (h.squeeze(0), c.squeeze(0))
 
