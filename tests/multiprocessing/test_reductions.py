@@ -76,7 +76,7 @@ def test_modules_are_shared():
     lambda: flambeau.tensor([1j]).conj(),
     lambda: flambeau.quantize_per_tensor(flambeau.ones(2), 0.1, 0, flambeau.quint8),
     lambda: flambeau.FloatStorage([1, 2]),
-], ids=str)
+])
 def test_what_is_sent_is_the_same(strategy, make):
     value = make()
     again = sent(value)
