@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from .reference import _rename, _special, pointwise
+from .reference import _rename, _special, is_reduced, no_kernel, pointwise
 
 
 def _from_scipy(name, count=1):
@@ -14,15 +14,29 @@ def _from_scipy(name, count=1):
     return pointwise("f")(_rename(lambda x, y: _special(name)(x, y), name))
 
 
+def without_halves(kernel):
+    """The kernel without loops for narrow floats, as PyTorch's is."""
+
+    def run(x, *rest, **out):
+        if is_reduced(x.dtype):
+            raise no_kernel(kernel.__name__, x.dtype)
+        return kernel(x, *rest, **out)
+
+    return _rename(run, kernel.__name__)
+
+
 i0, i0e, i1, i1e = (_from_scipy(name) for name in ("i0", "i0e", "i1", "i1e"))
-j0, j1, y0, y1 = (_from_scipy(name) for name in ("j0", "j1", "y0", "y1"))
-k0, k0e, k1, k1e = (_from_scipy(name) for name in ("k0", "k0e", "k1", "k1e"))
-erfcx, ndtr, ndtri, log_ndtr = (_from_scipy(n) for n in ("erfcx", "ndtr", "ndtri", "log_ndtr"))
-entr = _from_scipy("entr")
-xlogy, xlog1py, zeta, gammainc, gammaincc = (
-    _from_scipy(name, 2) for name in ("xlogy", "xlog1py", "zeta", "gammainc", "gammaincc"))
+modified_i0, modified_i1 = without_halves(i0), without_halves(i1)
+j0, j1, y0, y1, k0, k0e, k1, k1e, erfcx, ndtri, log_ndtr = (
+    without_halves(_from_scipy(name)) for name in (
+        "j0", "j1", "y0", "y1", "k0", "k0e", "k1", "k1e", "erfcx", "ndtri", "log_ndtr"))
+ndtr, entr = _from_scipy("ndtr"), _from_scipy("entr")
+xlogy, xlog1py, gammainc, gammaincc = (
+    _from_scipy(name, 2) for name in ("xlogy", "xlog1py", "gammainc", "gammaincc"))
+zeta = without_halves(_from_scipy("zeta", 2))
 
 
+@without_halves
 @pointwise("f")
 def airy_ai(x):
     return _special("airy")(x)[0]
@@ -33,6 +47,7 @@ def airy_ai_prime(x):
     return _special("airy")(x)[1]
 
 
+@without_halves
 @pointwise("f")
 def spherical_j0(x):
     """sin(x) / x"""

@@ -21,6 +21,7 @@ from flambeau.ops.coercion import stored
 from flambeau.ops.elementary import sigmoid, tanh
 from flambeau.ops.fused import fused
 from flambeau.ops.inplace import make_inplace
+from flambeau.ops.refusals import refusing
 from flambeau.ops.sampling import sampled, sampler
 
 BOTH = ("nn.functional", "torch")
@@ -212,6 +213,7 @@ def _prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 @composite(namespace=BOTH, method=True)
+@refusing("bool int complex")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x above 0, weight · x below; `weight` has one element, or one a channel (dimension 1)."""
     shape, n = input._array.shape, weight._array.size

@@ -304,7 +304,7 @@ def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
 
 def explained(op: Op, args: tuple[Any, ...], error: AttributeError) -> Exception:
     """What to raise for an error of a composite's body: maybe its first argument is no tensor."""
-    code = getattr(op.body, "__code__", None)
+    code = getattr(unwrap(op.body), "__code__", None)
     if code is None or not args or isinstance(args[0], Tensor) or error.obj is not args[0]:
         return error
     return TypeError(f"{op.name}(): argument '{code.co_varnames[0]}' (position 1) must be Tensor, "

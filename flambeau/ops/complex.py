@@ -14,6 +14,7 @@ from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.kernels import views
 from flambeau.ops.coercion import check_tensors
 from flambeau.ops.create import full_like
+from flambeau.ops.refusals import refusing
 
 _conj = pointwise("conj_physical", lambda x: kernels.conj(x) if x.dtype.kind == "c" else x.copy(),
                   vjp=lambda grad: conj(grad))
@@ -60,6 +61,8 @@ def complex(real: Tensor, imag: Tensor) -> Any:
 
 
 @composite
+@refusing("bool int", "Expected both inputs to be Half, Float or Double tensors but got {0} and "
+          "{0}")
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     """abs · (cos angle + i sin angle)."""
     check_tensors("polar", abs=abs, angle=angle)

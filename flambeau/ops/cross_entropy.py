@@ -16,6 +16,7 @@ from flambeau.kernels import softmax as kernels
 from flambeau.ops.fused import fused
 from flambeau.ops.matmul import linear
 from flambeau.ops.pool import refuse
+from flambeau.ops.refusals import refusing
 from flambeau.ops.softmax import log_softmax
 
 NETWORK = "nn.functional"
@@ -132,6 +133,7 @@ def _check_target(input: Tensor, target: Tensor, weight: Any) -> None:
 
 
 @composite(namespace=NETWORK)
+@refusing("bool int complex", "nll_loss_out_frame")
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
              ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """-weight[t] · input[t], for log-probabilities `input` (n, c, ...) and classes t (n, ...).

@@ -47,6 +47,7 @@ from flambeau.ops.linalg_support import (
     skew,
     values_of,
 )
+from flambeau.ops.refusals import refusing
 
 NOT_POSITIVE = ("The factorization could not be completed because the input is not "
                 "positive-definite (the leading minor of order {} is not positive-definite).")
@@ -601,6 +602,8 @@ def _ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Any:
 
 
 @composed(namespace="linalg")
+@refusing("bool int half", "torch.linalg.ldl_solve: Expected a floating point or complex tensor "
+          "as input. Got {}")
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
     """The solution of A X = B from what `ldl_factor` gave for A."""
     check_square(LD, "torch.linalg.ldl_solve", "LD")
@@ -622,6 +625,7 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
 
 
 @primitive(lapack.geqrf, core="(m,n)->(m,n),(k)", returns=return_types.geqrf)
+@refusing("half bool int")
 def geqrf(input: Tensor) -> Any:
     """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""
     if input._array.ndim < 2:

@@ -14,6 +14,7 @@ from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import quiet
 from flambeau.ops.pointwise import c_name
+from flambeau.ops.refusals import refusing
 
 
 def _outer(x: np.ndarray, limits: Any, axis: int | None = None) -> tuple[float, float]:
@@ -142,6 +143,7 @@ def _check_bins(input: Tensor, bins: Any, i: int) -> None:
 
 
 @composite(method=True)
+@refusing("half", "histogramdd")
 def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
               density: bool = False, out: Any = None) -> Any:
     """A histogram with `bins` equal bins in `range`, or with the given edges: (hist, bin_edges).
@@ -155,6 +157,7 @@ def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | N
 
 
 @composite
+@refusing("half", "histogramdd")
 def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
                 density: bool = False) -> Any:
     """The histogram of points, the rows of the last dimension: (hist, bin_edges of each axis)."""

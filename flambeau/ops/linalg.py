@@ -30,6 +30,7 @@ from flambeau.ops.linalg_support import (
 from flambeau.ops.moments import vector_norm
 from flambeau.ops.pointwise import abs
 from flambeau.ops.reduce import sum
+from flambeau.ops.refusals import refusing
 from flambeau.ops.scan import cumprod
 from flambeau.ops.shape import expand, movedim, unsqueeze
 from flambeau.ops.solvers import _inv, inverse, numbers, tolerance
@@ -288,6 +289,8 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 
 @composed
+@refusing("half", "linalg.vander supports floating point, complex, and integer tensors, but "
+          "got {}")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector's elements as columns, falling unless `increasing`.
 

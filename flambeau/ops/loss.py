@@ -20,6 +20,7 @@ from flambeau.kernels import losses
 from flambeau.ops.cross_entropy import check_reduction, chosen
 from flambeau.ops.fused import fused
 from flambeau.ops.pool import refuse
+from flambeau.ops.refusals import refusing
 
 NETWORK = "nn.functional"
 
@@ -284,6 +285,7 @@ def _kl_div(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
 
 
 @composite(namespace=NETWORK)
+@refusing("complex", "kl_div: Complex inputs not supported.")
 def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
            reduction: str = "mean", log_target: bool = False) -> Tensor:
     """target · (log target - input), for log-probabilities `input`.
@@ -438,6 +440,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
 
 
 @composite(namespace=NETWORK)
+@refusing("half bool int complex", "multi_margin_loss_cpu_kernel")
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0,
                       weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
                       reduction: str = "mean") -> Tensor:
@@ -486,6 +489,7 @@ def _check_vectors(x: np.ndarray) -> None:
 
 
 @composite(namespace=NETWORK)
+@refusing("half bool int complex", "multilabel_margin_loss_forward_out_frame")
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None,
                            reduce: Any = None, reduction: str = "mean") -> Tensor:
     """Σ_{j, i} max(0, 1 - (x[y_j] - x[i])) / c over target classes y_j, which end at the first -1,

@@ -13,7 +13,7 @@ import numpy as np
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite
-from flambeau.core.promotion import convert, result_type
+from flambeau.core.promotion import convert, is_half, result_type, type_name
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.ops.comparison import isfinite
 from flambeau.ops.conditional import where
@@ -30,6 +30,9 @@ def _operands(name: str, input: Any, n: Any) -> tuple[Tensor, Any]:
     numbers = [as_number(v, name, "input", 1) for v in (input, n) if not isinstance(v, Tensor)]
     wanted = result_type(given, numbers).numpy
     wanted = wanted if wanted in FLOATING else dtypes.default_float()
+    if wanted.kind == "c" or is_half(wanted):
+        raise NotImplementedError(f"\"{name}_cpu\" not implemented for "
+                                  f"'{type_name(dtypes.from_numpy_dtype(wanted))}'")
     x, n = (wrap(convert(np.asarray(v), wanted)) if not isinstance(v, Tensor) else v
             if v._array.dtype == wanted else basis.cast(v, wanted) for v in (input, n))
     return x, n

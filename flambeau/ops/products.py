@@ -15,6 +15,7 @@ from flambeau.ops.linalg_support import adjoint, check_same_type, composed
 from flambeau.ops.matmul import conj, dot, matmul, mm
 from flambeau.ops.pointwise import mul
 from flambeau.ops.reduce import sum
+from flambeau.ops.refusals import refusing
 from flambeau.ops.shape import expand, permute, reshape, unsqueeze
 
 # ---- of vectors ---------------------------------------------------------------------------------
@@ -66,6 +67,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 
 @composed(namespace="linalg")
+@refusing("bool int", "linalg.vecdot: Expected a floating point or complex tensor as input. Got {}")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sums of conj(x) · y along `dim`; other dimensions broadcast.
 
@@ -277,6 +279,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 
 @composed(method=True)
+@refusing("bool", "trace")
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal.
 

@@ -15,6 +15,7 @@ from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
 from flambeau.kernels import indexing, sorting
 from flambeau.ops.pointwise import as_number
+from flambeau.ops.refusals import refusing
 
 # ---- nonzero ------------------------------------------------------------------------------------
 
@@ -128,6 +129,7 @@ def _wanted(parts: Any, inverse: bool, counts: bool) -> Any:
 
 
 @composite(method=True)
+@refusing("complex", "unique")
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
            return_counts: bool = False, dim: int | None = None) -> Any:
     """The distinct elements in ascending order (or distinct slices along `dim`); on request the
@@ -143,6 +145,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
 
 
 @composite(method=True)
+@refusing("complex", "unique")
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:
     """The elements (or slices along `dim`) without those that equal the one before."""
@@ -201,6 +204,7 @@ def _search_sorted(sorted_sequence: Tensor, values: Tensor, sorter: Tensor | Non
 
 
 @composite
+@refusing("complex", "searchsorted_out_cpu")
 def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False,
                  right: bool = False, side: str | None = None, sorter: Tensor | None = None,
                  out: Any = None) -> Tensor:
@@ -247,6 +251,7 @@ def _as_values(input: Any, like: Tensor) -> Tensor:
 
 
 @composite
+@refusing("complex", "searchsorted_out_cpu")
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False,
               out: Any = None) -> Tensor:
     """Which of the buckets between the sorted `boundaries` each value falls into."""

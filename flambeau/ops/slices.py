@@ -21,6 +21,7 @@ from flambeau.ops.gather import (
     scatter_value,
 )
 from flambeau.ops.index import getitem, index_put, new_zeros, take_many
+from flambeau.ops.refusals import refusing
 from flambeau.ops.shape import movedim, reshape
 
 # ---- by slices -----------------------------------------------------------------------------------
@@ -347,6 +348,7 @@ def _masked_back(grad: Tensor, mask: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 @composite(method=True)
+@refusing("bool complex", "index_func_")
 def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
                  include_self: bool = True, out: Any = None) -> Tensor:
     """`scatter_reduce` by whole slices: `index` is a vector; "prod", "mean", "amax" or "amin"."""

@@ -51,6 +51,7 @@ from flambeau.ops.linalg_support import (
 from flambeau.ops.pointwise import mul
 from flambeau.ops.reduce import prod as prod_of
 from flambeau.ops.reduce import products_of_others, sum
+from flambeau.ops.refusals import refusing
 from flambeau.ops.shape import movedim, reshape, squeeze, unsqueeze
 
 SINGULAR = "The solver failed because the input matrix is singular."
@@ -161,6 +162,7 @@ def triangular(A: Tensor, B: Tensor, upper: bool, unitriangular: bool = False) -
 
 
 @composed(namespace="linalg")
+@refusing("half bool int", "triangular_solve_cpu")
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True,
                      unitriangular: bool = False) -> Tensor:
     """X with A X = B (or X A = B), where A is triangular: the other triangle is not read, nor, if
@@ -201,6 +203,7 @@ def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool =
 
 
 @composed(method=True)
+@refusing("half bool int")
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X with A X = B, from the Cholesky factor of A."""
     for name, tensor in (("b", B), ("u", L)):
@@ -213,6 +216,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 
 @composed(method=True)
+@refusing("half bool int", "cholesky_inverse_out_cpu")
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor."""
     check_square(L, "cholesky_inverse")
@@ -251,6 +255,8 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
 
 
 @composed(method=True)
+@refusing("bool int half", "torch.linalg.lu_solve: Expected a floating point or complex tensor "
+          "as input. Got {}")
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """`linalg.lu_solve`, by its older name."""
     return _lu_solve(LU_data, LU_pivots, b, True, False, "linalg.lu_solve")

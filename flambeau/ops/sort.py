@@ -12,6 +12,7 @@ from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import sorting
 from flambeau.ops.extremes import at_index, check_extent, evenly, refuse_complex, take_along
+from flambeau.ops.refusals import refusing
 
 # ---- sorted whole -------------------------------------------------------------------------------
 
@@ -97,6 +98,7 @@ def _topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> Any:
 
 
 @composite(method=True)
+@refusing("bool", "topk does not support bool dtypes on CPU")
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *,
          out: Any = None) -> Any:
     """The `k` largest (or smallest) elements along `dim`, and their positions.

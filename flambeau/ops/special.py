@@ -145,10 +145,11 @@ bessel_y0 = pointwise("bessel_y0", kernel.y0, **_HERE, d=lambda self: neg(bessel
 bessel_y1 = pointwise("bessel_y1", kernel.y1, **_HERE,
                       d=lambda self, result: bessel_y0(self) - result / self,
                       doc="The Bessel function of the second kind of order 1.")
-modified_bessel_i0 = pointwise("modified_bessel_i0", kernel.i0, **_HERE, d=lambda self: i1(self),
+modified_bessel_i0 = pointwise("modified_bessel_i0", kernel.modified_i0, **_HERE,
+                               d=lambda self: i1(self),
                                doc="The modified Bessel function of the first kind of order 0.")
 modified_bessel_i1 = pointwise(
-    "modified_bessel_i1", kernel.i1, **_HERE,
+    "modified_bessel_i1", kernel.modified_i1, **_HERE,
     d=lambda self, result: i0(self) - _over(result, self),
     doc="The modified Bessel function of the first kind of order 1.")
 modified_bessel_k0 = pointwise(
