@@ -86,9 +86,18 @@ void stamp(PyObject *object) {
     Py_XDECREF((PyObject *)old);
 }
 
-static PyObject *make(PyTypeObject *type, PyObject *, PyObject *) {
+// Where this is asked for, or the place of another: `Place()`, `Place(other)`.
+static PyObject *make(PyTypeObject *type, PyObject *args, PyObject *) {
     PyObject *place = type->tp_alloc(type, 0);
-    if (place) stamp(place);
+    if (!place) return nullptr;
+    PyObject *other = args && PyTuple_GET_SIZE(args) ? PyTuple_GET_ITEM(args, 0) : nullptr;
+    if (other && PyObject_TypeCheck(other, &PlaceType)) {
+        ((Place *)place)->lasti = ((Place *)other)->lasti;
+        ((Place *)place)->code = ((Place *)other)->code;
+        Py_XINCREF((PyObject *)((Place *)other)->code);
+    } else {
+        stamp(place);
+    }
     return place;
 }
 

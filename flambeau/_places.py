@@ -30,6 +30,9 @@ class _Place:
 
     def __new__(cls, *args: Any) -> Any:
         self: Any = object.__new__(cls)
+        if args and isinstance(args[0], _Place):        # the place of another
+            self._code, self._lasti = args[0]._code, args[0]._lasti
+            return self
         frame: Any = sys._getframe(1)
         innermost = frame
         while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):

@@ -48,6 +48,7 @@ class Node(Place):
     hooks: NodeHooks | None = None
     frees = True                         # are there saved tensors to free after a pass?
     simple = True                        # one output, no hooks: nothing to look after
+    unfold: Any = lambda self: self      # the node as users see it: some stand for several
     accepts_undefined = False            # is `apply` called when no gradient arrived at all?
     result_state: Any = None             # class and attributes of results, where not a plain Tensor
 
@@ -71,7 +72,7 @@ class Node(Place):
         """For each input: the node that gets its gradient, and for which of that node's outputs."""
         return tuple([(None, 0) if e is None
                       else (basis.accumulator_of(e), 0) if type(e) in tensor_types
-                      else (e.node, e.index) for e in self.edges])
+                      else (e.node.unfold(), e.index) for e in self.edges])
 
     @property
     def metadata(self) -> dict[Any, Any]:

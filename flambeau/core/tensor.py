@@ -193,11 +193,8 @@ class Tensor(Methods, metaclass=TensorMeta):
     @property
     def grad_fn(self) -> Any:
         """The node that computed this tensor; None for a leaf."""
-        edge = self._edge
-        if edge is None or edge is LEAF:
-            return None
         edge = gradient_edge(self)
-        return None if edge is None or type(edge) in tensor_types else edge.node
+        return None if edge is None or type(edge) in tensor_types else edge.node.unfold()
 
     @property
     def output_nr(self) -> int:

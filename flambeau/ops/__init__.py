@@ -27,11 +27,11 @@ COMMON = (
 LATE = [
     "blame", "random", "extremes", "activation", "softmax", "moments", "sort", "dropout",
     "inquiry", "embedding", "convolve", "pool", "normalize", "cross_entropy",
-    "loss", "attention", "padding", "scan", "searching", "added", "products", "einsum",
-    "differences", "histograms", "sampling", "facts", "rearrange", "memory_methods", "bilinear",
-    "decompositions", "distance", "foreach", "fourier", "linalg", "lowrank", "polynomials",
-    "recurrent", "resample", "scatter_views", "segments", "solvers", "sparse", "special",
-    "spectrogram", "windows", "quantized_tensors", "fake_quantize", "opaque",
+    "loss", "attention", "padding", "scan", "searching", "added", "affine_graph", "products",
+    "einsum", "differences", "histograms", "sampling", "facts", "rearrange", "memory_methods",
+    "bilinear", "decompositions", "distance", "foreach", "fourier", "linalg", "lowrank",
+    "polynomials", "recurrent", "resample", "scatter_views", "segments", "solvers", "sparse",
+    "special", "spectrogram", "windows", "quantized_tensors", "fake_quantize", "opaque",
 ]
 for _module in COMMON:
     importlib.import_module(f"flambeau.ops.{_module}")

@@ -6,13 +6,11 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau.core.engine import current_pass
-from flambeau.core.graph import Node, node_class, unpack
 from flambeau.core.op import composite, multilinear, primitive
 from flambeau.core.promotion import convert, type_name
-from flambeau.core.tensor import Tensor, basis, tensor_types
+from flambeau.core.tensor import Tensor, basis
 from flambeau.ops.pointwise import add, mul
-from flambeau.ops.shape import movedim, reshape, transpose, unsqueeze
+from flambeau.ops.shape import movedim, reshape, transpose, unsafe_view, unsqueeze
 
 _quiet_matmul = kernels.quiet(np.matmul)
 _WIDE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
@@ -226,7 +224,7 @@ def _batched_matmul(input: Tensor, other: Tensor) -> Tensor:
         # one matrix for all: a single product of the flattened rows
         flat = mm(reshape(input, (-1, a[-1])), other) if 0 not in a else mm(
             reshape(input, (int(np.prod(a[:-1])), a[-1])), other)
-        result = reshape(flat, (*a[:-1], b[-1]))
+        result = unsafe_view(flat, (*a[:-1], b[-1]))
     else:
         from flambeau.core.shapes import broadcast_shapes
         lead = broadcast_shapes(a[:-2], b[:-2])
@@ -234,7 +232,7 @@ def _batched_matmul(input: Tensor, other: Tensor) -> Tensor:
                                                       *a[-2:]))
         right = reshape(other.expand(*lead, *b[-2:]), (-1 if 0 not in b else int(np.prod(lead)),
                                                        *b[-2:]))
-        result = reshape(bmm(left, right), (*lead, a[-2], b[-1]))
+        result = unsafe_view(bmm(left, right), (*lead, a[-2], b[-1]))
     return result.squeeze(drop) if drop else result
 
 
@@ -347,50 +345,4 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     return input, weight, bias
 
 
-# In PyTorch's graph a matrix times a weight plus a bias is `addmm(bias, input, weight.t())`: the
-# bias comes first, and a node of its own transposes the gradient of the weight. That node is made
-# when somebody looks at the graph; until then one does it all.
-
-class _Transposed(node_class("TBackward0", frees=False)):       # type: ignore[misc]
-    __slots__ = ()
-
-    def __init__(self, edge: Any, before: int):
-        shape = edge._array.shape if type(edge) in tensor_types else edge.shape
-        self.edges, self.saved, self.shape = (edge,), (), shape[::-1]
-        self.dtype = edge._array.dtype if type(edge) in tensor_types else edge.dtype
-        self.order = before + 0.5               # type: ignore[assignment]  # older than that node
-
-    def apply(self, grad: Tensor) -> Any:
-        return (transpose(grad, 0, 1),)
-
-    def _sequence_nr(self) -> int:
-        return int(-self.order)
-
-
-class _Seen(linear.op.Backward):                                # type: ignore[misc]
-    __slots__ = ()
-
-    def apply(self, grad: Tensor) -> Any:
-        rules, saved = linear.op.rules, linear.op.saved
-        _, input, weight = self.edges
-        return (grad,
-                input if input is None else rules["input"](
-                    grad, unpack(self, saved.index("weight"))),
-                weight if weight is None else transpose(rules["weight"](
-                    grad, unpack(self, saved.index("input"))), 0, 1))
-
-
-def _next_functions(node: Any) -> Any:
-    if type(node) is linear.op.Backward and len(node.shape) == 2 and node.edges[2] is not None \
-            and current_pass.get() is None:
-        input, weight, bias = node.edges
-        node.edges = bias, input, None if weight is None else _Transposed(weight, node.order)
-        node.__class__ = _Seen
-    return Node.next_functions.__get__(node)
-
-
-for _name, _class in (("TBackward0", _Transposed), ("AddmmBackward0", _Seen)):
-    _class.__name__ = _class.__qualname__ = _name
-    _class.__module__ = "builtins"
-linear.op.Backward.next_functions = property(_next_functions)
 basis.mm, basis.matmul = mm, matmul

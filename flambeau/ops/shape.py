@@ -54,6 +54,13 @@ def view_as_shape(input: Tensor, shape: tuple[int, ...]) -> Any:
     return input, shape
 
 
+@linear(_view, d_self=lambda grad, self_shape: reshape_to(grad, self_shape), shapes="shape",
+        method=False, namespace=None, node_name="UnsafeViewBackward0", name="_unsafe_view")
+def unsafe_view(input: Tensor, shape: tuple[int, ...]) -> Any:
+    """`input`, which nobody else has, with another shape: no view of it."""
+    return input, shape
+
+
 def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
     """The same memory seen with another shape (one extent may be -1), or another dtype.
 

@@ -113,8 +113,9 @@ def from_miniature(op: Any, canonical: tuple[Any, ...]) -> Any:
         return None
     inputs = op.inputs(canonical)
     if callable(op.shape):              # sizes among the arguments: they don't go with a miniature
-        shape, first = op.shape(*canonical), miniature(inputs[0]._array)
-        result = alias(enlarged(first, shape), MetaTensor)
+        shape, first = op.shape(*canonical), inputs[0]._array
+        result = alias(enlarged(miniature(first), shape) if first.ndim == len(shape)
+                       else hollow(shape, first.dtype), MetaTensor)
         return recorded(op, canonical, inputs, result, result)
     small = [wrap(miniature(t._array)) if type(t) in tensor_types else t for t in inputs]
     try:

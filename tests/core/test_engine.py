@@ -236,6 +236,64 @@ def test_random_ops_in_batches_of_gradients():
         flambeau.autograd.grad(y, x, flambeau.eye(2), is_grads_batched=True)
 
 
+def graph_of(node):
+    """The names of nodes, each with those before it."""
+    if node is None:
+        return None
+    before = [graph_of(n) for n, _ in node.next_functions]
+    name = node.name().removeprefix("torch::autograd::")
+    return name if not before else [name, *before]
+
+
+@pytest.mark.parametrize("shape", [(3, 4), (2, 3, 4), (2, 2, 3, 4), (4,)])
+@pytest.mark.parametrize("biased", [True, False])
+@pytest.mark.parametrize("wanted", [True, False], ids=["of the input", "not of the input"])
+def test_the_graph_of_the_affine_map_is_that_of_its_parts(shape, biased, wanted):
+    """Views around a product of matrices; the same gradients, twice, as those of one node."""
+    leaf = "AccumulateGrad"
+    input = None if not wanted else leaf if len(shape) == 2 else ["ViewBackward0", leaf]
+    product = ["AddmmBackward0", leaf, input, ["TBackward0", leaf]] if biased else \
+        ["MmBackward0", input, ["TBackward0", leaf]]
+    around = "ViewBackward0" if biased else "UnsafeViewBackward0"
+    expected = product if len(shape) == 2 else [around, product]
+    answers = []
+    for look in (True, False):
+        flambeau.manual_seed(0)
+        x, w = flambeau.randn(shape, dtype=flambeau.float64), flambeau.randn(5, 4).double()
+        b = flambeau.randn(5).double().requires_grad_() if biased else None
+        x.requires_grad_(wanted), w.requires_grad_()
+        y = flambeau.nn.functional.linear(x, w, b)
+        if look:
+            assert graph_of(y.grad_fn) == expected
+        inputs = [t for t in (x, w, b) if t is not None and t.requires_grad]
+        first = flambeau.autograd.grad((y ** 3).sum(), inputs, create_graph=True)
+        if look:
+            graph_of(first[0].grad_fn)
+        second = flambeau.autograd.grad(sum((g ** 2).sum() for g in first), inputs)
+        answers.append((*first, *second))
+    for one, other in zip(*answers):
+        assert_close(one, other, rtol=1e-12, atol=1e-12)
+
+
+def test_looking_at_the_affine_map_keeps_what_was_saved():
+    x, w = (flambeau.ones(2, 3, 4, requires_grad=True), flambeau.ones(5, 4, requires_grad=True))
+    y = flambeau.nn.functional.linear(x * 1, w * 1)
+    product = y.grad_fn.next_functions[0][0]
+    assert product._saved_self.shape == product._saved_self_sym_sizes == (6, 4)
+    assert product._saved_mat2_sym_strides == (1, 4)
+    assert product._saved_mat2.grad_fn.name() == "TBackward0"
+    y.sum().backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        y.sum().backward()
+    z = x * 1
+    y = flambeau.nn.functional.linear(z, w)
+    graph_of(y.grad_fn)
+    z.add_(1)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+    assert (x @ w.mT).grad_fn.name() == "UnsafeViewBackward0" and (x @ w.mT)._base is None
+
+
 def test_the_affine_map_shows_the_nodes_of_its_parts():
     """A look at the graph changes neither the gradients nor the order of the nodes."""
     def gradients(look):
