@@ -16,10 +16,11 @@ exp
 from __future__ import annotations
 
 import functools
+import inspect
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.core.op import public, table
+from flambeau._ops import OpOverload, OpOverloadPacket
 from flambeau.core.overrides import handle_torch_function, has_torch_function, overriding
 from flambeau.core.tensor import Tensor
 from flambeau.transforms.function_modes import TorchFunctionMode, is_tensor_like
@@ -56,41 +57,106 @@ def wrap_torch_function(dispatcher: Callable[..., Any]) -> Callable[..., Any]:
 
 def is_tensor_method_or_property(func: Callable[..., Any]) -> bool:
     """Is this a method of Tensor, or the getter or setter of a property?"""
-    return func in _methods() or getattr(func, "__name__", None) in ("__get__", "__set__")
+    return func in _of_tensor() or getattr(func, "__name__", None) in ("__get__", "__set__")
 
 
-@functools.cache
-def _methods() -> frozenset[Any]:
-    found = set()
-    for name in dir(Tensor):
-        value = getattr(Tensor, name)
-        if callable(value):
-            try:
-                found.add(value)
-            except TypeError:
-                continue
-    return frozenset(found)
+# Where functions are looked for; a later place gives a function that several have its name.
+_PLACES = ("", "functional", "nn.functional", "nn.init", "Tensor", "linalg", "fft", "special")
 
 
-@functools.cache
-def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
-    """All functions that can be overridden, by the namespace that holds them."""
+def _place(path: str) -> Any:
     import flambeau
+    return functools.reduce(getattr, filter(None, path.split(".")), flambeau)
+
+
+@functools.cache
+def _named() -> tuple[dict[Any, list[Callable[..., Any]]], dict[Any, str]]:
+    """The functions that can be overridden by the place that has them, and the name of each."""
     found: dict[Any, list[Callable[..., Any]]] = {}
-    for namespace, functions in public.items():
-        place = flambeau
-        for part in namespace.split(".")[0 if namespace != "torch" else 1:]:
-            place = getattr(place, part)
-        found[place] = list(functions.values())
-    found[Tensor] = [m for m in _methods() if hasattr(m, "__name__")]
-    return found
+    names: dict[Any, str] = {}
+    ignored = get_ignored_functions()
+    for path in _PLACES:
+        place = _place(path)
+        listed = found.setdefault(place, [])
+        of_place: dict[Any, str] = {}
+        for name in _public_names(place):
+            if isinstance(inspect.getattr_static(place, name, None), (staticmethod, classmethod)):
+                continue
+            member = getattr(place, name, None)
+            for function in _functions(member, place is Tensor):
+                if function in ignored:
+                    continue
+                listed.append(function)
+                end = ".__get__" if function is not member else ""
+                if function not in of_place or name == getattr(function, "__name__", None):
+                    of_place[function] = ".".join(filter(None, ("torch", path, name))) + end
+        if path in ("linalg", "fft", "special"):        # other names of what has one
+            of_place = {f: n for f, n in of_place.items() if f not in names}
+        names |= of_place
+    return found, names
+
+
+def _public_names(place: Any) -> list[str]:
+    if place is Tensor:
+        return sorted((n for n in dir(Tensor) if n not in _NOT_OVERRIDDEN),
+                      key=lambda n: n.replace("true", "") in n and n.endswith("div__"))
+    return [n for n in dir(place) if not n.startswith("_") and not n[0].isupper()]
+
+
+def _functions(member: Any, of_tensor: bool) -> list[Callable[..., Any]]:
+    if isinstance(member, property):
+        return [member.__get__]
+    if isinstance(member, type) or not callable(member) or isinstance(member, classmethod):
+        return []
+    if not of_tensor and not hasattr(member, "op") and not getattr(
+            member, "__module__", "").startswith(("flambeau.nn.", "flambeau.functional", "torch")):
+        return []
+    try:
+        hash(member)
+    except TypeError:
+        return []
+    return [member]
+
+
+_NOT_OVERRIDDEN = frozenset("""
+    __class__ __delattr__ __dir__ __doc__ __getattribute__ __init__ __init_subclass__ __module__
+    __new__ __reduce__ __setattr__ __sizeof__ __slots__ __subclasshook__ __weakref__ __dict__
+    __torch_function__ __getattr__ __hash__ __getstate__ __array_priority__ __eq__ __ne__
+    __class_getitem__ __cuda_array_interface__ __array_interface__ __annotations__
+""".split()) - {"__eq__", "__ne__"}
+
+
+@functools.cache
+def _of_tensor() -> frozenset[Any]:
+    return frozenset(_named()[0][Tensor])
+
+
+def get_overridable_functions() -> dict[Any, list[Callable[..., Any]]]:
+    """All functions that can be overridden, by the namespace that holds them: modules, and Tensor
+    with its methods and the getters of its properties.
+
+    >>> import flambeau
+    >>> flambeau.stack in get_overridable_functions()[flambeau]
+    True
+    """
+    return {place: list(functions) for place, functions in _named()[0].items()}
 
 
 def get_testing_overrides() -> dict[Callable[..., Any], Callable[..., Any]]:
-    """For each function that can be overridden, one of the same name that does nothing."""
+    """For each function that can be overridden, one with the same parameters that gives -1."""
+    return {function: _dummy(function) for functions in _named()[0].values()
+            for function in functions}
+
+
+def _dummy(function: Callable[..., Any]) -> Callable[..., Any]:
     def dummy(*args: Any, **kwargs: Any) -> Any:
         return -1
-    return {op.function: dummy for op in table.values() if op.function is not None}
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return dummy
+    dummy.__signature__ = signature                         # type: ignore[attr-defined]
+    return dummy
 
 
 @functools.cache
@@ -104,12 +170,23 @@ def get_ignored_functions() -> set[Callable[..., Any]]:
 
 
 def resolve_name(f: Any) -> str | None:
-    """The full public name of a function."""
-    name = getattr(f, "__name__", None)
-    module = getattr(f, "__module__", None)
-    if f in _methods():
-        return f"torch.Tensor.{name}"
-    return None if name is None else f"{module}.{name}" if module else name
+    """The name of a function, or of the getter of a property, that can be overridden; else None.
+
+    >>> import flambeau
+    >>> resolve_name(flambeau.stack), resolve_name(flambeau.Tensor.shape.__get__)
+    ('torch.stack', 'torch.Tensor.shape.__get__')
+    """
+    if isinstance(f, (OpOverload, OpOverloadPacket)):
+        return str(f)
+    if getattr(f, "__name__", None) == "__set__":
+        f, end = getattr(f.__self__, "__get__", f), "__set__"
+    else:
+        end = "__get__"
+    try:
+        name = _named()[1].get(f)
+    except TypeError:
+        return None
+    return name and name.replace("__get__", end)
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):

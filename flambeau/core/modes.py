@@ -46,9 +46,6 @@ class Level:
         levels.set(levels.get()[:-1])
         interceptors.remove(self)
 
-    def takes(self, op: Any) -> bool:
-        return False
-
     def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
         raise NotImplementedError
 
@@ -76,7 +73,7 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
     if replaced:
         op = replaced.get(op, op)
     if op.composite:
-        stack = levels.get()
+        stack: Any = levels.get()
         run = op.plain_call if op.fused and all(lv.observes for lv in stack) else op.direct
         observer: Any = next((lv for lv in reversed(stack) if lv.observes or (lv.makes and (
             op.kind == "creation" or (lv is stack[-1] and lv.takes(op))))), None)

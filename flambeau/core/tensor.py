@@ -82,9 +82,7 @@ class Tensor(Methods, metaclass=TensorMeta):
         super().__init_subclass__(**kwargs)
         tensor_types.add(cls)
         function = getattr(cls.__torch_function__, "__func__", cls.__torch_function__)
-        if hasattr(cls, "__torch_dispatch__"):
-            basis.take_over(cls)
-        elif function is _disabled_torch_function:
+        if function is _disabled_torch_function:
             plain.add(cls)
 
     # ---- what it holds --------------------------------------------------------------------------

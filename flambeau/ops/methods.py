@@ -25,6 +25,7 @@ from flambeau.core.tensor import (
     basis,
     plain,
 )
+from flambeau.transforms.watched_members import watch_class
 
 
 class Form:
@@ -338,7 +339,7 @@ class Copying:
         result = alias(data._array, cls)
         result._counter = data._counter
         if require_grad:
-            result.requires_grad = True
+            Tensor.requires_grad.__set__(result, True)      # nobody's to override
         return result
 
     @staticmethod
@@ -359,13 +360,19 @@ class Copying:
         return other
 
 
-def _take_over(cls: type) -> None:
-    """Hand the ops on instances of `cls` to its `__torch_dispatch__`."""
-    from flambeau._dispatch.subclass import take_over
-    take_over(cls)
+_enter_types = Tensor.__dict__["__init_subclass__"].__func__
 
 
-basis.take_over = _take_over
+def _init_subclass(cls: type[Tensor], **kwargs: Any) -> None:
+    _enter_types(cls, **kwargs)
+    if hasattr(cls, "__torch_dispatch__"):
+        from flambeau._dispatch.subclass import take_over
+        take_over(cls)
+    if cls.__module__.partition(".")[0] != "flambeau":
+        watch_class(cls)
+
+
+Tensor.__init_subclass__ = classmethod(_init_subclass)      # type: ignore[assignment]
 
 
 def adopt(*chapters: type) -> None:

@@ -6,6 +6,7 @@ from typing import Any
 from flambeau.core import modes
 from flambeau.core.overrides import ask, overriding, rules_for, subclasses_enabled
 from flambeau.core.tensor import Tensor, basis, tensor_types
+from flambeau.transforms import watched_members
 
 
 def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwargs: Any) -> Any:
@@ -82,6 +83,7 @@ class TorchFunctionMode:
         raise NotImplementedError
 
     def __enter__(self) -> TorchFunctionMode:
+        watched_members.enter()
         modes.interceptors.append(self)
         modes.function_modes.set((*modes.function_modes.get(), self))
         return self
@@ -89,6 +91,7 @@ class TorchFunctionMode:
     def __exit__(self, *exception: Any) -> None:
         modes.function_modes.set(modes.function_modes.get()[:-1])
         modes.interceptors.remove(self)
+        watched_members.leave()
 
 
 def is_tensor_like(value: Any) -> bool:

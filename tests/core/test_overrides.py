@@ -3,6 +3,7 @@
 import pytest
 
 import flambeau
+from flambeau.nn import functional as F
 
 
 @pytest.mark.parametrize("call, name", [
@@ -40,3 +41,99 @@ def test_a_mode_takes_over_functions_that_make_tensors():
         flambeau.tensor([1.0, 2.0]), flambeau.zeros(2), flambeau.arange(3), flambeau.eye(2)
         flambeau.full((2,), 1.0)
     assert seen == [flambeau.tensor, flambeau.zeros, flambeau.arange, flambeau.eye, flambeau.full]
+
+
+MEMBERS = [
+    (lambda t: t.shape, "Tensor.shape.__get__"),
+    (lambda t: t.T, "Tensor.T.__get__"),
+    (lambda t: t.dtype, "Tensor.dtype.__get__"),
+    (lambda t: t.grad, "Tensor.grad.__get__"),
+    (lambda t: t.data, "Tensor.data.__get__"),
+    (lambda t: setattr(t, "grad", None), "Tensor.grad.__set__"),
+    (lambda t: t.size(0), "Tensor.size"),
+    (lambda t: t.dim(), "Tensor.dim"),
+    (lambda t: t[0], "Tensor.__getitem__"),
+    (lambda t: t.__setitem__(0, 1.0), "Tensor.__setitem__"),
+    (lambda t: len(t), "Tensor.__len__"),
+    (lambda t: t + 1, "Tensor.add"),
+    (lambda t: 1 - t, "Tensor.__rsub__"),
+    (lambda t: 1 / t, "Tensor.__rtruediv__"),
+    (lambda t: t ** 2, "Tensor.__pow__"),
+    (lambda t: t.sum().item(), "Tensor.sum Tensor.item"),
+    (lambda t: float(t[0, 0]), "Tensor.__getitem__ Tensor.__float__"),
+    (lambda t: repr(t), "Tensor.__repr__"),
+    (lambda t: t.double(), "Tensor.double"),
+    (lambda t: t.detach(), "Tensor.detach"),
+    (lambda t: flambeau.stack([t, t]), "stack"),
+    (lambda t: flambeau.einsum("ij->i", t), "functional.einsum"),
+    (lambda t: flambeau.linalg.inv(t), "linalg.inv"),
+    (lambda t: F.relu(t), "nn.functional.relu"),
+]
+
+
+def names(seen):
+    return " ".join(flambeau.overrides.resolve_name(f).removeprefix("torch.") for f in seen)
+
+
+@pytest.mark.parametrize("call, expected", MEMBERS)
+def test_modes_and_types_see_members(call, expected):
+    seen = []
+
+    class Mode(flambeau.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+
+    class Type(flambeau.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return super().__torch_function__(func, types, args, kwargs or {})
+    t = flambeau.eye(2)
+    with Mode():
+        call(t)
+    assert names(seen) == expected
+    typed = flambeau.eye(2).as_subclass(Type)
+    seen.clear()
+    call(typed)
+    assert names(seen) == expected
+    seen.clear()
+    with flambeau._C.DisableTorchFunctionSubclass():
+        call(typed)
+    call(t)                                 # no mode any more
+    assert not seen
+
+
+def test_members_are_what_they_were_after_a_mode():
+    before = dict(vars(flambeau.Tensor))
+    with flambeau.overrides.BaseTorchFunctionMode():
+        with flambeau.overrides.BaseTorchFunctionMode():
+            assert flambeau.Tensor.shape is before["shape"]
+            assert flambeau.ones(2).shape == (2,) and flambeau.ones(2).size() == (2,)
+        assert vars(flambeau.Tensor)["shape"] is not before["shape"]
+    after = vars(flambeau.Tensor)
+    assert all(after[name] is member for name, member in before.items())
+
+
+def test_a_mode_replaces_what_members_say():
+    class Mode(flambeau.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            if func == flambeau.Tensor.shape.__get__:
+                return "no shape"
+            return func(*args, **(kwargs or {}))
+    with Mode():
+        assert flambeau.ones(2).shape == "no shape" and flambeau.ones(2).ndim == 1
+
+
+def test_functions_that_can_be_overridden():
+    found = flambeau.overrides.get_overridable_functions()
+    assert flambeau.Tensor.shape.__get__ in found[flambeau.Tensor]
+    assert flambeau.Tensor.add_ in found[flambeau.Tensor] and flambeau.stack in found[flambeau]
+    assert F.relu in found[F] and flambeau.is_tensor not in found[flambeau]
+    dummies = flambeau.overrides.get_testing_overrides()
+    assert dummies[flambeau.stack]([]) == -1
+    assert flambeau.overrides.is_tensor_method_or_property(flambeau.Tensor.size)
+    assert flambeau.overrides.is_tensor_method_or_property(flambeau.Tensor.shape.__get__)
+    assert not flambeau.overrides.is_tensor_method_or_property(F.relu)
+    assert flambeau.overrides.resolve_name(print) is None
+    assert flambeau.overrides.resolve_name(flambeau.ops.aten.add.Tensor) == "aten.add.Tensor"

@@ -1,0 +1,128 @@
+"""Properties and methods of Tensor that are no ops, as `__torch_function__` sees them.
+
+Reading `x.shape` must cost nothing where nobody overrides functions. So the members are replaced by
+descriptors that ask only while somebody does: on Tensor while a mode is entered, and on a class
+with a `__torch_function__` of its own for good. Seen on a class they are the members themselves:
+`Tensor.shape.__get__` is what a mode is shown.
+"""
+from __future__ import annotations
+
+import threading
+from types import FunctionType
+from typing import Any
+
+from flambeau.core import modes
+from flambeau.core.overrides import overriding, subclasses_enabled
+from flambeau.core.tensor import Tensor, _disabled_torch_function, basis
+
+# Members that Python, not the user, looks at, and those that make and tell classes.
+_LEFT = frozenset("""
+    __new__ __init__ __init_subclass__ __torch_function__ __getattr__ __hash__ __class__ __dir__
+    __reduce__ __getattribute__ __setattr__ __delattr__ __subclasshook__ __array_priority__
+    __array__ __array_wrap__ __array_interface__ __index__ __dlpack__ __dlpack_device__ __module__
+    __cuda_array_interface__ __class_getitem__ as_subclass __iter__
+    __reduce_ex__
+""".split())
+_DEFAULT = vars(Tensor)["__torch_function__"].__func__
+_lock = threading.Lock()
+_entered = 0
+_originals: dict[str, Any] = {}
+
+
+def _is_ours(name: str, member: Any) -> bool:
+    if name in _LEFT or (name[0] == "_" and not name.endswith("__")):
+        return False
+    return isinstance(member, property) or (type(member) is FunctionType
+                                            and not hasattr(member, "op"))
+
+
+class _Watched:
+    """A member that asks modes and subclasses before it does what it does."""
+
+    def __init__(self, member: Any):
+        self.member = member
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        if instance is None:
+            return self.member
+        if type(self.member) is FunctionType:
+            return _Bound(self.member, instance)
+        return _asked(self.member.__get__, (instance,), {})
+
+
+class _WatchedProperty(_Watched):
+    """One that may be set."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.member, name)               # `fget`, `fset`
+
+    def __set__(self, instance: Any, value: Any) -> None:
+        _asked(self.member.__set__, (instance, value), {})
+
+    def __delete__(self, instance: Any) -> None:
+        _asked(self.member.__delete__, (instance,), {})
+
+
+class _Bound:
+    """A method of an instance."""
+
+    __slots__ = ("__func__", "__self__")
+
+    def __init__(self, function: Any, instance: Any):
+        self.__func__, self.__self__ = function, instance
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return _asked(self.__func__, (self.__self__, *args), kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.__func__, name)
+
+
+def _asked(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if modes.function_modes.get() or (subclasses_enabled.get() and overriding(args[:1])):
+        return basis.handle_torch_function(function, args, *args, **kwargs)
+    return function(*args, **kwargs)
+
+
+def _watched(member: Any) -> _Watched:
+    return _WatchedProperty(member) if isinstance(member, property) else _Watched(member)
+
+
+def watch_class(cls: Any) -> None:
+    """Let `cls`, which overrides functions, be asked about members that it inherits of Tensor."""
+    own = getattr(cls.__torch_function__, "__func__", cls.__torch_function__)
+    if own in (_DEFAULT, _disabled_torch_function):
+        return
+    for base in cls.__mro__[1:]:
+        if base is not Tensor and isinstance(base, type) and issubclass(base, Tensor) \
+                and "_watches_members" in vars(base):
+            return
+    members = _originals or vars(Tensor)
+    for name, member in list(members.items()):
+        if _is_ours(name, member) and getattr(cls, name, None) is member:
+            setattr(cls, name, _watched(member))
+    cls._watches_members = True
+
+
+def enter() -> None:
+    """A mode is entered: watch the members of Tensor."""
+    global _entered
+    with _lock:
+        _entered += 1
+        if _entered == 1:
+            _originals.update({name: member for name, member in vars(Tensor).items()
+                               if _is_ours(name, member)})
+            for name, member in _originals.items():
+                setattr(Tensor, name, _watched(member))
+
+
+def leave() -> None:
+    """A mode is left: after the last one the members are as they were."""
+    global _entered
+    with _lock:
+        _entered -= 1
+        if _entered == 0:
+            for name, member in _originals.items():
+                if isinstance(vars(Tensor)[name], _Watched):    # else it was renewed meanwhile
+                    setattr(Tensor, name, member)
+            _originals.clear()
