@@ -167,7 +167,7 @@ shows("unfold_backward", "unfold_backward(Tensor grad_in, SymInt[] input_sizes, 
           self, tuple(shape), dim, size, step))
 shows("as_strided_of", "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, "
       "SymInt? storage_offset=None) -> Tensor(a)",
-      lambda self, window: (self, tuple(window[0]), tuple(window[1]), window[2] or None))
+      lambda self, window, given: (self, tuple(window[0]), tuple(window[1]), given))
 shows("real_view", "view_as_real(Tensor(a) self) -> Tensor(a)", lambda self: None)
 shows("flip", "flip(Tensor self, int[] dims) -> Tensor")
 shows("roll_dims", "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",

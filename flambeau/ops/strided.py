@@ -2,7 +2,7 @@
 
 What an element of such a view is depends on where the tensor's elements lie in memory, its
 *geometry* `(size, stride, offset)`. Derivatives go from one geometry to another by way of an
-imagined memory. Under `vmap` each slice is taken to be contiguous memory of its own.
+imagined memory. Under `vmap` a window on a slice must lie between the slice's own elements.
 """
 from __future__ import annotations
 
@@ -22,6 +22,8 @@ Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 
 def _geometry(input: Tensor) -> Geometry:
     array = input._array
+    if hasattr(input, "_bdim"):             # a slice under vmap
+        return array.shape, input.stride(), input.storage_offset()
     if type(input) not in plain:            # a wrapper: its own strides say nothing
         return array.shape, contiguous_strides(array.shape), 0
     return array.shape, array_strides(array), array_offset(array) // array.itemsize
@@ -72,10 +74,16 @@ def _as_strided(self: np.ndarray, window: Geometry, own: Geometry,
 
 def _as_strided_batched(size: int, dims: Any, self: Tensor, window: Geometry,
                         own: Geometry, given: int | None) -> Any:
-    whole = basis.contiguous(basis.movedim(self, dims[0], 0))
-    window = window[0], window[1], window[2] + (
-        whole.storage_offset() if type(whole) in plain else 0)
-    return as_strided(whole, *_one_more(size, prod(own[0]), window)), 0
+    first, end = window[2], _extent(window)
+    if 0 not in window[0] and (first < own[2] or end > _extent(own)):
+        raise RuntimeError(
+            f"result = tensor.as_strided({list(window[0])}, {list(window[1])}, {first}) can access "
+            f"memory outside of `tensor`. `result` can access some memory in range [{first}, "
+            f"{end}], but `tensor` can only access some memory in range [{own[2]}, "
+            f"{_extent(own)}]. This is not supported inside of vmap, please try to rewrite the "
+            "`as_strided` call as a sequence of PyTorch view operations")
+    step, whole = self.stride(dims[0]), basis.movedim(self, dims[0], 0)
+    return as_strided_of(whole, _one_more(size, step, window), _geometry(whole), given), 0
 
 
 def _as_strided_tangent(self_t: Tensor, window: Geometry, own: Geometry) -> Tensor:

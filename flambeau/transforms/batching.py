@@ -270,7 +270,7 @@ def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
         return found, _zeros(op, found)
     if (op.dims or op.shapes) and all(t is None or t._array.ndim or not op.dims for t in inputs):
         fronted = [v if v is None else _front(v, d, size) for v, d in zip(values, dims)]
-        shifted = _shift(op, canonical, inputs)
+        shifted = _shift(op, size, canonical, inputs)
         found = op.call(*op.with_inputs(shifted, fronted))
         return found, _zeros(op, found)
     return _loop(op, size, canonical, values, dims)
@@ -317,31 +317,21 @@ def _broadcast(op: Op, canonical: Any, inputs: Any, values: list[Any], dims: lis
     return op.call(*op.with_inputs(canonical, aligned))
 
 
-def _shift(op: Op, canonical: Any, inputs: Any) -> tuple[Any, ...]:
+def _shift(op: Op, size: int, canonical: Any, inputs: Any) -> tuple[Any, ...]:
     """Dimensions one further, shapes with the slices in front."""
     shifted = list(canonical)
     first = 1 if op.variadic else len(op.tensors)
     rank = next(t._array.ndim for t in inputs if t is not None)
-    size = None
     for i, name in enumerate(op.params):
         old = canonical[first + i]
         if name in op.dims:
             if old is None:
                 old = tuple(range(rank))
-            new: Any = old + 1 if isinstance(old, int) else tuple([d + 1 for d in old])
-            shifted[first + i] = new if not _permutes(op, name) else (0, *new)
+            shifted[first + i] = old + 1 if isinstance(old, int) \
+                else tuple([d + 1 for d in old])
         elif name in op.shapes:
-            size = _level_size(inputs) if size is None else size
             shifted[first + i] = (size, *old)
     return tuple(shifted)
-
-
-def _permutes(op: Op, name: str) -> bool:
-    return name == "permutation"
-
-
-def _level_size(inputs: Any) -> int:
-    return next(t._level.size for t in inputs if type(t) is BatchedTensor)
 
 
 def _loop(op: Op, size: int, canonical: Any, values: list[Any], dims: list[Any]) -> Any:

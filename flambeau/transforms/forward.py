@@ -12,7 +12,7 @@ from typing import Any
 
 from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import Output, next_order, save_input, save_result
+from flambeau.core.graph import Output, Packed, next_order, save_input, save_result
 from flambeau.core.modes import Level, grad_enabled, set_grad_mode
 from flambeau.core.op import Op, chaining, parameters, scaled
 from flambeau.core.overrides import sparse_types
@@ -302,13 +302,13 @@ def rule_node(op: Op, canonical: Any, inputs: Any, needed: list[Any], results: A
         entries = list(node.saved)
         for i, (name, kind) in enumerate(zip(op.saved, op.Backward.saved_kinds)):
             if kind == "result":
-                entries[i] = _Given(results[int(name[6:] or 0)])
+                entries[i] = _as_it_is(results[int(name[6:] or 0)])
         node.saved = tuple(entries)
     return node
 
 
-def _Given(result: Tensor) -> Any:
-    from flambeau.core.graph import Packed
+def _as_it_is(result: Tensor) -> Packed:
+    """An entry of saved values from which a formula gets this very tensor."""
     return Packed(result, lambda value: value, None)
 
 

@@ -1,8 +1,11 @@
 """Where the elements of slices lie in memory, under vmap: views, copies, windows by strides."""
+import re
+
 import pytest
 
 import flambeau
 from flambeau.func import grad, vmap
+from flambeau.ops.pool import add_at
 
 X = flambeau.arange(60.0).view(4, 3, 5) % 7 + 1
 IN_ORDER = [
@@ -50,3 +53,34 @@ def test_views_of_slices_that_skip_memory_are_refused(function, dim):
 def test_slices_have_no_channels_last(function, message):
     with pytest.raises(RuntimeError, match=message):
         vmap(function)(flambeau.ones(2, 3, 4, 5, 6))
+
+
+@pytest.mark.parametrize("window", [((2, 2), (1, 1)), ((2, 2), (1, 1), None), ((2,), (4,))])
+@pytest.mark.parametrize("dim", [0, 1, 2])
+def test_windows_look_at_the_memory_of_slices(window, dim):
+    shift = X.select(dim, 1).storage_offset()
+    shape, stride = window[:2]
+    expected = flambeau.stack([X.as_strided(shape, stride, i * shift)
+                               for i in range(X.shape[dim])])
+    assert flambeau.equal(vmap(lambda a: a.as_strided(*window), in_dims=dim)(X), expected)
+    ones = grad(lambda x: vmap(lambda a: a.as_strided(*window), in_dims=dim)(x).sum())(X)
+    assert ones.sum() <= expected.numel() and ones.max() >= 1
+
+
+@pytest.mark.parametrize("whole, dim, window, found, own", [
+    (X, 0, ((9, 9), (4, 1)), "[0, 41]", "[0, 15]"),
+    (X, 1, ((2,), (1,), -1), "[-1, 1]", "[0, 50]"),
+    (X[1:], 0, ((2,), (2,), 0), "[0, 3]", "[15, 30]")])
+def test_windows_outside_of_slices_are_refused(whole, dim, window, found, own):
+    message = f"access some memory in range {found}, but `tensor` can only access some memory " \
+              f"in range {own}."
+    with pytest.raises(RuntimeError, match=re.escape(message)):
+        vmap(lambda a: a.as_strided(*window), in_dims=dim)(whole)
+
+
+def test_shapes_grow_by_the_slices_of_their_own_level():
+    grads, indices = flambeau.rand(3, 1, 2, 2), flambeau.randint(0, 16, (2, 1, 2, 2))
+    found = vmap(lambda g: vmap(lambda i: add_at(g, i, (1, 4, 4), 2))(indices))(grads)
+    expected = flambeau.stack([flambeau.stack([add_at(g, i, (1, 4, 4), 2) for i in indices])
+                               for g in grads])
+    assert found.shape == (3, 2, 1, 4, 4) and flambeau.equal(found, expected)

@@ -224,7 +224,8 @@ def _(r):
             call(x, (slice(None), slice(None, None, 2), -1))]
 
 
-family.unbatched = ("masked_select", "Tensor.__getitem__", "combinations")
+# what a window shows depends on how slices lie in memory: tests/func/test_layouts.py
+family.unbatched = ("masked_select", "Tensor.__getitem__", "combinations", "as_strided")
 # what they give, or whether they can, depends on the strides of their argument
 family.contiguous = ("Tensor.view", "Tensor.view_as", "as_strided", "view_as_complex",
                      "as_strided_scatter")
