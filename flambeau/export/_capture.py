@@ -224,6 +224,8 @@ class Capture(modes.Level):
 class _PublicCalls(TorchFunctionMode):
     """Hands public calls to a capture."""
 
+    sees_members = False                # `_watched` looks after those that count
+
     def __init__(self, capture: Capture):
         super().__init__()
         self._capture = capture

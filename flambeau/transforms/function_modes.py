@@ -79,11 +79,14 @@ class TorchFunctionMode:
     """While entered, takes over every public function: `__torch_function__(func, types, args,
     kwargs)` on the instance. Modes nest; inside its own method a mode is set aside."""
 
+    sees_members = True                 # also properties and methods that are no ops
+
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
     def __enter__(self) -> TorchFunctionMode:
-        watched_members.enter()
+        if self.sees_members:
+            watched_members.enter()
         modes.interceptors.append(self)
         modes.function_modes.set((*modes.function_modes.get(), self))
         return self
@@ -91,7 +94,8 @@ class TorchFunctionMode:
     def __exit__(self, *exception: Any) -> None:
         modes.function_modes.set(modes.function_modes.get()[:-1])
         modes.interceptors.remove(self)
-        watched_members.leave()
+        if self.sees_members:
+            watched_members.leave()
 
 
 def is_tensor_like(value: Any) -> bool:
