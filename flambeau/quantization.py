@@ -3,4 +3,4 @@ from flambeau._lazy import alias
 
 alias(__name__, "flambeau.ao.quantization", (
     "fake_quantize", "fuse_modules", "fuser_method_mappings", "observer", "qconfig", "quant_type",
-    "quantization_mappings", "quantize", "quantize_jit", "stubs"))
+    "quantization_mappings", "quantize", "quantize_fx", "quantize_jit", "stubs"))

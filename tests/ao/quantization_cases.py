@@ -3,6 +3,7 @@
 Each takes the package and gives a dictionary of texts, lists and tensors. `record_quantization.py`
 writes down what PyTorch gives.
 """
+import copy
 import importlib
 import re
 import types
@@ -34,7 +35,7 @@ def parts(torch):
                        ("nnqd", "nn.quantized.dynamic"), ("nniqat", "nn.intrinsic.qat"),
                        ("nnqat", "nn.qat"), ("nniq", "nn.intrinsic.quantized"),
                        ("nnqr", "nn.quantized.reference"), ("nnqa", "nn.quantizable"),
-                       ("qF", "nn.quantized.functional")):
+                       ("qF", "nn.quantized.functional"), ("fx", "quantization.quantize_fx")):
         setattr(found, name, importlib.import_module(f"{root}.ao.{path}"))
     return found
 
@@ -258,6 +259,92 @@ def static_lstm_and_attention(torch):
         quantized = p.Q.convert(prepared)
         results[name] = {"float": float_y, "repr": shape_of(quantized), "y": quantized(x)}
     return results
+
+
+def code_of(model):
+    """The code without what PyTorch's own functions add to it."""
+    return model.code.replace("torch._C._nn.", "torch.nn.functional.").replace(
+        ", inplace = False", "").strip()
+
+
+def graph_mode(p, model, mapping, x):
+    """A traced model: observed, converted, and as its reference; run and printed."""
+    prepared = p.fx.prepare_fx(copy.deepcopy(model).eval(), mapping, (x,))
+    prepared(x), prepared(2 * x)
+    reference = p.fx.convert_to_reference_fx(copy.deepcopy(prepared))
+    result = {"prepared": code_of(prepared), "reference": code_of(reference)}
+    quantized = p.fx.convert_fx(prepared)
+    return result | {"code": code_of(quantized), "keys": list(quantized.state_dict()),
+                     "y": quantized(x), "children": [
+                         [name, type(m).__name__] for name, m in quantized.named_children()]}
+
+
+@case
+def graph_of_modules(torch):
+    p = parts(torch)
+    nn = p.nn
+
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.conv1, self.bn, self.relu = nn.Conv2d(1, 4, 3), nn.BatchNorm2d(4), nn.ReLU()
+            self.block = nn.Sequential(nn.Conv2d(4, 4, 3, padding=1), nn.Hardswish())
+            self.pool, self.fc, self.sigmoid = nn.MaxPool2d(2), nn.Linear(36, 5), nn.Sigmoid()
+
+        def forward(self, x):
+            x = self.relu(self.bn(self.conv1(x)))
+            x = torch.relu(self.block(x) + x)
+            x = self.sigmoid(self.fc(torch.flatten(self.pool(x), 1)))
+            return x * 2.0
+
+    net, x = Net(), torch.randn(2, 1, 8, 8)
+    net(x)
+    results = graph_mode(p, net, p.Q.get_default_qconfig_mapping(), x)
+    results["fused"] = shape_of(p.fx.fuse_fx(copy.deepcopy(net).eval()))
+    some = p.Q.QConfigMapping().set_global(p.Q.get_default_qconfig()).set_module_name(
+        "block", None).set_object_type(torch.relu, None)
+    results["some"] = graph_mode(p, net, some, x)
+    learner = p.fx.prepare_qat_fx(net.train(), p.Q.get_default_qat_qconfig_mapping(), (x,))
+    optimizer = torch.optim.SGD(learner.parameters(), 0.01)
+    for _ in range(2):
+        optimizer.zero_grad()
+        (learner(x) ** 2).mean().backward()
+        optimizer.step()
+    converted = p.fx.convert_fx(learner.eval())
+    return results | {"learner": code_of(learner), "learned": learner(x),
+                      "converted": code_of(converted), "converted_y": converted(x)}
+
+
+@case
+def graph_of_functions(torch):
+    p = parts(torch)
+    F = p.nn.functional
+
+    class Net(p.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w, self.b = p.nn.Parameter(torch.randn(4, 3)), p.nn.Parameter(torch.randn(4))
+            self.kernel = p.nn.Parameter(torch.randn(2, 1, 2, 2))
+            self.norm, self.last = p.nn.LayerNorm(4), p.nn.Linear(4, 4)
+
+        def forward(self, x):
+            y = F.relu(F.linear(x, self.w, self.b))
+            z = torch.cat([y, y], 1).reshape(-1, 4)
+            z = self.norm(z) * y.mean()
+            z = F.hardswish(self.last(z)).transpose(0, 1)
+            return z, F.conv2d(z.reshape(1, 1, 4, 4), self.kernel, None, (2, 2), (0, 0),
+                               (1, 1), 1).sum()
+
+    return graph_mode(p, Net(), p.Q.get_default_qconfig_mapping(), torch.randn(2, 3))
+
+
+@case
+def graph_with_dynamic_ranges(torch):
+    p = parts(torch)
+    model = p.nn.Sequential(p.nn.Linear(3, 4), p.nn.ReLU(), p.nn.Linear(4, 2))
+    mapping, x = p.Q.QConfigMapping().set_global(p.Q.default_dynamic_qconfig), torch.randn(2, 3)
+    results = graph_mode(p, model, mapping, x)
+    return {name: results[name] for name in ("prepared", "code", "keys", "y", "children")}
 
 
 @case

@@ -160,3 +160,46 @@ def test_former_names():
     (Q.PerRow(), (1, 16)), (Q.PerToken(), (1, 16))])
 def test_blocks_that_share_a_scale(granularity, size):
     assert Q.get_block_size((8, 16), granularity) == size
+
+
+def test_scripted_modules():
+    """They are quantised as graphs, by name of submodule."""
+    model = torch.nn.Sequential(torch.nn.Conv2d(1, 2, 3), torch.nn.BatchNorm2d(2),
+                                torch.nn.ReLU()).eval()
+    x, scripted = torch.randn(1, 1, 5, 5), None
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        scripted = torch.jit.script(model)
+    assert torch.allclose(Q.fuse_conv_bn_jit(scripted)(x), model(x), atol=1e-6)
+    config = {"": Q.default_qconfig}
+    quantized = Q.quantize_jit(scripted, config, lambda m, v: m(v), [x])
+    assert isinstance(quantized, torch.jit.ScriptModule)
+    assert (quantized(x) - model(x)).abs().max() < 0.05 * model(x).abs().max()
+    assert Q.script_qconfig(Q.default_qconfig).activation(X) is X
+    with pytest.raises(ValueError, match="script"):
+        Q.prepare_jit(model, config)
+
+
+def test_graphs_are_kept():
+    """A lowered graph is copied with its packed weights, which its state holds."""
+    from flambeau.ao.quantization.quantize_fx import convert_fx, prepare_fx
+
+    class Affine(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.w = torch.nn.Parameter(torch.randn(3, 2))
+
+        def forward(self, x):
+            return torch.nn.functional.linear(x, self.w)
+
+    def quantized():
+        prepared = prepare_fx(Affine().eval(), Q.get_default_qconfig_mapping(), (X[:, :2],))
+        prepared(X[:, :2])
+        return convert_fx(prepared)
+
+    first, second = quantized(), quantized()
+    assert torch.equal(copy.deepcopy(first)(X[:, :2]), first(X[:, :2]))
+    second.load_state_dict(first.state_dict())
+    assert torch.equal(second(X[:, :2]), first(X[:, :2]))
+    with pytest.raises(AssertionError, match="prepare_fx"):
+        convert_fx(torch.fx.symbolic_trace(Affine()))

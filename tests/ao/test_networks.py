@@ -1,4 +1,4 @@
-"""Eager quantisation against PyTorch's numbers, printed forms and names of states."""
+"""Quantised networks, made module by module or as graphs, against what PyTorch gives."""
 import json
 import re
 import warnings
