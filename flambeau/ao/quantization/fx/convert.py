@@ -62,8 +62,8 @@ class _Converter:
                 getattr(self, f"_{kind}")(node)
         self._keep_outputs_quantized()
         self.graph.eliminate_dead_code()
-        kind = QuantizedGraphModule if self.lower else GraphModule
-        return kind(self.model, self.graph)
+        result = QuantizedGraphModule if self.lower else GraphModule
+        return result(self.model, self.graph)
 
     # ---- quantising and dequantising ----------------------------------------------------------
 
