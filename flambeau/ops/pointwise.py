@@ -58,8 +58,7 @@ def scaled_second(function: Any) -> Any:
                 return overrides.handle_torch_function(op.published, (input, other), input,
                                                        other, **kwargs)
         check_alpha(input, alpha)
-        scaled = mul(other, alpha) if isinstance(other, Tensor) else other * alpha
-        return function(input, scaled, out=out)
+        return function(input, _times(input, other, alpha), out=out)
 
     def write(input: Any, other: Any, *earlier: Any, alpha: Any = 1) -> Any:
         inplace = op.inplace_op.function
@@ -69,11 +68,22 @@ def scaled_second(function: Any) -> Any:
         if type(alpha) is int and alpha == 1:
             return inplace(input, other)
         check_alpha(input, alpha)
-        return inplace(input, mul(other, alpha) if isinstance(other, Tensor) else other * alpha)
+        return inplace(input, _times(input, other, alpha))
 
     write.op, write.__name__ = op.inplace_op, f"{op.name}_"
     return (fast.callable_of("pointwise", op, call, op.kernel),
             fast.callable_of("inplace", op.inplace_op, write, op.kernel))
+
+
+def _times(input: Any, other: Any, alpha: Any) -> Any:
+    """alpha · other in the type of the sum with `input`."""
+    if not isinstance(other, Tensor):
+        return other * alpha
+    if isinstance(input, Tensor) and input._array.dtype is not other._array.dtype:
+        wanted = result_type([input._array, other._array], []).numpy
+        if wanted != other._array.dtype:
+            other = basis.cast(other, wanted)
+    return mul(other, alpha)
 
 
 def refuse_bool(*operands: Any) -> None:

@@ -131,6 +131,7 @@ class LBFGS(Optimizer):
         if state["n_iter"] == 1:
             state.update(old_dirs=[], old_stps=[], ro=[], H_diag=1)
             return -grad
+        state.setdefault("al", [None] * history_size)
         ys, ss, weights = state["old_dirs"], state["old_stps"], state["ro"]
         y, s = grad - state["prev_flat_grad"], state["d"] * state["t"]
         curvature = y.dot(s)

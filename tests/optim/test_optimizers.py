@@ -18,8 +18,7 @@ TOLERANCE = {"float64": 1e-9, "complex128": 1e-9, "float32": 2e-4}
 @pytest.mark.parametrize("key, name, options, dtype", list(optimizer_cases()))
 def test_trajectory(key, name, options, dtype):
     actual = trajectory(torch, name, options, dtype)
-    # Muon's iteration runs in bfloat16, whose rounding depends on the order of sums
-    rel = 2e-2 if name == "Muon" else TOLERANCE[dtype]
+    rel = TOLERANCE[dtype]
     for mine, theirs in zip(actual, RECORDED[key], strict=True):
         assert mine == pytest.approx(theirs, rel=rel, abs=rel * 1e-2)
 

@@ -306,6 +306,8 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
 
     def __init__(self, loader):
         super().__init__(loader)
+        if loader.timeout != 0:
+            raise AssertionError("_SingleProcessDataLoaderIter requires timeout == 0")
         self._fetcher = _DatasetKind.create_fetcher(
             loader._dataset_kind, loader.dataset, loader._auto_collation, loader.collate_fn,
             loader.drop_last)

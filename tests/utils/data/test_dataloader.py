@@ -266,3 +266,8 @@ def test_fixed_attributes():
 def test_many_workers_are_warned_of():
     with pytest.warns(UserWarning, match="This DataLoader will create 5000 worker processes"):
         DataLoader(Numbers(), num_workers=5000)
+
+
+def test_timeout_needs_workers():
+    with pytest.raises(AssertionError, match="_SingleProcessDataLoaderIter requires timeout == 0"):
+        next(iter(DataLoader([1], timeout=5)))
