@@ -15,7 +15,6 @@ from flambeau.kernels import ctc
 from flambeau.kernels import softmax as kernels
 from flambeau.ops.fused import fused
 from flambeau.ops.matmul import linear
-from flambeau.ops.pool import refuse
 from flambeau.ops.refusals import refusing
 from flambeau.ops.softmax import log_softmax
 
@@ -155,8 +154,6 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
                         reduction)
         return loss.squeeze(0) if reduction == "none" else loss
     _check_target(input, target, weight)
-    refuse(input._array, "bui", "nll_loss_out_frame" if rank == 2
-           else "nll_loss2d_forward_out_frame")
     if target._array.dtype != _INT64:
         target = target.long()
     return (_nll1d if rank == 2 else _nll2d)(input, target, weight, reduction, ignore_index)
