@@ -1,7 +1,8 @@
-"""Distributed training, for one process: programs written for many run with `world_size=1`.
+"""Distributed training: processes that share what they compute.
 
-Stores are real, TCP included. Collectives are those of a group of one. Larger groups raise
-`NotImplementedError`: flambeau does not move tensors between processes.
+`init_process_group("gloo")` makes a group of processes, whose collectives run over TCP;
+`nn.parallel.DistributedDataParallel` shares gradients in it. What cuts models into pieces
+(`fully_shard`, `DTensor`, `ZeroRedundancyOptimizer`) is there for one process only.
 """
 from __future__ import annotations
 

@@ -38,6 +38,7 @@ class DeviceMesh:
                                f"{self.size()} ranks!")
         if _init_backend and not c10d.is_initialized():
             c10d.init_process_group()
+        c10d.only_alone("DeviceMesh")
 
     @property
     def shape(self) -> tuple[int, ...]:

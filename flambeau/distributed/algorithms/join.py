@@ -48,6 +48,8 @@ class Join:
         groups = {id(j.join_process_group): j.join_process_group for j in joinables}
         if len(groups) > 1:
             raise ValueError("Using join context manager with multiple process groups")
+        if enable:
+            dist.only_alone("Join", joinables[0].join_process_group)
         self._joinables, self._enable = joinables, enable
         self._rank = dist.get_rank(joinables[0].join_process_group)
         self._join_hooks = [j.join_hook(**kwargs) for j in joinables]

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.distributed import distributed_c10d as dist
 from flambeau.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
 from flambeau.distributed.checkpoint.planner import (
     DefaultLoadPlanner,
@@ -39,6 +40,8 @@ def save(state_dict: dict[str, Any], *, checkpoint_id: Any = None, storage_write
 
     Objects with a `state_dict` method are written as what it gives.
     """
+    if not no_dist:
+        dist.only_alone("checkpoint.save", process_group)
     writer = _storage(storage_writer, checkpoint_id, FileSystemWriter)
     planner = planner or DefaultSavePlanner()
     planner.set_up_planner({name: value.state_dict() if hasattr(value, "state_dict") else value

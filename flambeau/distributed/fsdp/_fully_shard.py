@@ -4,6 +4,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from flambeau.distributed import distributed_c10d as dist
+
 __all__ = ["CPUOffloadPolicy", "FSDPModule", "MixedPrecisionPolicy", "OffloadPolicy",
            "fully_shard", "register_fsdp_forward_method"]
 
@@ -50,6 +52,7 @@ def fully_shard(module: Any, *, mesh: Any = None, reshard_after_forward: Any = N
     >>> isinstance(fully_shard(flambeau.nn.Linear(2, 2)), FSDPModule)
     True
     """
+    dist.only_alone("fully_shard")
     types = mp_policy and (mp_policy.param_dtype, mp_policy.reduce_dtype, mp_policy.output_dtype)
     if types and any(types):
         raise NotImplementedError("fully_shard in mixed precision: use torch.autocast")

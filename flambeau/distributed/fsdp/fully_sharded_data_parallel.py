@@ -40,6 +40,7 @@ class FullyShardedDataParallel(nn.Module):
             if value is not None:
                 raise NotImplementedError(f"FullyShardedDataParallel: {name}")
         self.process_group = process_group or dist._get_default_group()
+        dist.only_alone("FullyShardedDataParallel", self.process_group)
         self.rank, self.world_size = 0, 1
         self.sharding_strategy = sharding_strategy or ShardingStrategy.FULL_SHARD
         self._fsdp_wrapped_module = module

@@ -25,6 +25,7 @@ class ZeroRedundancyOptimizer(Optimizer, Joinable):
         if overlap_with_ddp:
             raise NotImplementedError("ZeroRedundancyOptimizer: overlap_with_ddp")
         self.process_group = process_group or dist._get_default_group()
+        dist.only_alone("ZeroRedundancyOptimizer", self.process_group)
         self.rank, self.world_size = 0, 1
         self.global_rank = 0
         self.optim = optimizer_class(params, **defaults)

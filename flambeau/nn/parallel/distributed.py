@@ -1,4 +1,4 @@
-"""`DistributedDataParallel`, for a group of one."""
+"""`DistributedDataParallel`: copies of a module that share their gradients."""
 from __future__ import annotations
 
 import contextlib
@@ -9,22 +9,25 @@ import flambeau
 from flambeau import Tensor, nn
 from flambeau.distributed import distributed_c10d as dist
 from flambeau.distributed.algorithms.join import Join, Joinable, JoinHook
+from flambeau.utils import _pytree
 
 
 class GradBucket:
     """Gradients, one after the other in a flat tensor, as a communication hook gets them."""
 
-    def __init__(self, parameters: list[Tensor]):
-        self._parameters = parameters
-        self._buffer = flambeau.cat([p.grad.detach().reshape(-1) for p in parameters])
+    def __init__(self, parameters: list[Tensor], index: int = 0, is_last: bool = True):
+        self._parameters, self._index, self._is_last = parameters, index, is_last
+        self._buffer = flambeau.cat([
+            (flambeau.zeros_like(p) if p.grad is None else p.grad).detach().reshape(-1)
+            for p in parameters])
 
     def index(self) -> int:
-        """The number of the bucket: 0, there is one."""
-        return 0
+        """The number of the bucket."""
+        return self._index
 
     def is_last(self) -> bool:
-        """Is this the last bucket of a backward pass? Yes."""
-        return True
+        """Is this the last bucket of a backward pass?"""
+        return self._is_last
 
     def buffer(self) -> Tensor:
         """The flat tensor."""
@@ -44,6 +47,132 @@ class GradBucket:
         return [part.view(p.shape) for part, p in zip(parts, self._parameters)]
 
 
+def _buckets(parameters: list[Tensor], first: int, cap: int) -> list[list[Tensor]]:
+    """Parameters of one type, in the order in which their gradients come: from the last, in
+    buckets of so many bytes, the first smaller, so that sharing begins early."""
+    found: list[list[Tensor]] = []
+    room, dtype = 0, None
+    for parameter in reversed(parameters):
+        size = parameter.numel() * parameter.element_size()
+        if not found or size > room or parameter.dtype is not dtype:
+            room = cap if found else first
+            found.append([])
+        dtype = parameter.dtype
+        found[-1].append(parameter)
+        room -= size
+    return found
+
+
+class Reducer:
+    """Shares the gradients of a backward pass, bucket by bucket, while it runs.
+
+    When all gradients of a bucket are there, and those before it are on their way, its mean over
+    the processes is asked for; with the last gradient of all, the means are waited for and become
+    the gradients.
+    """
+
+    def __init__(self, parameters: list[Tensor], process_group: Any, cap: int = 25 << 20,
+                 first: int = 1 << 20, find_unused: bool = False):
+        self.group, self.find_unused = process_group, find_unused
+        self.parameters = parameters
+        self.buckets = _buckets(parameters, min(first, cap), cap)
+        self.hook: tuple[Any, Callable[..., Any]] | None = None
+        self.enabled = True
+        self._place = {id(p): i for i, bucket in enumerate(self.buckets) for p in bucket}
+        self._active = False
+        for parameter in parameters:
+            parameter.register_post_accumulate_grad_hook(self._arrived)
+        self.prepare_for_forward()
+
+    def prepare_for_forward(self) -> None:
+        """Before a pass: the one before must have shared all gradients."""
+        if self._active and self._started:
+            raise RuntimeError(
+                "Expected to have finished reduction in the prior iteration before starting a new "
+                "one. This error indicates that your module has parameters that were not used in "
+                "producing loss. You can enable unused parameter detection by passing the keyword "
+                "argument `find_unused_parameters=True` to "
+                "`torch.nn.parallel.DistributedDataParallel`, and by \nmaking sure all `forward` "
+                "function outputs participate in calculating loss.")
+        self._active = False
+
+    def prepare_for_backward(self, outputs: list[Tensor]) -> None:
+        """Before a backward pass that is to share gradients; those that it will not reach count
+        as shared."""
+        self._active, self._started = True, False
+        self._waiting = [{id(p) for p in bucket} for bucket in self.buckets]
+        self._works: list[Any] = []
+        self._used: dict[int, bool] = {}
+        if self.find_unused:
+            reached = _reached(outputs)
+            for parameter in self.parameters:
+                if id(parameter) not in reached:
+                    self._waiting[self._place[id(parameter)]].discard(id(parameter))
+
+    def _arrived(self, parameter: Tensor) -> None:
+        if not (self._active and self.enabled):
+            return
+        self._started = True
+        self._used[id(parameter)] = True
+        self._waiting[self._place[id(parameter)]].discard(id(parameter))
+        while len(self._works) < len(self.buckets) and not self._waiting[len(self._works)]:
+            self._start(len(self._works))
+        if len(self._works) == len(self.buckets):
+            self._finish()
+
+    def _start(self, index: int) -> None:
+        """Ask for the mean of a bucket."""
+        bucket = GradBucket(self.buckets[index], index, index == len(self.buckets) - 1)
+        if self.hook is not None:
+            state, hook = self.hook
+            self._works.append((bucket, hook(state, bucket)))
+        elif self.group.size() > 1:
+            bucket.buffer().div_(self.group.size())
+            self._works.append((bucket, dist.all_reduce(bucket.buffer(), group=self.group,
+                                                        async_op=True).get_future()))
+        else:
+            self._works.append((bucket, None))
+
+    def _finish(self) -> None:
+        """Wait for the means: they become the gradients."""
+        self._active = False
+        wanted = self._wanted()
+        for bucket, future in self._works:
+            if future is None:
+                continue
+            found = future.wait()
+            bucket.set_buffer(found[0] if isinstance(found, (list, tuple)) else found)
+            with flambeau.no_grad():
+                for parameter, gradient in zip(bucket.parameters(), bucket.gradients()):
+                    if parameter.grad is not None:
+                        parameter.grad.copy_(gradient)
+                    elif id(parameter) in wanted:
+                        parameter.grad = gradient.clone()
+
+    def _wanted(self) -> set[int]:
+        """The parameters that some process has used."""
+        if not self.find_unused:
+            return {id(p) for p in self.parameters}
+        used = flambeau.tensor([int(id(p) in self._used) for p in self.parameters])
+        dist.all_reduce(used, group=self.group)
+        return {id(p) for p, n in zip(self.parameters, used.tolist()) if n}
+
+
+def _reached(outputs: list[Tensor]) -> set[int]:
+    """The leaves that a backward pass from these tensors reaches."""
+    found, seen = {id(t) for t in outputs if t.grad_fn is None}, set()
+    todo = [t.grad_fn for t in outputs if t.grad_fn is not None]
+    while todo:
+        node = todo.pop()
+        if node in seen:
+            continue
+        seen.add(node)
+        if hasattr(node, "variable"):
+            found.add(id(node.variable))
+        todo += [following for following, _ in node.next_functions if following is not None]
+    return found
+
+
 class _PostLocal(JoinHook):
     """There is nobody to wait for."""
 
@@ -51,9 +180,9 @@ class _PostLocal(JoinHook):
 class DistributedDataParallel(nn.Module, Joinable):
     """A module each of whose copies, one a process, gets the mean of all gradients.
 
-    In a group of one, the only one there is, that mean is the gradient itself. The module is
-    called as it is; a communication hook sees all gradients in one bucket after each backward
-    pass that reaches all parameters.
+    All copies begin with the parameters and buffers of the first process. Gradients are shared in
+    buckets while the backward pass runs; with `find_unused_parameters`, a pass may leave some
+    parameters out.
 
     >>> from flambeau import distributed as dist
     >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
@@ -91,49 +220,50 @@ class DistributedDataParallel(nn.Module, Joinable):
         self.find_unused_parameters, self.static_graph = find_unused_parameters, static_graph
         self.gradient_as_bucket_view = gradient_as_bucket_view
         self.require_backward_grad_sync = True
-        self._hook: tuple[Any, Callable[..., Any]] | None = None
+        parameters = [p for p in module.parameters() if p.requires_grad]
+        cap = int((25 if bucket_cap_mb is None else bucket_cap_mb) * (1 << 20))
+        first = 1 << 20 if bucket_cap_mb is None else cap
+        if init_sync:
+            self._share([*module.parameters(), *module.buffers()])
+        self.reducer = Reducer(parameters, self.process_group, cap, first, find_unused_parameters)
+
+    def _share(self, tensors: list[Tensor]) -> None:
+        """Let all processes have the first one's values."""
+        if self.process_group.size() > 1:
+            for tensor in tensors:
+                dist.broadcast(tensor.detach(), group=self.process_group, group_src=0)
 
     def forward(self, *inputs: Any, **kwargs: Any) -> Any:
-        return self.module(*inputs, **kwargs)
+        shares = flambeau.is_grad_enabled() and self.require_backward_grad_sync
+        if shares:
+            self.reducer.prepare_for_forward()
+            if self.broadcast_buffers:
+                self._share(list(self.module.buffers()))
+        result = self.module(*inputs, **kwargs)
+        if shares:
+            self.reducer.prepare_for_backward(
+                [t for t in _pytree.tree_leaves(result) if isinstance(t, Tensor)
+                 and t.requires_grad])
+        return result
 
     @contextlib.contextmanager
     def no_sync(self) -> Iterator[None]:
         """Inside, gradients are not shared: they add up, and the first pass after shares them."""
         before = self.require_backward_grad_sync
-        self.require_backward_grad_sync = False
+        self.require_backward_grad_sync = self.reducer.enabled = False
         try:
             yield
         finally:
-            self.require_backward_grad_sync = before
+            self.require_backward_grad_sync = self.reducer.enabled = before
 
     def register_comm_hook(self, state: object, hook: Callable[[object, GradBucket], Any]) -> None:
         """Let `hook(state, bucket)` share the gradients: it gives a future of the flat tensor."""
         if not callable(hook):
             raise TypeError("Communication hook must be callable.")
-        if self._hook is not None:
+        if self.reducer.hook is not None:
             raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be "
                                "called once.")
-        self._hook = state, hook
-        parameters = [p for p in self.module.parameters() if p.requires_grad]
-        waiting = {id(p) for p in parameters}
-
-        def arrived(parameter: Tensor) -> None:
-            waiting.discard(id(parameter))
-            if not waiting:
-                waiting.update(id(p) for p in parameters)
-                if self.require_backward_grad_sync:
-                    self._run_hook(parameters)
-        for parameter in parameters:
-            parameter.register_post_accumulate_grad_hook(arrived)
-
-    def _run_hook(self, parameters: list[Tensor]) -> None:
-        state, hook = self._hook
-        bucket = GradBucket(parameters)
-        found = hook(state, bucket).wait()
-        bucket.set_buffer(found[0] if isinstance(found, (list, tuple)) else found)
-        with flambeau.no_grad():
-            for parameter, gradient in zip(parameters, bucket.gradients()):
-                parameter.grad.copy_(gradient)
+        self.reducer.hook = state, hook
 
     def join(self, divide_by_initial_world_size: bool = True, enable: bool = True,
              throw_on_early_termination: bool = False) -> Join:
