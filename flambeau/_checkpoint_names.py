@@ -106,6 +106,33 @@ def rebuild_sparse_tensor(layout: Any, data: Any) -> Tensor:
                                              check_invariants=True)
 
 
+def rebuild_quantized_tensor(storage: Any, offset: int, size: Any, stride: Any, how: Any,
+                             requires_grad: bool, backward_hooks: Any) -> Tensor:
+    """The integers in a typed storage, with what they mean: the scheme, scale and zero point; or
+    scales, zero points and the dimension of the channels."""
+    from flambeau.ops.quantized_tensors import Scheme, make
+    integers = _view(storage.untyped(), _plain_type(storage.dtype), offset, size, stride)
+    scheme, scale, zero_point, *axis = how
+    if scheme is flambeau.per_tensor_affine:
+        return make(arrays_of([integers])[0], Scheme(storage.dtype, float(scale), int(zero_point)))
+    if scheme not in (flambeau.per_channel_affine, flambeau.per_channel_affine_float_qparams):
+        raise RuntimeError(f"Can't deserialize quantized tensor with qscheme {scheme}")
+    scales, zeros = arrays_of([scale])[0], arrays_of([zero_point])[0]
+    floating = zeros.dtype.kind == "f"
+    return make(arrays_of([integers])[0], Scheme(
+        storage.dtype, scales.astype(np.float32 if floating else np.float64),
+        zeros.astype(np.float32 if floating else np.int64), int(axis[0])))
+
+
+def _plain_type(dtype: Any) -> Any:
+    """The type of the integers of a quantised one."""
+    plain = {flambeau.quint8: flambeau.uint8, flambeau.qint8: flambeau.int8,
+             flambeau.qint32: flambeau.int32}
+    if dtype not in plain:
+        raise NotImplementedError(f"tensors of dtype {dtype} in PyTorch's files")
+    return plain[dtype]
+
+
 def rebuild_from_type(function: Any, cls: type, args: Any, state: Any) -> Tensor:
     """A tensor of a subclass, or one with attributes of its own."""
     result = function(*args)
@@ -153,13 +180,14 @@ _FUNCTIONS = {
     "torch._utils._rebuild_parameter_with_state": rebuild_parameter_with_state,
     "torch._utils._rebuild_meta_tensor_no_storage": rebuild_meta_tensor,
     "torch._utils._rebuild_sparse_tensor": rebuild_sparse_tensor,
+    "torch._utils._rebuild_qtensor": rebuild_quantized_tensor,
     "torch._tensor._rebuild_from_type_v2": rebuild_from_type,
     "torch.serialization._get_layout": get_layout,
     "_codecs.encode": encode,
 }
 
 _STORAGE_NAMES = ("Double", "Float", "Half", "BFloat16", "Long", "Int", "Short", "Char", "Byte",
-                  "Bool", "ComplexFloat", "ComplexDouble")
+                  "Bool", "ComplexFloat", "ComplexDouble", "QUInt8", "QInt8", "QInt32")
 
 
 @functools.cache
@@ -183,7 +211,9 @@ def allowed_globals() -> dict[str, Any]:
     for name in _STORAGE_NAMES:
         cls = getattr(storage, f"{name}Storage")
         table[f"torch.{name}Storage"] = table[f"torch.cuda.{name}Storage"] = cls
-    for value in vars(dtypes).values():
+    for value in (*vars(dtypes).values(), *vars(type_info).values(), *(
+            getattr(flambeau, name) for name in ("quint8", "qint8", "qint32", "quint4x2",
+                                                 "quint2x4"))):
         if isinstance(value, dtypes.dtype | type_info.qscheme):
             table[repr(value)] = value
     return table
@@ -263,8 +293,7 @@ def reduce_for_checkpoint(obj: Any) -> Any:
 
 def _reduce_tensor(tensor: Tensor) -> Any:
     if tensor.is_quantized:
-        raise NotImplementedError("quantised tensors in PyTorch's files; pickle can write them, or "
-                                  "save int_repr(), scale and zero point")
+        return _reduce_quantized(tensor)
     cls = Tensor if type(tensor) is MetaTensor or type(tensor) in sparse_types else type(tensor)
     own = cls.__dict__.get("__reduce_ex__") or cls.__dict__.get("__reduce__")
     if own is not None and cls is not Tensor and not is_parameter_type(cls):
@@ -280,6 +309,21 @@ def _reduce_tensor(tensor: Tensor) -> Any:
     call = _reduce_plain(tensor)
     return call if cls is Tensor and not state else (rebuild_from_type, (call[0], cls, call[1],
                                                                          state))
+
+
+def _reduce_quantized(tensor: Any) -> Any:
+    _plain_type(tensor.dtype)
+    integers = tensor.int_repr()
+    name = tensor.qscheme()
+    how = (name, tensor.q_scale(), tensor.q_zero_point()) \
+        if name is flambeau.per_tensor_affine else (
+            name, tensor.q_per_channel_scales(), tensor.q_per_channel_zero_points(),
+            tensor.q_per_channel_axis())
+    array, storage = _array_and_storage(integers)
+    typed = TypedStorage(wrap_storage=storage, dtype=tensor.dtype)
+    return rebuild_quantized_tensor, (
+        typed, array_offset(array) // array.itemsize, array.shape, array_strides(array), how, False,
+        OrderedDict())
 
 
 def _state(tensor: Tensor) -> dict[str, Any]:

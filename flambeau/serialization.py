@@ -29,7 +29,7 @@ from flambeau._weights_unpickler import (
     get_safe_globals,
     safe_globals,
 )
-from flambeau.storage import TypedStorage, UntypedStorage, storage_of
+from flambeau.storage import TypedStorage, UntypedStorage, element_type, storage_of
 
 __all__ = [
     "add_safe_globals",
@@ -155,7 +155,7 @@ class _Pickler(pickle._Pickler):  # the one in Python: the C one does not let na
         self.persistent_id = storages.persistent_id
 
     def reducer_override(self, obj: Any) -> Any:
-        if isinstance(obj, flambeau.dtype):
+        if isinstance(obj, flambeau.dtype | flambeau.qscheme):
             return repr(obj).removeprefix("torch.")
         return reduce_for_checkpoint(obj)
 
@@ -511,7 +511,7 @@ class _Archive:
         def persistent_load(saved_id: Any) -> Any:
             kind, key, location, count = _reference(saved_id, 5)
             if key not in loaded:
-                dtype = (flambeau.uint8 if kind is UntypedStorage else kind.dtype).numpy
+                dtype = element_type(flambeau.uint8 if kind is UntypedStorage else kind.dtype)
                 array = self.array(f"data/{key}", dtype, count)
                 if order != sys.byteorder:
                     array = array.byteswap()
@@ -615,7 +615,7 @@ def _load_legacy(file: Any, restore: Any, weights_only: bool, pickle_module: Any
             raise NotImplementedError("load: storages that are views of other storages, as "
                                       "PyTorch wrote them before version 0.4")
         if key not in storages:
-            dtype = (flambeau.uint8 if kind is UntypedStorage else kind.dtype).numpy
+            dtype = element_type(flambeau.uint8 if kind is UntypedStorage else kind.dtype)
             _check_room(file, count * dtype.itemsize)
             array = np.empty(count, dtype)
             storages[key] = array, _storage(array, kind, location, restore)

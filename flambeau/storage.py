@@ -369,7 +369,7 @@ def storage_of(tensor: Tensor) -> UntypedStorage:
 # Typed storages -----------------------------------------------------------------------------------
 
 
-def _element_type(dtype: Any) -> Any:
+def element_type(dtype: Any) -> Any:
     """NumPy's type for the elements; quantised ones are seen as their integers."""
     if dtype.kind == "quantized":
         from flambeau.ops.quantized_tensors import HELD
@@ -395,7 +395,7 @@ class TypedStorage(_InMainMemory):
             self._untyped_storage = UntypedStorage(data * self._dtype.itemsize, device=device)
         else:
             self._untyped_storage = storage_of(wrap(np.array(data).astype(
-                _element_type(self._dtype))))
+                element_type(self._dtype))))
 
     @property
     def dtype(self) -> Any:
@@ -415,7 +415,7 @@ class TypedStorage(_InMainMemory):
 
     def _numbers(self) -> np.ndarray:
         data = self._untyped_storage._readable()
-        return np.ndarray((len(self),), _element_type(self._dtype), data)
+        return np.ndarray((len(self),), element_type(self._dtype), data)
 
     def nbytes(self) -> int:
         return self._untyped_storage.nbytes()

@@ -56,6 +56,25 @@ def test_views_keep_strides_offsets_and_shared_memory(mmap):
     assert load("views")["base"][2] == 2.0  # the file has not changed
 
 
+@pytest.mark.parametrize("again", [False, True])
+def test_quantised_tensors(again):
+    """From PyTorch's file, and from a file of ours with the same."""
+    found = load("quantized")
+    if again:
+        found = flambeau.load(saved(found))
+    assert (found["dtype"], found["scheme"]) == (flambeau.qint8, flambeau.per_tensor_affine)
+    tensor, channels, zeros = found["tensor"], found["channels"], found["float_zeros"]
+    assert (tensor.q_scale(), tensor.q_zero_point(), tensor.dtype) == (0.1, 3, flambeau.quint8)
+    assert tensor.int_repr().tolist() == [[3, 33], [13, 43], [23, 53]]
+    assert channels.q_per_channel_scales().tolist() == [0.5, 0.25]
+    assert channels.int_repr().tolist() == [[1, 3, 5], [12, 16, 20]]
+    assert zeros.qscheme() is flambeau.per_channel_affine_float_qparams
+    assert zeros.dequantize().tolist() == [[0.0, 1.0, 2.0], [3.0, 4.0, 5.0]]
+    four_bits = flambeau.quantize_per_tensor(flambeau.ones(2), 1.0, 0, flambeau.quint4x2)
+    with pytest.raises(NotImplementedError, match="quint4x2"):
+        saved(four_bits)
+
+
 @pytest.mark.parametrize("name", ["objects", "objects_protocol5"])
 @pytest.mark.parametrize("weights_only", [True, False])
 def test_containers_and_objects_of_a_pytorch_file(name, weights_only):

@@ -75,6 +75,17 @@ def training():
             "scheduler": scheduler.state_dict(), "epoch": 3}
 
 
+def quantized():
+    grid = torch.arange(6.0).view(2, 3)
+    scales, zeros = torch.tensor([0.5, 0.25]), torch.tensor([1, 0])
+    return {
+        "tensor": torch.quantize_per_tensor(grid, 0.1, 3, torch.quint8).t(),
+        "channels": torch.quantize_per_channel(grid, scales, zeros, 0, torch.qint8),
+        "float_zeros": torch.quantize_per_channel(grid, scales, zeros.float(), 0, torch.quint8),
+        "dtype": torch.qint8, "scheme": torch.per_tensor_affine,
+    }
+
+
 def main():
     folder = Path(__file__).with_name("checkpoints")
     folder.mkdir(exist_ok=True)
@@ -90,6 +101,7 @@ def main():
            "names": ["a"]}
     torch.save(old, folder / "legacy.pt", _use_new_zipfile_serialization=False)
     torch.save(torch.nn.Linear(2, 1), folder / "module.pt")
+    torch.save(quantized(), folder / "quantized.pt")
 
 
 if __name__ == "__main__":
