@@ -877,9 +877,10 @@ def asarray(
     dtype: Any = None,
     device: Any = None,
     copy: _bool | None = None,
-    requires_grad: _bool = False,
+    requires_grad: _bool | None = None,
 ) -> Tensor:
-    """`obj` as a tensor; `copy` True or False demands or forbids a copy."""
+    """`obj` as a tensor; `copy` True or False demands or forbids a copy. It requires grad and
+    keeps its history if `requires_grad` says so, or if it says nothing and `obj` does."""
 
 def asin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine."""
@@ -2111,7 +2112,7 @@ def is_inference(input: Tensor) -> _bool:
     """Was this made under `inference_mode`?"""
 
 def is_neg(input: Tensor) -> _bool:
-    """Is this the lazily negated imaginary part of a conjugate? Never: negation is done at once."""
+    """Is this the imaginary part of what comes from `conj`?"""
 
 def is_nonzero(input: Tensor) -> _bool:
     """Is the one element of this tensor not zero?"""

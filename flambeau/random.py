@@ -46,6 +46,9 @@ class Generator:
                                "torch.Generator() api.")  # fmt: skip
         self._stream = Stream()
 
+    def __repr__(self) -> str:
+        return f"<torch._C.Generator object at {id(self):#x}>"
+
     def manual_seed(self, seed: int) -> Generator:
         """Start over from `seed`, any integer of 64 bits; returns the generator."""
         if type(seed) is bool or not isinstance(seed, (int, np.integer)):

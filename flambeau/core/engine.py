@@ -357,7 +357,8 @@ class Pass:
             grad = leaf._grad if first else grad
         if hooks is not None:
             for hook in list(hooks.accumulated.values()):
-                if hook(leaf) is not None:
+                returned = hook(leaf)
+                if returned is not None and returned is not leaf:
                     raise RuntimeError("Tensor post accumulate grad hooks should return None.")
         if node_hooks is not None and node_hooks.post:
             for hook in list(node_hooks.post.values()):

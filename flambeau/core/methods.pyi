@@ -766,8 +766,7 @@ class Methods:
     is_mps: _bool
     is_mtia: _bool
     def is_neg(self) -> _bool:
-        """Is this the lazily negated imaginary part of a conjugate? Never: negation is done at
-        once."""
+        """Is this the imaginary part of what comes from `conj`?"""
     is_nested: _bool
     def is_nonzero(self) -> _bool:
         """Is the one element of this tensor not zero?"""

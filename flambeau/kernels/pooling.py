@@ -182,20 +182,19 @@ def fractional_max_pool(x, kernel_size, output_size, samples):
     indices = np.empty(values.shape, np.int64)
     samples = samples.reshape(*lead, dims).astype(x.dtype, copy=False)
     order = range(dims) if dims == 3 else range(dims - 1, -1, -1)
+    strides = [math.prod(size[a + 1 :]) for a in range(dims)]
     for place in np.ndindex(*lead):
-        starts = [
-            _fractional_starts(samples[place][j], s, o, k)
-            for j, s, o, k in zip(order, size, output_size, kernel_size)
-        ]
-        values[place], indices[place] = _pool_windows(
-            x[place],
-            size,
-            output_size,
-            lambda at, starts=starts: [
-                slice(starts[a][i], starts[a][i] + k)
-                for a, (i, k) in enumerate(zip(at, kernel_size))
-            ],
-        )
+        positions = 0       # in the image, of each element of each window
+        for a, (j, s, o, k) in enumerate(zip(order, size, output_size, kernel_size)):
+            starts = _fractional_starts(samples[place][j], s, o, k)
+            shape = [1] * (2 * dims)
+            shape[a], shape[dims + a] = o, k
+            positions = positions + (starts[:, None] + np.arange(k)).reshape(shape) * strides[a]
+        positions = positions.reshape(*output_size, -1)
+        part = x[place].reshape(-1)[positions]
+        best = _best(part)[..., None]
+        values[place] = np.take_along_axis(part, best, -1)[..., 0]
+        indices[place] = np.take_along_axis(positions, best, -1)[..., 0]
     return values, indices
 
 
@@ -208,26 +207,23 @@ def adaptive_windows(size, out):
 def _fractional_starts(sample, size, out, kernel_size):
     last = size - kernel_size
     if out == 1:
-        return [last]
+        return np.array([last])
     kind = sample.dtype.type
     alpha = kind(last) / kind(out - 1)
     base = int(sample * alpha)
-    return [int((kind(i) + sample) * alpha) - base for i in range(out - 1)] + [last]
+    steps = (np.arange(out - 1).astype(kind) + sample) * alpha
+    return np.append(steps.astype(np.int64) - base, last)
 
 
 def _pool_windows(x, size, output_size, window):
-    """Maxima over one window an output; the last NaN wins, else the first maximum."""
+    """Maxima over one window an output, and where they are."""
     lead = x.shape[: x.ndim - len(size)]
     values = np.empty((*lead, *output_size), x.dtype)
     indices = np.empty(values.shape, np.int64)
     for at in np.ndindex(*output_size):
         slices = window(at)
         part = x[(..., *slices)].reshape(*lead, -1)
-        best = part.argmax(axis=-1)
-        if x.dtype.kind == "f":
-            nan = part != part
-            last = part.shape[-1] - 1 - nan[..., ::-1].argmax(axis=-1)
-            best = np.where(nan.any(axis=-1), last, best)
+        best = _best(part)
         values[(..., *at)] = np.take_along_axis(part, best[..., None], -1)[..., 0]
         positions = _flatten([np.arange(s.start, s.stop) for s in slices], size).reshape(-1)
         indices[(..., *at)] = positions[best]
@@ -284,3 +280,13 @@ def _window_sums(x, starts, ends, axis):
     return np.add.reduceat(padded, bounds, axis=axis)[
         (slice(None),) * axis + (slice(None, None, 2),)
     ]
+
+
+def _best(part):
+    """Where the maximum is along the last axis: at the last NaN, else at the first maximum."""
+    best = part.argmax(axis=-1)
+    if part.dtype.kind in "fV":
+        nan = part != part
+        last = part.shape[-1] - 1 - nan[..., ::-1].argmax(axis=-1)
+        best = np.where(nan.any(axis=-1), last, best)
+    return best

@@ -10,6 +10,7 @@ MaskedTensor(
 >>> masked.softmax(data, 1, mask=mask)[0]
 tensor([0.1192, 0.0000, 0.8808])
 """
+from flambeau.masked import reductions as _ops
 from flambeau.masked.maskedtensor import (
     MaskedTensor,
     as_masked_tensor,

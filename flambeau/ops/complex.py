@@ -78,8 +78,8 @@ def is_conj(input: Tensor) -> bool:
 
 @composite(method=True)
 def is_neg(input: Tensor) -> bool:
-    """Is this the lazily negated imaginary part of a conjugate? Never: negation is done at once."""
-    return False
+    """Is this the imaginary part of what comes from `conj`?"""
+    return getattr(input, "_negated", False)
 
 
 @composite(method=True)
@@ -94,7 +94,7 @@ def resolve_conj(input: Tensor) -> Tensor:
 @composite(method=True)
 def resolve_neg(input: Tensor) -> Tensor:
     """The values with no negation left to do."""
-    return input
+    return basis.clone(input) if getattr(input, "_negated", False) else input
 
 
 def _as_complex(part: np.ndarray, imaginary: bool) -> np.ndarray:
@@ -136,7 +136,10 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary part, as a view."""
     if input._array.dtype.kind != "c":
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    return imag_view(input)
+    result = imag_view(input)
+    if getattr(input, "_conjugated", False):
+        result._negated = True
+    return result
 
 
 def _set_part(part: Any) -> Any:

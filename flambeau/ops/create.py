@@ -267,13 +267,16 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
 
 @creation
 def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
-            requires_grad: bool = False) -> Tensor:
-    """`obj` as a tensor; `copy` True or False demands or forbids a copy."""
+            requires_grad: bool | None = None) -> Tensor:
+    """`obj` as a tensor; `copy` True or False demands or forbids a copy. It requires grad
+    and keeps its history if `requires_grad` says so, or if it says nothing and `obj` does."""
     result = as_tensor(obj, dtype, device)
     if copy and (result is obj or isinstance(obj, np.ndarray)):
         result = result.clone()
     if requires_grad and not result.requires_grad:
         result = result.detach().requires_grad_()
+    elif requires_grad is False and result.requires_grad:
+        result = result.detach()
     return result
 
 

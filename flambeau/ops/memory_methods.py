@@ -1,10 +1,12 @@
 """Methods about the memory under a tensor: `set_`, `resize_`, pinning, sharing."""
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
+from flambeau import type_info
 from flambeau._places import bump, counter_of
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.graph import next_order
@@ -176,8 +178,22 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 @_method
 def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """The dimensions from the outermost in memory to the innermost."""
+    """The dimensions from the outermost in memory to the innermost.
+
+    With `ambiguity_check` RuntimeError if a dimension could as well stand elsewhere, because it has
+    one element or the stride of a neighbour. A list of memory formats allows that where just one of
+    them is the tensor's.
+    """
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not isinstance(ambiguity_check, bool | list) or not all(
+            isinstance(f, type_info.memory_format) for f in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
     strides = array_strides(self._array)
+    ambiguous = 1 in self._array.shape or any(a == b for a, b in pairwise(strides))
+    if ambiguity_check and ambiguous and sum(
+            self.is_contiguous(memory_format=f) for f in formats) != 1:
+        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one "
+                           "of the given memory formats.")
     return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
 
 

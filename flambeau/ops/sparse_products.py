@@ -175,8 +175,12 @@ def _reduced_mm(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
     """sum, mean, amax or amin, over the entries of a row, of value times row of `mat2`."""
     if not is_sparse(mat1) or mat1._layout is not forms.CSR:
         raise RuntimeError("torch.sparse.mm: reduce expects a sparse csr matrix first")
+    reduce = {"max": "amax", "min": "amin"}.get(reduce, reduce)
+    if reduce == "prod":
+        raise RuntimeError("sparse_mm_reduce: reduce type of prod has not been enabled.")
     if reduce not in ("sum", "mean", "amax", "amin"):
-        raise RuntimeError(f"reduce argument must be one of sum, mean, amax, amin, got {reduce}")
+        raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
+                           f"{reduce}")
     (row, col), _ = coordinates(mat1)
     terms = stored_values(mat1).unsqueeze(1) * mat2.index_select(0, wrap(col))
     start = flambeau.zeros(mat1._array.shape[0], mat2._array.shape[1], dtype=mat2.dtype)

@@ -12,10 +12,11 @@ from typing import Any
 import numpy as np
 
 from flambeau.core import dtypes
-from flambeau.core.dtypes import FLOATING
+from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.op import composite
 from flambeau.core.tensor import Tensor
-from flambeau.ops.create import finish
+from flambeau.ops.create import empty, finish, ones, tensor
+from flambeau.ops.ranges import arange, linspace
 from flambeau.type_info import strided
 
 
@@ -42,7 +43,10 @@ def _kaiser(x: np.ndarray, beta: float) -> np.ndarray:
 
 
 def _finished(name: str, M: int, dtype: Any, layout: Any, device: Any, requires_grad: bool,
-              values: Callable[[], np.ndarray]) -> Tensor:
+              start: float, step: float, values: Callable[[Tensor], Tensor],
+              single: bool = True) -> Tensor:
+    """A window of `values` at start, start + step, …, computed in its own type. `single` says that
+    a window of one value is 1."""
     target = dtypes.as_numpy_dtype(dtype) or dtypes.default_float()
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
@@ -50,35 +54,34 @@ def _finished(name: str, M: int, dtype: Any, layout: Any, device: Any, requires_
         raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
     if target not in (np.float32, np.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
-    if M == 0:
-        array = np.empty(0, target)
-    elif M == 1:
-        array = np.ones(1, target)
+    own = from_numpy_dtype(target)
+    if M == 1 and single:
+        window = ones(1, dtype=own)
     else:
-        array = values().astype(target)
-    return finish(array, device, requires_grad)
+        window = values(linspace(start, start + (M - 1) * step, M, dtype=own)) if M \
+            else empty(0, dtype=own)
+    return finish(window._array, device, requires_grad)
+
+
+def _step(M: int, sym: bool) -> float:
+    """1 / (M - 1), and 1 / M for a periodic window."""
+    return 1 / ((M - 1 if sym else M) or 1)
+
+
+def _sum_of_cosines(x: Tensor, coefficients: Iterable[float]) -> Tensor:
+    """Σ (-1)ᵏ a_k cos(k x)"""
+    a = tensor([(-1) ** k * value for k, value in enumerate(coefficients)], dtype=x.dtype)
+    k = arange(len(a), dtype=x.dtype)
+    return (a.unsqueeze(-1) * (k.unsqueeze(-1) * x).cos()).sum(0)
 
 
 def _cosine_window(name: str, coefficients: tuple[float, ...], doc: str) -> Any:
     def window(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
                device: Any = None, requires_grad: bool = False) -> Tensor:
-        return _finished("general_cosine", M, dtype, layout, device, requires_grad,
-                         lambda: _cosines(_steps(M, sym), coefficients))
+        return general_cosine(M, a=coefficients, sym=sym, dtype=dtype, layout=layout,
+                              device=device, requires_grad=requires_grad)
     window.__doc__ = doc
     return composite(window, namespace="signal.windows", name=name)
-
-
-hann = _cosine_window("hann", (0.5, 0.5), """(1 - cos(2πn/(M-1))) / 2
-
-    >>> import flambeau
-    >>> flambeau.signal.windows.hann(3)
-    tensor([0., 1., 0.])
-    """)
-hamming = _cosine_window("hamming", (0.54, 0.46), "0.54 - 0.46 cos(2πn/(M-1))")
-blackman = _cosine_window("blackman", (0.42, 0.5, 0.08),
-                          "0.42 - 0.5 cos(2πn/(M-1)) + 0.08 cos(4πn/(M-1))")
-nuttall = _cosine_window("nuttall", (0.3635819, 0.4891775, 0.1365995, 0.0106411),
-                         "Nuttall's sum of four cosines, with low sidelobes.")
 
 
 @composite(namespace="signal.windows")
@@ -91,15 +94,28 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any =
     if not a:
         raise ValueError("Coefficients cannot be empty")
     return _finished("general_cosine", M, dtype, layout, device, requires_grad,
-                     lambda: _cosines(_steps(M, sym), a))
+                     0, 2 * np.pi * _step(M, sym), lambda x: _sum_of_cosines(x, a))
+
+
+hann = _cosine_window("hann", (0.5, 0.5), """(1 - cos(2πn/(M-1))) / 2
+
+    >>> import flambeau
+    >>> flambeau.signal.windows.hann(3)
+    tensor([0., 1., 0.])
+    """)
+hamming = _cosine_window("hamming", (0.54, 1 - 0.54), "0.54 - 0.46 cos(2πn/(M-1))")
+blackman = _cosine_window("blackman", (0.42, 0.5, 0.08),
+                          "0.42 - 0.5 cos(2πn/(M-1)) + 0.08 cos(4πn/(M-1))")
+nuttall = _cosine_window("nuttall", (0.3635819, 0.4891775, 0.1365995, 0.0106411),
+                         "Nuttall's sum of four cosines, with low sidelobes.")
 
 
 @composite(namespace="signal.windows")
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None,
                     layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """α - (1 - α) cos(2πn/(M-1))"""
-    return _finished("general_cosine", M, dtype, layout, device, requires_grad,
-                     lambda: _cosines(_steps(M, sym), (alpha, 1 - alpha)))
+    return general_cosine(M, a=(alpha, 1 - alpha), sym=sym, dtype=dtype, layout=layout,
+                          device=device, requires_grad=requires_grad)
 
 
 @composite(namespace="signal.windows")
@@ -107,15 +123,20 @@ def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:
     """1 - |2n/(M-1) - 1|, a triangle."""
     return _finished("bartlett", M, dtype, layout, device, requires_grad,
-                     lambda: _bartlett(_steps(M, sym)))
+                     -1, 2 * _step(M, sym), lambda x: 1 - x.abs())
 
 
 @composite(namespace="signal.windows")
 def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
            requires_grad: bool = False) -> Tensor:
     """sin(π(n + ½)/M)"""
+    step = np.pi / max(M if sym or M <= 1 else M + 1, 1)
     return _finished("cosine", M, dtype, layout, device, requires_grad,
-                     lambda: np.sin(np.pi * (np.arange(M) + 0.5) / (M if sym else M + 1)))
+                     0.5 * step, step, lambda x: x.sin(), single=False)
+
+
+def _middle(M: int, sym: bool) -> float:
+    return (M if not sym and M > 1 else M - 1) / 2
 
 
 @composite(namespace="signal.windows")
@@ -127,9 +148,9 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
         raise ValueError(f"Tau must be positive, got: {tau} instead.")
     if sym and center is not None:
         raise ValueError("Center must be None for symmetric windows")
-    middle = (M if not sym and M > 1 else M - 1) / 2 if center is None else center
+    center = _middle(M, sym) if center is None else center
     return _finished("exponential", M, dtype, layout, device, requires_grad,
-                     lambda: np.exp(-np.abs(np.arange(M) - middle) / tau))
+                     -center / tau, 1 / tau, lambda x: (-x.abs()).exp(), single=False)
 
 
 @composite(namespace="signal.windows")
@@ -138,9 +159,9 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, l
     """exp(-½ ((n - (M-1)/2) / std)²)"""
     if std <= 0:
         raise ValueError(f"Standard deviation must be positive, got: {std} instead.")
-    middle = (M if not sym and M > 1 else M - 1) / 2
+    step = 1 / (std * 2 ** 0.5)
     return _finished("gaussian", M, dtype, layout, device, requires_grad,
-                     lambda: np.exp(-0.5 * ((np.arange(M) - middle) / std) ** 2))
+                     -_middle(M, sym) * step, step, lambda x: (-(x ** 2)).exp(), single=False)
 
 
 @composite(namespace="signal.windows")
@@ -149,8 +170,12 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, l
     """I₀(β √(1 - (2n/(M-1) - 1)²)) / I₀(β)"""
     if beta < 0:
         raise ValueError(f"beta must be non-negative, got: {beta} instead.")
+
+    def values(x: Tensor) -> Tensor:
+        top = tensor(beta, dtype=x.dtype)
+        return (top * top - x.clamp(max=top) ** 2).sqrt().i0() / top.i0()
     return _finished("kaiser", M, dtype, layout, device, requires_grad,
-                     lambda: _kaiser(_steps(M, sym), beta))
+                     -beta, 2 * beta * _step(M, sym), values)
 
 
 # ---- the older functions ------------------------------------------------------------------------

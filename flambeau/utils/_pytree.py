@@ -111,6 +111,57 @@ def register_pytree_node(cls: Any, flatten_fn: Callable[..., Any], unflatten_fn:
     _names[cls] = serialized_type_name or f"{cls.__module__}.{cls.__qualname__}"
 
 
+def register_dataclass(cls: Any, *, field_names: list[str] | None = None,
+                       drop_field_names: list[str] | None = None,
+                       serialized_type_name: str | None = None) -> None:
+    """Make a dataclass a container of its fields: those of `field_names`, or all that its
+    constructor takes but `drop_field_names`.
+
+    >>> import dataclasses, flambeau
+    >>> Point = dataclasses.make_dataclass("Point", ["x", "y"])
+    >>> register_dataclass(Point)
+    >>> tree_map(lambda n: n + 1, Point(1, 2))
+    Point(x=2, y=3)
+    """
+    import dataclasses
+    if not dataclasses.is_dataclass(cls):
+        raise TypeError(f"register_dataclass() can only be used with dataclasses. Got {cls}")
+    own = [f.name for f in dataclasses.fields(cls) if f.init]
+    if field_names is None:
+        field_names = [n for n in own if n not in (drop_field_names or [])]
+    unknown = [n for n in field_names if n not in own]
+    if unknown:
+        raise ValueError(f"register_dataclass() of {cls.__name__}: it has no field {unknown[0]!r}, "
+                         f"only {', '.join(own)}")
+
+    def flatten(x: Any) -> tuple[list[Any], Any]:
+        names = [n for n in field_names if getattr(x, n, None) is not None]
+        return [getattr(x, n) for n in names], names
+
+    def with_keys(x: Any) -> tuple[list[tuple[Any, Any]], Any]:
+        children, names = flatten(x)
+        return [(GetAttrKey(n), child) for n, child in zip(names, children)], names
+
+    def unflatten(children: Any, names: Any) -> Any:
+        return cls(**dict(zip(names, children)),
+                   **{n: None for n in field_names if n not in names})
+    register_pytree_node(cls, flatten, unflatten, serialized_type_name=serialized_type_name,
+                         flatten_with_keys_fn=with_keys)
+
+
+def register_constant(cls: Any) -> None:
+    """Make the objects of a class, which must have `__eq__` and `__hash__`, parts of the shape of
+    what contains them: they have no leaves."""
+    if cls.__eq__ is object.__eq__:
+        raise TypeError("register_constant(cls) expects `cls` to have a non-default `__eq__` "
+                        "implementation.")
+    if cls.__hash__ is None:
+        raise TypeError("register_constant(cls) expects `cls` to have a non-default `__hash__` "
+                        "implementation.")
+    register_pytree_node(cls, lambda x: ([], x), lambda _, x: x,
+                         flatten_with_keys_fn=lambda x: ([], x))
+
+
 def _list_flatten(x: Any) -> tuple[list[Any], Any]:
     return list(x), None
 

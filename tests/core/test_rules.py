@@ -29,6 +29,16 @@ def test_gradients_of_quotients_round_once():
         assert flambeau.func.jvp(function, (by,), (grad,))[1].equal(grad / divisor)
 
 
+def test_post_accumulate_hooks_return_nothing_or_the_leaf():
+    x = flambeau.zeros(2, requires_grad=True)
+    x.register_post_accumulate_grad_hook(lambda leaf: leaf.sub_(leaf.grad))
+    (3 * x).sum().backward()
+    assert x.tolist() == [-3, -3]
+    x.register_post_accumulate_grad_hook(lambda leaf: leaf.grad)
+    with pytest.raises(RuntimeError, match="should return None"):
+        x.sum().backward()
+
+
 def test_post_accumulate_hooks_see_the_accumulated_gradient():
     x = flambeau.ones(2, requires_grad=True)
     seen = []

@@ -87,3 +87,35 @@ def test_denormal_numbers_can_be_flushed():
     finally:
         torch.set_flush_denormal(False)
     assert (tiny * 1).item() == 1e-310
+
+
+@pytest.mark.parametrize("shape,formats,order", [
+    ((2, 3, 5, 7), True, (0, 1, 2, 3)),
+    ((1, 2, 3, 4), False, (0, 1, 2, 3)),
+    ((1, 2, 3, 4), [torch.contiguous_format, torch.channels_last], (0, 1, 2, 3)),
+    ((1, 2, 3, 4), True, None),
+    ((1, 1, 2, 2), [torch.contiguous_format, torch.channels_last], None),
+])
+def test_order_of_dimensions(shape, formats, order):
+    x = torch.empty(shape)
+    if order is None:
+        with pytest.raises(RuntimeError, match="does not have unique dim order"):
+            x.dim_order(ambiguity_check=formats)
+    else:
+        assert x.dim_order(ambiguity_check=formats) == order
+    with pytest.raises(TypeError, match="must be a bool or a list"):
+        x.dim_order(ambiguity_check=[1])
+
+
+def test_asarray_and_history():
+    x = torch.ones(2, requires_grad=True) * 2
+    assert torch.asarray(x) is x and torch.asarray(x, requires_grad=True) is x
+    assert not torch.asarray(x, requires_grad=False).requires_grad
+    assert torch.asarray([1.0], requires_grad=True).is_leaf
+
+
+def test_negative_bit():
+    """Of the imaginary part of a conjugate, as a view."""
+    z = torch.tensor([1 + 2j, 3j]).conj().imag
+    assert z.is_neg() and z.tolist() == [-2, -3] and not z.resolve_neg().is_neg()
+    assert not torch.tensor([1j]).imag.is_neg() and not (z + 1).is_neg()

@@ -1,3 +1,4 @@
+import dataclasses
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest
@@ -51,3 +52,29 @@ def test_a_type_without_keys_has_no_paths():
     with pytest.raises(ValueError, match="flatten_with_keys_fn"):
         pytree.tree_flatten_with_path(Box(3))
     del pytree.SUPPORTED_NODES[Box]
+
+
+def test_dataclasses_and_constants_as_containers():
+    @dataclasses.dataclass
+    class Place:
+        x: object
+        y: object = None
+
+    @dataclasses.dataclass(frozen=True)
+    class Unit:
+        name: str
+
+    pytree.register_dataclass(Place)
+    pytree.register_constant(Unit)
+    values, spec = pytree.tree_flatten({"p": Place(1, [2, 3]), "u": Unit("m")})
+    assert values == [1, 2, 3]
+    assert pytree.tree_unflatten([4, 5, 6], spec) == {"p": Place(4, [5, 6]), "u": Unit("m")}
+    assert pytree.tree_map(lambda n: -n, Place(1)) == Place(-1)
+    assert [pytree.keystr(path) for path, _ in pytree.tree_leaves_with_path(Place(1, 2))] \
+        == [".x", ".y"]
+    with pytest.raises(TypeError, match="can only be used with dataclasses"):
+        pytree.register_dataclass(int)
+    with pytest.raises(TypeError, match="non-default `__eq__`"):
+        pytree.register_constant(type("Plain", (), {}))
+    with pytest.raises(ValueError, match="no field 'z'"):
+        pytree.register_dataclass(Place, field_names=["z"])
