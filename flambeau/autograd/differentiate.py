@@ -147,14 +147,10 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
         run(roots, retain, create_graph)
         return
     edges = []
-    for i, target in enumerate(as_sequence(inputs)):
-        edge = edge_of(target, "inputs")
-        if edge is None:
-            raise RuntimeError(f"One of the differentiated Tensors does not require grad: element "
-                               f"{i} of inputs")
+    for target in as_sequence(inputs):
         if isinstance(target, Tensor):
             target.retain_grad()
-        edges.append(edge)
+        edges.append(edge_of(target, "inputs"))
     run(roots, retain, create_graph, edges, accumulate=True)
 
 

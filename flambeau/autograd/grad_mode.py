@@ -146,7 +146,8 @@ class set_grad_enabled(_Switch):
 
     def __init__(self, mode: bool):
         if not isinstance(mode, bool):
-            raise TypeError(f"set_grad_enabled(): mode must be a bool, not {type(mode).__name__}")
+            raise TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
+                            f"{type(mode).__name__}")
         super().__init__(mode)
 
     def __str__(self) -> str:

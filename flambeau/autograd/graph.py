@@ -6,6 +6,7 @@ import threading
 from collections import OrderedDict, defaultdict
 from collections.abc import Callable, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
@@ -206,6 +207,9 @@ class _Handle:
     """Stands in the graph for a saved tensor."""
 
 
+_mutating: ContextVar[bool] = ContextVar("allow_mutation_on_saved_tensors", default=False)
+
+
 @contextmanager
 def allow_mutation_on_saved_tensors():
     """Inside, tensors that were saved for backward may be written to: the old values are copied
@@ -234,9 +238,9 @@ def allow_mutation_on_saved_tensors():
         if found is not None:
             return found
         if handle not in context.originals:
-            raise RuntimeError("Trying to backward outside of the "
-                               "'allow_mutation_on_saved_tensors' contextin which the graph was "
-                               "originally recorded.")
+            raise AssertionError("Trying to backward outside of the "
+                                 "'allow_mutation_on_saved_tensors' contextin which the graph was "
+                                 "originally recorded.")
         return context.originals[handle]
 
     class Watch(modes.Level):
@@ -253,11 +257,15 @@ def allow_mutation_on_saved_tensors():
                 context.by_storage.pop(id(counter), None)
             return op.call(*args)
 
-    with saved_tensors_hooks(pack, unpack), Watch():
-        try:
+    if _mutating.get():
+        raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+    token = _mutating.set(True)
+    try:
+        with saved_tensors_hooks(pack, unpack), Watch():
             yield context
-        finally:
-            context.clear()
+    finally:
+        context.clear()
+        _mutating.reset(token)
 
 
 def set_warn_on_accumulate_grad_stream_mismatch(enabled: bool) -> None:

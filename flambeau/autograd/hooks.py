@@ -120,19 +120,37 @@ basis.register_hook, basis.move_retained = register, move_retained
 # ---- running them --------------------------------------------------------------------------------
 
 
-def check_replacement(grad: Any, answer: Any) -> Any:
+def _name(hook: Any) -> str:
+    return f"hook '{getattr(hook, '__name__', type(hook).__name__)}'"
+
+
+def check_replacement(grad: Any, answer: Any, hook: Any = None) -> Any:
     """What a hook returned in place of a gradient."""
+    if type(answer) not in tensor_types:
+        raise TypeError(f"expected Variable, but hook returned '{type(answer).__name__}'")
     if grad is None:
         return answer
-    if type(answer) not in tensor_types:
-        raise TypeError(f"hook should return None or a Tensor, not {type(answer).__name__}: "
-                        "expected Variable, but hook returned something else")
     if answer._array.shape != grad._array.shape:
-        raise RuntimeError(f"hook has changed the size of value: {list(grad._array.shape)} became "
-                           f"{list(answer._array.shape)}")
+        raise RuntimeError(f"{_name(hook)} has changed the size of value: "
+                           f"{list(grad._array.shape)} became {list(answer._array.shape)}")
     if answer._array.dtype != grad._array.dtype:
-        raise RuntimeError(f"hook has changed the type of value (was torch.{grad.dtype.name} got "
-                           f"torch.{answer.dtype.name})")
+        raise RuntimeError(f"{_name(hook)} has changed the type of value (was {grad.type()} got "
+                           f"{answer.type()})")
+    return answer
+
+
+def _replacements(before: Any, answer: Any, hook: Any) -> tuple[Any, ...]:
+    """What a hook of a node returned in place of all of its gradients."""
+    if not isinstance(answer, tuple):
+        raise TypeError(f"expected tuple, but hook returned '{type(answer).__name__}'")
+    if len(answer) != len(before):
+        raise RuntimeError(f"{_name(hook)} has returned an incorrect number of values (got "
+                           f"{len(answer)}, but expected {len(before)})")
+    for old, new in zip(before, answer):
+        if new is not None:
+            if old is None:
+                raise RuntimeError("can't replace a None gradient with a non-None value")
+            check_replacement(old, new, hook)
     return answer
 
 
@@ -143,7 +161,7 @@ def run_tensor_hooks(node: Node, hooks: Any, grad: Any) -> Any:
         for hook in list(registered.values()):
             answer = hook(grads[index])
             if answer is not None:
-                grads[index] = check_replacement(grads[index], answer)
+                grads[index] = check_replacement(grads[index], answer, hook)
     for index, keep in hooks.retain.items():
         keep(grads[index])
     return grads[0] if node.outputs == 1 else grads
@@ -151,16 +169,12 @@ def run_tensor_hooks(node: Node, hooks: Any, grad: Any) -> Any:
 
 def run_prehooks(node: Node, hooks: Any, grad: Any) -> Any:
     """The node's own hooks on the gradients of its outputs."""
-    grads = [grad] if node.outputs == 1 else list(grad)
+    grads = (grad,) if node.outputs == 1 else tuple(grad)
     for hook in list(hooks.pre.values()):
-        answer = hook(tuple(grads))
+        answer = hook(grads)
         if answer is not None:
-            answer = answer if isinstance(answer, (tuple, list)) else (answer,)
-            if len(answer) != len(grads):
-                raise RuntimeError(f"hook has returned an incorrect number of values (got "
-                                   f"{len(answer)}, but expected {len(grads)})")
-            grads = list(answer)
-    return grads[0] if node.outputs == 1 else grads
+            grads = _replacements(grads, answer, hook)
+    return grads[0] if node.outputs == 1 else list(grads)
 
 
 def run_posthooks(node: Node, hooks: Any, produced: Any, grad: Any) -> Any:
@@ -169,14 +183,7 @@ def run_posthooks(node: Node, hooks: Any, produced: Any, grad: Any) -> Any:
     for hook in list(hooks.post.values()):
         answer = hook(produced, outputs)
         if answer is not None:
-            answer = answer if isinstance(answer, tuple) else (answer,)
-            if len(answer) != len(produced):
-                raise RuntimeError(f"hook has returned an incorrect number of values (got "
-                                   f"{len(answer)}, but expected {len(produced)})")
-            for old, new in zip(produced, answer):
-                if old is not None and new is not None:
-                    check_replacement(old, new)
-            produced = answer
+            produced = _replacements(produced, answer, hook)
     return produced
 
 
@@ -258,14 +265,17 @@ def check_grad(tensor: Tensor, grad: Any) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     wanted = None if tensor._hooks is None else tensor._hooks.grad_dtype
     if wanted != "any" and grad.dtype is not (wanted or tensor.dtype):
+        from flambeau.ops.random_fills import C_NAMES
+        found = C_NAMES.get(grad.dtype.name, type_name(grad.dtype).lower())
         raise RuntimeError(
-            f"attempting to assign a gradient with dtype '{type_name(grad.dtype).lower()}' to a "
+            f"attempting to assign a gradient with dtype '{found}' to a "
             f"tensor with grad_dtype '{type_name(wanted or tensor.dtype)}'. The gradient must "
             "match the tensor's grad_dtype (defaults to the tensor's dtype). You can set the "
             "tensor's grad_dtype attribute with a specific dtype, or None to allow any dtype.")
     if grad.device != tensor.device:
-        raise RuntimeError(f"assigned grad has data located on a different device: {grad.device}, "
-                           f"expected {tensor.device}")
+        raise RuntimeError(f"attempting to assign a gradient with device type '{grad.device.type}' "
+                           f"to a tensor with device type '{tensor.device.type}'. Please ensure "
+                           "that the gradient and the tensor are on the same device")
     if grad._array.shape != tensor._array.shape:
         raise RuntimeError("attempting to assign a gradient of size "
                            f"'{list(grad._array.shape)}' to a tensor of size "

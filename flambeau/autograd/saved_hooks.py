@@ -109,7 +109,7 @@ def _packed(node: Any, entry: Any, kind: str, pack: Any, unpack_hook: Any) -> An
         value = pack(given)
     if (given._counter[0] if given._counter else 0) != before:
         raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors "
-                           "provided as input to pack hook can not be modified by in-place "
+                           "provided as input to pack hook cannot be modified by in-place "
                            "operations as this can lead to unexpected side-effects. Please open an "
                            "issue if you need to perform in-place operations on the input to a "
                            "pack hook.")

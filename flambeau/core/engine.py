@@ -341,7 +341,7 @@ class Pass:
             for hook in list(hooks.tensor.values()):
                 answer = hook(grad)
                 if answer is not None:
-                    grad = basis.check_replacement(grad, answer)
+                    grad = basis.check_replacement(grad, answer, hook)
         if id(leaf) in self.leaf_targets and not self.accumulate:
             self.captured[id(leaf)] = grad
             return

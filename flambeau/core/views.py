@@ -157,13 +157,13 @@ def rebase_to_constant(tensor: Tensor) -> None:
         if gradient_edge_before_write(tensor._base) is not None:
             rebase(tensor, None)
     elif edge is not None:
-        node = Constant()
+        node = FillBackward2()
         node.edges, node.saved, node.order = (edge,), (), next_order()
         node.shape, node.dtype = tensor._array.shape, tensor._array.dtype
         tensor._edge = node
 
 
-class Constant(Node):
+class FillBackward2(Node):
     """A tensor whose values were overwritten with constants: nothing flows on."""
 
     __slots__ = ()
@@ -171,6 +171,3 @@ class Constant(Node):
 
     def apply(self, grad: Tensor) -> Any:
         return (basis.zeros_like(grad),)
-
-    def name(self) -> str:
-        return "FillBackward0"

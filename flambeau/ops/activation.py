@@ -21,6 +21,7 @@ from flambeau.ops.coercion import stored
 from flambeau.ops.elementary import sigmoid, tanh
 from flambeau.ops.fused import fused
 from flambeau.ops.inplace import make_inplace
+from flambeau.ops.node_names import one_node
 from flambeau.ops.refusals import refusing
 from flambeau.ops.sampling import sampled, sampler
 
@@ -239,6 +240,7 @@ _rrelu_slopes = sampler("rrelu", rrelu_slopes, params=("lower", "upper"))
 
 
 @composite(namespace=BOTH)
+@one_node(name="RreluWithNoiseBackward0")
 def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
           inplace: bool = False, generator: Any = None) -> Tensor:
     """`leaky_relu` with a random slope from U(lower, upper) for each element; their mean

@@ -14,6 +14,7 @@ from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.kernels import views
 from flambeau.ops.coercion import check_tensors
 from flambeau.ops.create import full_like
+from flambeau.ops.node_names import one_node
 from flambeau.ops.refusals import refusing
 
 _conj = pointwise("conj_physical", lambda x: kernels.conj(x) if x.dtype.kind == "c" else x.copy(),
@@ -63,6 +64,7 @@ def complex(real: Tensor, imag: Tensor) -> Any:
 @composite
 @refusing("bool int", "Expected both inputs to be Half, Float or Double tensors but got {0} and "
           "{0}")
+@one_node
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     """abs · (cos angle + i sin angle)."""
     check_tensors("polar", abs=abs, angle=angle)

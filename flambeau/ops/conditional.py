@@ -9,6 +9,7 @@ import numpy as np
 from flambeau import kernels, type_info
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
+from flambeau.core.graph import next_order
 from flambeau.core.modes import interceptors
 from flambeau.core.op import SCALARS, composite, linear, primitive, public
 from flambeau.core.promotion import convert, result_type, scalar_operand, type_name
@@ -17,6 +18,7 @@ from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.core.views import write
 from flambeau.ops.coercion import stored, wrong_types
 from flambeau.ops.comparison import isfinite
+from flambeau.ops.node_names import rename
 from flambeau.ops.pointwise import as_number, c_name
 
 # ---- where --------------------------------------------------------------------------------------
@@ -310,11 +312,12 @@ _slowly = _filled.op.inplace_op.function
 
 def fill_(self: Tensor, value: Any) -> Tensor:
     """Store `value`, a number or a 0-d tensor, in every element; returns the tensor."""
+    since = 0 if self._edge is None else next_order()
     if isinstance(value, Tensor):
         _check_fill(value)
-        return self.copy_(value)
+        return _known(self.copy_(value), "FillBackward3", since)
     if interceptors or type(self) not in plain or self._edge is not None:
-        return _slowly(self, value)
+        return _known(_slowly(self, value), "FillBackward2", since)
     own = self._array.dtype
     if type(value) in (float, int) and own.kind == "f" and (
             own.itemsize == 8 or (own.itemsize == 4 and -1e38 < value < 1e38)):
@@ -324,7 +327,16 @@ def fill_(self: Tensor, value: Any) -> Tensor:
 
 def zero_(self: Tensor) -> Tensor:
     """Store 0 in every element; returns the tensor."""
-    return fill_(self, 0)
+    if self._edge is None:
+        return fill_(self, 0)
+    since = next_order()
+    return _known(fill_(self, 0), "ZeroBackward0", since)
+
+
+def _known(result: Tensor, name: str, since: int) -> Tensor:
+    if since:
+        rename(result, name, since)
+    return result
 
 
 Tensor.fill_, Tensor.zero_ = fill_, zero_

@@ -47,6 +47,7 @@ from flambeau.ops.linalg_support import (
     skew,
     values_of,
 )
+from flambeau.ops.node_names import one_node
 from flambeau.ops.refusals import refusing
 
 NOT_POSITIVE = ("The factorization could not be completed because the input is not "
@@ -121,6 +122,7 @@ def linalg_cholesky(A: Tensor, *, upper: bool = False) -> Tensor:
 
 
 @composed(method=True)
+@one_node
 def cholesky(input: Tensor, upper: bool = False) -> Tensor:
     """`linalg.cholesky`, by its older name."""
     return _cholesky_checked(input, upper, "cholesky")
@@ -535,6 +537,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
 
 
 @composed
+@one_node
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True,
               unpack_pivots: bool = True) -> Any:
     """P, L and U out of what `lu_factor` gives."""
@@ -550,6 +553,7 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True,
 
 
 @composed
+@one_node(name="LinalgLuBackward0")
 def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
     """`linalg.lu_factor` as a tuple, with `info` if asked for."""
     LU, pivots, info = _factored(A, pivot)
@@ -684,6 +688,7 @@ def _check_reflections(name: str, A: Tensor, tau: Tensor, kernel: str) -> None:
 
 
 @composed(namespace="linalg")
+@one_node(name="LinalgHouseholderProductBackward0")
 def householder_product(A: Tensor, tau: Tensor) -> Tensor:
     """The first columns of the product of reflections that `geqrf` gives.
 
@@ -718,6 +723,7 @@ def orgqr(input: Tensor, input2: Tensor) -> Tensor:
 
 
 @composed(method=True)
+@one_node
 def ormqr(input: Tensor, input2: Tensor, input3: Tensor, left: bool = True,
           transpose: bool = False) -> Tensor:
     """The product of Q (or Qᴴ), given as reflections, and a matrix, from the left or the right."""

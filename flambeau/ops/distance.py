@@ -12,6 +12,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.kernels import distances as kernels
 from flambeau.ops.fused import fused
 from flambeau.ops.moments import vector_norm
+from flambeau.ops.node_names import one_node
 from flambeau.ops.refusals import refusing
 
 BOTH = ("nn.functional", "torch")
@@ -78,6 +79,7 @@ _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
 
 @composite
 @refusing("half", "cdist")
+@one_node
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
     """The p-norm distance of each row of `x1` (..., m, k) to each row of `x2` (..., n, k).
 

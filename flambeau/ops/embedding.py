@@ -12,6 +12,7 @@ from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.kernels import indexing as kernels
+from flambeau.ops.node_names import one_node
 
 NETWORK = "nn.functional"
 
@@ -292,6 +293,7 @@ def _bag_arguments(input: Tensor, offsets: Any, weights: Any) -> tuple[Tensor, T
 
 
 @composite(namespace=NETWORK)
+@one_node
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
                   max_norm: float | None = None, norm_type: float = 2,
                   scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,

@@ -15,6 +15,7 @@ from flambeau.ops.comparison import isnan, maximum, minimum
 from flambeau.ops.conditional import where
 from flambeau.ops.gather import gather, scatter_add
 from flambeau.ops.index import new_zeros
+from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import c_name
 from flambeau.ops.reduce import restore
 from flambeau.ops.shape import squeeze, unsqueeze
@@ -184,6 +185,7 @@ def min(input: Tensor, dim: Any = None, keepdim: bool = False, *, other: Any = N
 
 
 @composite(method=True)
+@one_node
 def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False,
             out: Any = None) -> Any:
     """The smallest and the largest element, of all or along `dim`.

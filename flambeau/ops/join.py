@@ -17,6 +17,7 @@ from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import views
 from flambeau.ops.index import basic_view, slice_backward
 from flambeau.ops.inplace import publish_inplace_view
+from flambeau.ops.node_names import one_node
 from flambeau.ops.shape import (
     expand,
     movedim,
@@ -462,6 +463,7 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 
 
 @composite(namespace=None, method=True)
+@one_node
 def repeat(input: Tensor, *repeats: Any) -> Tensor:
     """A copy repeated along each dimension; more repeats than dimensions add some in front."""
     repeats = size_of(repeats)
@@ -552,6 +554,7 @@ def roll_dims(input: Tensor, shifts: Any, dims: Any) -> Any:
 
 
 @composite(method=True)
+@one_node
 def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     """Elements moved along dimensions, those that fall off coming in at the other end."""
     shifts = size_of((shifts,)) if not isinstance(shifts, int) else (shifts,)
@@ -635,6 +638,7 @@ def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> An
 
 
 @composite(method=True)
+@one_node
 def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """The last dimension as the diagonal of two new ones, zeros elsewhere."""
     n = input.ndim + 1
@@ -785,6 +789,7 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 
 
 @composite
+@one_node
 def block_diag(*tensors: Any) -> Tensor:
     """A matrix with the given matrices along its diagonal."""
     matrices = [at_least(t, 2) for t in tensors]

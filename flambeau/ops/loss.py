@@ -19,6 +19,7 @@ from flambeau.core.tensor import Tensor, plain
 from flambeau.kernels import losses
 from flambeau.ops.cross_entropy import check_reduction, chosen
 from flambeau.ops.fused import fused
+from flambeau.ops.node_names import one_node
 from flambeau.ops.pool import refuse
 from flambeau.ops.refusals import refusing
 
@@ -441,6 +442,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
 
 @composite(namespace=NETWORK)
 @refusing("half bool int complex", "multi_margin_loss_cpu_kernel")
+@one_node
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0,
                       weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
                       reduction: str = "mean") -> Tensor:
@@ -490,6 +492,7 @@ def _check_vectors(x: np.ndarray) -> None:
 
 @composite(namespace=NETWORK)
 @refusing("half bool int complex", "multilabel_margin_loss_forward_out_frame")
+@one_node
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None,
                            reduce: Any = None, reduction: str = "mean") -> Tensor:
     """Σ_{j, i} max(0, 1 - (x[y_j] - x[i])) / c over target classes y_j, which end at the first -1,

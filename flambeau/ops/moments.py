@@ -17,6 +17,7 @@ from flambeau.ops.comparison import isnan, logical_not
 from flambeau.ops.conditional import clamp, masked_fill, where
 from flambeau.ops.extremes import evenly
 from flambeau.ops.gather import gather
+from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import abs, lerp, pow, sgn
 from flambeau.ops.reduce import count, mean, reduced_dims, restore, sum
 from flambeau.ops.shape import movedim, reshape, squeeze, unsqueeze
@@ -262,6 +263,7 @@ def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False, *,
 
 
 @composite(method=True)
+@one_node
 def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
     """The norm of order `p` of input - other."""
     check_tensors("dist", input=input, other=other)
@@ -269,6 +271,7 @@ def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
 
 
 @composite(method=True, inplace=True)
+@one_node
 def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None) -> Tensor:
     """The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is
     larger."""

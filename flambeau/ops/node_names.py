@@ -17,21 +17,22 @@ import functools
 from typing import Any
 
 from flambeau.core.graph import next_order
-from flambeau.core.op import class_name
+from flambeau.core.modes import grad_enabled
+from flambeau.core.op import class_name, publish
 from flambeau.core.tensor import tensor_types
 
 
 @functools.cache
-def _known_as(cls: type, name: str) -> type:
+def known_as(cls: type, name: str) -> type:
     return type(name, (cls,), {"__slots__": (), "__module__": cls.__module__})
 
 
 def rename(result: Any, name: str, since: int, **shown: Any) -> None:
     """Give the node that made `result`, if that is newer than `since`, a name, and saved values
     that it is to show."""
-    node = result.grad_fn if type(result) in tensor_types else None
+    node = result.grad_fn if grad_enabled() and type(result) in tensor_types else None
     if node is not None and node.order < since:
-        node.__class__ = _known_as(type(node), name)
+        node.__class__ = known_as(type(node), name)
         for key, value in shown.items():
             node.__dict__[f"_saved_{key}"] = value
 
@@ -52,4 +53,23 @@ def one_node(body: Any = None, *, name: str = "") -> Any:
     return run
 
 
-__all__ = ["one_node", "rename"]
+def number_nodes(op: Any, second: str, first: str = "") -> Any:
+    """Publish a pointwise op again, so that its nodes have names of their own where the second
+    argument is a number, or the first."""
+    call = op.function
+
+    def function(input: Any, other: Any, *, out: Any = None) -> Any:
+        since = next_order()
+        result = call(input, other) if out is None else call(input, other, out=out)
+        if type(other) not in tensor_types:
+            rename(result, second, since)
+        elif first and type(input) not in tensor_types:
+            rename(result, first, since)
+        return result
+    functools.update_wrapper(function, call)
+    op.function = function
+    publish(op, function, True, ())
+    return function
+
+
+__all__ = ["known_as", "number_nodes", "one_node", "rename"]

@@ -11,11 +11,13 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING
+from flambeau.core.graph import next_order
 from flambeau.core.modes import interceptors
 from flambeau.core.op import composite, over, pointwise, primitive, public, publish
 from flambeau.core.promotion import convert, is_half, result_type, scalar_operand, type_name
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.ops.coercion import numbers_between, stored, with_keywords, wrong_types
+from flambeau.ops.node_names import number_nodes, rename
 
 # ---- sums, products, quotients ------------------------------------------------------------------
 
@@ -123,7 +125,10 @@ def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     if not isinstance(input, Tensor):
         raise wrong_types("rsub", (input, other), "(Tensor input, Tensor other); (Tensor input, "
                                                   "Number other)")
-    return sub.op.published(other, input, alpha=alpha)
+    since = next_order()
+    result = sub.op.published(other, input, alpha=alpha)
+    rename(result, f"RsubBackward{not isinstance(other, Tensor):d}", since)
+    return result
 
 
 def number_first(value: Any, tensor: Tensor) -> Any:
@@ -220,6 +225,7 @@ def _copysign_slope(self: Tensor, result: Tensor) -> Tensor:
 
 copysign = pointwise("copysign", kernels.copysign, floating=True, d_self=_copysign_slope, d_other=0,
                      doc="The magnitude of `input` with the sign of `other`.")
+copysign = number_nodes(copysign.op, "CopysignBackward1")
 nextafter = pointwise("nextafter", kernels.nextafter, d_self=1, d_other=0, numbers="",
                       doc="The next representable number after `input` towards `other`.")
 

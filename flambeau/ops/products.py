@@ -13,6 +13,7 @@ from flambeau.core.tensor import Tensor, basis
 from flambeau.ops.join import diagonal
 from flambeau.ops.linalg_support import adjoint, check_same_type, composed
 from flambeau.ops.matmul import conj, dot, matmul, mm
+from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import mul
 from flambeau.ops.reduce import sum
 from flambeau.ops.refusals import refusing
@@ -61,6 +62,7 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 
 
 @composed(method=True)
+@one_node
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The sum of conj(input) · other over the elements of two vectors."""
     return dot(conj(input), other)
@@ -280,6 +282,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 @composed(method=True)
 @refusing("bool", "trace")
+@one_node
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal.
 

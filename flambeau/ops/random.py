@@ -19,6 +19,7 @@ from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import random as kernels
 from flambeau.ops.coercion import resize_output
 from flambeau.ops.create import checked_shape
+from flambeau.ops.node_names import one_node
 from flambeau.ops.random_fills import (
     C_NAMES,
     Fill,
@@ -44,6 +45,7 @@ def _inplace(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
 
 
 @_inplace
+@one_node
 def uniform_(self: Tensor, *bounds: float, generator: Any = None, **named: float) -> Tensor:
     """Fill with uniform numbers of [from, to), by default [0, 1); returns the tensor.
 
@@ -70,12 +72,14 @@ def _from_to(name: str, given: tuple[Any, ...], named: dict[str, Any], low: Any,
 
 
 @_inplace
+@one_node
 def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
     """Fill with normal numbers; returns the tensor."""
     return overwrite(self, normal_fill(self._array.dtype, mean, std, generator))
 
 
 @_inplace
+@one_node(name="RandomBackward2")
 def random_(self: Tensor, *bounds: int, generator: Any = None, **named: int) -> Tensor:
     """Fill with integers: `random_(to)` of [0, to), `random_(from, to)` of [from, to), `random_()`
     of those from 0 to the type's largest (for floating types, the largest before gaps begin)."""
@@ -105,6 +109,7 @@ def _integer(name: str, argument: str, position: int, value: Any) -> int:
 
 
 @_inplace
+@one_node(name="BernoulliBackward2")
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones with probability `p` (a number, or a tensor that broadcasts), else zeros."""
     if isinstance(p, Tensor):
@@ -120,6 +125,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 
 
 @_inplace
+@one_node
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Fill with exponential numbers of rate `lambd`."""
     target, stream = self._array.dtype, stream_of(generator, "exponential_")
@@ -136,6 +142,7 @@ def _check_continuous(title: str, name: str, array_type: np.dtype) -> None:
 
 
 @_inplace
+@one_node
 def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Fill with how many trials of success probability `p` it took to succeed."""
     target, stream = self._array.dtype, stream_of(generator, "geometric_")
@@ -147,6 +154,7 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
 
 
 @_inplace
+@one_node
 def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
     """Fill with Cauchy numbers."""
     target, stream = self._array.dtype, stream_of(generator, "cauchy_")
@@ -157,6 +165,7 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any
 
 
 @_inplace
+@one_node
 def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
     """Fill with numbers whose logarithms are normal, of mean `mean` and deviation `std`."""
     target, stream = self._array.dtype, stream_of(generator, "log_normal_")

@@ -17,6 +17,7 @@ from flambeau.ops.comparison import isnan, logical_not
 from flambeau.ops.conditional import masked_fill
 from flambeau.ops.elementary import exp
 from flambeau.ops.join import cat, flip, narrow
+from flambeau.ops.node_names import one_node
 from flambeau.ops.shape import unsqueeze
 
 
@@ -212,6 +213,7 @@ def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype:
 
 
 @composite(method=True)
+@one_node
 def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
            out: Any = None) -> Tensor:
     """The sum of the elements that are not NaN.

@@ -12,6 +12,7 @@ from flambeau.core.modes import interceptors
 from flambeau.core.op import composite, pointwise, primitive, publish
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.ops.node_names import number_nodes
 from flambeau.ops.pointwise import neg, number_first, operator, true_divide
 
 # ---- to whole numbers ---------------------------------------------------------------------------
@@ -151,6 +152,8 @@ fmod = pointwise(
     "fmod", kernels.fmod, d_self=1, node_name="FmodBackward1",
     d_other=lambda self, other: neg(_MODES["trunc"](self, other)),
     doc="What is left of input after division by other; it has the sign of `input`, as C's fmod.")
+_remainder = number_nodes(_remainder.op, "RemainderBackward0")
+fmod = number_nodes(fmod.op, "FmodBackward0")
 Tensor.__mod__ = operator(_remainder)
 Tensor.__imod__ = _remainder.op.inplace_op.function
 Tensor.__rmod__ = operator(lambda self, other: _remainder(number_first(other, self), self))

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.core.graph import next_order
 from flambeau.core.op import composite, linear
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
@@ -11,6 +12,7 @@ from flambeau.ops import copying, join, shape, strided
 from flambeau.ops.index import basic_view, slice_backward
 from flambeau.ops.join import diagonal, diagonal_backward, split, split_with_sizes, unbind
 from flambeau.ops.linalg_support import composed
+from flambeau.ops.node_names import one_node, rename
 from flambeau.ops.shape import select, select_backward
 from flambeau.type_info import contiguous_format
 
@@ -54,7 +56,13 @@ _VIEWS = {"alias": copying.alias, "as_strided": strided.as_strided, "detach": ba
 
 def _declare_copy(name: str, view: Any) -> None:
     def function(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        return _copied(view(input, *args, **kwargs))
+        since = next_order()
+        seen = view(input, *args, **kwargs)
+        result = _copied(seen)
+        if seen.grad_fn is not None:
+            rename(result, "NarrowCopyBackward0" if name == "narrow"
+                   else f"{seen.grad_fn.name()}_copy", since)
+        return result
     function.__doc__ = f"A copy of what `{name}` shows."
     composed(function, name=f"{name}_copy", method=name == "narrow")
 
@@ -65,7 +73,13 @@ for _name, _view in _VIEWS.items():
 
 def _declare_parts(name: str, view: Any) -> None:
     def function(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-        return tuple([_copied(part) for part in view(input, *args, **kwargs)])
+        since = next_order()
+        parts = view(input, *args, **kwargs)
+        results = tuple([_copied(part) for part in parts])
+        for part, result in zip(parts, results):
+            if part.grad_fn is not None:
+                rename(result, f"{part.grad_fn.name()}_copy", since)
+        return results
     function.__doc__ = f"Copies of the parts that `{name}` gives."
     composed(function, name=f"{name}_copy")
 
@@ -105,6 +119,7 @@ def _typed(src: Tensor, like: Tensor) -> Tensor:
 
 
 @composed(method=True)
+@one_node
 def select_scatter(input: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """A copy of `input` with `src` as slice `index` of dimension `dim`.
 
@@ -127,6 +142,7 @@ def _replaced(input: Tensor, part: Tensor, src: Tensor, spread: Any) -> Tensor:
 
 
 @composed(method=True)
+@one_node
 def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None,
                   end: int | None = None, step: int = 1) -> Tensor:
     """A copy of `input` with `src` as slices `start:end:step` of dimension `dim`."""
@@ -138,6 +154,7 @@ def slice_scatter(input: Tensor, src: Tensor, dim: int = 0, start: int | None = 
 
 
 @composed(method=True)
+@one_node
 def diagonal_scatter(input: Tensor, src: Tensor, offset: int = 0, dim1: int = 0,
                      dim2: int = 1) -> Tensor:
     """A copy of `input` with `src` as a diagonal."""

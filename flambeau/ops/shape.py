@@ -177,8 +177,7 @@ def _t_batched(self: Tensor, dim: int) -> Tensor:
 
 def _reversed_dims(self: Tensor) -> Tensor:
     """All dimensions in reverse order."""
-    n = self._array.ndim
-    return t(self) if n == 2 else permute_to(self, tuple(range(n))[::-1])
+    return permute_to(self, tuple(range(self._array.ndim))[::-1])
 
 
 def _matrix_transpose(self: Tensor) -> Tensor:

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.dtypes import bool_
+from flambeau.core.graph import next_order
 from flambeau.core.op import composite, linear, primitive, publish_inplace
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
@@ -21,6 +22,7 @@ from flambeau.ops.gather import (
     scatter_value,
 )
 from flambeau.ops.index import getitem, index_put, new_zeros, take_many
+from flambeau.ops.node_names import one_node, rename
 from flambeau.ops.refusals import refusing
 from flambeau.ops.shape import movedim, reshape
 
@@ -201,7 +203,10 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         shape[dim] = input._array.shape[dim] if input._array.ndim else 1
         chosen = fill_slices(basis.new_zeros(input, (shape[dim],)).to(bool_), index, 0, True)
         chosen = reshape(chosen, shape if input._array.ndim else ())
-        return basis.where(chosen, value.to(input.dtype), input)
+        since = next_order()
+        result = basis.where(chosen, value.to(input.dtype), input)
+        rename(result, "IndexFillBackward1", since)
+        return result
     return fill_slices(input, index, dim, value)
 
 
@@ -289,6 +294,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *,
 
 
 @composite(method=True)
+@one_node
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """The elements of `input` where `mask` is True, as a vector; the two broadcast."""
     if mask._array.dtype.kind != "b":
@@ -349,6 +355,7 @@ def _masked_back(grad: Tensor, mask: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 @composite(method=True)
 @refusing("bool complex", "index_func_")
+@one_node
 def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
                  include_self: bool = True, out: Any = None) -> Tensor:
     """`scatter_reduce` by whole slices: `index` is a vector; "prod", "mean", "amax" or "amin"."""

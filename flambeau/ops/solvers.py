@@ -48,6 +48,7 @@ from flambeau.ops.linalg_support import (
     transpose,
     values_of,
 )
+from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import mul
 from flambeau.ops.reduce import prod as prod_of
 from flambeau.ops.reduce import products_of_others, sum
@@ -163,6 +164,7 @@ def triangular(A: Tensor, B: Tensor, upper: bool, unitriangular: bool = False) -
 
 @composed(namespace="linalg")
 @refusing("half bool int", "triangular_solve_cpu")
+@one_node(name="LinalgSolveTriangularBackward0")
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True,
                      unitriangular: bool = False) -> Tensor:
     """X with A X = B (or X A = B), where A is triangular: the other triangle is not read, nor, if
@@ -186,6 +188,7 @@ def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True,
 
 
 @composed(method=True)
+@one_node
 def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool = False,
                      unitriangular: bool = False) -> Any:
     """`linalg.solve_triangular`, by its older name; it also gives a copy of A."""
@@ -204,6 +207,7 @@ def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool =
 
 @composed(method=True)
 @refusing("half bool int")
+@one_node
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X with A X = B, from the Cholesky factor of A."""
     for name, tensor in (("b", B), ("u", L)):
@@ -217,6 +221,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 @composed(method=True)
 @refusing("half bool int", "cholesky_inverse_out_cpu")
+@one_node
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor."""
     check_square(L, "cholesky_inverse")
@@ -257,6 +262,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
 @composed(method=True)
 @refusing("bool int half", "torch.linalg.lu_solve: Expected a floating point or complex tensor "
           "as input. Got {}")
+@one_node(name="LinalgLuSolveBackward0")
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """`linalg.lu_solve`, by its older name."""
     return _lu_solve(LU_data, LU_pivots, b, True, False, "linalg.lu_solve")

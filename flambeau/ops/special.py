@@ -21,6 +21,7 @@ from flambeau.kernels import special as kernel
 from flambeau.ops.coercion import check_tensors
 from flambeau.ops.conditional import where
 from flambeau.ops.elementary import cos, exp, log, log1p, sigmoid
+from flambeau.ops.node_names import number_nodes, one_node
 from flambeau.ops.pointwise import mul, neg, pow, reciprocal, sgn
 from flambeau.ops.softmax import log_softmax, softmax
 
@@ -85,6 +86,7 @@ Tensor.polygamma_ = _polygamma_last.op.inplace_op.function
 
 
 @composite(method=True, inplace=True)
+@one_node
 def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p:
     p (p - 1) / 4 · log π + Σ_j lgamma(input - j / 2), j = 0 … p - 1."""
@@ -221,6 +223,9 @@ xlog1py = pointwise("xlog1py", kernel.xlog1py, **_HERE, numbers="any",
                         log1p(other) if isinstance(other, Tensor) else _number_log(other + 1)),
                     doc="input · log(1 + other), 0 where the input is 0.")
 
+xlogy = number_nodes(xlogy.op, "XlogyBackward2", "XlogyBackward1")
+xlog1py = number_nodes(xlog1py.op, "SpecialXlog1PyBackward2", "SpecialXlog1PyBackward1")
+
 
 def _number_log(value: Any) -> float:
     return number_log(value) if value > 0 else -float("inf") if value == 0 else float("nan")
@@ -286,6 +291,7 @@ def frexp(input: Tensor) -> Any:
 
 
 @composite(method=True, inplace=True)
+@one_node
 def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """input · 2^other."""
     check_tensors("ldexp", input=input, other=other)

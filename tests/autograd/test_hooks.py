@@ -274,6 +274,91 @@ def test_metadata_of_a_nested_tensor():
     assert plain.shape == (2,) and not plain.is_nested_tensor
 
 
+@pytest.mark.parametrize("place, value, error, message", [
+    ("tensor", 3, TypeError, "expected Variable, but hook returned 'int'"),
+    ("tensor", flambeau.ones(3), RuntimeError, "hook '<lambda>' has changed the size of value"),
+    ("tensor", flambeau.ones(2).double(), RuntimeError, "hook '<lambda>' has changed the type of "
+     "value (was torch.FloatTensor got torch.DoubleTensor)"),
+    ("pre", 3, TypeError, "expected tuple, but hook returned 'int'"),
+    ("pre", flambeau.ones(2), TypeError, "expected tuple, but hook returned 'Tensor'"),
+    ("pre", (flambeau.ones(2),) * 2, RuntimeError,
+     "hook '<lambda>' has returned an incorrect number of values (got 2, but expected 1)"),
+    ("pre", (3,), TypeError, "expected Variable, but hook returned 'int'"),
+    ("pre", (flambeau.ones(3),), RuntimeError, "hook '<lambda>' has changed the size of value"),
+    ("post", flambeau.ones(2), TypeError, "expected tuple, but hook returned 'Tensor'"),
+    ("post", (flambeau.ones(2),), RuntimeError,
+     "hook '<lambda>' has returned an incorrect number of values (got 1, but expected 2)"),
+    ("post", (flambeau.ones(2),) * 2, RuntimeError,
+     "can't replace a None gradient with a non-None value"),
+])
+def test_what_hooks_may_return(place, value, error, message):
+    x = leaf(1.0, 2.0)
+    y = x * 2
+    register = {"tensor": x.register_hook, "pre": y.grad_fn.register_prehook,
+                "post": y.grad_fn.register_hook}[place]
+    register(lambda *grads: value)
+    with pytest.raises(error) as caught:
+        y.sum().backward()
+    assert message in str(caught.value)
+
+
+def test_mutation_contexts_end_and_do_not_nest():
+    allow = flambeau.autograd.graph.allow_mutation_on_saved_tensors
+    with allow():
+        y = (leaf(1.0).clone() ** 2).sum()
+        with pytest.raises(RuntimeError, match="contexts cannot be nested"), allow():
+            pass
+    with pytest.raises(AssertionError, match="Trying to backward outside of the"):
+        y.backward()
+
+
+NAMED = [
+    (lambda x: 1 - x, "RsubBackward1"), (lambda x: flambeau.rsub(x, x), "RsubBackward0"),
+    (lambda x: x % 2, "RemainderBackward0"), (lambda x: x % x, "RemainderBackward1"),
+    (lambda x: x.fmod(2), "FmodBackward0"), (lambda x: x.copysign(1.0), "CopysignBackward1"),
+    (lambda x: flambeau.xlogy(x, 2.0), "XlogyBackward2"),
+    (lambda x: flambeau.xlogy(2.0, x), "XlogyBackward1"), (lambda x: x.T, "PermuteBackward0"),
+    (lambda x: x.squeeze(), "SqueezeBackward0"), (lambda x: x.squeeze(0), "SqueezeBackward1"),
+    (lambda x: x.squeeze((0, 1)), "SqueezeBackward2"), (lambda x: x.trace(), "TraceBackward0"),
+    (lambda x: x.repeat(2, 1), "RepeatBackward0"), (lambda x: x.roll(1, 0), "RollBackward0"),
+    (lambda x: x.masked_select(x > 0), "MaskedSelectBackward0"),
+    (lambda x: flambeau.dist(x, x + 1), "DistBackward0"), (lambda x: x.nansum(), "NansumBackward0"),
+    (lambda x: x.aminmax().min, "AminmaxBackward0"),
+    (lambda x: flambeau.vdot(x[0], x[0]), "VdotBackward0"),
+    (lambda x: flambeau.expand_copy(x, (2, 2, 2)), "ExpandBackward0_copy"),
+    (lambda x: flambeau.narrow_copy(x, 0, 0, 1), "NarrowCopyBackward0"),
+    (lambda x: flambeau.unbind_copy(x)[0], "UnbindBackward0_copy"),
+    (lambda x: x.index_fill(0, flambeau.tensor([0]), flambeau.tensor(2.0)), "IndexFillBackward1"),
+    (lambda x: x.clone().zero_(), "ZeroBackward0"), (lambda x: x.clone().fill_(2), "FillBackward2"),
+    (lambda x: x.clone().fill_(flambeau.tensor(2.0)), "FillBackward3"),
+    (lambda x: x.clone().normal_(), "NormalBackward0"),
+    (lambda x: nn.functional.linear(x, x, x[0]), "AddmmBackward0"),
+    (lambda x: nn.functional.linear(x, x), "MmBackward0"),
+    (lambda x: nn.functional.linear(x[None], x, x[0]), "ViewBackward0"),
+    (lambda x: nn.functional.linear(x[None], x), "UnsafeViewBackward0"),
+    (lambda x: flambeau._foreach_exp([x])[0], "ForeachExpBackward0"),
+    (lambda x: flambeau._foreach_add([x], 2)[0], "ForeachAddBackward1Scalar"),
+    (lambda x: flambeau._foreach_add([x], [x])[0], "ForeachAddBackward0List"),
+    (lambda x: flambeau._foreach_pow(2.0, [x])[0], "ForeachPowBackward2"),
+]
+
+
+@pytest.mark.parametrize("call, name", NAMED, ids=[f"{i}-{n}" for i, (_, n) in enumerate(NAMED)])
+def test_nodes_have_the_names_of_pytorch(call, name):
+    x = leaf([1.5, 2.0], [0.5, 3.0])
+    result = call(x)
+    assert type(result.grad_fn).__name__ == result.grad_fn.name() == name
+    assert f"grad_fn=<{name}>" in repr(result)
+    flambeau.autograd.grad(result.sum(), x)
+
+
+def test_a_name_is_not_given_to_the_node_of_an_input():
+    x = leaf(1.0, 2.0).exp()
+    assert flambeau.ldexp(x, flambeau.tensor(0)).grad_fn is not x.grad_fn
+    x.detach().zero_()
+    assert x.grad_fn.name() == "ExpBackward0" and x.repeat(1).grad_fn.name() == "RepeatBackward0"
+
+
 def test_saved_values_have_the_names_of_pytorch():
     x, rows = flambeau.ones(2, 3, requires_grad=True), flambeau.tensor([0, 1])
     batch = flambeau.ones(1, 3, 3, requires_grad=True)
