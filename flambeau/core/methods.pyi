@@ -1650,6 +1650,8 @@ class Methods:
         """`tensor_split` along dimension 0."""
     def where(self, condition: Any, other: Any) -> Any:
         """This tensor's elements where the condition holds, else those of `other`."""
+    def xlog1py(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """input · log(1 + other), 0 where the input is 0."""
     def xlogy(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """input · log(other), 0 where the input is 0."""
     def xlogy_(self, other: Any) -> Tensor:

@@ -85,7 +85,6 @@ class Op:
 
     composite = inplace = view = shares = fused = unsized = False
     core, dims, shape = "", (), None    # what says the shape of the result
-    shows: tuple[str, ...] = ()         # params that nodes keep for users to see
     returns: Any = None                 # None: one result; else what makes the tuple of results
     variadic = False                    # is the first argument a sequence of tensors?
     differentiable: Any = True          # or a tuple of bools, one a result
@@ -152,7 +151,7 @@ def plan_saving(op: Op) -> None:
     wanted: list[str] = []
     for formula in formulas:
         wanted += [n for n in parameters(formula) if n not in ("grad", "needs", *wanted)]
-    wanted += [n for n in op.shows if n not in wanted]
+    wanted += [n for n in op.__dict__.get("shows", ()) if n not in wanted]
     op.saved = tuple(wanted)
     kinds: list[str] = []
     plan: list[Any] = []
