@@ -112,8 +112,8 @@ def contiguous_clone(input: Tensor) -> Tensor:
 
 
 @linear(lambda self, permutation: self.transpose(permutation), view=True,
-        batch=lambda size, dims, self, permutation: (permute_to(self, tuple([
-            dims[0], *[p + (p >= dims[0]) for p in permutation]])), 0),
+        batch=lambda size, dims, self, permutation: (permute_to(self, (
+            dims[0], *[p + (p >= dims[0]) for p in permutation])), 0),
         d_self=lambda grad, permutation: permute_to(grad, inverse(permutation)), method=False,
         namespace=None, node_name="PermuteBackward0")
 def permute_to(input: Tensor, permutation: tuple[int, ...]) -> Any:

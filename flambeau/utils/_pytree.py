@@ -124,6 +124,7 @@ def register_dataclass(cls: Any, *, field_names: list[str] | None = None,
     Point(x=2, y=3)
     """
     import dataclasses
+    make: Any = cls
     if not dataclasses.is_dataclass(cls):
         raise TypeError(f"register_dataclass() can only be used with dataclasses. Got {cls}")
     own = [f.name for f in dataclasses.fields(cls) if f.init]
@@ -131,7 +132,7 @@ def register_dataclass(cls: Any, *, field_names: list[str] | None = None,
         field_names = [n for n in own if n not in (drop_field_names or [])]
     unknown = [n for n in field_names if n not in own]
     if unknown:
-        raise ValueError(f"register_dataclass() of {cls.__name__}: it has no field {unknown[0]!r}, "
+        raise ValueError(f"register_dataclass() of {make.__name__}: it has no field {unknown[0]!r}, "
                          f"only {', '.join(own)}")
 
     def flatten(x: Any) -> tuple[list[Any], Any]:
@@ -143,8 +144,8 @@ def register_dataclass(cls: Any, *, field_names: list[str] | None = None,
         return [(GetAttrKey(n), child) for n, child in zip(names, children)], names
 
     def unflatten(children: Any, names: Any) -> Any:
-        return cls(**dict(zip(names, children)),
-                   **{n: None for n in field_names if n not in names})
+        return make(**dict(zip(names, children)),
+                    **{n: None for n in field_names if n not in names})
     register_pytree_node(cls, flatten, unflatten, serialized_type_name=serialized_type_name,
                          flatten_with_keys_fn=with_keys)
 
