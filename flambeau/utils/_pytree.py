@@ -132,8 +132,8 @@ def register_dataclass(cls: Any, *, field_names: list[str] | None = None,
         field_names = [n for n in own if n not in (drop_field_names or [])]
     unknown = [n for n in field_names if n not in own]
     if unknown:
-        raise ValueError(f"register_dataclass() of {make.__name__}: it has no field {unknown[0]!r}, "
-                         f"only {', '.join(own)}")
+        raise ValueError(f"register_dataclass() of {make.__name__}: it has no field "
+                         f"{unknown[0]!r}, only {', '.join(own)}")
 
     def flatten(x: Any) -> tuple[list[Any], Any]:
         names = [n for n in field_names if getattr(x, n, None) is not None]
