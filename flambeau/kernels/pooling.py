@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from flambeau.kernels.network import kernel
+from flambeau.kernels.network import is_narrow, kernel, mover
 
 
 def pooled_size(size, kernel_size, stride, padding, dilation, ceil_mode):
@@ -168,12 +168,12 @@ def adaptive_max_pool(x, output_size):
     )
 
 
-@kernel
+@mover
 def fractional_max_pool(x, kernel_size, output_size, samples):
     """Maxima, and where they lie, over windows at pseudo-random steps.
 
     The steps come from `samples` (n, c, dims), uniform on [0, 1). B. Graham, Fractional
-    max-pooling, 2014.
+    max-pooling, 2014. The steps are computed in the type of `x`, a narrow one too.
     """
     dims = len(output_size)
     size = x.shape[x.ndim - dims :]
@@ -181,6 +181,7 @@ def fractional_max_pool(x, kernel_size, output_size, samples):
     values = np.empty((*lead, *output_size), x.dtype)
     indices = np.empty(values.shape, np.int64)
     samples = samples.reshape(*lead, dims).astype(x.dtype, copy=False)
+    elements = x.astype(np.float32) if is_narrow(x.dtype) else x
     order = range(dims) if dims == 3 else range(dims - 1, -1, -1)
     strides = [math.prod(size[a + 1 :]) for a in range(dims)]
     for place in np.ndindex(*lead):
@@ -191,7 +192,7 @@ def fractional_max_pool(x, kernel_size, output_size, samples):
             shape[a], shape[dims + a] = o, k
             positions = positions + (starts[:, None] + np.arange(k)).reshape(shape) * strides[a]
         positions = positions.reshape(*output_size, -1)
-        part = x[place].reshape(-1)[positions]
+        part = elements[place].reshape(-1)[positions]
         best = _best(part)[..., None]
         values[place] = np.take_along_axis(part, best, -1)[..., 0]
         indices[place] = np.take_along_axis(positions, best, -1)[..., 0]
