@@ -138,6 +138,7 @@ def _threshold(input: Tensor, threshold: float, value: float) -> Any:
 @linear(lambda grad, self, threshold: kernels.threshold_backward(
             grad, self, stored(threshold, self.dtype)),
         tensors=("grad", "self"), name="threshold_passed", namespace=None, method=False,
+        core="(),()->()",
         node_name="ThresholdBackwardBackward0", d_self=None,
         d_grad=lambda grad, self, threshold: threshold_passed(grad, self, threshold))
 def threshold_passed(input: Tensor, self: Tensor, threshold: float) -> Any:

@@ -16,6 +16,7 @@ from flambeau.kernels import softmax as kernels
 from flambeau.ops.fused import fused
 from flambeau.ops.matmul import linear
 from flambeau.ops.refusals import refusing
+from flambeau.ops.sampling import values_below
 from flambeau.ops.softmax import log_softmax
 
 NETWORK = "nn.functional"
@@ -302,12 +303,14 @@ def _check_affine(input: Tensor, linear_weight: Tensor, linear_bias: Any) -> Non
 
 
 @fused(lambda input, targets, *rest: ctc.ctc_loss(input, targets._array, *rest),
-       extras=("alphas",), when=lambda input, targets, *rest: type(targets) in plain,
+       extras=("alphas",), when=lambda input, targets, inputs, lengths, blank: (
+           type(targets) in plain and type(inputs) is type(lengths) is tuple),
        backward=lambda grad, input, result, alphas, targets, inputs, lengths, blank:
        ctc.ctc_loss_backward(grad, input, result, alphas, targets._array, inputs, lengths, blank),
        namespace=None, node_name="CtcLossBackward0", name="_ctc_loss")
 def _ctc_losses(input: Tensor, targets: Tensor, inputs: Any, lengths: Any, blank: int) -> Tensor:
     """-log of the probability of all alignments; `targets` (n, s) are padded."""
+    inputs, lengths = _as_tensor(inputs), _as_tensor(lengths)
     steps, n, _ = input._array.shape
     s = targets._array.shape[1]
     blanks = flambeau.full_like(targets, blank)
@@ -325,32 +328,49 @@ def _ctc_losses(input: Tensor, targets: Tensor, inputs: Any, lengths: Any, blank
         two = flambeau.where(skips, flambeau.cat([nothing, nothing, rows[-1][:, :-2]], 1), never)
         reach = flambeau.logsumexp(flambeau.stack([rows[-1], one, two]), 0)
         rows.append(reach + input[t].gather(1, index))
-    ends = flambeau.from_numpy(ctc.end_mask((n, 2 * s + 1), lengths))
-    last = flambeau.stack(rows)[flambeau.from_numpy(np.asarray(inputs) - 1), flambeau.arange(n)]
+    at, end = flambeau.arange(2 * s + 1), 2 * lengths.unsqueeze(1)
+    ends = (at == end) | (at == end - 1)
+    last = flambeau.stack(rows)[inputs - 1, flambeau.arange(n)]
     losses = -flambeau.logsumexp(flambeau.where(ends, last, never), 1)
     losses = flambeau.where(losses > -never / 2, np.inf, losses)
+    losses = flambeau.where(inputs == 0, flambeau.where(lengths == 0, 0.0, np.inf), losses)
     # The loss is meant for normalised `input`; torch's gradient is the one in that plane.
-    valid = flambeau.from_numpy(np.arange(steps)[:, None] < np.asarray(inputs))
+    valid = flambeau.arange(steps).unsqueeze(1) < inputs
     mass = (input.exp().sum(2) * valid).sum(0)
     return losses + (mass - mass.detach())
 
 
-def _lengths(given: Any, n: int, most: int, name: str) -> list[int]:
+def _as_tensor(lengths: Any) -> Tensor:
+    return lengths if isinstance(lengths, Tensor) else flambeau.tensor(lengths, dtype=flambeau.long)
+
+
+def _lengths(given: Any, n: int, name: str) -> Any:
+    """Checked lengths: a tuple, or a tensor where `vmap` has others for each slice."""
     if isinstance(given, Tensor) and given._array.dtype.kind not in "iub":
         raise RuntimeError(f"{name} must be integral")
-    values = [int(v) for v in (given.reshape(-1).tolist() if isinstance(given, Tensor) else given)]
-    if len(values) != n:
+    values = tuple([int(v) for v in (values_below(given).reshape(-1).tolist()
+                                     if isinstance(given, Tensor) else given)])
+    several = isinstance(given, Tensor) and type(given) not in plain
+    if (given.numel() if several else len(values)) != n:
         raise RuntimeError(f"{name} must be of size batch_size")
     if min(values, default=0) < 0:
         raise RuntimeError(f"Expected {name} to have value at least 0, but got value {min(values)} "
                            "(while checking arguments for ctc_loss_allocate_outputs)")
-    return values
+    return given.reshape(-1).long() if several else values
 
 
-def _padded_targets(targets: Tensor, lengths: list[int]) -> Tensor:
+def _longest(lengths: Any) -> int:
+    return max(values_below(lengths).reshape(-1).tolist() if isinstance(lengths, Tensor)
+               else lengths, default=0)
+
+
+def _padded_targets(targets: Tensor, lengths: Any) -> Tensor:
     """Targets as (n, longest), whether they were so or one after the other."""
-    t, longest = targets._array, max(lengths, default=0)
+    t, longest = targets._array, _longest(lengths)
     targets = targets.long()
+    if t.ndim == 1 and isinstance(lengths, Tensor):
+        places = (lengths.cumsum(0) - lengths).unsqueeze(1) + flambeau.arange(longest)
+        return targets[places.clamp_max(t.size - 1)]
     if t.ndim == 1:
         if t.size != sum(lengths):
             raise RuntimeError(f"Expected tensor to have size {sum(lengths)} at dimension 0, but "
@@ -358,7 +378,7 @@ def _padded_targets(targets: Tensor, lengths: list[int]) -> Tensor:
                                f"size {t.size} for argument #2 'targets' (while checking arguments "
                                "for ctc_loss_allocate_outputs)")
         rows = [flambeau.constant_pad_nd(row, (0, longest - len(row)))
-                for row in targets.split(lengths)]
+                for row in targets.split(list(lengths))]
         return flambeau.stack(rows) if rows else targets.reshape(0, 0)
     if t.shape[1] < longest:
         raise RuntimeError(f"Expected tensor to have size at least {longest} at dimension 1, but "
@@ -388,21 +408,20 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
                                   f"'{type_name(log_probs.dtype)}'")
     if not 0 <= blank < x.shape[2]:
         raise RuntimeError("blank must be in label range")
-    inputs = _lengths(input_lengths, x.shape[1], x.shape[0], "input_lengths")
-    lengths = _lengths(target_lengths, x.shape[1], 0, "target_lengths")
-    if max(inputs, default=0) > x.shape[0]:
+    inputs = _lengths(input_lengths, x.shape[1], "input_lengths")
+    lengths = _lengths(target_lengths, x.shape[1], "target_lengths")
+    if _longest(inputs) > x.shape[0]:
         raise RuntimeError(f"Expected input_lengths to have value at most {x.shape[0]}, but got "
-                           f"value {max(inputs)} (while checking arguments for "
+                           f"value {_longest(inputs)} (while checking arguments for "
                            "ctc_loss_allocate_outputs)")
-    losses = _ctc_losses(log_probs, _padded_targets(targets, lengths), tuple(inputs),
-                         tuple(lengths), blank)
+    losses = _ctc_losses(log_probs, _padded_targets(targets, lengths), inputs, lengths, blank)
     if zero_infinity:
         losses = flambeau.where(losses == np.inf, 0, losses)
     if reduction == "none":
         return losses
     if reduction == "sum":
         return losses.sum()
-    return (losses / flambeau.tensor(lengths, dtype=log_probs.dtype).clamp_min(1)).mean()
+    return (losses / _as_tensor(lengths).to(log_probs.dtype).clamp_min(1)).mean()
 
 
 @composite(name="ctc_loss")

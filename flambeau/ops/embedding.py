@@ -20,15 +20,19 @@ NETWORK = "nn.functional"
 # ---- embedding -----------------------------------------------------------------------------------
 
 
-def _embedding_batched(size: int, dims: Any, weight: Tensor, indices: Tensor, *rest: Any) -> Any:
+def _embedding_batched(size: int, dims: Any, weight: Tensor, indices: Tensor, padding_idx: int,
+                       scale: bool) -> Any:
     if dims[0] is None:
-        return _embedding(weight, indices, *rest), dims[1]
+        return _embedding(weight, indices, padding_idx, scale), dims[1]
     w = basis.movedim(weight, dims[0], 0)
     rows = w._array.shape[1]
     i = indices.unsqueeze(0) if dims[1] is None else basis.movedim(indices, dims[1], 0)
     offset = flambeau.arange(size).reshape(size, *(1,) * (i._array.ndim - 1)) * rows
     flat = w.reshape(size * rows, w._array.shape[2])
-    return _embedding(flat, i + offset, -1, False), 0
+    found = _embedding(flat, i + offset, -1, scale)
+    if padding_idx >= 0:                        # looked up, but not learnt
+        found = flambeau.where((i == padding_idx).unsqueeze(-1), found.detach(), found)
+    return found, 0
 
 
 @primitive(lambda weight, indices, padding_idx, scale: kernels.embedding(weight, indices),
@@ -42,9 +46,22 @@ def _embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale: bool) -
     return weight, indices, padding_idx, scale
 
 
+def _table_grads_batched(size: int, dims: Any, grad: Tensor, indices: Tensor, count: int,
+                         padding_idx: int, scale: bool) -> Any:
+    """The tables of all slices as one below the other."""
+    grad, indices = (t.expand(size, *t.shape) if d is None else basis.movedim(t, d, 0)
+                     for t, d in zip((grad, indices), dims))
+    if padding_idx >= 0:
+        grad = grad.masked_fill((indices == padding_idx).unsqueeze(-1), 0)
+    first = flambeau.arange(size).reshape(size, *(1,) * (indices.ndim - 1)) * count
+    tables = embedding_dense_backward(grad, indices + first, size * count, -1, scale)
+    return tables.reshape(size, count, -1), 0
+
+
 @primitive(lambda self, indices, count, padding_idx, scale: kernels.embedding_backward(
                self, indices, count, padding_idx, scale),
-           tensors=("self", "indices"), kind="linear", method=False, namespace=None,
+           tensors=("self", "indices"), kind="linear", batch=_table_grads_batched,
+           method=False, namespace=None,
            params=("count", "padding_idx", "scale_grad_by_freq"),
            d_self=lambda grad, indices, padding_idx, scale_grad_by_freq: _rows_of(
                grad, indices, padding_idx, scale_grad_by_freq))

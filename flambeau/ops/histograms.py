@@ -42,12 +42,37 @@ def _outer(x: np.ndarray, limits: Any, axis: int | None = None) -> tuple[float, 
     return low, high
 
 
-def _histc(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
-    low, high = _outer(self, (min, max))
-    return convert(np.histogram(self, bins, (low, high))[0], self.dtype)
+@quiet
+def _histc_rows(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
+    """A histogram of each row; places are computed in the numbers' own type, as in PyTorch."""
+    ranges = np.array([_outer(row, (min, max)) for row in self]) if min == max == 0 \
+        else np.array([_outer(self, (min, max))])
+    low, high = (edge[:, None] for edge in ranges.astype(self.dtype).T)
+    inside = (self >= low) & (self <= high)
+    place = (self - low) * np.asarray(bins).astype(self.dtype) / (high - low)
+    place = np.minimum(np.where(inside, place, 0).astype(np.int64), bins - 1)
+    place += np.arange(len(self))[:, None] * bins
+    counts = np.bincount(place[inside], minlength=len(self) * bins)
+    return convert(counts.reshape(len(self), bins), self.dtype)
 
 
-@primitive(_histc)
+def _histc_batched(size: int, dims: Any, self: Tensor, *rest: Any) -> Any:
+    return histc_rows(basis.reshape(basis.movedim(self, dims[0], 0), (size, -1)), *rest), 0
+
+
+def _rows_batched(size: int, dims: Any, self: Tensor, bins: int, *rest: Any) -> Any:
+    moved = basis.movedim(self, dims[0], 0)
+    found = histc_rows(basis.reshape(moved, (-1, moved._array.shape[2])), bins, *rest)
+    return basis.reshape(found, (size, -1, bins)), 0
+
+
+@primitive(_histc_rows, namespace=None, method=False, batch=_rows_batched)
+def histc_rows(input: Tensor, bins: int, min: float, max: float) -> Any:
+    return input, bins, min, max
+
+
+@primitive(lambda self, bins, min, max: _histc_rows(self.reshape(1, -1), bins, min, max)[0],
+           batch=_histc_batched)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all elements)."""
     if input._array.dtype not in FLOATING or input._array.dtype.kind == "c":

@@ -15,7 +15,6 @@ from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import indexing
 from flambeau.ops.gather import (
     gather,
-    padded,
     scatter_add,
     scatter_reduce,
     scatter_src,
@@ -349,8 +348,15 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
 
 
 def _masked_back(grad: Tensor, mask: Tensor, shape: tuple[int, ...]) -> Tensor:
-    chosen = masked_select(grad, mask)
-    return reshape(padded(chosen, (prod(shape),)), shape)
+    """What the elements of the source get: the one at place k, where `mask` holds for the k-th
+    time."""
+    size = prod(shape)
+    if not size:
+        return basis.new_zeros(grad, shape)
+    mask = reshape(basis.expand(mask, grad._array.shape), (-1,))
+    given = reshape(grad, (-1,)).masked_fill(~mask, 0)
+    places = (mask.cumsum(0) - 1).clamp(0, size - 1)
+    return reshape(basis.new_zeros(grad, (size,)).scatter_add(0, places, given), shape)
 
 
 @composite(method=True)

@@ -13,6 +13,7 @@ from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import sorting
 from flambeau.ops.extremes import at_index, check_extent, evenly, refuse_complex, take_along
 from flambeau.ops.refusals import refusing
+from flambeau.ops.shape import movedim, reshape
 
 # ---- sorted whole -------------------------------------------------------------------------------
 
@@ -145,7 +146,12 @@ def _median(name: str, kernel: Any, doc: str) -> Any:
                            self.dtype.kind == "b" or np.iinfo(self.dtype).min, self.dtype)
         return np.asarray(kernel(self.reshape(-1), 0)[0])
 
-    @primitive(middle, name=f"{name}_all", method=False, namespace=None,
+    def of_rows(size: int, dims: Any, self: Tensor) -> Any:
+        if not self._array.size:
+            return NotImplemented
+        return along(reshape(movedim(self, dims[0], 0), (size, -1)), 1, False)[0], 0
+
+    @primitive(middle, name=f"{name}_all", method=False, namespace=None, batch=of_rows,
                node_name=f"{name.capitalize()}Backward0",
                d_self=lambda grad, self, result: evenly(grad, self, result, None, False))
     def of_all(input: Tensor) -> Any:

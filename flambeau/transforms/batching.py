@@ -273,7 +273,22 @@ def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
         shifted = _shift(op, size, canonical, inputs)
         found = op.call(*op.with_inputs(shifted, fronted))
         return found, _zeros(op, found)
+    if op.dims and size and not op.variadic and all(t is None or not t._array.ndim for t in inputs):
+        return _raised(op, size, canonical, inputs, values, dims)
     return _loop(op, size, canonical, values, dims)
+
+
+def _raised(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
+            dims: list[Any]) -> Any:
+    """Slices without dimensions have one of extent 1 instead; the shapes are those of one slice."""
+    rows = [v if v is None else basis.reshape(_front(v, d, size), (size, 1))
+            for v, d in zip(values, dims)]
+    found = op.call(*op.with_inputs(_shift(op, size, canonical, inputs, 1), rows))
+    one = op.call(*op.with_inputs(canonical, [
+        v if d is None else basis.select(v, d, 0) for v, d in zip(values, dims)]))
+    if op.returns is None:
+        return basis.reshape(found, (size, *one._array.shape)), 0
+    return [basis.reshape(f, (size, *o._array.shape)) for f, o in zip(found, one)], [0] * len(one)
 
 
 def _zeros(op: Op, found: Any = None) -> Any:
@@ -317,11 +332,11 @@ def _broadcast(op: Op, canonical: Any, inputs: Any, values: list[Any], dims: lis
     return op.call(*op.with_inputs(canonical, aligned))
 
 
-def _shift(op: Op, size: int, canonical: Any, inputs: Any) -> tuple[Any, ...]:
-    """Dimensions one further, shapes with the slices in front."""
+def _shift(op: Op, size: int, canonical: Any, inputs: Any, least: int = 0) -> tuple[Any, ...]:
+    """Dimensions one further, shapes with the slices in front; of at least so many dimensions."""
     shifted = list(canonical)
     first = 1 if op.variadic else len(op.tensors)
-    rank = next(t._array.ndim for t in inputs if t is not None)
+    rank = max(least, next(t._array.ndim for t in inputs if t is not None))
     for i, name in enumerate(op.params):
         old = canonical[first + i]
         if name in op.dims:

@@ -343,6 +343,7 @@ family.untested |= dict.fromkeys(
     ("is_floating_point", "is_complex", "is_signed", "is_inference", "numel", "is_same_size",
      "result_type"), "asks about types and shapes; see test_inquiry.py")
 family.untested["nuclear_norm"] = "linalg.matrix_norm has samples"
+family.untested["histc_rows"] = "histc under vmap; see test_batching.py"
 family.untested["_unique_parts"] = "through torch._unique: see test_searching.py"
 family.unbatched = ("bincount", "histc", "histogram", "histogramdd", "unique", "nonzero", "cov",
                     "unique_consecutive", "argwhere", "allclose", "equal", "is_nonzero")

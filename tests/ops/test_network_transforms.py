@@ -9,6 +9,7 @@ import pytest
 
 import flambeau
 import flambeau.nn
+from flambeau import func
 from flambeau.transforms.batching import BatchLevel
 from flambeau.transforms.forward import ForwardLevel
 
@@ -136,7 +137,7 @@ def slices(level, tensor, count):
 
 @pytest.mark.parametrize("every", [True, False])
 @pytest.mark.parametrize("name", [n for n in CASES if n not in RUNNING])
-def test_vmap(name, every):
+def test_vmap(name, every, no_loops):
     problem, count = Problem(name), 3
     stacks = [flambeau.stack([x * (1 - 0.05 * k) for k in range(count)]) for x in problem.point]
     batched = [every or i == 0 for i in range(len(stacks))]
@@ -158,3 +159,45 @@ def test_vmap(name, every):
         for f, e in zip(found_gradients, expected):
             if f is not None and e is not None:
                 close(f[k].detach(), e, 1e-8)
+
+
+@pytest.mark.parametrize("padding,scale", [(None, False), (1, False), (None, True)])
+def test_tables_of_embeddings_under_vmap(padding, scale, no_loops):
+    """Gradients in stacked tables: what each slice alone gives, and nothing for the padding."""
+    tables = flambeau.arange(24.0).reshape(2, 4, 3).requires_grad_()
+    indices = flambeau.tensor([[0, 1, 1], [3, 3, 2]])
+
+    def look(table, index):
+        return (flambeau.nn.functional.embedding(
+            index, table, padding_idx=padding, scale_grad_by_freq=scale) ** 2).sum()
+
+    def slopes(outer, *given):
+        return flambeau.autograd.grad(outer(*given).sum(), given[0])[0]
+
+    whole = slopes(func.vmap(look), tables, indices)
+    inner = func.vmap(func.grad(look))(tables.detach(), indices)
+    alone = flambeau.stack([slopes(look, t, i) for t, i in zip(
+        [t.detach().requires_grad_() for t in tables], indices)])
+    assert flambeau.equal(whole, alone) and flambeau.equal(inner, alone)
+
+
+@pytest.mark.parametrize("kind", ["none", "mean", "sum"])
+@pytest.mark.parametrize("flat", [False, True])
+def test_ctc_loss_of_batched_lengths(kind, flat, no_loops):
+    """Each slice may have other lengths, also none at all."""
+    maker = flambeau.Generator().manual_seed(1)
+    logs = flambeau.randn(3, 5, 2, 4, dtype=flambeau.double, generator=maker).log_softmax(3)
+    targets = flambeau.randint(1, 4, (3, 4) if flat else (3, 2, 2), generator=maker)
+    steps = flambeau.tensor([[5, 4], [3, 5], [0, 5]])
+    lengths = flambeau.tensor([[2, 2], [2, 2], [2, 2]] if flat else [[2, 1], [0, 2], [0, 1]])
+
+    def loss(*given):
+        return flambeau.nn.functional.ctc_loss(*given, reduction=kind)
+
+    def slope(*given):
+        return func.grad(lambda *a: loss(*a).nan_to_num(posinf=0.0).sum())(*given)
+
+    for function in (loss, slope):
+        found = func.vmap(function)(logs, targets, steps, lengths)
+        for k, one in enumerate(zip(logs, targets, steps, lengths)):
+            np.testing.assert_allclose(found[k].numpy(), function(*one).numpy(), atol=1e-12)

@@ -300,7 +300,7 @@ BATCHED = [(f, n) for f, n in CASES if n not in FAMILIES[f].untested]
 
 
 @pytest.mark.parametrize("family,name", BATCHED, ids=[f"{f}-{n}" for f, n in BATCHED])
-def test_batching(family, name):
+def test_batching(family, name, no_loops):
     """vmap against a loop: over all floating arguments, over the first alone, and of gradients."""
     for i, sample in enumerate(smooth_calls(family, name)):
         problem, what = Problem(name, sample), f"{name}, call {i}: vmap"

@@ -1,0 +1,10 @@
+import pytest
+
+
+@pytest.fixture
+def no_loops(monkeypatch):
+    """While it lasts, vmap may not call an op once for each slice."""
+    def looped(op, *args):
+        raise AssertionError(f"{op.name} was called for each slice")
+
+    monkeypatch.setattr("flambeau.transforms.batching._loop", looped)

@@ -1,0 +1,67 @@
+"""Ops that vmap takes whole where one might loop: each slice as it would be alone."""
+import pytest
+
+import flambeau
+from flambeau import func
+
+MAKER = flambeau.Generator().manual_seed(2)
+REAL = flambeau.randn(3, 4, 5, dtype=flambeau.double, generator=MAKER)
+SQUARE = flambeau.randn(3, 4, 4, dtype=flambeau.double, generator=MAKER)
+PLACES = flambeau.randint(0, 20, (3, 6), generator=MAKER)
+SOURCE = flambeau.randn(3, 20, dtype=flambeau.double, generator=MAKER)
+SIGNAL = flambeau.randn(3, 32, dtype=flambeau.double, generator=MAKER)
+WINDOW = flambeau.rand(3, 8, dtype=flambeau.double, generator=MAKER) + 0.5
+DEGREES = flambeau.randint(0, 6, (3, 4, 5), generator=MAKER)
+CALLS = {
+    "histc": (lambda x: flambeau.histc(x, 6, -2, 2), REAL),
+    "histc of everything": (lambda x: flambeau.histc(x, 6), REAL),
+    "lu_solve": (lambda b, a: flambeau.lu_solve(b, *flambeau.linalg.lu_factor(a)), REAL, SQUARE),
+    "linalg.lu_solve": (lambda b, a: flambeau.linalg.lu_solve(
+        *flambeau.linalg.lu_factor(a), b), REAL, SQUARE),
+    "masked_scatter": (lambda x, m, s: x.masked_scatter(m > 0, s), REAL, REAL.flip(0), SOURCE),
+    "quantile": (lambda x: flambeau.quantile(x, flambeau.tensor([0.2, 0.7]).double(), 1), REAL),
+    "quantile of everything": (lambda x, q: flambeau.quantile(x, q), REAL, WINDOW[:, 0] - 0.5),
+    "nanquantile": (lambda x: flambeau.nanquantile(x, 0.3, 0), REAL),
+    "take": (lambda x, i: flambeau.take(x, i), REAL, PLACES),
+    "put": (lambda x, i, s: x.put(i, s), REAL, PLACES, SOURCE[:, :6]),
+    "put, adding": (lambda x, i, s: x.put(i, s, accumulate=True), REAL, PLACES, SOURCE[:, :6]),
+    "stft": (lambda x, w: flambeau.stft(x, 8, 4, window=w, return_complex=True), SIGNAL, WINDOW),
+    "renorm": (lambda x: flambeau.renorm(x, 2, 0, 1.0), REAL),
+    "cov": (lambda x: flambeau.cov(x), REAL),
+    "median": (lambda x: flambeau.median(x), REAL),
+    "segment_reduce": (lambda x, i: flambeau.segment_reduce(
+        x, "max", lengths=flambeau.stack([i[:1] % 5, 4 - i[:1] % 5]).reshape(2)), REAL, PLACES),
+} | {f"special.{name}": (lambda x, n, f=getattr(flambeau.special, name): f(x, n), REAL, DEGREES)
+     for name in dir(flambeau.special) if "_polynomial_" in name}
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_whole_tensors_at_once(name, no_loops):
+    function, *stacks = CALLS[name]
+    alone = [function(*slices) for slices in zip(*stacks)]
+    for found in (func.vmap(function)(*stacks), func.vmap(function, -1)(*[
+            s.movedim(0, -1) for s in stacks])):
+        flambeau.testing.assert_close(found, flambeau.stack(alone), equal_nan=True)
+    first = flambeau.stack([function(s, *[t[0] for t in stacks[1:]]) for s in stacks[0]])
+    found = func.vmap(lambda x: function(x, *[t[0] for t in stacks[1:]]))(stacks[0])
+    flambeau.testing.assert_close(found, first, equal_nan=True)
+
+
+@pytest.mark.parametrize("name", [n for n in CALLS if "histc" not in n])
+def test_gradients_of_whole_tensors(name, no_loops):
+    function, *stacks = CALLS[name]
+
+    def slope(*slices):
+        def value(x):
+            result = function(x, *slices[1:])
+            return (result.abs() ** 2).sum()
+        return func.grad(value)(slices[0])
+
+    alone = flambeau.stack([slope(*slices) for slices in zip(*stacks)])
+    flambeau.testing.assert_close(func.vmap(slope)(*stacks), alone, equal_nan=True)
+
+
+def test_histograms_under_two_levels(no_loops):
+    found = func.vmap(func.vmap(lambda x: flambeau.histc(x, 4), 1), 0)(REAL)
+    alone = [flambeau.stack([flambeau.histc(x, 4) for x in matrix.t()]) for matrix in REAL]
+    flambeau.testing.assert_close(found, flambeau.stack(alone))
