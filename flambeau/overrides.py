@@ -21,7 +21,13 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._ops import OpOverload, OpOverloadPacket
-from flambeau.core.overrides import handle_torch_function, has_torch_function, overriding
+from flambeau.core.modes import function_modes
+from flambeau.core.overrides import (
+    handle_torch_function,
+    has_torch_function,
+    overriding,
+    subclasses_enabled,
+)
 from flambeau.core.tensor import Tensor
 from flambeau.transforms.function_modes import TorchFunctionMode, is_tensor_like
 
@@ -196,6 +202,50 @@ class BaseTorchFunctionMode(TorchFunctionMode):
         return func(*args, **(kwargs or {}))
 
 
+class _NotNow:
+    """False once, when a function asks whether its arguments override it."""
+
+    def __bool__(self) -> bool:
+        subclasses_enabled.set(True)
+        return False
+
+
+class _ModesNotNow(tuple):
+    """Modes that are not seen once, when a function asks whether there are any."""
+
+    def __bool__(self) -> bool:
+        function_modes.set(tuple(self))
+        return False
+
+
+def redispatch_function(func: Callable[..., Any], types: Any, args: Any, kwargs: Any) -> Any:
+    """Call a function from within `__torch_function__`, past that: what it calls itself, if it is
+    made of other functions, can be overridden as ever.
+
+    >>> import flambeau as torch
+    >>> class Log(torch.Tensor):
+    ...     @classmethod
+    ...     def __torch_function__(cls, func, types, args, kwargs=None):
+    ...         print(func.__name__)
+    ...         return redispatch_function(func, types, args, kwargs)
+    >>> def product(a, b):
+    ...     if has_torch_function((a, b)):
+    ...         return handle_torch_function(product, (a, b), a, b)
+    ...     return a * b
+    >>> product(Log([2.]), Log([3.]))
+    product
+    mul
+    tensor([6.])
+    """
+    enabled = subclasses_enabled.set(_NotNow())         # type: ignore[arg-type]
+    modes = function_modes.set(_ModesNotNow(function_modes.get()))
+    try:
+        return func(*args, **(kwargs or {}))
+    finally:
+        function_modes.reset(modes)
+        subclasses_enabled.reset(enabled)
+
+
 def enable_reentrant_dispatch() -> Any:
     """A context in which ops called from `__torch_dispatch__` are dispatched again."""
     raise NotImplementedError("enable_reentrant_dispatch")
@@ -203,5 +253,6 @@ def enable_reentrant_dispatch() -> Any:
 
 __all__ = ["BaseTorchFunctionMode", "TorchFunctionMode", "get_ignored_functions",
            "get_overridable_functions", "get_testing_overrides", "handle_torch_function",
-           "has_torch_function", "is_tensor_like", "is_tensor_method_or_property", "resolve_name",
+           "has_torch_function", "is_tensor_like", "is_tensor_method_or_property",
+           "redispatch_function", "resolve_name",
            "wrap_torch_function"]

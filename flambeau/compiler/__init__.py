@@ -280,11 +280,24 @@ def keep_tensor_guards_unsafe(guard_entries: Any, keep_parameters: bool = False)
         entry.value, Parameter)) for entry in guard_entries]
 
 
+def keep_portable_guards_unsafe(guard_entries: Any) -> list[bool]:
+    """For `options`: check only those that are not about Python: on tensors, shapes and modes."""
+    return [entry.guard_type in ("TENSOR_MATCH", "SHAPE_ENV", "GLOBAL_STATE")
+            for entry in guard_entries]
+
+
+def load_compiled_function(file: Any, *, f_globals: dict[str, object] | None = None,
+                           external_data: dict[str, Any] | None = None) -> Any:
+    """Not offered: files of compiled functions hold machine code for PyTorch."""
+    raise NotImplementedError("load_compiled_function: flambeau compiles nothing ahead of time")
+
+
 compile.__module__ = "torch"
 __all__ = [
     "allow_in_graph", "assume_constant_result", "compile", "cudagraph_mark_step_begin", "disable",
     "get_default_backend", "is_compiling", "is_dynamo_compiling", "is_exporting",
-    "keep_tensor_guards_unsafe", "list_backends", "load_cache_artifacts", "nested_compile_region",
+    "keep_portable_guards_unsafe", "keep_tensor_guards_unsafe", "list_backends",
+    "load_cache_artifacts", "load_compiled_function", "nested_compile_region",
     "reset", "save_cache_artifacts", "set_default_backend", "set_enable_guard_collectives",
     "set_stance", "skip_all_guards_unsafe", "skip_guard_on_all_nn_modules_unsafe",
     "skip_guard_on_globals_unsafe", "skip_guard_on_inbuilt_nn_modules_unsafe",

@@ -1224,6 +1224,8 @@ class Methods:
         """1 / input."""
     def reciprocal_(self) -> Tensor:
         """Write the result of `reciprocal` into this tensor; returns the tensor."""
+    def record_stream(self, stream: Any) -> None:
+        """Tell the allocator that a stream uses the memory: the CPU's has no streams."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call `hook(grad)` when the gradient of this tensor has been computed; what it returns,
         if anything, replaces the gradient. Returns a handle with `remove()`."""
@@ -1520,6 +1522,8 @@ class Methods:
         """This tensor with all of its elements; itself if it is dense."""
     def to_mkldnn(self, dtype: Any = None) -> Tensor:
         """This dense tensor in the opaque layout `torch._mkldnn`; `to_dense` leads back."""
+    def to_padded_tensor(self, padding: _float, output_size: Any = None) -> Tensor:
+        """A nested tensor with `padding` where it has nothing; others have nothing to pad."""
     def to_sparse(
         self,
         sparse_dim: _int | None = None,

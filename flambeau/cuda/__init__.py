@@ -67,6 +67,12 @@ class CudaError(RuntimeError):
     """An error of a CUDA call; none is made."""
 
 
+class cudaStatus:
+    """What CUDA calls answer."""
+    SUCCESS = 0
+    ERROR_NOT_READY = 34
+
+
 class DeferredCudaCallError(Exception):
     """An error of a call that waited for CUDA to start; none is made."""
 

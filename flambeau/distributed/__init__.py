@@ -10,6 +10,20 @@ import enum
 import os
 from typing import Any
 
+from flambeau.distributed._options import (
+    AllreduceCoalescedOptions,
+    AllreduceOptions,
+    AllToAllOptions,
+    BarrierOptions,
+    BroadcastOptions,
+    BuiltinCommHookType,
+    GatherOptions,
+    GroupName,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+    record_comm,
+)
 from flambeau.distributed.distributed_c10d import (
     Backend,
     BackendConfig,
@@ -137,6 +151,6 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"flambeau.distributed.{name}")
     if name in ("DeviceMesh", "init_device_mesh"):
         return getattr(importlib.import_module("flambeau.distributed.device_mesh"), name)
-    if name == "GradBucket":
-        return importlib.import_module("flambeau.nn.parallel.distributed").GradBucket
+    if name in ("GradBucket", "Logger", "Reducer"):
+        return getattr(importlib.import_module("flambeau.nn.parallel.distributed"), name)
     raise AttributeError(f"module 'flambeau.distributed' has no attribute {name!r}")

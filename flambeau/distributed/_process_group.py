@@ -10,6 +10,7 @@ import functools
 import queue
 import threading
 from collections.abc import Callable
+from contextvars import ContextVar
 from datetime import timedelta
 from typing import Any
 
@@ -80,6 +81,9 @@ class Work:
         return self._future
 
 
+comm_name: ContextVar[str | None] = ContextVar("comm_name", default=None)
+
+
 # ---- tensors as bytes ---------------------------------------------------------------------------
 
 def as_bytes(tensor: Tensor) -> memoryview:
@@ -142,6 +146,9 @@ class ProcessGroup:
 
     def start(self, tensors: Any, run: Callable[[bytes], None], alone: bool = False) -> Work:
         """Run a collective, after those that were started before; `run` gets its key."""
+        name = comm_name.get()
+        if name is not None:
+            run = functools.partial(_profiled, name, run)
         self._count += 1
         key = f"{self.group_name}:{self._count}".encode()
         if self.size() == 1 or alone:
@@ -259,6 +266,11 @@ class ProcessGroup:
     def gathered(self, key: bytes, tensor: Tensor, like: list[Tensor], what: str) -> list[Tensor]:
         """All processes' tensors, flat."""
         return self.exchange(key, [tensor] * self.size(), like, what)
+
+
+def _profiled(name: str, run: Callable[[bytes], None], key: bytes) -> None:
+    with flambeau.autograd.profiler.record_function(name):
+        run(key)
 
 
 def fitting(found: Tensor, like: Tensor, call: str) -> Tensor:

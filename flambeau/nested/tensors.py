@@ -199,8 +199,8 @@ class NestedTensor(Tensor):
                                "non-zero numel")
         largest = [max(sizes) for sizes in zip(*self._shapes)]
         if output_size is not None:
-            wanted = list(output_size)[1:]
-            if len(wanted) != len(largest) or any(w < n for w, n in zip(wanted, largest)):
+            rows, *wanted = output_size
+            if rows < len(self._shapes) or len(wanted) != len(largest) or any(w < n for w, n in zip(wanted, largest)):
                 raise RuntimeError("Value in output_size is less than NestedTensor padded size. "
                                    "Truncation is not supported.")
             largest = wanted
@@ -210,7 +210,9 @@ class NestedTensor(Tensor):
             missing = [(0, n - m) for n, m in zip(largest, part.shape)]
             padded.append(pad(part, [n for pair in reversed(missing) for n in pair],
                               value=padding))
-        return flambeau.stack(padded)
+        more = 0 if output_size is None else output_size[0] - len(padded)
+        result = flambeau.stack(padded)
+        return pad(result, [0, 0] * len(largest) + [0, more], value=padding) if more else result
 
     def tolist(self) -> Any:
         raise RuntimeError(".tolist() is not supported for tensor subclasses, got NestedTensor")

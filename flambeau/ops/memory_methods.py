@@ -229,6 +229,20 @@ def pin_memory(self: Tensor, device: Any = None) -> Tensor:
 
 
 @_method
+def record_stream(self: Tensor, stream: Any) -> None:
+    """Tell the allocator that a stream uses the memory: the CPU's has no streams."""
+    raise NotImplementedError(f"Could not run 'aten::record_stream' with arguments from the "
+                              f"'{self.device.type.upper()}' backend.")
+
+
+@_method
+def to_padded_tensor(self: Tensor, padding: float, output_size: Any = None) -> Tensor:
+    """A nested tensor with `padding` where it has nothing; others have nothing to pad."""
+    raise NotImplementedError(f"Could not run 'aten::to_padded_tensor' with arguments from the "
+                              f"'{self.device.type.upper()}' backend.")
+
+
+@_method
 def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
     """What `load_state_dict` stores for a parameter: this tensor, overwritten, or the other."""
     return other.detach() if assign else self.copy_(other).detach()

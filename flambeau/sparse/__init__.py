@@ -150,9 +150,19 @@ def as_sparse_gradcheck(gradcheck: Callable[..., Any]) -> Callable[..., Any]:
     return wrapped(gradcheck)
 
 
+def __getattr__(name: str) -> Any:
+    if name in ("SparseSemiStructuredTensor", "SparseSemiStructuredTensorCUSPARSELT",
+                "SparseSemiStructuredTensorCUTLASS", "to_sparse_semi_structured"):
+        from flambeau.sparse import semi_structured
+        return getattr(semi_structured, name)
+    raise AttributeError(f"module 'flambeau.sparse' has no attribute {name!r}")
+
+
 for _name in ("mm", "addmm", "sampled_addmm", "sum", "softmax", "log_softmax", "spsolve",
               "as_sparse_gradcheck"):
     _published(_name, globals()[_name])
 
-__all__ = ["addmm", "as_sparse_gradcheck", "check_sparse_tensor_invariants", "log_softmax", "mm",
-           "sampled_addmm", "softmax", "spdiags", "spsolve", "sum"]
+__all__ = ["SparseSemiStructuredTensor", "SparseSemiStructuredTensorCUSPARSELT",
+           "SparseSemiStructuredTensorCUTLASS", "addmm", "as_sparse_gradcheck",
+           "check_sparse_tensor_invariants", "log_softmax", "mm", "sampled_addmm", "softmax",
+           "spdiags", "spsolve", "sum", "to_sparse_semi_structured"]

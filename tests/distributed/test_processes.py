@@ -201,3 +201,24 @@ def test_processes_that_do_not_come_are_named(tmp_path):
         dist.init_process_group("gloo", init_method=f"file://{tmp_path}/f", rank=0, world_size=2,
                                 timeout=timedelta(seconds=0.3))
     assert not dist.is_initialized()
+
+
+def test_options_reducers_and_names(alone):
+    options = dist.AllreduceOptions()
+    assert options.reduceOp == dist.ReduceOp.SUM and options.asyncOp
+    assert options.timeout == timedelta(seconds=-1) == dist.ScatterOptions().timeout
+    assert dist.ReduceOptions().rootRank == 0 and dist.BarrierOptions().device_ids == []
+    assert repr(dist.BuiltinCommHookType.ALLREDUCE) == "<BuiltinCommHookType.ALLREDUCE: 1>"
+    assert dist.GroupName("x") == "x"
+    group = dist.group.WORLD
+    group.allreduce([torch.ones(2)], options).wait()
+    for kind in dist.BuiltinCommHookType:
+        shared = nn.parallel.DistributedDataParallel(nn.Linear(2, 1, bias=False))
+        shared._register_builtin_comm_hook(kind)
+        shared(torch.ones(1, 2)).sum().backward()
+        assert shared.module.weight.grad.tolist() == [[1.0, 1.0]]
+    known = shared.logger._get_ddp_logging_data()
+    assert known["bucket_sizes"] == "8" and known["world_size"] == 1
+    layer = nn.Linear(2, 1)
+    reducer = dist.Reducer(list(layer.parameters()), [[1], [0]], [8, 8], group)
+    assert [len(bucket) for bucket in reducer.buckets] == [1, 1]

@@ -47,18 +47,18 @@ class GradBucket:
         return [part.view(p.shape) for part, p in zip(parts, self._parameters)]
 
 
-def _buckets(parameters: list[Tensor], first: int, cap: int) -> list[list[Tensor]]:
-    """Parameters of one type, in the order in which their gradients come: from the last, in
-    buckets of so many bytes, the first smaller, so that sharing begins early."""
-    found: list[list[Tensor]] = []
+def _buckets(parameters: list[Tensor], first: int, cap: int) -> list[list[int]]:
+    """The numbers of parameters of one type, in the order in which their gradients come, from the
+    last, in buckets of so many bytes, the first smaller, so that sharing begins early."""
+    found: list[list[int]] = []
     room, dtype = 0, None
-    for parameter in reversed(parameters):
+    for i, parameter in reversed(list(enumerate(parameters))):
         size = parameter.numel() * parameter.element_size()
         if not found or size > room or parameter.dtype is not dtype:
             room = cap if found else first
             found.append([])
         dtype = parameter.dtype
-        found[-1].append(parameter)
+        found[-1].append(i)
         room -= size
     return found
 
@@ -71,11 +71,16 @@ class Reducer:
     the gradients.
     """
 
-    def __init__(self, parameters: list[Tensor], process_group: Any, cap: int = 25 << 20,
-                 first: int = 1 << 20, find_unused: bool = False):
-        self.group, self.find_unused = process_group, find_unused
-        self.parameters = parameters
-        self.buckets = _buckets(parameters, min(first, cap), cap)
+    def __init__(self, params: Any, bucket_indices: Any, per_bucket_size_limits: Any,
+                 process_group: Any, expect_sparse_gradients: Any = (),
+                 bucket_bytes_cap: int = 25 << 20, find_unused_parameters: bool = False,
+                 gradient_as_bucket_view: bool = False, param_to_name_mapping: Any = None,
+                 first_bucket_bytes_cap: int = 1 << 20, **_: Any):
+        if any(expect_sparse_gradients):
+            raise NotImplementedError("Reducer: sparse gradients")
+        self.group, self.find_unused = process_group, find_unused_parameters
+        parameters = self.parameters = list(params)
+        self.buckets = [[parameters[i] for i in indices] for indices in bucket_indices]
         self.hook: tuple[Any, Callable[..., Any]] | None = None
         self.enabled = True
         self._place = {id(p): i for i, bucket in enumerate(self.buckets) for p in bucket}
@@ -158,6 +163,31 @@ class Reducer:
         return {id(p) for p, n in zip(self.parameters, used.tolist()) if n}
 
 
+class Logger:
+    """What can be said of a `Reducer`."""
+
+    def __init__(self, reducer: Reducer):
+        self.reducer = reducer
+        self._said: dict[str, Any] = {}
+
+    def set_construction_data_and_log(self, module_name: str, device_ids: Any, output_device: Any,
+                                      broadcast_buffers: bool, has_sync_bn: bool,
+                                      static_graph: bool) -> None:
+        """Note how the module was wrapped."""
+        self._said.update(module_name=module_name, broadcast_buffers=broadcast_buffers,
+                          has_sync_bn=has_sync_bn, static_graph=static_graph)
+
+    def _get_ddp_logging_data(self) -> dict[str, Any]:
+        """All that is known."""
+        reducer = self.reducer
+        sizes = [sum(p.numel() * p.element_size() for p in bucket) for bucket in reducer.buckets]
+        return {"world_size": reducer.group.size(), "rank": reducer.group.rank(),
+                "backend_name": reducer.group.name(),
+                "num_parameter_tensors": len(reducer.parameters),
+                "total_parameter_size_bytes": sum(sizes),
+                "bucket_sizes": ", ".join(map(str, sizes)), **self._said}
+
+
 def _reached(outputs: list[Tensor]) -> set[int]:
     """The leaves that a backward pass from these tensors reaches."""
     found, seen = {id(t) for t in outputs if t.grad_fn is None}, set()
@@ -171,6 +201,20 @@ def _reached(outputs: list[Tensor]) -> set[int]:
             found.add(id(node.variable))
         todo += [following for following, _ in node.next_functions if following is not None]
     return found
+
+
+def _mean(group: Any, bucket: GradBucket) -> Any:
+    """The mean of the gradients."""
+    flat = bucket.buffer().div_(group.size())
+    return dist.all_reduce(flat, group=group, async_op=True).get_future()
+
+
+def _half_mean(group: Any, bucket: GradBucket) -> Any:
+    """The mean of the gradients, which travel in half precision."""
+    flat = bucket.buffer()
+    half = flat.half().div_(group.size())
+    work = dist.all_reduce(half, group=group, async_op=True)
+    return work.get_future().then(lambda done: flat.copy_(done.value()[0]))
 
 
 class _PostLocal(JoinHook):
@@ -225,7 +269,11 @@ class DistributedDataParallel(nn.Module, Joinable):
         first = 1 << 20 if bucket_cap_mb is None else cap
         if init_sync:
             self._share([*module.parameters(), *module.buffers()])
-        self.reducer = Reducer(parameters, self.process_group, cap, first, find_unused_parameters)
+        limits = [min(first, cap), cap]
+        self.reducer = Reducer(parameters, _buckets(parameters, *limits), limits,
+                               self.process_group, (), cap, find_unused_parameters,
+                               gradient_as_bucket_view)
+        self.logger = Logger(self.reducer)
 
     def _share(self, tensors: list[Tensor]) -> None:
         """Let all processes have the first one's values."""
@@ -264,6 +312,11 @@ class DistributedDataParallel(nn.Module, Joinable):
             raise RuntimeError("register_comm_hook or register_builtin_comm_hook can only be "
                                "called once.")
         self.reducer.hook = state, hook
+
+    def _register_builtin_comm_hook(self, comm_hook_type: Any) -> None:
+        """Share gradients in a way that has a name."""
+        hooks = {1: _mean, 2: _half_mean}
+        self.register_comm_hook(self.process_group, hooks[int(comm_hook_type)])
 
     def join(self, divide_by_initial_world_size: bool = True, enable: bool = True,
              throw_on_early_termination: bool = False) -> Join:
