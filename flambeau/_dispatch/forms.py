@@ -188,8 +188,17 @@ def binary(op: Op, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
     if type(second) in tensor_types:
         return "Tensor", args
     # Python's operators wrap the number, formulas of derivatives and PyTorch's composites don't
-    wrapped = op.name in ARITHMETIC and engine.current_pass.get() is None and not inside.get()
+    wrapped = op.name in ARITHMETIC and not inside.get() and (
+        engine.current_pass.get() is None or _operand_of_node(second))
     return "Tensor" if wrapped else "Scalar", args
+
+
+def _operand_of_node(number: Any) -> bool:
+    """Is it the wrapped number that the node which runs has saved?"""
+    from flambeau.autograd.graph import running_node
+    node = running_node()
+    return getattr(getattr(node, "op", None), "name", "") in ARITHMETIC and any(
+        saved is number for saved in node.saved or ())
 
 
 def tensors_in(values: Any) -> list[Tensor]:

@@ -177,7 +177,7 @@ def _t_batched(self: Tensor, dim: int) -> Tensor:
 
 def _reversed_dims(self: Tensor) -> Tensor:
     """All dimensions in reverse order."""
-    return permute_to(self, tuple(range(self._array.ndim))[::-1])
+    return permute(self, tuple(range(self._array.ndim))[::-1])
 
 
 def _matrix_transpose(self: Tensor) -> Tensor:

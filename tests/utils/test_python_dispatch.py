@@ -65,3 +65,19 @@ def test_names_of_the_dispatcher_are_found_wherever_the_op_is():
         aten._sparse_addmm.default(x, x, x)
     with pytest.raises(AttributeError, match="'aten' object has no attribute 'ad'"):
         aten.ad
+
+
+def test_numbers_that_a_node_has_saved_are_wrapped_in_its_derivative():
+    seen = []
+
+    class Overloads(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(str(func))
+            return func(*args, **(kwargs or {}))
+
+    x = flambeau.ones(3, requires_grad=True)
+    y = x.mul(2).div(3).square()
+    with Overloads():
+        y.sum().backward()
+    assert [s for s in seen if "mul" in s or "div" in s] == [
+        "aten.mul.Scalar", "aten.mul.Tensor", "aten.div.Tensor", "aten.mul.Tensor"]
