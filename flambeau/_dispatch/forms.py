@@ -17,6 +17,7 @@ import numpy as np
 
 from flambeau._ops import OpOverload, aten
 from flambeau._schema import FunctionSchema
+from flambeau.autograd.graph import running_node
 from flambeau.core import engine
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.op import Op, parameters
@@ -189,16 +190,17 @@ def binary(op: Op, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
         return "Tensor", args
     # Python's operators wrap the number, formulas of derivatives and PyTorch's composites don't
     wrapped = op.name in ARITHMETIC and not inside.get() and (
-        engine.current_pass.get() is None or _operand_of_node(second))
+        engine.current_pass.get() is None or _of_an_operator(second))
     return "Tensor" if wrapped else "Scalar", args
 
 
-def _operand_of_node(number: Any) -> bool:
-    """Is it the wrapped number that the node which runs has saved?"""
-    from flambeau.autograd.graph import running_node
+def _of_an_operator(number: Any) -> bool:
+    """In a backward pass: is this the wrapped number that the node which runs has saved, or does
+    the program itself say what the node does?"""
     node = running_node()
-    return getattr(getattr(node, "op", None), "name", "") in ARITHMETIC and any(
-        saved is number for saved in node.saved or ())
+    if node is None or node.op is None:
+        return node is not None
+    return node.op.name in ARITHMETIC and any(saved is number for saved in node.saved or ())
 
 
 def tensors_in(values: Any) -> list[Tensor]:

@@ -33,6 +33,11 @@ def apply_under_level(cls: Any, args: tuple[Any, ...]) -> Any:
                                    f"vmap staticmethod to avoid ambiguity. {_MORE}")
             return _generated(cls, args, level, stack)
         if not _has_vmap(cls):
+            from flambeau.autograd.function import Function
+            if cls.setup_context is Function.setup_context:
+                raise RuntimeError("In order to use an autograd.Function with functorch transforms "
+                                   "(vmap, grad, jvp, jacrev, ...), it must override the "
+                                   f"setup_context staticmethod. {_MORE}")
             raise RuntimeError(f"You tried to vmap over {cls.__name__}, but it does not have vmap "
                                "support. Please override and implement the vmap staticmethod or "
                                f"set generate_vmap_rule=True. {_MORE}")

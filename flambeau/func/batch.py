@@ -52,9 +52,9 @@ def check_inputs(in_dims: Any, args: Any, func: Any) -> Any:
         raise ValueError(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple "
                          f"matching the structure of inputs, got: {type(in_dims)}.")
     if not args:
-        raise ValueError(f"{call}: got no inputs. Maybe you forgot to add inputs, or you are "
-                         "trying to vmap over a function with no inputs. The latter is "
-                         "unsupported.")
+        raise ValueError(f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add "
+                         "inputs, or you are trying to vmap over a function with no inputs. "
+                         "The latter is unsupported.")
     leaves, spec = tree_flatten(args)
     dims = broadcast_to_and_flatten(in_dims, spec)
     if dims is None:
@@ -95,13 +95,6 @@ def run_batched(func: Any, size: int, dims: Any, leaves: Any, spec: Any, out_dim
 
 def _outputs(level: BatchLevel, func: Any, outputs: Any, out_dims: Any) -> Any:
     leaves, spec = tree_flatten(outputs)
-    for leaf in leaves:
-        if not isinstance(leaf, Tensor):
-            raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, "
-                             f"got type {type(leaf)}. Did you mean to set out_dims= to None for "
-                             "output?" if leaf is not None else
-                             f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, "
-                             f"got type {type(leaf)} as a return.")
     dims = [out_dims] * len(leaves) if isinstance(out_dims, int) else \
         broadcast_to_and_flatten(out_dims, spec)
     if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1 and len(leaves) == 1:
@@ -114,7 +107,13 @@ def _outputs(level: BatchLevel, func: Any, outputs: Any, out_dims: Any) -> Any:
                            for leaf, d in zip(leaves, dims)], spec)
 
 
-def _unwrap(level: BatchLevel, leaf: Tensor, dim: int | None, func: Any, out_dims: Any) -> Tensor:
+def _unwrap(level: BatchLevel, leaf: Any, dim: int | None, func: Any, out_dims: Any) -> Any:
+    if not isinstance(leaf, Tensor):
+        if dim is None:
+            return leaf
+        raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, "
+                         f"got type {type(leaf)}. Did you mean to set out_dims= to None for "
+                         "output?")
     value, bdim = level.unwrap(leaf)
     if dim is None:
         if type(leaf) is BatchedTensor and leaf._level is level and bdim is not None:

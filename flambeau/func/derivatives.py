@@ -77,10 +77,15 @@ def _numbers(argnums: Any, count: int) -> tuple[int, ...]:
     numbers = (argnums,) if isinstance(argnums, int) else argnums
     if not isinstance(numbers, tuple) or not all(isinstance(n, int) for n in numbers):
         raise RuntimeError(f"argnums must be int or Tuple[int, ...], got: {type(argnums)}")
+    if not numbers:
+        raise RuntimeError("argnums must be non-empty")
     for n in numbers:
         if not -count <= n < count:
             raise RuntimeError(f"Got argnum={n}, but only {count} positional inputs")
-    return tuple([n % count for n in numbers])
+    found = tuple([n % count for n in numbers])
+    if len(set(found)) != len(found):
+        raise RuntimeError(f"argnums elements must be unique, got {found}")
+    return found
 
 
 def _gradients(outputs: list[Tensor], points: list[Tensor], weights: list[Any],
@@ -240,7 +245,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     def pullback(*cotangents: Any, retain_graph: bool = True, create_graph: bool = True) -> Any:
         given = cotangents[0] if len(cotangents) == 1 else cotangents
         weights, spec_given = tree_flatten(given)
-        if len(weights) != len(outputs):
+        if spec_given != spec_out:
             raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree "
                                f"structure of outputs to the function. cotangents: {spec_given}, "
                                f"primal output: {spec_out}")

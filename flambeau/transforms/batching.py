@@ -57,12 +57,16 @@ class BatchedTensor(Tensor):
                            "what you're doing with other operations. If error is occurring "
                            "somewhere inside PyTorch internals, please file a bug report.")
 
-    item = tolist = numpy = __int__ = __float__ = __index__ = __complex__ = _no_values
+    def _no_memory(self, *args: Any, **kwargs: Any) -> Any:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    tolist = numpy = _no_memory
+    item = __int__ = __float__ = __index__ = __complex__ = _no_values
 
     def __bool__(self) -> bool:
         raise RuntimeError("vmap: It looks like you're attempting to use a Tensor in some "
-                           "data-dependent control flow. We don't support that yet, please shout "
-                           "over at https://github.com/pytorch/functorch/issues/257 .")
+                           "data-dependent control flow. We don't support that yet, please file "
+                           "an issue at https://github.com/pytorch/pytorch/issues .")
 
     def stride(self, dim: int | None = None) -> Any:
         strides, bdim = self._value.stride(), self._bdim
@@ -82,8 +86,8 @@ class BatchedTensor(Tensor):
             shape, self.stride(), contiguous_strides(shape)))
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        return (f"BatchedTensor(lvl={self._level.number}, bdim={self._bdim}, value=\n"
-                f"    {self._value!r}\n)")
+        value = repr(self._value).replace("\n", "\n    ")
+        return f"BatchedTensor(lvl={self._level.number}, bdim={self._bdim}, value=\n    {value}\n)"
 
 
 plain.discard(BatchedTensor)

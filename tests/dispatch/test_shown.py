@@ -39,7 +39,8 @@ ROWS, CLASSES = torch.tensor([0, 2]), torch.tensor([0, 1, 2])
 
 SHOWN = [
     (lambda: 1 - X, "rsub.Scalar", "neg"),
-    (lambda: X * 2.0, "mul.Tensor", None),
+    (lambda: X * 2.0, "mul.Tensor", "mul.Tensor"),
+    (lambda: X / 2, "div.Tensor", "div.Tensor"),
     (lambda: X < 1, "lt.Scalar", None),
     (lambda: X ** 2, "pow.Tensor_Scalar", "pow.Tensor_Scalar mul.Scalar mul.Tensor"),
     (lambda: X.sigmoid(), "sigmoid", "sigmoid_backward"),

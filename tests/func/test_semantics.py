@@ -79,10 +79,30 @@ REFUSED = [
     (lambda: func.grad(lambda x: x.sum(), argnums="a")(X), RuntimeError, "argnums must be int or"),
     (lambda: func.jacrev(lambda x: x, argnums=3)(X), RuntimeError, "Got argnum=3, but only 1"),
     (lambda: func.linearize(flambeau.sin, X)[1](flambeau.ones(3)), RuntimeError, "tangent:0 with"),
+    (lambda: func.grad(lambda x: x.sum(), argnums=())(X), RuntimeError, "must be non-empty"),
+    (lambda: func.jacfwd(lambda x, y: x * y, argnums=(0, -2))(X, V), RuntimeError,
+     r"must be unique, got \(0, 0\)"),
+    (lambda: func.vjp(lambda x: (x,), X)[1]([V]), RuntimeError, "same as pytree structure of out"),
+    (lambda: func.vmap(lambda x: x)(), ValueError, r"vmap\(<lambda>\)\(<inputs>\): got no inputs"),
+    (lambda: func.vmap(lambda x: (x, None))(X), ValueError, "NoneType'>. Did you mean to set out_"),
+    (lambda: func.vmap(lambda x: x.tolist())(X), RuntimeError, "Cannot access data pointer of"),
+    (lambda: func.vmap(lambda x: x if x > 0 else -x)(X), RuntimeError, "please file an issue at"),
+    (lambda: func.vmap(OldStyle.apply)(X), RuntimeError, "must override the setup_context static"),
 ]
+
+
+class OldStyle(flambeau.autograd.Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x * 2
 
 
 @pytest.mark.parametrize("call, error, message", REFUSED)
 def test_refused(call, error, message):
     with pytest.raises(error, match=message):
         call()
+
+
+def test_results_that_are_no_tensors_are_the_same_for_all_slices():
+    found, other = func.vmap(lambda x: (x * 2, "kept"), out_dims=(0, None))(X)
+    assert found.tolist() == [2, 4] and other == "kept"
