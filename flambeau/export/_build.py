@@ -367,12 +367,27 @@ def _explained(values: list[Any], symbols: list[Symbol], runs: list[dict[Symbol,
     return first
 
 
+_SIZED_BY_VALUES = frozenset({"nonzero", "masked_select", "index", "unique_dim", "argwhere",
+                              "unique_consecutive", "_unique2", "bincount", "repeat_interleave"})
+
+
+def _other_values(leaf: Any) -> Any:
+    """An input of the same sizes with other values."""
+    if not isinstance(leaf, Tensor):
+        return leaf
+    if leaf.dtype is flambeau.bool:
+        return ~leaf
+    return (0.5 - leaf.detach()).requires_grad_(leaf.requires_grad) \
+        if leaf.is_floating_point() else leaf
+
+
 class Explained:
     """A trace whose sizes are expressions."""
 
     def __init__(self, program: Program, sizes: Sizes):
         self.program, self.sizes = program, sizes
         self.first = program.run(program.inputs.leaves)
+        self._check_values()
         for symbol in sizes.hinted:
             if symbol not in sizes.ranges or self._follows([symbol]):
                 continue
@@ -394,6 +409,25 @@ class Explained:
             traces.append(self._run(symbols[0], runs[-1]))
         self.symbols, self.runs, self.traces = symbols, runs, traces
         self._merge()
+
+    def _check_values(self) -> None:
+        """Where sizes depend on values, they may not become numbers of the program."""
+        if not any(step.name in _SIZED_BY_VALUES for step in self.first.steps):
+            return
+        leaves = [_other_values(leaf) for leaf in self.program.inputs.leaves]
+        try:
+            other = self.program.run(leaves)
+        except (RuntimeError, ValueError, IndexError, TypeError):
+            return
+        try:
+            if not _same_course(self.first, other):
+                raise Unexplained([])
+            for step, again in zip(self.first.steps, other.steps):
+                _explained([(step.args, step.kwargs), (again.args, again.kwargs)], [], [{}, {}])
+        except Unexplained:
+            raise GuardOnDataDependentSymNode(
+                "Could not guard on data-dependent expression: the program does something with "
+                "the size of a result whose size depends on the values of the inputs.") from None
 
     def _sizes(self, symbol: Symbol) -> list[int]:
         bounds = self.sizes.ranges[symbol]

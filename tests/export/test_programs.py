@@ -282,6 +282,14 @@ def test_values_may_not_decide(f):
         function(f, torch.ones(2))
 
 
+def test_sizes_that_depend_on_values_stay_in_tensors():
+    x = torch.tensor([1.0, -2.0, 3.0])
+    module = function(lambda x: x[x > 0].sum(), x).module()
+    assert module(torch.tensor([-1.0, 5.0, -1.0])) == 5.0
+    with pytest.raises(GuardOnDataDependentSymNode, match="size depends on the values"):
+        function(lambda x: x / x[x > 0].shape[0], x)
+
+
 def test_arguments_of_export_are_checked():
     with pytest.raises(ValueError, match="Expected `mod` to be an instance of"):
         export(lambda x: x, (torch.ones(2),))
