@@ -65,7 +65,8 @@ class PackedWeight:
         self.weight, self.bias, self.geometry = weight, bias, geometry
         scheme = weight._scheme
         zero = scheme.factors(weight._array.ndim)[1]
-        self._steps = wrap(weight._array.astype(np.float64) - zero)
+        steps = weight._array.astype(np.float32) - zero
+        self._steps = wrap(steps.astype(_exact_type(steps, geometry)))
         self._scale = np.asarray(scheme.scale, np.float32)
 
     def unpack(self) -> tuple[Tensor, Tensor | None]:
@@ -77,7 +78,7 @@ class PackedWeight:
 
     def products(self, x: QuantizedTensor) -> Tensor:
         """The product with `x`, in float32."""
-        steps = wrap(x._array.astype(np.float64) - x._scheme.zero_point)
+        steps = wrap(x._array.astype(self._steps._array.dtype) - x._scheme.zero_point)
         scale = np.float32(x._scheme.scale) * self._scale
         if self.geometry is None:
             total = float_linear(steps, self._steps)._array
@@ -95,6 +96,14 @@ class PackedWeight:
         result = convolution(steps if batched else steps.unsqueeze(0), self._steps, None,
                              *self.geometry)._array
         return result if batched else result[0]
+
+
+def _exact_type(steps: np.ndarray, geometry: Any) -> Any:
+    """float32 if it holds every sum of products of such a weight with bytes, else float64."""
+    outputs = steps.shape[1 if geometry is not None and geometry[3] else 0]
+    terms = steps.size // max(outputs, 1)
+    largest = float(np.abs(steps).max(initial=0)) * 255 * terms
+    return np.float32 if largest < 2 ** 24 else np.float64
 
 
 class PackedHalfWeight:

@@ -9,7 +9,7 @@ import copy
 from typing import Any
 
 from flambeau import jit
-from flambeau.ao.quantization.qconfig import QConfig, _Choice
+from flambeau.ao.quantization.qconfig import QConfig
 
 
 def _original(model: Any) -> Any:
@@ -35,7 +35,7 @@ def script_qconfig_dict(qconfig_dict: dict[str, Any]) -> dict[str, Any]:
             for name, qconfig in qconfig_dict.items()}
 
 
-def _mapping(qconfig_dict: dict[str, Any], kind: type = _Choice) -> Any:
+def _mapping(qconfig_dict: dict[str, Any]) -> Any:
     from flambeau.ao.quantization.qconfig_mapping import QConfigMapping
     mapping = QConfigMapping()
     for name, qconfig in qconfig_dict.items():

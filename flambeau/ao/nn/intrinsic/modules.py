@@ -14,6 +14,10 @@ from typing import Any
 from flambeau import Tensor, nn
 from flambeau.nn.utils.parametrize import type_before_parametrizations
 
+__all__ = ["BNReLU2d", "BNReLU3d", "ConvAdd2d", "ConvAddReLU2d", "ConvBn1d", "ConvBn2d", "ConvBn3d",
+           "ConvBnReLU1d", "ConvBnReLU2d", "ConvBnReLU3d", "ConvReLU1d", "ConvReLU2d", "ConvReLU3d",
+           "LinearBn1d", "LinearLeakyReLU", "LinearReLU", "LinearTanh"]
+
 
 class _FusedModule(nn.Sequential):
     """Modules in a row, of the classes that `_parts` names by argument."""

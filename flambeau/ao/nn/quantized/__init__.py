@@ -1,45 +1,7 @@
 """Modules that compute on quantised tensors."""
 from flambeau._lazy import lazy_modules
-from flambeau.ao.nn.quantized.modules import (
-    ELU,
-    LSTM,
-    BatchNorm2d,
-    BatchNorm3d,
-    Conv1d,
-    Conv2d,
-    Conv3d,
-    ConvTranspose1d,
-    ConvTranspose2d,
-    ConvTranspose3d,
-    DeQuantize,
-    Dropout,
-    Embedding,
-    EmbeddingBag,
-    FloatFunctional,
-    FXFloatFunctional,
-    GroupNorm,
-    Hardswish,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
-    LayerNorm,
-    LeakyReLU,
-    Linear,
-    MaxPool2d,
-    MultiheadAttention,
-    PReLU,
-    QFunctional,
-    Quantize,
-    ReLU6,
-    Sigmoid,
-    Softmax,
-)
+from flambeau.ao.nn.quantized.modules import *
+from flambeau.ao.nn.quantized.modules import __all__ as _modules
 
-__all__ = ["ELU", "LSTM", "BatchNorm2d", "BatchNorm3d", "Conv1d", "Conv2d", "Conv3d",
-           "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "DeQuantize", "Dropout",
-           "Embedding", "EmbeddingBag", "FXFloatFunctional", "FloatFunctional", "GroupNorm",
-           "Hardswish", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "LayerNorm",
-           "LeakyReLU", "Linear", "MultiheadAttention", "PReLU", "QFunctional", "Quantize", "ReLU6",
-           "Sigmoid", "Softmax"]
-_known = (MaxPool2d,)
+__all__ = [*_modules]
 __getattr__ = lazy_modules(__name__, "dynamic", "functional", "reference")
