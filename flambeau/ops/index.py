@@ -5,6 +5,7 @@ index tensors at once, which copies.
 """
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -196,7 +197,12 @@ def parse(self: Tensor, index: Any) -> tuple[Any, Any]:
 
 
 def _as_items(index: Any) -> list[Any]:
-    """A list is a tuple of indices if it holds anything but numbers (as NumPy once had it)."""
+    """A list is a tuple of indices if it is short and holds anything but numbers, as NumPy once
+    had it."""
+    if isinstance(index, (list, range)) and len(index) < 32 and any(
+            i is None or i is Ellipsis or isinstance(i, (Tensor, Sequence, slice, np.ndarray))
+            for i in index):
+        return list(index)
     return [index]
 
 
@@ -225,8 +231,8 @@ def _normal(item: Any) -> Any:
         return item
     if isinstance(item, (list, tuple, range, np.ndarray)):
         array = array_of(list(item) if isinstance(item, range) else item)
-        if array.dtype.kind == "f" and not array.size:
-            array = array.astype(np.int64)
+        if array.dtype.kind == "f" and (kind is not np.ndarray or not array.size):
+            array = array.astype(np.int64)      # numbers of a list are places, whatever their type
         return _normal(Tensor_of(array))
     if hasattr(item, "__index__"):
         return int(item.__index__())
@@ -550,6 +556,11 @@ def _assign(view: Tensor, value: Any) -> None:
         if len(shape) > len(target):
             value = _without_ones(value)
             shape = value._array.shape
+            if len(shape) > len(target):
+                raise RuntimeError(
+                    f"expand({value.type()}{{{list(shape)}}}, size={list(target)}): the number of "
+                    f"sizes provided ({len(target)}) must be greater or equal to the number of "
+                    f"dimensions in the tensor ({len(shape)})")
         try:
             view.copy_(value)
         except RuntimeError as error:
