@@ -50,7 +50,9 @@ def schedule(*, wait: int, warmup: int, active: int, repeat: int = 0, skip_first
     ['NONE', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
     """
     if min(wait, warmup, repeat, skip_first) < 0 or active <= 0:
-        raise AssertionError("Invalid profiler schedule arguments")
+        raise AssertionError(f"Invalid profiler schedule arguments. Got wait={wait} (need >= 0), "
+                             f"warmup={warmup} (need >= 0), active={active} (need > 0), "
+                             f"repeat={repeat} (need >= 0), skip_first={skip_first} (need >= 0).")
 
     def action(step: int) -> ProfilerAction:
         if step < 0:
@@ -106,7 +108,9 @@ class profile:
                  execution_trace_observer: Any = None, acc_events: bool = False,
                  use_cuda: bool | None = None, custom_trace_id_callback: Any = None,
                  **other: Any):
-        self.activities = set(activities) if activities else supported_activities()
+        self.activities = supported_activities() if activities is None else set(activities)
+        if not self.activities:
+            raise AssertionError("No valid profiler activities found")
         self.schedule = schedule or (lambda step: ProfilerAction.RECORD)
         self.on_trace_ready = on_trace_ready
         self._options = {"record_shapes": record_shapes, "profile_memory": profile_memory,
@@ -187,28 +191,28 @@ class profile:
 
     # ---- results ------------------------------------
 
-    def _finished(self) -> _events.profile:
+    def _finished(self, what: str) -> _events.profile:
         if self.profiler is None:
-            raise AssertionError("Profiler must be initialized before getting its events")
+            raise AssertionError(f"Profiler must be initialized before {what}")
         return self.profiler
 
     def events(self) -> EventList:
         """The events of the last trace, in the order in which they began."""
-        return self._finished().function_events
+        return self._finished("accessing events").function_events
 
     def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0,
                      group_by_overload_name: bool = False) -> EventList:
         """Sums over the events of one name."""
-        return self._finished().key_averages(group_by_input_shape, group_by_stack_n,
-                                             group_by_overload_name)
+        return self._finished("getting key averages").key_averages(
+            group_by_input_shape, group_by_stack_n, group_by_overload_name)
 
     def export_chrome_trace(self, path: str) -> None:
         """Write the events as JSON for `chrome://tracing` and Perfetto; packed if for a .gz."""
-        self._finished().export_chrome_trace(path)
+        self._finished("exporting chrome trace").export_chrome_trace(path)
 
     def export_stacks(self, path: str, metric: str = "self_cpu_time_total") -> None:
         """Write stacks with their times, for flame graphs."""
-        self._finished().export_stacks(path, metric)
+        self._finished("exporting stacks").export_stacks(path, metric)
 
     def add_metadata(self, key: str, value: str) -> None:
         """Keep a text with the trace."""

@@ -13,7 +13,7 @@ from typing import Any
 from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Output, Packed, next_order, save_input, save_result
-from flambeau.core.modes import Level, grad_enabled, set_grad_mode
+from flambeau.core.modes import Level, grad_enabled, inference, set_grad_mode
 from flambeau.core.op import Op, chaining, parameters, scaled
 from flambeau.core.overrides import sparse_types
 from flambeau.core.tensor import (
@@ -31,6 +31,8 @@ class ForwardLevel(Level):
     """One level of forward mode."""
 
     def __call__(self, op: Op, canonical: tuple[Any, ...]) -> Any:
+        if inference.get():                         # nothing is derived, in either mode
+            return op.call(*canonical)
         functional = op.functional if op.inplace else op
         inputs = functional.inputs(canonical)
         tangents = [None if type(t) not in tensor_types else self.tangent(t) for t in inputs]

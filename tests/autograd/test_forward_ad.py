@@ -71,3 +71,13 @@ def test_misuse():
         with pytest.raises(RuntimeError, match="Nested forward mode AD is not supported"), \
                 forward_ad.dual_level():
             pass
+
+
+def test_inference_mode_propagates_no_tangents():
+    x = flambeau.ones(2)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, x)
+        with flambeau.inference_mode():
+            doubled = dual * 2
+        assert forward_ad.unpack_dual(doubled).tangent is None
+        assert forward_ad.unpack_dual(dual * 2).tangent.tolist() == [2, 2]

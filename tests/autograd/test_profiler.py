@@ -187,3 +187,13 @@ def test_a_profile_sees_what_a_fork_does():
     with profile() as prof:
         flambeau.jit._wait(flambeau.jit._fork(work, flambeau.ones(2)))
     assert names(prof) == ["aten::ones", "inner", "aten::mul"]
+
+
+def test_misuse_is_named():
+    from flambeau import profiler
+    with pytest.raises(AssertionError, match=r"Got wait=-1 \(need >= 0\), warmup=1"):
+        profiler.schedule(wait=-1, warmup=1, active=2)
+    with pytest.raises(AssertionError, match="No valid profiler activities found"):
+        profiler.profile(activities=[])
+    with pytest.raises(AssertionError, match="must be initialized before getting key averages"):
+        profiler.profile().key_averages()
