@@ -574,7 +574,8 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
 
     def run(key: bytes) -> None:
         found = member.gathered(key, _pickled(obj), [_BYTES] * member.size(), "allgather")
-        object_list[:] = [_unpickled(data) for data in found]
+        for i, data in enumerate(found):
+            object_list[i] = _unpickled(data)
     member.start(object_list, run).wait()
 
 

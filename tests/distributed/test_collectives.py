@@ -93,6 +93,9 @@ def test_objects(alone):
     found, given = [None], {1: [2]}
     dist.all_gather_object(found, given)
     assert found == [given] and found[0] is not given
+    longer = [None, 1]
+    dist.all_gather_object(longer, given)
+    assert longer == [given, 1]         # what no process fills stays
     dist.gather_object(5, found)
     assert found == [5]
     dist.scatter_object_list(found, [7])
