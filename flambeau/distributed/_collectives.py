@@ -592,7 +592,8 @@ def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: in
     def run(key: bytes) -> None:
         found = _collected(member, key, _pickled(obj), root, [_BYTES] * member.size(), "gather")
         if found is not None:
-            object_gather_list[:] = [_unpickled(data) for data in found]   # type: ignore[index]
+            values = [_unpickled(data) for data in found]
+            object_gather_list[:len(found)] = values            # type: ignore[index]
     member.start(object_gather_list, run).wait()
 
 

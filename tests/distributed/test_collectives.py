@@ -97,7 +97,8 @@ def test_objects(alone):
     dist.all_gather_object(longer, given)
     assert longer == [given, 1]         # what no process fills stays
     dist.gather_object(5, found)
-    assert found == [5]
+    dist.gather_object(5, longer)
+    assert found == [5] and longer == [5, 1]
     dist.scatter_object_list(found, [7])
     assert found == [7]
     dist.broadcast_object_list(found, src=0)
