@@ -5,6 +5,7 @@ index tensors at once, which copies.
 """
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
@@ -202,6 +203,10 @@ def _as_items(index: Any) -> list[Any]:
     if isinstance(index, (list, range)) and len(index) < 32 and any(
             i is None or i is Ellipsis or isinstance(i, (Tensor, Sequence, slice, np.ndarray))
             for i in index):
+        warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated and "
+                      "will be changed; use x[tuple(seq)] instead of x[seq], which will be "
+                      "interpreted as tensor index, x[torch.tensor(seq)]", UserWarning,
+                      stacklevel=4)
         return list(index)
     return [index]
 
