@@ -277,7 +277,8 @@ def batch(op: Op, size: int, canonical: Any, inputs: Any, values: list[Any],
         shifted = _shift(op, size, canonical, inputs)
         found = op.call(*op.with_inputs(shifted, fronted))
         return found, _zeros(op, found)
-    if op.dims and size and not op.variadic and all(t is None or not t._array.ndim for t in inputs):
+    if op.dims and not op.shapes and size and not op.variadic and all(
+            t is None or not t._array.ndim for t in inputs):
         return _raised(op, size, canonical, inputs, values, dims)
     return _loop(op, size, canonical, values, dims)
 

@@ -65,3 +65,10 @@ def test_histograms_under_two_levels(no_loops):
     found = func.vmap(func.vmap(lambda x: flambeau.histc(x, 4), 1), 0)(REAL)
     alone = [flambeau.stack([flambeau.histc(x, 4) for x in matrix.t()]) for matrix in REAL]
     flambeau.testing.assert_close(found, flambeau.stack(alone))
+
+
+def test_the_gradient_of_a_number_of_a_vector():
+    x = flambeau.rand(3, dtype=flambeau.float64, requires_grad=True)
+    rows, = flambeau.autograd.grad(x.select(0, 1), x, flambeau.tensor([1.0, 2.0]).double(),
+                                   is_grads_batched=True)
+    assert rows.tolist() == [[0, 1, 0], [0, 2, 0]]
