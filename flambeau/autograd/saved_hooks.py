@@ -80,7 +80,7 @@ def pack_node(node: Any) -> None:
     if not stack:
         return
     pack, unpack_hook = stack[-1]
-    node.simple = False             # its unpack hooks may register hooks on it
+    node.simple, node.packed = False, True      # its unpack hooks may register hooks on it
     entries = list(node.saved)
     for i, kind in enumerate(node.saved_kinds):
         if kind in ("tensor", "result"):
@@ -88,6 +88,15 @@ def pack_node(node: Any) -> None:
         elif kind == "tensors":
             entries[i] = [_packed(node, e, "tensor", pack, unpack_hook) for e in entries[i]]
     node.saved = tuple(entries)
+
+
+class Opened:
+    """Stands for a node whose saved values are packed while it is applied: each unpacked once."""
+
+    def __init__(self, node: Any):
+        self.saved = tuple([unpack(node, i) for i in range(len(node.saved_kinds))])
+        self.edges, self.dtype = node.edges, node.dtype
+        self.saved_kinds = ("value",) * len(self.saved)
 
 
 def _packed(node: Any, entry: Any, kind: str, pack: Any, unpack_hook: Any) -> Any:
@@ -227,6 +236,6 @@ class SavedTensor:
         return entry.unpack if type(entry) is Packed else None
 
 
-basis.pack_node, basis.SavedTensor = pack_node, SavedTensor.of
+basis.pack_node, basis.opened, basis.SavedTensor = pack_node, Opened, SavedTensor.of
 basis.drop_saved_hooks = drop_innermost
 __all__ = ["SavedTensor", "disable_saved_tensors_hooks", "saved_tensors_hooks"]

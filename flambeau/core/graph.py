@@ -49,6 +49,7 @@ class Node(Place):
     frees = True                         # are there saved tensors to free after a pass?
     simple = True                        # one output, no hooks: nothing to look after
     unfold: Any = lambda self: self      # the node as users see it: some stand for several
+    packed = False                       # do hooks of the user hold what it saved?
     accepts_undefined = False            # is `apply` called when no gradient arrived at all?
     result_state: Any = None             # class and attributes of results, where not a plain Tensor
 
@@ -191,7 +192,7 @@ def save_result(tensor: Tensor, index: int = 0) -> Any:
     return tensor._array, counter, counter[0], index
 
 
-def unpack(node: Node, i: int) -> Any:
+def unpack(node: Any, i: int) -> Any:
     """The `i`-th saved value of `node`, if nobody wrote to it since."""
     saved = node.saved
     if saved is None:

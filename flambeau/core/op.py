@@ -206,7 +206,9 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
     if op.kind == "pointwise":
         return _pointwise_apply(op, rules)
 
-    def apply_rules(node: Node, grad: Any) -> Any:
+    def apply_rules(node: Any, grad: Any) -> Any:
+        if node.packed:
+            node = basis.opened(node)
         produced: list[Any] = []
         for (rule, takes), edge in zip(rules, node.edges):
             if edge is None or rule is None:
@@ -220,7 +222,9 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
 
 
 def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
-    def apply(node: Node, grad: Any) -> Any:
+    def apply(node: Any, grad: Any) -> Any:
+        if node.packed:
+            node = basis.opened(node)
         produced: list[Any] = []
         for (rule, takes), edge in zip(rules, node.edges):
             if edge is None or rule is None:

@@ -279,9 +279,14 @@ Tensor.type_as, Tensor.cpu, Tensor.cuda = type_as, cpu, cuda
 # ---- in-place copy -------------------------------------------------------------------------------
 
 
-@primitive(lambda self, src: np.broadcast_to(convert(src, self.dtype), self.shape),
-           tensors=("self", "src"), d_self=0, d_src=lambda grad: grad, kind="linear",
-           namespace="torch", method=False, inplace=True, node_name="CopyBackwards",
+def _copied_over(self: np.ndarray, src: np.ndarray) -> np.ndarray:
+    result = np.empty_like(self)
+    kernels.copy_into(result, convert(src, self.dtype))
+    return result
+
+
+@primitive(_copied_over, tensors=("self", "src"), d_self=0, d_src=lambda grad: grad,
+           kind="linear", namespace=None, method=False, inplace=True, node_name="CopyBackwards",
            batch=lambda size, dims, self, src: _copy_batched(dims, self, src))
 def copy(input: Tensor, src: Any, non_blocking: bool = False) -> Any:
     """`src` in the shape and type of `input`."""

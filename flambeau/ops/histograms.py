@@ -89,7 +89,7 @@ def _histogram(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> An
     """
     *edges, counts, limits, density = given
     x = points.reshape(-1, max(len(edges), 1))
-    edges = [e if e is not None else _edges(x, i, counts[i], limits)
+    edges = [e.copy() if e is not None else _edges(x, i, counts[i], limits)
              for i, e in enumerate(edges)]
     shape = tuple([len(e) - 1 for e in edges])
     inside, place = np.ones(len(x), bool), np.zeros(len(x), np.int64)

@@ -68,7 +68,7 @@ def check_overlap(op: Op, written: Tensor, operands: Any) -> None:
         source = operand._array
         if source is not target and not share_memory(target, source):
             continue
-        same = (target.__array_interface__["data"] == source.__array_interface__["data"]
+        same = (target.__array_interface__["data"][0] == source.__array_interface__["data"][0]
                 and target.nbytes == source.nbytes
                 and array_strides(target) == array_strides(source))
         apart = is_dense(target) and is_dense(source) and (by_index or not same)

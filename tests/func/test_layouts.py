@@ -4,7 +4,7 @@ import re
 import pytest
 
 import flambeau
-from flambeau.func import grad, vmap
+from flambeau.func import grad, jacfwd, jacrev, vmap
 from flambeau.ops.pool import add_at
 
 X = flambeau.arange(60.0).view(4, 3, 5) % 7 + 1
@@ -84,3 +84,15 @@ def test_shapes_grow_by_the_slices_of_their_own_level():
     expected = flambeau.stack([flambeau.stack([add_at(g, i, (1, 4, 4), 2) for i in indices])
                                for g in grads])
     assert found.shape == (3, 2, 1, 4, 4) and flambeau.equal(found, expected)
+
+
+def test_parts_written_in_place_under_forward_mode():
+    """`y[0] *= …` stores a view into itself: the memory is the same, and is no overlap."""
+    def f(x):
+        y = x.clone()
+        y[0] *= x[1]
+        y[0:2] += x[1:3]
+        return y
+    x = flambeau.tensor([1.0, 2.0, 3.0])
+    wanted = [[2.0, 2, 0], [0, 1, 1], [0, 0, 1]]
+    assert jacfwd(f)(x).tolist() == jacrev(f)(x).tolist() == wanted

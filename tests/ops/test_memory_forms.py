@@ -119,3 +119,10 @@ def test_negative_bit():
     z = torch.tensor([1 + 2j, 3j]).conj().imag
     assert z.is_neg() and z.tolist() == [-2, -3] and not z.resolve_neg().is_neg()
     assert not torch.tensor([1j]).imag.is_neg() and not (z + 1).is_neg()
+
+
+def test_edges_of_a_histogram_are_its_own():
+    edges = torch.tensor([0.0, 1, 2])
+    found = torch.histogram(torch.rand(3), bins=edges).bin_edges
+    edges.zero_()
+    assert found.tolist() == [0, 1, 2]

@@ -451,3 +451,22 @@ def test_warnings_do_not_leak():
         warnings.simplefilter("error")
         zero = flambeau.tensor([0.0, -1.0])
         flambeau.log(zero), zero / 0, flambeau.pow(zero, -1), flambeau.sqrt(zero)
+
+
+@pytest.mark.parametrize("family,name", [c for c in CASES if c in set(DIFFERENTIABLE)],
+                         ids=[f"{f}-{n}" for f, n in CASES if (f, n) in set(DIFFERENTIABLE)])
+def test_saved_values_are_unpacked_once(family, name):
+    """Whatever a node saves, hooks hand it out once a pass, as checkpointing needs."""
+    for i, sample in enumerate(smooth_calls(family, name)):
+        unpacked = []
+        with flambeau.autograd.graph.saved_tensors_hooks(
+                lambda x: [x], lambda kept, seen=unpacked: seen.append(kept) or kept[0]):
+            results, inputs = run(name, sample)
+            results = [r for r in results if r.requires_grad]
+        if results:
+            packed = gradients(results, inputs)
+            assert len({id(kept) for kept in unpacked}) == len(unpacked), f"{name}, call {i}"
+            results, inputs = run(name, sample)
+            plain = gradients([r for r in results if r.requires_grad], inputs)
+            same([g for g in packed if g is not None], [g for g in plain if g is not None],
+                 f"{name}, call {i}: packed")
