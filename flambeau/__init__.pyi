@@ -1272,12 +1272,6 @@ def convolution(
     """The general convolution: `input` (n, c, ...) with `weight` (o, c / groups, ...), or with
     (c, o / groups, ...) if `transposed`, and `bias` (o)."""
 
-def copy(input: Tensor, src: Any, non_blocking: _bool = False) -> Tensor:
-    """`src` in the shape and type of `input`."""
-
-def copy_(input: Tensor, src: Any, non_blocking: _bool = False) -> Tensor:
-    """Write the result of `copy` into this tensor; returns the tensor."""
-
 def copysign(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The magnitude of `input` with the sign of `other`."""
 

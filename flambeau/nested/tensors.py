@@ -200,7 +200,8 @@ class NestedTensor(Tensor):
         largest = [max(sizes) for sizes in zip(*self._shapes)]
         if output_size is not None:
             rows, *wanted = output_size
-            if rows < len(self._shapes) or len(wanted) != len(largest) or any(w < n for w, n in zip(wanted, largest)):
+            if rows < len(self._shapes) or len(wanted) != len(largest) \
+                    or any(w < n for w, n in zip(wanted, largest)):
                 raise RuntimeError("Value in output_size is less than NestedTensor padded size. "
                                    "Truncation is not supported.")
             largest = wanted

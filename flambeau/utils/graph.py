@@ -43,7 +43,7 @@ def draw(tensors: Any, *, names: Any = None, saved: bool = False,
     >>> layer = nn.Linear(2, 1)
     >>> print(draw(layer(flambeau.ones(3, 2)).exp(), names=layer, saved=True))
     exp  torch.float32 [3, 1]  saves result [3, 1]
-    addmm  torch.float32 [3, 1]  saves input [3, 2]
+    addmm  torch.float32 [3, 1]  saves mat1 [3, 2]
     ├─ bias  torch.float32 [1]
     └─ t  torch.float32 [2, 1]
        weight  torch.float32 [1, 2]
