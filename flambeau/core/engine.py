@@ -74,15 +74,13 @@ def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
         grad = None
         this.propagate()
         captured = this.finish()
-        while outer is None and this.callbacks:
+        while this.callbacks:
             this.callbacks.pop(0)()
     finally:
         set_grad_mode(previous)
         current_pass.reset(token)
         if len(packers) > hooks:                # entered inside the pass and never left
             basis.drop_saved_hooks(len(packers) - hooks)
-    if outer is not None:
-        outer.callbacks += this.callbacks
     return captured
 
 
@@ -406,8 +404,7 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
         if old._array.dtype != grad._array.dtype:
             grad = basis.cast(grad, old._array.dtype)
         kernels_add(old._array, grad._array, old._array)
-        if old._counter is not None:
-            bump(old)
+        bump(old)
 
 
 # ---- gradients that need work ----------------------------------------------------------

@@ -21,7 +21,7 @@ from flambeau.core.dtypes import dtype, from_numpy_dtype
 from flambeau.kernels.reference import TYPE_NAMES
 
 CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
-_UNSIGNED_JOIN = "Promotion for uint16, uint32, uint64 types is not supported, attempted to promote"
+UNSIGNED = frozenset({dtypes.uint16, dtypes.uint32, dtypes.uint64})     # join floating types only
 
 
 def category(d: dtype) -> int:
@@ -37,6 +37,11 @@ def join(a: dtype, b: dtype) -> dtype:
     """
     if a is b:
         return a
+    refused = "Float8 Types" if is_float8(a) or is_float8(b) else "uint16, uint32, uint64 types" \
+        if (a in UNSIGNED or b in UNSIGNED) and "f" not in (a.kind, b.kind) else ""
+    if refused:
+        raise RuntimeError(f"Promotion for {refused} is not supported, attempted to promote "
+                           f"{type_name(a)} and {type_name(b)}")
     if category(a) > category(b):
         a, b = b, a
     # b has the higher (or an equal) category
@@ -49,14 +54,14 @@ def join(a: dtype, b: dtype) -> dtype:
     if b.kind == "c" and a.kind == "c":
         return dtypes.complex128 if dtypes.complex128 in (a, b) else dtypes.complex64
     if b.kind == "c":
-        return join(b, a.to_complex()) if a.itemsize >= 4 or (a.itemsize == 2 and \
-            b is not dtypes.complex32) else b
-    if a.itemsize == 1 or b.itemsize == 1:
-        raise RuntimeError(f"Promotion for Float8 Types is not supported, attempted to promote "
-                           f"{type_name(a)} and {type_name(b)}")
+        return join(b, a.to_complex())
     if a.itemsize == b.itemsize:            # float16 with bfloat16
         return dtypes.float32
     return a if a.itemsize > b.itemsize else b
+
+
+def is_float8(d: dtype) -> bool:
+    return d.kind == "f" and d.itemsize == 1
 
 
 def type_name(d: dtype) -> str:
@@ -65,12 +70,8 @@ def type_name(d: dtype) -> str:
 
 def _join_integers(a: dtype, b: dtype) -> dtype:
     if a.kind == b.kind:
-        if a.kind == "u" and max(a.itemsize, b.itemsize) > 1:
-            raise RuntimeError(f"{_UNSIGNED_JOIN} {type_name(a)} and {type_name(b)}")
         return a if a.itemsize > b.itemsize else b
-    unsigned, signed = (a, b) if a.kind == "u" else (b, a)
-    if unsigned.itemsize > 1:
-        raise RuntimeError(f"{_UNSIGNED_JOIN} {type_name(a)} and {type_name(b)}")
+    signed = b if a.kind == "u" else a
     return dtypes.int16 if signed.itemsize == 1 else signed
 
 
@@ -102,10 +103,14 @@ def result_type(arrays: list[np.ndarray], numbers: Any = ()) -> dtype:
         if result is None:
             result = d
         elif category(d) > category(result):
-            # a number only says "floating" or "complex": the width comes from above
-            result = d if d.kind != "c" or result.kind != "f" else result.to_complex() or d
-            if result is dtypes.complex32 and d is not dtypes.complex32:
-                result = dtypes.complex32 if d is dtypes.complex32 else dtypes.complex64
+            if d.kind == "c" and result.kind == "f":    # the width comes from above
+                if is_float8(result):
+                    raise RuntimeError(f"Unknown Complex ScalarType for {type_name(result)}")
+                result = result.to_complex()
+                if result is dtypes.complex32 and d is not result:
+                    result = dtypes.complex64           # of complex32 there are no tensors
+            else:
+                result = d if d.kind == "c" else join(result, d)
     return result
 
 

@@ -12,7 +12,7 @@ when next asked (`tensor.gradient_edge`).
     >>> base[:2].mul_(0).add_(w)
     tensor([1., 1.], grad_fn=<AsStridedBackward0>)
     >>> base.grad_fn.name()
-    'CopySlices'
+    'torch::autograd::CopySlices'
 """
 from __future__ import annotations
 
@@ -88,6 +88,7 @@ class CopySlices(Node):
 
 
 CopySlices.__module__ = "torch.autograd"
+CopySlices.name = lambda self: "torch::autograd::CopySlices"
 
 
 def rebase(tensor: Tensor, node: Any) -> None:

@@ -278,13 +278,13 @@ def _pow_base(self: Tensor, exponent: Tensor) -> Tensor:
 
 
 def _pow_exponent(self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
-    """result · log(self), but zero, not 0 · -inf, where base = 0 and exponent ≥ 0."""
-    flat = self == 0
+    """result · log(self), but zero, not 0 · -inf, where base = 0 and exponent ≥ 0; no complex
+    exponent with an imaginary part is."""
     if exponent._array.dtype.kind == "c":
-        flat = flat & (basis.real(exponent) >= 0)
+        flat = (exponent.imag == 0) & (exponent.real >= 0)
     else:
-        flat = flat & (exponent >= 0)
-    return basis.where(flat, 0, result * basis.log(self))
+        flat = exponent >= 0
+    return basis.where((self == 0) & flat, 0, result * basis.log(self))
 
 
 _ANY_NUMBER = "(Tensor input, Tensor exponent); (Number self, Tensor exponent); (Tensor input, " \

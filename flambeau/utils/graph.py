@@ -155,7 +155,7 @@ class Drawing:
         if isinstance(node, BackwardCFunction):
             title = node._forward_cls.__name__
         else:
-            title = _op_name(node.name())
+            title = _op_name(type(node).__name__)
             if isinstance(node, CopySlices):
                 title += f"({_op_name(node.saved[0].name())})"
         names = [self._labels[id(node), i] for i in range(node.outputs)

@@ -16,19 +16,25 @@ def leaf(*values):
 
 
 def test_order():
-    """Tensor hooks in order of registration, retain_grad, then node prehooks' node and posthooks;
-    accumulation last."""
-    order = []
+    """Of each kind in order of registration: hooks of the tensor, prehooks of its node, the node,
+    its posthooks; then those of the leaf, with accumulation between the last two kinds."""
+    order, note = [], lambda name: lambda *grads: order.append(name)
     x = leaf(1.0)
     y = x * 2
-    y.register_hook(lambda g: order.append("tensor 1"))
-    y.grad_fn.register_prehook(lambda g: order.append("pre"))
-    y.grad_fn.register_hook(lambda i, o: order.append("post"))
-    y.register_hook(lambda g: order.append("tensor 2"))
-    x.register_hook(lambda g: order.append("leaf"))
-    x.register_post_accumulate_grad_hook(lambda t: order.append(f"accumulated {t.grad.item()}"))
+    accumulator = y.grad_fn.next_functions[0][0]
+    for n in "123":
+        accumulator.register_hook(note("accumulator post " + n))
+        x.register_post_accumulate_grad_hook(
+            lambda t, n=n: order.append(f"accumulated {n} {t.grad.item()}"))
+        accumulator.register_prehook(note("accumulator pre " + n))
+        x.register_hook(note("leaf " + n))
+        y.grad_fn.register_hook(note("post " + n))
+        y.grad_fn.register_prehook(note("pre " + n))
+        y.register_hook(note("tensor " + n))
     y.sum().backward()
-    assert order == ["tensor 1", "tensor 2", "pre", "post", "leaf", "accumulated 2.0"]
+    kinds = ["tensor {}", "pre {}", "post {}", "leaf {}", "accumulator pre {}",
+             "accumulated {} 2.0", "accumulator post {}"]
+    assert order == [kind.format(n) for kind in kinds for n in "123"]
 
 
 def test_replacing_gradients():

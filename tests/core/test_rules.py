@@ -79,10 +79,30 @@ def test_a_view_made_without_grad_cannot_be_written_to_with_it():
     ([np.ones(2, np.int64)], [2.5], flambeau.float32),
     ([np.ones(2, np.float16), BFLOAT16], [], flambeau.float32),
     ([np.ones(2, np.float64)], [1j], flambeau.complex128),
+    ([np.ones(2, np.float64), np.ones((), np.complex64)], [], flambeau.complex128),
+    ([np.ones(2, np.complex64), np.ones(2, np.complex128)], [], flambeau.complex128),
+    ([np.ones(2, np.uint16)], [1j], flambeau.complex64),
+    # PyTorch's complex32, of which there are no tensors
+    ([np.ones(2, np.float16)], [1j], flambeau.complex64),
+    ([np.ones(2, np.float16), np.ones((), np.complex128)], [], flambeau.complex64),
     ([np.ones((), np.float32)], [True], flambeau.float32),
 ])
 def test_tiers_of_promotion(arrays, numbers, expected):
     assert result_type(arrays, numbers) is expected
+
+
+def test_a_gradient_that_is_added_to_counts_as_written():
+    x = flambeau.ones(2, requires_grad=True)
+    (x * 2).sum().backward()
+    grad, weight = x.grad, flambeau.ones(2, requires_grad=True)
+    product = (weight * grad).sum()
+    versions = [grad._version]
+    for _ in range(2):
+        (x * 2).sum().backward()
+        versions.append(grad._version)
+    assert x.grad is grad and versions == [0, 1, 2]
+    with pytest.raises(RuntimeError, match="is at version 2; expected version 0"):
+        product.backward()
 
 
 def test_a_gradient_that_somebody_holds_is_copied():
@@ -111,6 +131,11 @@ def test_saved_tensors_notice_writes():
     saved_result.add_(1)
     with pytest.raises(RuntimeError, match="modified by an inplace operation"):
         saved_result.sum().backward()
+    rows = flambeau.tensor([0, 1])
+    saved_in_a_list = x[rows]
+    rows.add_(1)
+    with pytest.raises(RuntimeError, match=r"LongTensor \[2\]\] is at version 1"):
+        saved_in_a_list.sum().backward()
 
 
 def test_a_leaf_cannot_be_written_to():

@@ -195,7 +195,7 @@ def test_views_and_writes_keep_their_history():
         base = X.clone()
         view = base[1:]
         view.mul_(3)
-        assert view._base is base and base.grad_fn.name() == "CopySlices"
+        assert view._base is base and base.grad_fn.name() == "torch::autograd::CopySlices"
         grad, = torch.autograd.grad(base.sum(), X)
     expected = torch.ones(3, 4)
     expected[1:] = 3

@@ -18,11 +18,47 @@ def test_kinds():
 
 @pytest.mark.parametrize("a,b,wanted", [
     ("uint8", "int8", "int16"), ("int64", "float16", "float16"), ("float16", "bfloat16", "float32"),
-    ("complex64", "float64", "complex128"), ("bool", "uint8", "uint8")])
+    ("complex64", "float64", "complex128"), ("bool", "uint8", "uint8"),
+    ("complex64", "complex128", "complex128"), ("uint16", "float16", "float16")])
 def test_promotion(a, b, wanted):
     a, b, wanted = (getattr(flambeau, n) for n in (a, b, wanted))
     assert flambeau.promote_types(a, b) is flambeau.promote_types(b, a) is wanted
     assert flambeau.result_type(flambeau.ones(1, dtype=a), flambeau.ones(1, dtype=b)) is wanted
+
+
+@pytest.mark.parametrize("a,b,said", [
+    ("float8_e5m2", "float32", "Float8 Types is not supported, attempted to promote Float8_e5m2 "
+     "and Float"), ("bool", "float8_e4m3fn", "Bool and Float8_e4m3fn"),
+    ("complex64", "float8_e5m2", "ComplexFloat and Float8_e5m2"),
+    ("float8_e5m2", "float8_e4m3fn", "Float8_e5m2 and Float8_e4m3fn"),
+    ("uint16", "float8_e5m2", "Float8 Types is not supported, attempted to promote UInt16"),
+    ("uint16", "int64", "uint16, uint32, uint64 types is not supported, attempted to promote "
+     "UInt16 and Long"), ("uint32", "uint16", "UInt32 and UInt16"),
+    ("bool", "uint64", "Bool and UInt64"), ("complex64", "uint16", "ComplexFloat and UInt16")])
+def test_types_that_do_not_promote(a, b, said):
+    a, b = getattr(flambeau, a), getattr(flambeau, b)
+    with pytest.raises(RuntimeError, match=f"Promotion for .*{said}"):
+        flambeau.promote_types(a, b)
+    with pytest.raises(RuntimeError, match=f"Promotion for .*{said}"):
+        flambeau.result_type(flambeau.ones(1, dtype=a), flambeau.ones(1, dtype=b))
+
+
+def test_no_complex_type_has_parts_of_float8():
+    with pytest.raises(RuntimeError, match="Unknown Complex ScalarType for Float8_e5m2"):
+        flambeau.result_type(x.to(flambeau.float8_e5m2), 1j)
+
+
+@pytest.mark.parametrize("source,targets", [
+    ("bool", "bool uint8 int64 float16 float64 complex64 complex128"),
+    ("uint8", "uint8 int64 float16 float64 complex64 complex128"),
+    ("int64", "uint8 int64 float16 float64 complex64 complex128"),
+    ("float64", "float16 float64 complex64 complex128"),
+    ("complex128", "complex64 complex128")])
+def test_casts_keep_to_the_category_or_a_higher_one(source, targets):
+    names = "bool uint8 int64 float16 float64 complex64 complex128".split()
+    found = [n for n in names
+             if flambeau.can_cast(getattr(flambeau, source), getattr(flambeau, n))]
+    assert found == targets.split()
 
 
 def test_numbers_and_scalars_promote_by_category():
