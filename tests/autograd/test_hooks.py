@@ -151,6 +151,20 @@ def test_saved_tensors_pass_through_hooks():
         pass
 
 
+def test_saved_tensor_hooks_that_a_pass_has_entered_end_with_it():
+    packed, x = [], leaf(1.0)
+
+    def enter(grad):
+        saved_tensors_hooks(packed.append, lambda t: t).__enter__()
+
+    with saved_tensors_hooks(lambda t: t.clone(), lambda t: t * 10):
+        y = x * x
+        y.register_hook(enter)
+        y.backward(flambeau.ones(1))
+        z = x * x                           # packed by the hooks of before the pass
+    assert packed == [] and x.grad.item() == flambeau.autograd.grad(z, x)[0].item() == 20.0
+
+
 def test_hooks_of_one_saved_tensor():
     x = leaf(3.0)
     y = x.exp()

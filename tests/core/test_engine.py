@@ -166,6 +166,32 @@ def test_passes_inside_passes():
     assert x.grad.item() == pytest.approx(4 * 27)
 
 
+def test_queued_callbacks_run_with_the_pass_that_queued_them():
+    order = []
+
+    class Queue(Function):
+        @staticmethod
+        def forward(ctx, x, name, inside):
+            ctx.name, ctx.inside = name, inside
+            return x * 1
+
+        @staticmethod
+        def backward(ctx, grad):
+            order.append(ctx.name)
+            queue(lambda: order.append(f"callback of {ctx.name}"))
+            if ctx.inside:
+                with flambeau.enable_grad():
+                    Queue.apply(leaf(1.0), "inner", False).backward()
+            queue(lambda: queue(lambda: order.append(f"callback's callback of {ctx.name}")))
+            return grad, None, None
+
+    queue = flambeau.autograd.Variable._execution_engine.queue_callback
+    Queue.apply(Queue.apply(leaf(1.0), "older", False), "newer", True).backward()
+    assert order == ["newer", "inner", "callback of inner", "callback's callback of inner", "older",
+                     "callback of newer", "callback of older", "callback's callback of newer",
+                     "callback's callback of older"]
+
+
 def test_threads_share_leaves():
     x = leaf(1.0)
 
