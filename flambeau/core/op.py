@@ -385,7 +385,8 @@ def pointwise(name: str, kernel: Any, *, d: Any = None, d_self: Any = None, d_ot
     rules = {"self": d_self, "other": d_other} if two else {"self": d}
     op = Op(name, "pointwise", kernel=rounding_once(kernel) if wide else kernel, tensors=names,
             rules=rules, vjp=vjp, node_name=node_name or class_name(name), floating=floating,
-            namespace=namespace, doc=doc, reject=reject, numbers=numbers, wide=wide)
+            namespace=namespace, doc=doc, reject=reject, numbers=numbers, wide=wide,
+            one_type=kernel)                    # for operands of the same type
     plan_saving(op)
     make = make_binary if two else make_unary
     function = fast.callable_of("pointwise", op, make(op, interceptors, plain), kernel)

@@ -91,7 +91,7 @@ def make_inplace(functional: Op) -> Callable[..., Any]:
     pointwise = functional.kind == "pointwise" and len(functional.tensors) == 2
     if pointwise:
         op.function = fast.callable_of("inplace", op, _pointwise_inplace(op, interceptors, plain),
-                                       functional.kernel)
+                                       functional.one_type)
         op.call, op.direct = op.function, _pointwise_inplace(op, (), ANY)
     else:
         op.function = _general_inplace(op, interceptors, plain, True)
@@ -114,7 +114,7 @@ def _inplace_doc(functional: Op) -> str:
 
 def _pointwise_inplace(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
     functional = op.functional
-    kernel, floating, rejected = functional.kernel, functional.floating, functional.reject
+    kernel, floating, rejected = functional.one_type, functional.floating, functional.reject
     scalars = SCALARS if functional.numbers else ()
 
     def call(input: Tensor, other: Any) -> Tensor:

@@ -120,11 +120,19 @@ sub.op.refusal = {"b": _TWO_BOOLS}
 neg.op.refusal = {"b": "Negation, the `-` operator, on a bool tensor" + _MASK}
 
 
+_from_number = pointwise("rsub", lambda x, y, *out: kernels.subtract(y, x, *out), d_self=-1,
+                         d_other=1, reject="b", method=False, inplace=False, namespace=None,
+                         node_name="RsubBackward1")
+
+
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha · input."""
     if not isinstance(input, Tensor):
         raise wrong_types("rsub", (input, other), "(Tensor input, Tensor other); (Tensor input, "
                                                   "Number other)")
+    if type(other) in (int, float, complex) and type(alpha) is int and alpha == 1:
+        refuse_bool(input)
+        return _from_number(input, other)
     since = next_order()
     result = sub.op.published(other, input, alpha=alpha)
     rename(result, f"RsubBackward{not isinstance(other, Tensor):d}", since)
@@ -152,7 +160,9 @@ def operator(function: Any) -> Any:
 
 
 public["torch"]["rsub"] = rsub
-Tensor.__rsub__ = operator(rsub)
+Tensor.__rsub__ = fast.callable_of("pointwise", _from_number.op, operator(rsub),
+                                   _from_number.op.kernel)
+_from_number.op.published = Tensor.__rsub__
 Tensor.__rtruediv__ = Tensor.__rdiv__ = lambda self, other: mul(reciprocal(self), other)
 
 

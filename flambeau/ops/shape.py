@@ -177,7 +177,8 @@ def _t_batched(self: Tensor, dim: int) -> Tensor:
 
 def _reversed_dims(self: Tensor) -> Tensor:
     """All dimensions in reverse order."""
-    return permute(self, tuple(range(self._array.ndim))[::-1])
+    dims = tuple(range(self._array.ndim))[::-1]
+    return permute_to(self, dims) if type(self) in plain else permute(self, dims)
 
 
 def _matrix_transpose(self: Tensor) -> Tensor:

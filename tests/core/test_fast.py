@@ -298,3 +298,18 @@ def test_kernels_know_c():
 def test_pickle_of_results():
     x = flambeau.ones(2) + 1
     assert pickle.loads(pickle.dumps(x)).tolist() == [2.0, 2.0]
+
+
+def test_numbers_minus_tensors():
+    """`1 - x` is one op, with its own node, in all types."""
+    x = flambeau.tensor([1.0, 2.0], requires_grad=True)
+    y = 1 - x
+    assert y.grad_fn.name() == "RsubBackward1" and y.tolist() == [0, -1]
+    y.sum().backward()
+    assert x.grad.tolist() == [-1, -1]
+    assert (1.5 - flambeau.tensor([1])).tolist() == [0.5]
+    assert (2j - x).dtype is flambeau.complex64
+    with pytest.raises(RuntimeError, match="with a bool tensor is not supported"):
+        1 - flambeau.tensor([True])
+    with pytest.raises(TypeError):
+        "a" - x
