@@ -116,7 +116,7 @@ def cat(tensors: Any, dim: int = 0) -> Any:
 
 
 def _stack(arrays: list[np.ndarray], dim: int) -> np.ndarray:
-    return _cat([np.expand_dims(a, dim) for a in arrays], dim)
+    return _cat([views.expand_dims(a, dim) for a in arrays], dim)
 
 
 @linear(_stack, tensors=("tensors",), variadic=True, dims="dim", method=False,

@@ -156,6 +156,7 @@ def operator(function: Any) -> Any:
             if isinstance(other, (Tensor, int, float, complex, np.generic)):
                 raise
             return NotImplemented
+    method.__name__ = f"__{function.__name__}__"
     return method
 
 

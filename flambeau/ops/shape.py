@@ -220,7 +220,7 @@ def _moved(what: str, dims: list[int], n: int) -> tuple[int, ...]:
 # ---- adding and removing dimensions of 1 ---------------------------------------------------------
 
 
-@linear(lambda self, dim: np.expand_dims(self, dim), view=True, dims="dim",
+@linear(lambda self, dim: views.expand_dims(self, dim), view=True, dims="dim",
         d_self=lambda grad, dim: squeeze_dims(grad, (dim,)))
 def unsqueeze(input: Tensor, dim: int) -> Any:
     """A new dimension of extent 1 at position `dim`, as a view."""
