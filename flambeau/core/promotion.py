@@ -157,9 +157,10 @@ def scalar_operand(x: np.ndarray, value: Any, wide: bool = False) -> tuple[np.nd
     try:
         y = np.asarray(value, target)
     except OverflowError:
-        if target.kind in "ui":             # torch wraps a number that does not fit
+        if target.kind in "ui" and -2 ** 63 <= value < 2 ** 64:     # torch wraps what does not fit
             wrapped = value & (2 ** (8 * target.itemsize) - 1)
             y = np.asarray(wrapped, f"u{target.itemsize}").view(target)
         else:
-            raise
+            raise OverflowError("can't convert negative int to unsigned" if value < 0
+                                else "int too big to convert") from None
     return convert(x, target), y

@@ -120,6 +120,32 @@ def test_values_are_those_of_the_cast_arguments():
     assert flambeau.equal(found, a.bfloat16() @ b.bfloat16())
 
 
+def test_modes_and_subclasses_are_asked_before_the_casts():
+    seen = []
+
+    class Mode(flambeau.overrides.TorchFunctionMode):
+        def __torch_function__(self, func, types, args=(), kwargs=None):
+            seen.append([a._array.dtype.name for a in args])
+            return func(*args, **(kwargs or {}))
+
+    class Type(flambeau.Tensor):
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append([a._array.dtype.name for a in args])
+            return super().__torch_function__(func, types, args, kwargs or {})
+
+    x = flambeau.eye(2)
+    for call in (flambeau.mm, flambeau.matmul, flambeau.nn.functional.linear):
+        with flambeau.autocast("cpu"):
+            with Mode():
+                results = [call(x, x)]
+            results.append(call(*[x.as_subclass(Type)] * 2))
+        for result in results:
+            assert result._array.dtype.name == "bfloat16"
+        assert seen == [["float32", "float32"]] * 2
+        seen.clear()
+
+
 def test_vmap_and_forward_mode_see_the_casts():
     x, w = flambeau.ones(5, 2), flambeau.ones(2, 3)
     with flambeau.autocast("cpu"):

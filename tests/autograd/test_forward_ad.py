@@ -59,6 +59,19 @@ def test_tangents_end_with_the_level():
         assert forward_ad.unpack_dual(y).tangent is None
 
 
+def test_an_unpacked_primal_has_no_tangent():
+    x = flambeau.ones(3)
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, 2 * x)
+        for tensor in (dual, dual[:2], dual + 0, (dual + 0)[:2]):
+            primal, tangent = forward_ad.unpack_dual(tensor)
+            assert tangent.tolist() == [2.0] * len(tensor)
+            for made in (primal, primal * 3, primal.detach()):
+                assert forward_ad.unpack_dual(made).tangent is None
+        again = forward_ad.make_dual(primal, 5 * primal)
+        assert forward_ad.unpack_dual(again).tangent.tolist() == [5.0, 5.0]
+
+
 def test_misuse():
     x = flambeau.ones(2)
     with pytest.raises(RuntimeError, match="no level exists"):

@@ -137,3 +137,37 @@ def test_functions_that_can_be_overridden():
     assert not flambeau.overrides.is_tensor_method_or_property(F.relu)
     assert flambeau.overrides.resolve_name(print) is None
     assert flambeau.overrides.resolve_name(flambeau.ops.aten.add.Tensor) == "aten.add.Tensor"
+
+
+class Base(flambeau.Tensor):
+    @classmethod
+    def __torch_function__(cls, func, types, args=(), kwargs=None):
+        asked.append((cls.__name__, [t.__name__ for t in types]))
+        return NotImplemented
+
+
+class Derived(Base):
+    pass
+
+
+class Other(flambeau.Tensor):
+    __torch_function__ = classmethod(Base.__torch_function__.__func__)
+
+
+asked = []
+
+
+@pytest.mark.parametrize("classes, order", [
+    ([Base, Derived], ["Derived", "Base"]), ([Derived, Base], ["Derived", "Base"]),
+    ([Base, Other], ["Base", "Other"]), ([Other, Base, Derived], ["Other", "Derived", "Base"]),
+    ([Base, Other, Derived], ["Derived", "Base", "Other"]), ([Base, Base], ["Base"]),
+])
+def test_subclasses_are_asked_before_their_bases_and_else_from_left_to_right(classes, order):
+    tensors = [flambeau.ones(2).as_subclass(cls) for cls in classes]
+    calls = [lambda: flambeau.stack(tensors), lambda: flambeau.cat(tensors=tensors)]
+    calls.append(lambda: (flambeau.add if len(tensors) == 2 else flambeau.lerp)(*tensors))
+    for call in calls:
+        asked.clear()
+        with pytest.raises(TypeError):
+            call()
+        assert asked == [(name, order) for name in order]

@@ -175,3 +175,82 @@ def test_backward_to_an_inner_tensor_runs_its_node_but_fills_no_leaf():
     assert ran == [True]
     with pytest.raises(RuntimeError, match="a second time"):
         mid.sum().backward()
+
+
+@pytest.mark.parametrize("call, kept", [
+    (lambda a, b: a * b, "other"), (lambda a, b: b * a, "self"), (lambda a, b: a @ b, "mat2"),
+    (lambda a, b: b @ a, "self"), (lambda a, b: a / b, "other"), (lambda a, b: b / a, "self other"),
+    (lambda a, b: flambeau.addmm(a, b, b), ""), (lambda a, b: flambeau.addmm(b, a, b), "mat2"),
+])
+def test_values_are_kept_only_for_inputs_that_require_grad(call, kept):
+    names = {"mul": "self other", "div": "self other", "mm": "self mat2", "addmm": "mat1 mat2"}
+    node = call(flambeau.ones(2, 2, requires_grad=True), flambeau.ones(2, 2)).grad_fn
+    every = names[node.name().removesuffix("Backward0").lower()].split()
+    assert [n for n in every if getattr(node, f"_saved_{n}") is not None] == kept.split()
+
+
+def test_what_no_gradient_needs_may_be_written_to():
+    leaf, number = flambeau.ones(2, requires_grad=True), flambeau.full((2,), 3.0)
+    scaled = leaf * 1
+    product = scaled * number
+    scaled.add_(1)
+    product.sum().backward()
+    assert leaf.grad.tolist() == [3.0, 3.0]
+
+
+@pytest.mark.parametrize("function, slopes", [
+    (lambda z, w: z * w, (2 + 4j, 3 - 1j)), (lambda z, w: z * (2 + 1j) + w, (3 + 1j, 1 + 1j)),
+    (lambda z, w: z / w, (0.4 + 0.2j, -0.18 + 0.26j)),
+    (lambda z, w: flambeau.log(z) + w, (-0.2 + 0.6j, 1 + 1j)),
+    (lambda z, w: flambeau.exp(z) * w, (7.6244 - 9.4682j, 1.3405 - 3.6029j)),
+])
+def test_complex_derivatives_are_conjugated(function, slopes):
+    """Values by PyTorch, at z = 1 + 2i, w = 3 - i for the gradient 1 + i."""
+    z = flambeau.tensor(1 + 2j, requires_grad=True)
+    w = flambeau.tensor(3 - 1j, requires_grad=True)
+    found = flambeau.autograd.grad(function(z, w), (z, w), flambeau.tensor(1 + 1j))
+    assert [g.item() for g in found] == [pytest.approx(s, rel=1e-4) for s in slopes]
+
+
+def test_first_gradients_of_recorded_passes_have_memory_of_their_own():
+    for create_graph in (False, True):
+        x, given = flambeau.ones(2, requires_grad=True), flambeau.ones(2)
+        (x + 1).backward(given, create_graph=create_graph)
+        assert x.grad is not given and x.grad.data_ptr() != given.data_ptr()
+        x.grad.zero_()
+        assert given.tolist() == [1.0, 1.0]
+        w = flambeau.full((2,), 3.0, requires_grad=True)
+        ((w * w) * 2).sum().backward(create_graph=create_graph)
+        assert w.grad.requires_grad is create_graph
+
+
+def test_anomaly_mode_marks_the_nodes_that_are_made_in_it():
+    x = flambeau.ones(2, requires_grad=True)
+    calls = [lambda: x * 2, lambda: x.sum(), lambda: x.split(1)[0], lambda: x.clone().mul_(2),
+             lambda: flambeau.cat([x, x]), lambda: flambeau.nn.functional.linear(x, x[None])]
+    for call in calls:
+        with flambeau.autograd.set_detect_anomaly(True):
+            assert list(call().grad_fn.metadata) == ["traceback_"]
+        assert not call().grad_fn.metadata
+
+
+NOT_FOR_EXPANDED = ["add_", "mul_", "copy_", "exp_", "clamp_", "lerp_", "scatter_", "uniform_"]
+
+
+@pytest.mark.parametrize("name", NOT_FOR_EXPANDED)
+def test_expanded_tensors_are_not_written_to(name):
+    expanded, one = flambeau.ones(1).expand(3), flambeau.ones(3)
+    args = {"exp_": (), "uniform_": (), "clamp_": (0,), "lerp_": (one, 0.5),
+            "scatter_": (0, flambeau.tensor([0]), 1.0)}.get(name, (one,))
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        getattr(expanded, name)(*args)
+    with pytest.raises(RuntimeError, match="more than one element of the written-to tensor"):
+        flambeau.add(one, 1, out=expanded)
+    assert expanded.tolist() == [1.0] * 3
+    getattr(flambeau.ones(1).expand(1), name)(*[
+        a[:1] if isinstance(a, flambeau.Tensor) else a for a in args])
+
+
+def test_expanded_tensors_can_be_filled():
+    assert flambeau.ones(1).expand(3).fill_(3).tolist() == [3.0] * 3
+    assert flambeau.ones(1).expand(3).zero_().tolist() == [0.0] * 3

@@ -55,6 +55,55 @@ def test_overwritten_parts_get_no_gradient():
     assert row.grad.tolist() == [1.0] * 3
 
 
+@pytest.mark.parametrize("write", [
+    lambda v: v.fill_(3), lambda v: v.zero_(), lambda v: v.fill_(flambeau.tensor(3.0)),
+    lambda v: v.copy_(flambeau.ones(2)), lambda v: v.normal_(), lambda v: v.uniform_()])
+def test_constants_cut_the_gradient_of_a_part(write):
+    x = leaf(3)
+    y = x * 2
+    view = y[:2]
+    write(view)
+    assert y.grad_fn.name() == "torch::autograd::CopySlices" and view.requires_grad
+    found, = flambeau.autograd.grad(y.sum() + view.sum(), x, retain_graph=True)
+    assert found.tolist() == [0, 0, 2]
+    whole = leaf(2)
+    written = whole * 2
+    write(written)
+    assert flambeau.autograd.grad(written.sum(), whole)[0].tolist() == [0, 0]
+    plain = flambeau.zeros(3)
+    write(plain[:2])
+    assert not plain.requires_grad
+
+
+GEOMETRIES = {
+    "transposed rows": lambda t: t.view(4, 6)[1:3].t(),
+    "a column of a part": lambda t: t[3:21].view(3, 6)[:, 2],
+    "windows": lambda t: t[2:].view(2, 11).unfold(1, 3, 2),
+    "diagonal": lambda t: t[4:12].view(4, 2).diagonal(1),
+    "expanded": lambda t: t[1:5].expand(2, 4),
+    "strides and an offset": lambda t: t[6:18].view(3, 4).as_strided((2, 2), (3, 1), 7)[1],
+    "after complex": lambda t: flambeau.view_as_real(flambeau.view_as_complex(
+        t[4:12].view(4, 2))[1:]),
+    "imaginary part": lambda t: flambeau.view_as_complex(t[4:12].view(4, 2)).imag,
+}
+
+
+@pytest.mark.parametrize("name", GEOMETRIES)
+@pytest.mark.parametrize("part", [slice(None), slice(5, 9), slice(None, None, 2)])
+def test_views_of_written_bases_find_their_place(name, part):
+    """The view as it was made, against one that is made after the write."""
+    x, view = leaf(24), GEOMETRIES[name]
+    found = []
+    for early in (True, False):
+        base = x * 1
+        seen = view(base) if early else None
+        base[part].mul_(3)
+        seen = seen if early else view(base)
+        found += flambeau.autograd.grad((seen * seen).sum(), x)
+    assert_close(*found)
+    assert found[0].any()
+
+
 def test_second_order_through_a_write():
     assert flambeau.autograd.gradgradcheck(_written, (leaf(2, 3), leaf(3)))
     assert flambeau.autograd.gradcheck(_written, (leaf(2, 3), leaf(3)), check_forward_ad=True)

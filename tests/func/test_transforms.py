@@ -95,6 +95,24 @@ def test_vmap_arguments():
         vmap(lambda a: a.sum().item())(x)
 
 
+PAIRS = [((3,), (), (0, None)), ((3, 2), (), (0, None)), ((3,), (2,), (0, None)),
+         ((3, 2), (3,), (0, 0)), ((3,), (3,), (0, 0)), ((), (3, 2), (None, 0))]
+
+
+@pytest.mark.parametrize("shapes", PAIRS, ids=str)
+@pytest.mark.parametrize("types", [
+    ("float32", "float64"), ("int64", "float32"), ("float64", "int64"), ("uint8", "int16"),
+    ("float32", "complex128"), ("bool", "int32"), ("bfloat16", "float32")], ids=str)
+def test_slices_promote_as_they_would_alone(types, shapes):
+    """A slice without dimensions ranks below one with, however the whole tensors rank."""
+    *shapes, dims = shapes
+    a, b = [flambeau.ones(s, dtype=getattr(flambeau, t)) for s, t in zip(shapes, types)]
+    alone = [t if d is None else t[0] for t, d in zip((a, b), dims)]
+    for f in (flambeau.add, flambeau.mul, flambeau.eq, flambeau.pow, flambeau.true_divide):
+        assert vmap(f, dims)(a, b).dtype is f(*alone).dtype
+        assert vmap(lambda x, y, f=f: f(y, x), dims)(a, b).dtype is f(*alone[::-1]).dtype
+
+
 def test_writes_under_vmap():
     def g(row):
         out = flambeau.zeros_like(row)

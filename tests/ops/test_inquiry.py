@@ -73,3 +73,18 @@ def test_functions_for_each_element():
     assert x.clone().apply_(lambda v: v + 1).tolist() == [1.5, 3.5]
     assert x.clone().map_(whole, lambda v, w: v * w).tolist() == [0.5, 5.0]
     assert whole.clone().map2_(whole, whole, lambda u, v, w: u + v + w).tolist() == [3, 6]
+
+
+@pytest.mark.parametrize("name", ["uint8", "int8", "int16", "int32", "int64"])
+def test_numbers_wrap_around_in_integers_up_to_64_bits(name):
+    t = flambeau.tensor([1, 2], dtype=getattr(flambeau, name))
+    bits = 8 * t.itemsize
+    for number in (-1, 300, 2 ** 40, 1 - 2 ** 63, 2 ** 63):
+        for found, exact in ((t + number, [1 + number, 2 + number]),
+                             (t.clone().mul_(number), [number, 2 * number])):
+            assert found.dtype is t.dtype
+            assert [(v - e) % 2 ** bits for v, e in zip(found.tolist(), exact)] == [0, 0]
+    for number, said in ((2 ** 64, "int too big to convert"),
+                         (-2 ** 63 - 1, "can't convert negative int to unsigned")):
+        with pytest.raises(OverflowError, match=said):
+            t + number
