@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from flambeau.kernels.network import kernel
+from flambeau.kernels.network import kernel, kernel_but
 
 # A block of columns is kept near this many elements, so that it stays in the cache and memory stays
 # small.
@@ -89,21 +89,33 @@ def correlate(large, w, stride, padding, dilation, groups):
     return result
 
 
-@kernel
+def _narrow_spread(small, w, large_shape, *geometry):
+    """For float16 PyTorch rounds the products with the weights, and each addition of them."""
+    wide = [a.astype(np.float32) for a in (small, w)]
+    if small.dtype == np.float16:
+        return _spread(*wide, large_shape, *geometry, small.dtype)
+    return spread(*wide, large_shape, *geometry).astype(small.dtype)
+
+
+@kernel_but(_narrow_spread)
 def spread(small, w, large_shape, stride, padding, dilation, groups):
     """The transpose of `correlate` in the image: each element adds its weights to a window."""
     if small.dtype.kind == "c" and w.dtype.kind == "c" and _has_native():
         return _complex_product(spread, small, w, large_shape, stride, padding, dilation, groups)
+    dtype = np.result_type(small, w)
+    return _spread(small, w, large_shape, stride, padding, dilation, groups, dtype)
+
+
+def _spread(small, w, large_shape, stride, padding, dilation, groups, dtype):
     n, o, kernel_size, out = len(small), w.shape[0], w.shape[2:], small.shape[2:]
     padded = np.zeros(
-        (n, large_shape[1], *(s + 2 * p for s, p in zip(large_shape[2:], padding))),
-        np.result_type(small, w),
+        (n, large_shape[1], *(s + 2 * p for s, p in zip(large_shape[2:], padding))), dtype
     )
     windows = _windows(padded, kernel_size, stride, dilation, writeable=True, out=out)
     weights = np.ascontiguousarray(w.reshape(groups, o // groups, -1).swapaxes(1, 2))
     flat = small.reshape(n, groups, o // groups, -1) if small.size else None
     for block in _blocks(windows) if small.size else ():
-        columns = np.matmul(weights, flat[block])
+        columns = np.matmul(weights, flat[block]).astype(dtype, copy=False)
         _add_windows(windows[block], columns.reshape(windows[block].shape))
     return np.ascontiguousarray(_crop(padded, padding))
 

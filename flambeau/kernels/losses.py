@@ -1,7 +1,8 @@
 """Losses element by element and their derivatives; what reduces them is not here."""
 import numpy as np
 
-from flambeau.kernels.network import kernel
+from flambeau.kernels.activations import logsigmoid
+from flambeau.kernels.network import kernel, stepwise
 
 
 @kernel
@@ -32,11 +33,10 @@ def huber_slope(x, y, delta):
     return np.clip(d, _as(-delta, d), _as(delta, d))
 
 
-@kernel
+@stepwise
 def soft_margin(x, y):
-    """log(1 + exp(-x * y))."""
-    z = -x * y
-    return np.maximum(z, 0) + np.log1p(np.exp(-np.abs(z)))
+    """log(1 + exp(-x * y)); infinite, as in PyTorch, where the exponential is."""
+    return np.log1p(np.exp(-y * x))
 
 
 @kernel
@@ -62,10 +62,10 @@ def binary_cross_entropy_backward(g, x, y, weight, needs):
     return gx, gy
 
 
-@kernel
+@stepwise
 def binary_cross_entropy_with_logits(x, y, weight, pos_weight):
     """(1 - y) x + log(1 + exp(-x)), the latter times 1 + (pos_weight - 1) y."""
-    negative = np.maximum(-x, 0) + np.log1p(np.exp(-np.abs(x)))
+    negative = -logsigmoid(x)
     if pos_weight is not None:
         negative = negative * ((pos_weight - 1) * y + 1)
     loss = (1 - y) * x + negative

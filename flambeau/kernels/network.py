@@ -5,7 +5,8 @@ holds a function of the same name, that one is tried first; it answers `NotImple
 that it has no loop for. Then the NumPy function, the twin, does the work. `f.reference` is always
 the twin.
 
-Half floats (float16, bfloat16, float8) are computed in float32 and rounded once, at the end.
+Half floats (float16, bfloat16, float8) are computed in float32 and rounded once, at the end; in
+kernels declared with `stepwise`, after every step of arithmetic.
 """
 
 import functools
@@ -50,12 +51,23 @@ def mover(twin):
     return _declare(twin, widens=False)
 
 
+def kernel_but(narrow):
+    """As `kernel`; narrow floats are for `narrow`, which rounds where PyTorch does."""
+    return lambda twin: _declare(twin, special=narrow)
+
+
+def stepwise(twin):
+    """As `kernel`, for formulas that PyTorch computes in the type of the input: narrow floats are
+    rounded after every step."""
+    return _declare(twin, widens=False)
+
+
 def updater(twin):
     """As `kernel`, for functions that change their first argument and return it."""
     return _declare(twin, updates=True)
 
 
-def _declare(twin, kept=(), widens=True, updates=False):
+def _declare(twin, kept=(), widens=True, updates=False, special=None):
     fast = native(twin.__name__)
     complete = _completer(twin)
 
@@ -67,6 +79,8 @@ def _declare(twin, kept=(), widens=True, updates=False):
         )
         if narrow is None:
             return run(*args)
+        if special is not None:
+            return special(*args)
         result = run(
             *(
                 a.astype(np.float32) if type(a) is np.ndarray and is_narrow(a.dtype) else a

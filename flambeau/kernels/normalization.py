@@ -13,7 +13,7 @@ import math
 
 import numpy as np
 
-from flambeau.kernels.network import kernel, kernel_keeping
+from flambeau.kernels.network import kernel, kernel_but, kernel_keeping
 
 
 @kernel_keeping(1, 2)
@@ -58,7 +58,28 @@ def rms_norm_backward(g, x, n_dims, rrms, weight):
     return gx, (g * z).sum(axis=tuple(range(split)))
 
 
-@kernel_keeping(1, 2, 3)
+def _narrow_batch_norm(x, weight, bias, eps):
+    """PyTorch keeps the mean and 1 / std in the type of the input if no parameter is wider; for
+    bfloat16 it rounds the sum of squares and the variance too."""
+    wide = [None if a is None else a.astype(np.float32) for a in (x, weight, bias)]
+    y, mean, var, rstd = batch_norm(*wide, eps)
+    if x.size and all(p is None or p.dtype == x.dtype for p in (weight, bias)):
+        if x.dtype != np.float16:
+            count = np.float32(x.size // x.shape[1])
+            var = _rounded(_rounded(var * count, x.dtype) / count, x.dtype)
+        column, used = _column(x), _rounded(mean, x.dtype)
+        rstd = _rounded(1 / np.sqrt(var + np.float32(eps)), x.dtype)
+        slope = _scale(rstd, wide[1], None)
+        start = _scale(-used * slope, None, wide[2])
+        y = wide[0] * slope.reshape(column) + start.reshape(column)
+    return y.astype(x.dtype), mean, var, rstd
+
+
+def _rounded(values, dtype):
+    return values.astype(dtype).astype(values.dtype)
+
+
+@kernel_but(_narrow_batch_norm)
 def batch_norm(x, weight, bias, eps):
     """Normalise each channel (axis 1) over all else.
 

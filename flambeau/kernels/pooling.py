@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from flambeau.kernels.network import is_narrow, kernel, mover
+from flambeau.kernels.network import is_narrow, kernel, kernel_but, mover
 
 
 def pooled_size(size, kernel_size, stride, padding, dilation, ceil_mode):
@@ -130,7 +130,28 @@ def avg_pool_backward(
     )
 
 
-@kernel
+def _narrow_adaptive_avg_pool(x, output_size):
+    """In three dimensions PyTorch rounds the sum after every element, and every division."""
+    dims = len(output_size)
+    if dims < 3:
+        return adaptive_avg_pool(x.astype(np.float32), output_size).astype(x.dtype)
+    size = x.shape[x.ndim - dims :]
+    windows = [adaptive_windows(*sizes) for sizes in zip(size, output_size)]
+    longest = [int((ends - starts).max(initial=0)) for starts, ends in windows]
+    total = np.zeros((*x.shape[: x.ndim - dims], *output_size), x.dtype)
+    for offset in np.ndindex(*longest):
+        inside, at = True, []
+        for axis, ((starts, ends), k) in enumerate(zip(windows, offset)):
+            place = (starts + k).reshape(-1, *(1,) * (dims - axis - 1))
+            inside = inside & (place < ends.reshape(place.shape))
+            at.append(np.minimum(place, size[axis] - 1))
+        np.copyto(total, total + x[(..., *at)], where=inside)
+    for axis, (starts, ends) in enumerate(windows):
+        total = total / (ends - starts).reshape(-1, *(1,) * (dims - axis - 1)).astype(x.dtype)
+    return total
+
+
+@kernel_but(_narrow_adaptive_avg_pool)
 def adaptive_avg_pool(x, output_size):
     """Means over windows that divide each axis into `output_size` nearly equal parts."""
     dims = len(output_size)

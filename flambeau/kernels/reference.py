@@ -77,10 +77,11 @@ def no_kernel(name, dtype):
     return NoKernel(f"\"{name}_cpu\" not implemented for '{kind}'")
 
 
-def pointwise(kinds, returns=None, key=0):
+def pointwise(kinds, returns=None, key=0, stepwise=False):
     """Declare a kernel for the dtypes of `kinds`; `returns` is None (the same), bool or "real".
 
     `key` is the first operand that has the common dtype (`where` has a condition before it).
+    Narrow floats are computed in float32; if `stepwise`, in their own type.
     """
 
     def declare(body):
@@ -101,7 +102,7 @@ def pointwise(kinds, returns=None, key=0):
                 dtype = np.result_type(*args[key:])
             if kind_of(dtype) not in tuple(kinds):
                 raise no_kernel(body.__name__, dtype)
-            compute = np.dtype(np.float32) if is_reduced(dtype) else dtype
+            compute = np.dtype(np.float32) if is_reduced(dtype) and not stepwise else dtype
             args = [
                 as_dtype(a, compute) if isinstance(a, SCALARS)
                 else a if i < key or a.dtype == compute

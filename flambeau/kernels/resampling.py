@@ -10,16 +10,29 @@ import functools
 import numpy as np
 
 from flambeau.kernels import pooling
-from flambeau.kernels.network import kernel
+from flambeau.kernels.network import kernel, kernel_but, stepwise
 
 _LINEAR = {"linear", "bilinear", "trilinear"}
 
 
-@kernel
+def _narrow_interpolate(x, size, mode, align_corners=False, scales=None, antialias=False):
+    """The sums are of float32, but of weights that were rounded, except for "bilinear"."""
+    if mode == "area":
+        return pooling.adaptive_avg_pool(x, tuple(size))
+    weights = None if mode == "bilinear" or antialias else x.dtype
+    wide = x.astype(np.float32)
+    return _resized(wide, size, mode, align_corners, scales, antialias, weights).astype(x.dtype)
+
+
+@kernel_but(_narrow_interpolate)
 def interpolate(x, size, mode, align_corners=False, scales=None, antialias=False):
     """`x` (n, c, *in) resized to (n, c, *size); `scales` are the factors asked for, or None."""
     if mode == "area":
         return pooling.adaptive_avg_pool(x, tuple(size))
+    return _resized(x, size, mode, align_corners, scales, antialias)
+
+
+def _resized(x, size, mode, align_corners, scales, antialias, narrow=None):
     result = x
     for axis in range(x.ndim - 1, 1, -1):
         scale = None if scales is None else scales[axis - 2]
@@ -31,6 +44,7 @@ def interpolate(x, size, mode, align_corners=False, scales=None, antialias=False
             scale,
             bool(antialias),
             x.dtype,
+            narrow,
         )
         if taps:
             result = resample_axis(result, axis, *taps)
@@ -80,11 +94,11 @@ def resample_axis_transposed(g, axis, size, indices, weights):
 
 
 @functools.lru_cache(64)
-def _taps(mode, size, out, align_corners, scale, antialias, dtype):
+def _taps(mode, size, out, align_corners, scale, antialias, dtype, narrow=None):
     """Which elements count how much for each place of the result.
 
     Indices and weights, (out, taps) both. Weights are None where one element is taken as it is;
-    there are no tables where nothing changes.
+    there are no tables where nothing changes. Weights are rounded to the dtype `narrow`, if given.
     """
     if mode.startswith("nearest"):
         return _nearest(mode, size, out, scale)[:, None], None
@@ -102,18 +116,25 @@ def _taps(mode, size, out, align_corners, scale, antialias, dtype):
             return None
         place = np.maximum(place, 0)
         low = np.minimum(place.astype(np.int64), size - 1)
-        t = np.clip(place - low, 0, 1).astype(dtype)
-        return np.stack([low, np.minimum(low + 1, size - 1)], 1), np.stack([1 - t, t], 1)
+        t = _rounded(np.clip(place - low, 0, 1).astype(dtype), narrow)
+        weights = _rounded(np.stack([1 - t, t], 1), narrow)
+        return np.stack([low, np.minimum(low + 1, size - 1)], 1), weights
     if mode != "bicubic":
         raise NotImplementedError(f"interpolate: mode {mode!r}")
     low = np.floor(place).astype(np.int64)
     t = (place - low).astype(dtype)
     indices = np.clip(low[:, None] + np.arange(-1, 3), 0, size - 1)
-    return indices, cubic_weights(t)
+    return indices, _rounded(cubic_weights(t), narrow)
+
+
+def _rounded(weights, dtype):
+    """`weights` as numbers of `dtype`, in an array of their own type."""
+    return weights if dtype is None else weights.astype(dtype).astype(weights.dtype)
 
 
 def cubic_weights(t, a=-0.75):
     """Weights of the four neighbours of a point a fraction `t` past the second (R. Keys, 1981)."""
+    a = t.dtype.type(a)
 
     def near(d):
         return ((a + 2) * d - (a + 3)) * d * d + 1
@@ -158,23 +179,37 @@ def _antialiased(mode, size, step, i, dtype):
     return np.minimum(indices, size - 1), weights
 
 
-@kernel
+@stepwise
 def grid_sample(x, grid, mode="bilinear", padding_mode="zeros", align_corners=False):
     """`x` (n, c, *in) at points of `grid` (n, *out, dims) from -1 to 1, x's last axis first."""
-    corners, _ = _corners(x.shape[2:], grid, mode, padding_mode, align_corners)
     n, c = x.shape[:2]
     flat = x.reshape(n, c, -1)
-    result = np.zeros((n, c, *grid.shape[1:-1]), x.dtype)
-    for position, weight, inside, _ in corners:
-        values = np.take_along_axis(flat, position.reshape(n, 1, -1), 2).reshape(result.shape)
-        result += np.where(inside[:, None], values * weight[:, None], 0).astype(x.dtype)
+    shape, zero = (n, c, *grid.shape[1:-1]), x.dtype.type(0)
+
+    def mixed(corners):
+        total = np.zeros(shape, x.dtype)
+        for position, weight, inside in corners:
+            values = np.take_along_axis(flat, position.reshape(n, 1, -1), 2).reshape(shape)
+            total += np.where(inside[:, None], values * weight[:, None], zero)
+        return total
+
+    tables, _ = _tables(x.shape[2:], grid, mode, padding_mode, align_corners)
+    if mode != "bicubic":
+        return mixed(corner[:3] for corner in _corners(x.shape[2:], tables))
+    result = np.zeros(shape, x.dtype)           # in two dimensions, and row by row
+    for row in tables[0]:
+        index, weight, slope = row
+        whole = [(index, np.ones_like(weight), slope)]
+        line = mixed(corner[:3] for corner in _corners(x.shape[2:], [whole, tables[1]]))
+        result += line * weight[:, None]
     return result
 
 
 @kernel
 def grid_sample_backward(g, x, grid, mode="bilinear", padding_mode="zeros", align_corners=False):
     """Gradients of `grid_sample` in x and in the grid."""
-    corners, slope = _corners(x.shape[2:], grid, mode, padding_mode, align_corners)
+    tables, slope = _tables(x.shape[2:], grid, mode, padding_mode, align_corners)
+    corners = _corners(x.shape[2:], tables)
     n, c = x.shape[:2]
     flat = x.reshape(n, c, -1)
     gx = np.zeros((n * c, flat.shape[2]), x.dtype)
@@ -196,11 +231,10 @@ def grid_sample_backward(g, x, grid, mode="bilinear", padding_mode="zeros", alig
     return gx.reshape(x.shape), g_grid
 
 
-def _corners(size, grid, mode, padding_mode, align_corners):
-    """The elements that each point mixes.
+def _tables(size, grid, mode, padding_mode, align_corners):
+    """For each axis its taps, and the derivative of its pixel coordinate in its grid coordinate.
 
-    For each: flat position, weight, whether it counts, and the weight's derivatives. Also the
-    derivative of each axis's pixel coordinate in its grid coordinate. Axes are in image order.
+    Axes are in image order.
     """
     dims = len(size)
     tables, slopes = [], []
@@ -210,15 +244,25 @@ def _corners(size, grid, mode, padding_mode, align_corners):
         if mode != "bicubic":
             place, more = _pad_coordinate(place, size[axis], padding_mode, align_corners)
             slope = slope * more
-        tables.append(_axis_taps(place, size[axis], mode, padding_mode, align_corners))
+        tables.append(_axis_taps(place, size[axis], mode, padding_mode, align_corners, dims))
         slopes.append(slope)
+    return tables, slopes
+
+
+def _corners(size, tables):
+    """The elements that each point mixes.
+
+    For each: flat position, weight, whether it counts, and the weight's derivatives.
+    """
+    dims = len(size)
     corners = []
     for choice in np.ndindex(*(len(t) for t in tables)):
         chosen = [t[k] for t, k in zip(tables, choice)]
         position, inside, weight = 0, True, 1
-        for (index, w, _), s in zip(chosen, size):
+        for (index, _, _), s in zip(chosen, size):
             inside = inside & (index >= 0) & (index < s)
             position = position * s + np.clip(index, 0, s - 1)
+        for _, w, _ in reversed(chosen):
             weight = weight * w
         derivatives = []
         for axis in range(dims):
@@ -228,19 +272,20 @@ def _corners(size, grid, mode, padding_mode, align_corners):
                     d = d * chosen[other][1]
             derivatives.append(d)
         corners.append((position, weight, inside, derivatives))
-    return corners, slopes
+    return corners
 
 
-def _axis_taps(place, size, mode, padding_mode, align_corners):
+def _axis_taps(place, size, mode, padding_mode, align_corners, dims):
     """Along one axis: (index, weight, derivative of the weight) of each neighbour."""
     one, zero = np.ones_like(place), np.zeros_like(place)
     if mode == "nearest":
         return [(np.rint(place).astype(np.int64), one, zero)]
     low = np.floor(place)
     t = place - low
+    rest = low + 1 - place if dims == 3 else 1 - t      # not the same in narrow types
     low = low.astype(np.int64)
     if mode == "bilinear":
-        return [(low, 1 - t, -one), (low + 1, t, one)]
+        return [(low, rest, -one), (low + 1, t, one)]
     taps, a = [], -0.75
     weights = cubic_weights(t)
     slopes = [
@@ -266,13 +311,16 @@ def _unnormalize(coordinate, size, align_corners):
 def _pad_coordinate(place, size, padding_mode, align_corners):
     """A coordinate brought into the image, and the derivative of that."""
     if padding_mode == "zeros":
-        return np.clip(np.nan_to_num(place, nan=-1e9), -1e9, 1e9), np.ones_like(place)
+        limit = place.dtype.type(1e9)
+        place = np.where(place == place, place, -limit)
+        return np.minimum(np.maximum(place, -limit), limit), np.ones_like(place)
     slope = np.ones_like(place)
     if padding_mode == "reflection":
         low, span = (0, size - 1) if align_corners else (-0.5, size)
         if span <= 0:
             return np.zeros_like(place), np.zeros_like(place)
-        offset = place - place.dtype.type(low)
+        low = place.dtype.type(low)
+        offset = place - low
         slope = np.where(offset < 0, -slope, slope)
         offset = np.abs(offset)
         extra = np.fmod(offset, span)
@@ -280,5 +328,6 @@ def _pad_coordinate(place, size, padding_mode, align_corners):
         place = np.where(odd, span - extra + low, extra + low).astype(place.dtype)
         slope = np.where(odd, -slope, slope)
     outside = (place <= 0) | (place >= size - 1)
-    place = np.clip(np.nan_to_num(place, nan=0), 0, size - 1).astype(place.dtype)
+    place = np.where(place == place, place, np.zeros_like(place))
+    place = np.minimum(np.maximum(place, 0), size - 1)
     return place, np.where(outside, 0, slope).astype(place.dtype)

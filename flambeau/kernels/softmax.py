@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flambeau.kernels.network import kernel, kernel_keeping
+from flambeau.kernels.network import kernel, kernel_but, kernel_keeping
 
 
 @kernel
@@ -24,7 +24,17 @@ def softmax_backward(g, y, axis):
     return gy - y * gy.sum(axis=axis, keepdims=True)
 
 
-@kernel
+def _narrow_log_softmax(x, axis):
+    """Along the last axis PyTorch rounds the sum of a row, and its logarithm, before it uses it."""
+    wide = x.astype(np.float32)
+    if not x.size or not x.ndim or axis % x.ndim < x.ndim - 1:
+        return log_softmax(wide, axis).astype(x.dtype)
+    shifted = wide - wide.max(axis=-1, keepdims=True)
+    total = np.exp(shifted).sum(axis=-1, keepdims=True).astype(x.dtype)
+    return (shifted - np.log(total).astype(np.float32)).astype(x.dtype)
+
+
+@kernel_but(_narrow_log_softmax)
 def log_softmax(x, axis):
     """x - logsumexp(x) along `axis`."""
     if x.ndim == 0 or x.size == 0:

@@ -30,9 +30,8 @@ modified_i0, modified_i1 = without_halves(i0), without_halves(i1)
 j0, j1, y0, y1, k0, k0e, k1, k1e, erfcx, ndtri, log_ndtr = (
     without_halves(_from_scipy(name)) for name in (
         "j0", "j1", "y0", "y1", "k0", "k0e", "k1", "k1e", "erfcx", "ndtri", "log_ndtr"))
-ndtr, entr = _from_scipy("ndtr"), _from_scipy("entr")
-xlogy, xlog1py, gammainc, gammaincc = (
-    _from_scipy(name, 2) for name in ("xlogy", "xlog1py", "gammainc", "gammaincc"))
+ndtr = _from_scipy("ndtr")
+gammainc, gammaincc = (_from_scipy(name, 2) for name in ("gammainc", "gammaincc"))
 zeta = without_halves(_from_scipy("zeta", 2))
 
 
@@ -73,9 +72,33 @@ def polygamma(n, x):
     return silent_astype(np.asarray(factor * np.where(np.isposinf(wide), 0, sums)), x.dtype)
 
 
-@pointwise("f")
+@pointwise("f", stepwise=True)
 def logit(x, eps=None):
     """log(x / (1 - x)), with x first brought into [eps, 1 - eps] if eps is not negative"""
+    one = x.dtype.type(1)
     if eps >= 0:
-        x = np.clip(x, eps, 1 - eps)
-    return np.log(x / (1 - x))
+        x = np.minimum(np.maximum(x, eps), one - eps)
+    return np.log(x / (one - x))
+
+
+@pointwise("f", stepwise=True)
+def entr(x):
+    """-x log(x); 0 at 0 and -inf below"""
+    zero = x.dtype.type(0)
+    return np.where(x > 0, -x * np.log(x), np.where(x < 0, -np.inf, -x)).astype(x.dtype) + zero
+
+
+@pointwise("f", stepwise=True)
+def xlogy(x, y):
+    """x log(y); 0 where x is 0, unless y is NaN"""
+    return _unless_zero(x, y, x * np.log(y))
+
+
+@pointwise("f", stepwise=True)
+def xlog1py(x, y):
+    """x log(1 + y); 0 where x is 0, unless y is NaN"""
+    return _unless_zero(x, y, x * np.log1p(y))
+
+
+def _unless_zero(x, y, product):
+    return np.where((x == 0) & (y == y), product.dtype.type(0), product)

@@ -25,7 +25,8 @@ from flambeau.ops.pointwise import c_name
 def _convolve(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
               padding: Any, dilation: Any, transposed: bool, output_padding: Any,
               groups: int) -> np.ndarray:
-    if bias is not None and is_narrow(input.dtype):         # rounded once, after the bias
+    stepwise = transposed and input.dtype == np.float16
+    if bias is not None and is_narrow(input.dtype) and not stepwise:    # rounded once, at the end
         wide = [a.astype(np.float32) for a in (input, weight, bias)]
         return _convolve(*wide, stride, padding, dilation, transposed, output_padding,
                          groups).astype(input.dtype)

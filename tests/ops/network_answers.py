@@ -1,4 +1,5 @@
 """Runs the calls of a file `*_calls.txt` on PyTorch or flambeau and says what came of them."""
+import math
 from pathlib import Path
 
 
@@ -11,7 +12,14 @@ def names(torch):
     """What the calls speak of."""
     torch.manual_seed(0)
     randn = torch.randn
+
+    def halves(*shape):
+        """Numbers from -6 to 6, of both half types."""
+        n = torch.arange(math.prod(shape)).reshape(shape)
+        x = (n * 37 % 101 - 50) * 0.12
+        return x.half(), x.bfloat16()
     return {
+        "halves": halves,
         "torch": torch, "F": torch.nn.functional, "i": torch.arange(6).reshape(2, 3),
         "x2": randn(2, 3), "x3": randn(2, 4, 3), "x4": randn(2, 8, 5, 5), "w4": randn(4, 8, 3, 3),
         "rm": torch.zeros(4), "rv": torch.ones(4), "x5": randn(2, 5), "t5": torch.tensor([1, 4]),
@@ -34,6 +42,12 @@ def in_full(tensor):
     tensor = tensor.detach()
     return {what: [tensor.real.tolist(), tensor.imag.tolist()] if tensor.is_complex()
             else tensor.tolist()}
+
+
+def in_digits(tensor):
+    """Type, shape and the values, in digits that tell any two numbers of two bytes apart."""
+    values = tensor.detach().double().flatten().tolist()
+    return f"{tensor.dtype} {list(tensor.shape)} " + " ".join(f"{v:.6g}" for v in values)
 
 
 def described(value, describe):

@@ -11,11 +11,16 @@ import flambeau
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from network_answers import answer, calls, in_full, names
+from network_answers import answer, calls, in_digits, in_full, names
 
 DATA = Path(__file__).parents[1] / "data"
-ANSWERS = {call: said for family in ("tensor", "library")
+ANSWERS = {call: said for family in ("tensor", "library", "half")
            for call, said in json.loads((DATA / f"{family}_calls.json").read_text()).items()}
+
+
+@pytest.mark.parametrize("call", calls("half"))
+def test_halves(call):
+    assert answer(call, names(flambeau), in_digits) == ANSWERS[call]
 
 
 def check(found, expected):
