@@ -329,7 +329,8 @@ def tensor_repr(tensor: Tensor, *, tensor_contents: str | None = None) -> str:
     suffixes = []
     if tensor.device.type != "cpu":
         suffixes.append(f"device='{tensor.device}'")
-    if sparse or meta or quantized or (empty and tensor.dim() != 1):
+    if (sparse or meta or quantized or (empty and tensor.dim() != 1)
+            or not (empty or _options.edgeitems)):
         suffixes.append(f"size={tuple(tensor.shape)}")
     if sparse:
         suffixes.append(f"nnz={tensor._nnz()}")

@@ -13,7 +13,7 @@ import math
 import numpy as np
 
 from flambeau import kernels
-from flambeau.kernels import random_reference
+from flambeau.kernels import random_reference, sorting
 
 __all__ = [
     "Stream", "bernoulli", "bernoulli_each", "binomial", "cauchy", "digits", "dirichlet",
@@ -24,6 +24,7 @@ __all__ = [
 STATE_BYTES = 5056
 _WORDS = 624
 _DEFAULT_SEED = 67280421310721
+_LOWEST = -1 << 63
 _FLOATS = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
@@ -242,8 +243,12 @@ def random(stream, out, low=None):
         top = int(np.iinfo(dtype).max)
     else:
         top = 1 << digits(dtype)
-    if low is not None and top - low + 1 == 1 << 64:
-        return _fill(out, np.dtype(np.uint64), _raw, stream)
+    if low == _LOWEST:
+        bits = np.empty(out.size, np.uint64)
+        _raw(stream.words, bits)
+        view = in_memory_order(out)
+        view[...] = bits.view(np.int64).reshape(view.shape)
+        return out
     if low is None and dtype == np.int32:  # the one dtype for which 31 bits come from one draw
         view = in_memory_order(out)
         view[...] = (stream.raw32(out.size) & np.uint32(top)).reshape(view.shape)
@@ -334,17 +339,7 @@ def multinomial(stream, weights, n, replacement=False):
     quotient = weights / noise
     if n == 1:
         return np.argmax(quotient, -1)[..., None]
-    return _largest(quotient, n)
-
-
-def _largest(values, n):
-    """Indices of the `n` largest values of each row, in descending order."""
-    values = -values
-    if n >= values.shape[-1]:
-        return np.argsort(values, -1, kind="stable")
-    chosen = np.argpartition(values, n - 1, -1)[..., :n]
-    order = np.argsort(np.take_along_axis(values, chosen, -1), -1, kind="stable")
-    return np.take_along_axis(chosen, order, -1)
+    return sorting.topk(quotient, n, -1)[1]
 
 
 def _multinomial_with_replacement(stream, weights, n):

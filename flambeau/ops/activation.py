@@ -250,7 +250,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
         raise RuntimeError("Lower bound should be less than or equal to the upper bound")
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
-    floating(input._array, "leaky_relu_cpu")
+    floating(input._array, "rrelu_with_noise_out_cpu")
     slopes = sampled(_rrelu_slopes, input, generator, lower, upper)
     return input.mul_(slopes) if inplace else input * slopes
 

@@ -14,7 +14,7 @@ from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import random as kernels
-from flambeau.ops.random_fills import bernoulli_fill, drawn, stream_of
+from flambeau.ops.random_fills import bernoulli_fill, drawn, is_common, stream_of, unsupported
 
 _SATURATION = 1.7580993408473766        # minus the value that SELU tends to at minus infinity
 
@@ -39,7 +39,8 @@ def dropout_mask(input: Tensor, p: float, feature: bool = False, generator: Any 
     With `feature`, one number for each channel.
     """
     target, stream = input._array.dtype, stream_of(generator, "dropout")
-    bernoulli_fill(target, 1 - p, generator)            # raises for types that cannot be drawn
+    if not is_common(target):
+        raise unsupported("bernoulli_scalar_cpu_", target)
     shape, like = _shape_of_mask(input, feature)
     return drawn(shape, target, lambda array: kernels.dropout_mask(stream, array, float(p)),
                  input._device, like)
@@ -59,8 +60,9 @@ def _dropped(input: Tensor, p: float, train: bool, feature: bool, mul: Any) -> T
         return input
     if p == 1:
         return mul(input, _zero(input))
-    _check_type(input._array.dtype)
-    return mul(input, dropout_mask(input, p, feature))
+    mask = dropout_mask(input, p, feature)
+    _check_type(input._array.dtype)                 # as PyTorch does, after it has drawn
+    return mul(input, mask)
 
 
 def _zero(input: Tensor) -> Tensor:
@@ -80,9 +82,9 @@ def _alpha_dropped(input: Tensor, p: float, train: bool, feature: bool, mul: Any
     if p == 1:
         return mul(input, _zero(input))
     target = input._array.dtype
-    _check_type(np.dtype(np.int64) if target.kind == "b" else target)
     shape, like = _shape_of_mask(input, feature)
     kept = drawn(shape, target, bernoulli_fill(target, 1 - p, None), input._device, like)
+    _check_type(np.dtype(np.int64) if target.kind == "b" else target)
     scale = 1 / math.sqrt((_SATURATION**2 * p + 1) * (1 - p))
     shift = _SATURATION * scale
     offset = basis.add(basis.mul(basis.add(kept, -1), shift), shift * p)
@@ -155,4 +157,6 @@ def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor,
         return basis.clone(input), kept
     kept = drawn(input._array.shape, boolean, bernoulli_fill(boolean, 1 - p, None), input._device)
     scale = 0.0 if p == 1 else 1 / (1 - p)
-    return basis.mul(basis.mul(input, kept), scale), kept
+    product = basis.mul(input, kept)
+    _check_type(product._array.dtype)
+    return basis.mul(product, scale), kept

@@ -28,9 +28,11 @@ from flambeau.ops.random_fills import (
     drawn,
     full_range_fill,
     integer_fill,
+    is_common,
     is_real,
     normal_fill,
     overwrite,
+    refused,
     stream_of,
     uniform_fill,
     unsupported,
@@ -113,9 +115,11 @@ def _integer(name: str, argument: str, position: int, value: Any) -> int:
 def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     """Fill with ones with probability `p` (a number, or a tensor that broadcasts), else zeros."""
     if isinstance(p, Tensor):
-        check_probabilities(p._array)
-        if self._array.dtype.kind == "c":
+        if not self._array.size:
+            return overwrite(self, lambda array: None)
+        if not is_common(self._array.dtype):
             raise unsupported("bernoulli_tensor_cpu_self_", self._array.dtype)
+        check_probabilities(p._array)
         if interceptors and vmap_level() is not None:
             return self.copy_(basis.bernoulli(p.expand(self._array.shape),
                                               generator=generator))
@@ -129,9 +133,10 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
 def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
     """Fill with exponential numbers of rate `lambd`."""
     target, stream = self._array.dtype, stream_of(generator, "exponential_")
-    _check_continuous("Exponential", type_name(from_numpy_dtype(target)), target)
     if not lambd > 0:
         raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    if self._array.size:
+        _check_continuous("Exponential", type_name(from_numpy_dtype(target)), target)
     return overwrite(self, lambda array: kernels.exponential(stream, array, float(lambd)))
 
 
@@ -148,8 +153,8 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     target, stream = self._array.dtype, stream_of(generator, "geometric_")
     if not 0 < p < 1:
         raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
-    if target.kind in "bc":
-        raise unsupported("geometric_cpu", target)
+    if target.kind == "b" or not is_common(target):
+        return overwrite(self, refused("geometric_cpu", target))
     return overwrite(self, lambda array: kernels.geometric(stream, array, float(p)))
 
 
@@ -172,7 +177,7 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any
     if not std > 0:
         raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
     if not is_real(target):
-        raise unsupported("log_normal_cpu", target)
+        return overwrite(self, refused("log_normal_cpu", target))
     return overwrite(self, lambda array: kernels.log_normal(stream, array, float(mean), float(std)))
 
 
@@ -289,13 +294,16 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
     n, stream = _integer("randperm", "n", 1, n), stream_of(generator, "randperm")
 
     def fill_for(target: np.dtype) -> Fill:
-        if target.kind in "bc":
-            raise unsupported("randperm", target)
-        if is_real(target) and n > (1 << kernels.digits(target)) + 1:
-            raise RuntimeError(f"n cannot be greater than {(1 << kernels.digits(target)) + 1} for "
-                               f"{type_name(from_numpy_dtype(target))} type.")
         if target.kind in "iu" and n - 1 > np.iinfo(target).max:
-            raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
+            raise RuntimeError(f"value cannot be converted to type {target.name}_t without "
+                               "overflow")
+        if target.kind == "b" or not is_common(target):
+            raise unsupported("randperm", target)
+        digits = kernels.digits(target)
+        if is_real(target) and digits != 8 and n > (1 << digits) + 1:    # bfloat16 may round
+            top = "2049" if digits == 11 else f"2^{digits}+1"
+            raise RuntimeError(f"n cannot be greater than {top} for "
+                               f"{type_name(from_numpy_dtype(target))} type.")
         return lambda array: _permute(stream, array)
     return made("randperm", checked_shape("randperm", (n,)), fill_for, out=out, dtype=dtype,
                  default=np.dtype(np.int64), device=device, requires_grad=requires_grad)

@@ -153,6 +153,19 @@ def unsupported(kernel: str, array_type: np.dtype) -> NotImplementedError:
     return NotImplementedError(f'"{kernel}" not implemented for \'{name}\'')
 
 
+def refused(kernel: str, array_type: np.dtype) -> Fill:
+    """The fill of a type that PyTorch's kernel lacks: it is asked only where there are elements."""
+    def fill(array: np.ndarray) -> None:
+        if array.size:
+            raise unsupported(kernel, array_type)
+    return fill
+
+
+def is_common(array_type: np.dtype) -> bool:
+    """Real types but the wide unsigned ones: those that most of PyTorch's kernels know."""
+    return array_type.kind != "c" and not (array_type.kind == "u" and array_type.itemsize > 1)
+
+
 def is_real(array_type: np.dtype) -> bool:
     return array_type in dtypes.FLOATING and array_type.kind != "c"
 
@@ -166,7 +179,8 @@ def uniform_fill(array_type: np.dtype, low: Any, high: Any, generator: Any) -> F
     if array_type in kernels._FLOATS and low == 0.0 and high == 1.0:    # nothing to check
         return lambda array: kernels.uniform(stream, array)
     if array_type.kind == "c":
-        return lambda array: kernels.uniform(stream, as_pairs(array), low, high)
+        in_parts = uniform_fill(np.empty(0, array_type).real.dtype, low, high, generator)
+        return lambda array: in_parts(as_pairs(array))
     if not is_real(array_type):
         raise unsupported("check_uniform_bounds", array_type)
     if (low, high) != (0.0, 1.0):
@@ -194,7 +208,7 @@ def normal_fill(array_type: np.dtype, mean: Any, std: Any, generator: Any,
         std /= math.sqrt(2)
         return lambda array: kernels.normal(stream, as_pairs(array), mean, std)
     if not is_real(array_type):
-        raise unsupported("normal_kernel_cpu", array_type)
+        return refused("normal_kernel_cpu", array_type)
     return lambda array: kernels.normal(stream, array, mean, std)
 
 
@@ -255,10 +269,19 @@ def _held(array_type: np.dtype, value: int) -> int:
     return int(np.float64(np.asarray(np.float64(value)).astype(array_type)))
 
 
+_LOWEST = -1 << 63
+_OF_64_BITS = frozenset(
+    dtypes.as_numpy_dtype(t)
+    for t in (dtypes.int64, dtypes.float64, dtypes.float32, dtypes.bfloat16))
+
+
 def full_range_fill(array_type: np.dtype, low: int | None, generator: Any) -> Fill:
     stream = stream_of(generator, "random_")
-    if array_type.kind == "c" or (array_type.kind == "u" and array_type.itemsize > 1):
-        raise unsupported("random_kernel_cpu", array_type)
+    whole = "random_full_64_bits_range_kernel_cpu"
+    if not is_common(array_type) or (low == _LOWEST and array_type.kind == "b"):
+        return refused(whole if low == _LOWEST else "random_kernel_cpu", array_type)
+    if low == _LOWEST and array_type not in _OF_64_BITS:
+        raise RuntimeError(f"{whole} handles only int64, double, float and bfloat16")
     return lambda array: kernels.random(stream, array, low)
 
 
@@ -266,8 +289,8 @@ def bernoulli_fill(array_type: np.dtype, p: float, generator: Any) -> Fill:
     p, stream = float(p), stream_of(generator, "bernoulli_")
     if not 0 <= p <= 1:
         raise RuntimeError(f"bernoulli_ expects p to be in [0, 1], but got p={p:g}")
-    if array_type.kind == "c":
-        raise unsupported("bernoulli_scalar_cpu_", array_type)
+    if not is_common(array_type):
+        return refused("bernoulli_scalar_cpu_", array_type)
     return lambda array: kernels.bernoulli(stream, array, p)
 
 

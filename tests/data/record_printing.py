@@ -118,6 +118,8 @@ OPTIONS = [
     {"precision": 0},
     {"threshold": 5},
     {"threshold": 5, "edgeitems": 1},
+    {"edgeitems": 0},
+    {"threshold": 5, "edgeitems": 0},
     {"linewidth": 40},
     {"linewidth": 200, "edgeitems": 2},
     {"profile": "short"},
