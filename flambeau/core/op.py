@@ -660,7 +660,7 @@ def composite(function: Any = None, *, namespace: Any = "torch", method: Any = F
         except TypeError:
             return basis.respelled(op, args, kwargs)
         except AttributeError as error:
-            raise basis.explained(op, args, error) from None
+            raise basis.explained(op, args, kwargs, error) from None
 
     call = fast.callable_of("composite", op, update_wrapper(call, function), function)
     if path is not None:                    # a kind of callable, and the op that it calls
