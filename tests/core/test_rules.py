@@ -254,3 +254,10 @@ def test_expanded_tensors_are_not_written_to(name):
 def test_expanded_tensors_can_be_filled():
     assert flambeau.ones(1).expand(3).fill_(3).tolist() == [3.0] * 3
     assert flambeau.ones(1).expand(3).zero_().tolist() == [0.0] * 3
+
+
+@pytest.mark.parametrize("base", [0, 0j, flambeau.zeros(6), flambeau.zeros(6) * 1j])
+def test_powers_of_zero_are_flat_for_real_exponents_that_are_not_negative(base):
+    exponent = flambeau.tensor([0, 1, 2, 1j, 1 + 1j, -1 + 0j], requires_grad=True)
+    flambeau.pow(base, exponent).backward(flambeau.ones(6) * (1 + 0j))
+    assert exponent.grad[:3].tolist() == [0, 0, 0] and exponent.grad[3:].isnan().all()
