@@ -167,11 +167,11 @@ def as_numpy_dtype(d: Any) -> np.dtype | None:
     if type(d) is dtype:
         return d.numpy
     if d is float:
-        return _Defaults.numpy
+        return float64.numpy
     if d is int:
         return int64.numpy
     if d is bool:
         return bool_.numpy
     if d is complex:
-        return default_complex()
+        return complex128.numpy
     raise TypeError(f"dtype must be a torch.dtype, such as torch.float32, not {d!r}")

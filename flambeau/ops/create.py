@@ -166,6 +166,8 @@ def _from_sequence(data: Any, target: np.dtype | None) -> np.ndarray:
         if target != array.dtype:
             return convert(array, target)
         return array
+    if array.dtype == np.uint64 and not _holds_arrays(data):
+        raise ValueError("Overflow when unpacking long long")
     if array.dtype.kind in "ui":
         return array if array.dtype == np.int64 or _holds_arrays(data) else array.astype(np.int64)
     if array.dtype.kind == "c":

@@ -217,8 +217,12 @@ def _normal(item: Any) -> Any:
     if kind is int or item is None or item is Ellipsis:
         return item
     if kind is slice:
-        start, stop, step = (None if v is None else v.__index__()
-                             for v in (item.start, item.stop, item.step))
+        try:
+            start, stop, step = (None if v is None else v.__index__()
+                                 for v in (item.start, item.stop, item.step))
+        except AttributeError:
+            raise TypeError("slice indices must be integers or None or have an __index__ "
+                            "method") from None
         if step is not None and step <= 0:
             raise ValueError("step must be greater than zero" if step else
                              "slice step cannot be zero")
