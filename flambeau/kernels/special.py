@@ -84,8 +84,8 @@ def logit(x, eps=None):
 @pointwise("f", stepwise=True)
 def entr(x):
     """-x log(x); 0 at 0 and -inf below"""
-    zero = x.dtype.type(0)
-    return np.where(x > 0, -x * np.log(x), np.where(x < 0, -np.inf, -x)).astype(x.dtype) + zero
+    outside = np.where(x < 0, x.dtype.type(-np.inf), np.abs(x))         # NaN stays NaN
+    return np.where(x > 0, -x * np.log(x), outside)
 
 
 @pointwise("f", stepwise=True)

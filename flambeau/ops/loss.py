@@ -411,8 +411,7 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 @elementwise("_soft_margin_loss", losses.soft_margin, losses.soft_margin_slope,
              "SoftMarginLossBackward0")
 def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
-    scaled = -target * input
-    return reduced(flambeau.logaddexp(scaled, flambeau.zeros_like(scaled)), reduction)
+    return reduced((input * -target).exp().log1p(), reduction)
 
 
 @composite(namespace=NETWORK)
@@ -421,8 +420,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
     """log(1 + exp(-target · x)) for targets 1 and -1."""
     reduction = chosen(reduction, size_average, reduce)
     if _tracked(target) or target._array.shape != input._array.shape:
-        scaled = -target * input
-        return reduced(flambeau.logaddexp(scaled, flambeau.zeros_like(scaled)), reduction)
+        return reduced((input * -target).exp().log1p(), reduction)
     return _soft_margin(input, target, reduction)
 
 
