@@ -7,11 +7,12 @@ from typing import Any
 import flambeau
 from flambeau._dispatch.forms import becomes, defines, shows
 from flambeau.core import engine
-from flambeau.core.op import table
+from flambeau.core.op import conjugate, table
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.ops.index import _slice as take_slice
 from flambeau.ops.index import slice_backward
+from flambeau.ops.matmul import adjoint
 
 END = 2**63 - 1
 FACTORY = ("*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
@@ -50,8 +51,8 @@ for _name in ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like"
     shows(_name, f"{_name}(Tensor self, {FACTORY}, MemoryFormat? memory_format=None) -> Tensor",
           lambda input, dtype: (input, dtype, None, None, False))
 shows("full_like", f"full_like(Tensor self, Scalar fill_value, {FACTORY}, "
-      "MemoryFormat? memory_format=None) -> Tensor",
-      lambda input, value, dtype: (input, value, dtype, None, None, False))
+      "MemoryFormat? memory_format=None) -> Tensor", lambda input, args, kwargs, dtype: (
+          input, args[0] if args else kwargs["fill_value"], dtype, None, None, False))
 for _name, _value in (("zeros", ""), ("ones", ""), ("empty", ""), ("full", "Scalar fill_value, ")):
     shows(f"new_{_name}", f"new_{_name}(Tensor self, SymInt[] size, {_value}{FACTORY}) -> Tensor",
           (lambda self, size, dtype, kwargs: (
@@ -110,15 +111,15 @@ shows("fill_number", "fill.Scalar(Tensor self, Scalar value) -> Tensor")
 shows("fill_tensor", "fill.Tensor(Tensor self, Tensor value) -> Tensor")
 shows("copy", "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
 shows("threshold_of", "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor")
-shows("threshold_passed", "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) "
-      "-> Tensor", lambda grad, self, threshold: (grad, self, threshold),
-      run=lambda grad, self, threshold: grad * (self > threshold))
-shows("threshold_backward", "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold)"
-      " -> Tensor", lambda self, other: (self, other, 0),
-      run=lambda grad, self, threshold: grad * (self > threshold))
-for _name, _run in (("sigmoid", lambda grad, output: grad * (output * (1 - output))),
-                    ("tanh", lambda grad, output: grad * (1 - output * output))):
-    _back = defines(f"{_name}_backward(Tensor grad_output, Tensor output) -> Tensor", _run)
+for _name, _values in (
+        ("threshold_passed", lambda grad, self, threshold: (grad, self, threshold)),
+        ("threshold_backward", lambda self, other: (self, other, 0))):
+    shows(_name, "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
+          _values, run=lambda *args: table["threshold_passed"].call(*args))
+for _name in ("sigmoid", "tanh"):
+    _back = defines(f"{_name}_backward(Tensor grad_output, Tensor output) -> Tensor",
+                    lambda grad, output, _rule=table[_name].rules["self"]: (
+                        grad * conjugate(_rule(output))))
     shows(_name, f"{_name}(Tensor self) -> Tensor",
           grads=lambda grad, result, _back=_back: _back(grad, result))
 
@@ -156,6 +157,13 @@ shows("split_sizes", "split.Tensor(Tensor(a -> *) self, SymInt split_size, int d
       "Tensor(a)[]", lambda self, sizes, dim: (self, sizes[0] if sizes else 0, dim))
 shows("split_with_sizes", "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, "
       "int dim=0) -> Tensor(a)[]", lambda self, sizes, dim: (self, tuple(sizes), dim))
+shows("unsafe_split unsafe_chunk", "unsafe_split.Tensor(Tensor self, SymInt split_size, "
+      "int dim=0) -> Tensor[]", lambda self, sizes, dim: (self, sizes[0] if sizes else 0, dim))
+shows("unsafe_split_with_sizes", "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, "
+      "int dim=0) -> Tensor[]", lambda self, sizes, dim: (self, tuple(sizes), dim))
+shows("_unsafe_view", "_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
+      lambda self, shape: (self, tuple(shape)),
+      run=lambda self, size: table["_unsafe_view"].call(self, tuple(size)))
 shows("diagonal", "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)")
 shows("diagonal_backward", "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, "
       "int offset, int dim1, int dim2) -> Tensor",
@@ -168,7 +176,8 @@ shows("unfold_backward", "unfold_backward(Tensor grad_in, SymInt[] input_sizes, 
 shows("as_strided_of", "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, "
       "SymInt? storage_offset=None) -> Tensor(a)",
       lambda self, window, given: (self, tuple(window[0]), tuple(window[1]), given))
-shows("real_view", "view_as_real(Tensor(a) self) -> Tensor(a)", lambda self: None)
+becomes("real_view", lambda self: flambeau.view_as_real(self).select(-1, 0))
+becomes("imag_view", lambda self: flambeau.view_as_real(self).select(-1, 1))
 shows("flip", "flip(Tensor self, int[] dims) -> Tensor")
 shows("roll_dims", "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
       lambda self, shifts, dims: (self, tuple(shifts), tuple(dims)))
@@ -265,10 +274,15 @@ shows("index_put_many", "index_put(Tensor self, Tensor?[] indices, Tensor values
 shows("scatter_src", "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
 shows("scatter_value", "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
 shows("scatter_add", "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
+shows("scatter_reduce", "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, "
+      "str reduce, *, bool include_self=True) -> Tensor")
 shows("gather", "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor")
 shows("index_select", "index_select(Tensor self, int dim, Tensor index) -> Tensor")
 shows("index_add", "index_add(Tensor self, int dim, Tensor index, Tensor source, *, "
       "Scalar alpha=1) -> Tensor")
+shows("index_copy", "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
+shows("fill_slices", "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> "
+      "Tensor")
 shows("cat", "cat(Tensor[] tensors, int dim=0) -> Tensor")
 shows("stack", "stack(Tensor[] tensors, int dim=0) -> Tensor")
 shows("masked_select", "masked_select(Tensor self, Tensor mask) -> Tensor")
@@ -360,6 +374,7 @@ shows("sort_along", "sort(Tensor self, int dim=-1, bool descending=False) -> "
 shows("topk_along", "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, "
       "bool sorted=True) -> (Tensor values, Tensor indices)")
 shows("nonzero_rows", "nonzero(Tensor self) -> Tensor")
+shows("nonzero_static", "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor")
 shows("_search_sorted", "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, "
       "bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
       lambda sorted_sequence, values, right, int32, sorter: (
@@ -371,13 +386,13 @@ for _name in ("cummax", "cummin"):
 
 def _by_first(grad: Tensor, b: Tensor) -> Tensor:
     """The gradient of the product a b of matrices in a."""
-    return grad.mm(b.t())
+    return grad.mm(adjoint(b))
 
 
 def _by_second(grad: Tensor, a: Tensor, b: Tensor) -> Tensor:
     """The gradient of a b in b; if b lies transposed in memory, so does the gradient."""
     lies_transposed = b.stride() == (1, b.shape[0]) and 1 not in b.shape
-    return grad.t().mm(a).t() if lies_transposed else a.t().mm(grad)
+    return grad.t().mm(conjugate(a)).t() if lies_transposed else adjoint(a).mm(grad)
 
 
 def _mm_grads(grad: Tensor, needs: Any, self: Tensor, mat2: Tensor) -> tuple[Any, Any]:
@@ -387,8 +402,9 @@ def _mm_grads(grad: Tensor, needs: Any, self: Tensor, mat2: Tensor) -> tuple[Any
 
 def _addmm_grads(grad: Tensor, needs: Any, self: Any, mat1: Tensor, mat2: Tensor, beta: Any,
                  alpha: Any) -> tuple[Any, ...]:
-    scaled = grad if alpha == 1 else grad * alpha
-    return (grad if beta == 1 else grad * beta, _by_first(scaled, mat2) if needs[1] else None,
+    scaled = grad if alpha == 1 else grad * conjugate(alpha)
+    return (grad if beta == 1 else grad * conjugate(beta),
+            _by_first(scaled, mat2) if needs[1] else None,
             _by_second(scaled, mat1, mat2) if needs[2] else None)
 
 

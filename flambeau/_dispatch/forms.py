@@ -154,13 +154,26 @@ def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -
         overload, args = binary(base, args)
         if overload.startswith("rsub."):
             return Shown(aten.packet("rsub").Scalar, list(args), {}, None, None)
+    if kwargs is None and not _takes_canonical(base):
+        return Shown(_own_overload(op), list(args), {}, None, None)
     packet = aten.packet(base.name + "_" * op.inplace, op)
     return Shown(getattr(packet, overload), list(args), dict(kwargs or {}), None, None)
 
 
 @cache
+def _takes_canonical(op: Op) -> bool:
+    """Can users pass the canonical arguments of this op, in their order?"""
+    if op.kind in ("pointwise", "fused", "composite"):
+        return True
+    taken = _signature(op.arguments).parameters.values()
+    return all(p.kind is p.POSITIONAL_OR_KEYWORD for p in taken) and \
+        [_other_name(p.name) if p.name == "input" else p.name for p in taken] == [
+            *op.tensors, *op.params]
+
+
+@cache
 def _own_overload(op: Op) -> OpOverload:
-    """What a call is shown as that none of its op's forms fits: flambeau's own op."""
+    """What a call with arguments that users cannot pass is shown as: flambeau's own op."""
     return OpOverload(aten.packet(op.name, op), "default", run=op.call)
 
 

@@ -169,6 +169,8 @@ class Recorder:
         if any(found is t for t in self.inputs):
             found = _detached(found)
         first = self.args[0] if self.args else None
+        if not op.view and found._base is not None:
+            return _no_view(found)
         if not op.view or (found._base is None and type(found) in plain):
             return found
         made = "multi_output" if several else ""
@@ -236,6 +238,13 @@ def _kept(result: Any, node: Any) -> Packed:
             value._edge = of()
         return value
     return Packed(_detached(result), again, None)
+
+
+def _no_view(found: Any) -> Any:
+    """A result that was made as a view below autograd, as the tensor that it is above."""
+    result = found if type(found) not in plain else alias(found._array, type(found))
+    result._base, result._counter, result._edge = None, found._counter, None
+    return result
 
 
 def _detached(tensor: Any) -> Any:

@@ -161,8 +161,10 @@ def _view_as_real(self: np.ndarray) -> np.ndarray:
 
 
 def _buffer(x: np.ndarray) -> tuple[Any, int]:
+    """The memory that x looks at, in one row, and how many bytes into it x starts."""
     from flambeau.core.tensor import array_offset, array_root
-    return array_root(x), array_offset(x)
+    start, item = array_offset(x), x.itemsize
+    return views.strided(x, (array_root(x).nbytes // item,), (item,), -start), start
 
 
 @linear(_view_as_real, view="replay", d_self=lambda grad: view_as_complex(basis.contiguous(grad)),

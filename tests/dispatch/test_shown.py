@@ -35,6 +35,7 @@ def written(x, index, value):
 
 X, Y, W, V = leaf(3, 4), leaf(3, 4), leaf(4, 4), leaf(4)
 X3, IMAGE, KERNEL, Q = leaf(2, 3, 4), leaf(2, 4, 4, 4), leaf(4, 4, 3, 3), leaf(2, 2, 3, 4)
+Z = torch.ones(2, dtype=torch.complex64, requires_grad=True)
 ROWS, CLASSES = torch.tensor([0, 2]), torch.tensor([0, 1, 2])
 
 SHOWN = [
@@ -77,6 +78,15 @@ SHOWN = [
     (lambda: X.split(1)[0], "split.Tensor", None),
     (lambda: X @ W, "mm", "t mm t mm"),
     (lambda: X3.bmm(X3.detach().transpose(1, 2)), "transpose.int bmm", "transpose.int bmm"),
+    (lambda: X3 @ W, "view mm _unsafe_view", "view t mm t mm view"),
+    (lambda: X.repeat(2, 1), "repeat", None),
+    (lambda: X.scatter_reduce(0, ROWS.view(2, 1) // 2, Y.detach(), "sum"),
+     "view floor_divide scatter_reduce.two", None),
+    (lambda: X.index_copy(0, ROWS, Y.detach()[:2]), "slice.Tensor index_copy",
+     "index_fill.int_Scalar"),
+    (lambda: X.unsafe_chunk(2, 1)[0], "unsafe_split.Tensor", None),
+    (lambda: torch.nonzero_static(X, size=3), "nonzero_static", None),
+    (lambda: Z.real, "view_as_real select.int", "select_backward view_as_complex"),
     (lambda: F.linear(X, W), "t mm", "t mm t t mm t"),
     (lambda: F.linear(X, W, V), "t addmm", "t mm t mm t sum.dim_IntList view t"),
     (lambda: F.linear(X3, W, V), "view t addmm view",
@@ -128,7 +138,7 @@ def test_names(call, forward, backward):
     assert log.names == forward
     if backward is not None:
         grad = torch.ones_like(result)
-        leaves = [X, Y, W, V, X3, IMAGE, KERNEL, Q]
+        leaves = [X, Y, W, V, X3, IMAGE, KERNEL, Q, Z]
         with Log() as log:
             torch.autograd.grad(result, leaves, grad, allow_unused=True)
         assert log.names == backward
@@ -141,7 +151,7 @@ def test_a_mode_that_looks_changes_nothing(call):
         result = call()
         if not result.requires_grad:
             return [result]
-        leaves = [X, Y, W, V, X3, IMAGE, KERNEL, Q]
+        leaves = [X, Y, W, V, X3, IMAGE, KERNEL, Q, Z]
         found = torch.autograd.grad(result, leaves, torch.ones_like(result), allow_unused=True)
         return [result, *[f for f in found if f is not None]]
     expected = run()
@@ -202,6 +212,15 @@ def test_views_and_writes_keep_their_history():
     assert torch.equal(grad, expected)
     with Log(), pytest.raises(RuntimeError, match="a leaf Variable that requires grad"):
         X.add_(1)
+
+
+def test_results_made_as_views_below_are_none_above():
+    with Log():
+        y = X.repeat(2, 1)
+        part = y.mul_(2)[0]
+    assert y.requires_grad and y._base is None and part._base is y
+    assert y.grad_fn.name() == "MulBackward0"
+    assert torch.equal(torch.autograd.grad(y.sum(), X)[0], torch.full((3, 4), 4.0))
 
 
 def test_second_derivatives_under_a_mode():

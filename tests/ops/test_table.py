@@ -5,6 +5,7 @@ this runs are noted, and an op of the table that no sample reaches fails `test_n
 """
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
 import warnings
@@ -17,6 +18,7 @@ import flambeau
 from flambeau import func
 from flambeau.core import op as core_op
 from flambeau.core.modes import Level
+from flambeau.utils._python_dispatch import TorchDispatchMode
 
 HERE = Path(__file__).parent
 _spec = importlib.util.spec_from_file_location("samples", HERE / "samples.py")
@@ -87,7 +89,7 @@ def key_of(op):
     return f"{spaces[0]}.{op.name}" if spaces and spaces[0] != "torch" else op.name
 
 
-def run(name, sample):
+def call_of(name, sample):
     """The results of a call, and the floating tensors it depends on."""
     leaves = []
     args = as_tensors(flambeau, sample.args, leaves)
@@ -96,9 +98,13 @@ def run(name, sample):
               if (t.is_floating_point() or t.is_complex()) and i not in sample.constant]
     for t in inputs:
         t.requires_grad_()
+    return flat_tensors(flambeau, resolve(name)(*args, **kwargs)), inputs
+
+
+def run(name, sample):
+    """The same, where the ops that run are noted."""
     with Noting():
-        results = flat_tensors(flambeau, resolve(name)(*args, **kwargs))
-    return results, inputs
+        return call_of(name, sample)
 
 
 def seeds_for(results):
@@ -470,3 +476,31 @@ def test_saved_values_are_unpacked_once(family, name):
             plain = gradients([r for r in results if r.requires_grad], inputs)
             same([g for g in packed if g is not None], [g for g in plain if g is not None],
                  f"{name}, call {i}: packed")
+
+
+class Passing(TorchDispatchMode):
+    """Runs each op as it is shown."""
+
+    def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+        return func(*args, **(kwargs or {}))
+
+
+@pytest.mark.parametrize("family,name", CASES, ids=[f"{f}-{n}" for f, n in CASES])
+def test_a_mode_that_passes_on_changes_nothing(family, name):
+    """What ops are shown as to modes computes the same, and has the same gradients."""
+    if name in FAMILIES[family].untested:
+        return
+    entries = ORACLE[family][0][name]["calls"]
+    for i, (entry, sample) in enumerate(zip(entries, FAMILIES[family].calls(name))):
+        if "error" in entry:
+            continue
+        found = []
+        for mode in (contextlib.nullcontext(), Passing()):
+            with mode:
+                results, inputs = call_of(name, sample)
+                tracked = [r for r in results if r.requires_grad and entry.get("gradients")]
+                found.append((results, gradients(tracked, inputs) if tracked else []))
+        for part, (plain, shown) in zip(("values", "gradients"), zip(*found)):
+            what = f"{name}, call {i}: {part}"
+            assert [g is None for g in shown] == [g is None for g in plain], what
+            same([g for g in shown if g is not None], [g for g in plain if g is not None], what)
