@@ -452,7 +452,7 @@ def make_binary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
             b = other._edge
         elif type(other) in scalars:
             try:
-                y = scalar_cache[x.dtype, other]
+                y = scalar_cache[(x.dtype, other) if type(other) is not complex else None]
             except KeyError:
                 x, y = scalar_operand(x, other, wide)
             b = None

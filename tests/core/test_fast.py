@@ -1,4 +1,5 @@
 """The callables in C do what the Python closures that they stand in front of do."""
+import contextlib
 import copy
 import gc
 import inspect
@@ -313,3 +314,15 @@ def test_numbers_minus_tensors():
         1 - flambeau.tensor([True])
     with pytest.raises(TypeError):
         "a" - x
+
+
+@pytest.mark.parametrize("number", [1, 2.5, 0.0])
+def test_complex_numbers_without_imaginary_part_are_complex(number):
+    """Whatever number equal to it has been used before."""
+    x = flambeau.ones(2)
+    for function in (flambeau.Tensor.mul, flambeau.Tensor.add, flambeau.Tensor.div):
+        with contextlib.suppress(ZeroDivisionError):
+            function(x, number)
+            assert function(x, complex(number)).dtype is flambeau.complex64
+    with pytest.raises(RuntimeError, match="can't be cast"):
+        x.mul_(complex(number))
