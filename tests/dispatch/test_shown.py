@@ -223,6 +223,18 @@ def test_results_made_as_views_below_are_none_above():
     assert torch.equal(torch.autograd.grad(y.sum(), X)[0], torch.full((3, 4), 4.0))
 
 
+def test_complex_factors_are_conjugated():
+    a, b, c = (torch.full((2, 2), v, requires_grad=True) for v in (1 + 2j, 2 - 1j, 3j))
+    def run():
+        y = torch.addmm(a, b, c, beta=2j, alpha=1 - 1j)
+        return torch.autograd.grad(y.real.sum(), (a, b, c))
+    expected = run()
+    with Log():
+        found = run()
+    torch.testing.assert_close(found, expected)
+    assert found[0][0, 0] == -2j
+
+
 def test_second_derivatives_under_a_mode():
     x = torch.tensor([0.3], dtype=torch.float64, requires_grad=True)
     with Log():
