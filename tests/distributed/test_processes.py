@@ -1,7 +1,9 @@
 """Collectives, messages and shared gradients of three processes; values from PyTorch's gloo."""
 from __future__ import annotations
 
+import sys
 from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
@@ -21,7 +23,12 @@ def in_group(rank, work, url):
     dist.destroy_process_group()
 
 
+ROOT = str(Path(__file__).parents[2])       # where new processes find this file as a module
+
+
 def run(work, tmp_path):
+    if ROOT not in sys.path:
+        sys.path.append(ROOT)
     mp.spawn(in_group, (work, f"file://{tmp_path}/store"), nprocs=SIZE)
 
 
