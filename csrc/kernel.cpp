@@ -286,8 +286,7 @@ bool is_number(PyObject *x) {
     return PyFloat_CheckExact(x) || PyLong_CheckExact(x) || PyBool_Check(x) || PyComplex_CheckExact(x);
 }
 
-// A Python number as one element of `dtype`, wrapped around where it does not fit. False: cannot.
-// False for a number that the type would round: the twin has it in float32.
+// A number in a half type. False if that rounds it: the twin has it in float32.
 template <class T>
 static bool store_half(double value, char *to) {
     T half = Narrow<T, float>::from(float(value));
@@ -295,6 +294,7 @@ static bool store_half(double value, char *to) {
     return widen(half) == value || value != value;
 }
 
+// A Python number as one element of `dtype`, wrapped around where it does not fit. False: cannot.
 bool store_number(PyObject *x, DType dtype, char *to) {
     if (dtype <= I8) {
         uint64_t whole;

@@ -27,6 +27,7 @@ from flambeau.core.graph import Node, next_order
 from flambeau.core.modes import grad_enabled, is_inference_mode_enabled
 from flambeau.core.promotion import convert
 from flambeau.core.tensor import LEAF, LOOKUP, Tensor, array_strides, basis, gradient_edge
+from flambeau.kernels.views import has_one_place
 
 # ---- may this tensor be written to? -------------------------------------------------------------
 
@@ -58,9 +59,7 @@ def check_inplace(tensor: Tensor, needs_grad: bool, apart: bool = True) -> None:
 
 def check_places(tensor: Tensor) -> None:
     """Raise if several elements are one in memory, as those of expanded tensors are."""
-    array = tensor._array
-    if 0 in array.strides and array.size > 1 and any(
-            s == 0 and n > 1 for s, n in zip(array.strides, array.shape)) \
+    if tensor._array.size > 1 and has_one_place(tensor._array) \
             and (tensor._device is not cpu or type(tensor) not in overrides.internal_types):
         raise RuntimeError("unsupported operation: more than one element of the written-to tensor "
                            "refers to a single memory location. Please clone() the tensor before "

@@ -77,6 +77,12 @@ def expand_dims(x, dim):
     return x[(*ALL[:dim], None)]
 
 
+def has_one_place(array):
+    """Are several elements one in memory, as those of expanded tensors are?"""
+    return 0 in array.strides and any(
+        s == 0 and n > 1 for s, n in zip(array.strides, array.shape))
+
+
 def copy_into(target, x):
     """Write x, broadcast, into an array of its dtype."""
     target[...] = x

@@ -19,7 +19,7 @@ from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types
 from flambeau.kernels import indexing, views
 from flambeau.ops.create import array_of, full
-from flambeau.ops.overlap import has_one_place, warn_of_expanded
+from flambeau.ops.overlap import warn_of_expanded
 from flambeau.ops.ranges import arange
 from flambeau.ops.shape import movedim, reshape, unsqueeze
 
@@ -507,7 +507,7 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
             grad_enabled() and (view.requires_grad or value.requires_grad)):
         from flambeau.core.views import check_inplace
         check_inplace(view, False, apart=False)
-        if has_one_place(view._array):
+        if views.has_one_place(view._array):
             warn_of_expanded("index_put")
         _put_into(view._array, value._array, [i._array for i in indices], where, False)
         bump(view)

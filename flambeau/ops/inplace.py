@@ -24,11 +24,10 @@ from flambeau.core.tensor import (
     tensor_types,
 )
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
-from flambeau.kernels.views import copy_into
+from flambeau.kernels.views import copy_into, has_one_place
 from flambeau.ops.out_types import can_cast
 from flambeau.ops.overlap import (
     check_overlap,
-    has_one_place,
     share_memory,
     write_changes,
     written_anywhere,

@@ -33,12 +33,6 @@ def written_anywhere(op: Op) -> bool:
     return op.name in _ANYWHERE
 
 
-def has_one_place(array: np.ndarray) -> bool:
-    """Are several elements one in memory, as those of expanded tensors are?"""
-    return 0 in array.strides and any(
-        s == 0 and n > 1 for s, n in zip(array.strides, array.shape))
-
-
 def write_changes(name: str, target: np.ndarray, before: np.ndarray, values: np.ndarray) -> None:
     """Write to elements that are one in memory: what an op has not changed is not written, or it
     would undo what the op has done to another element in its place."""

@@ -26,7 +26,6 @@ class MetaTensor(Tensor):
     _device = devices.meta
 
 
-_STATES: list[Any] = [(MetaTensor, {})] * 8     # how a node makes its results anew
 plain.discard(MetaTensor)
 overrides.internal_types.add(MetaTensor)
 MetaTensor.__module__, MetaTensor.__name__ = "torch", "Tensor"
@@ -86,7 +85,7 @@ def emptied(tensor: Tensor) -> Tensor:
         if edge is not None and edge is not LEAF and edge is not LOOKUP:
             from flambeau.ops.inplace import save_anew
             save_anew(edge.node, array, tensor)
-            edge.node.result_state = _STATES
+            saves_on_meta(edge.node)
     tensor.__class__ = MetaTensor
     return tensor
 
@@ -140,8 +139,13 @@ def recorded(op: Any, canonical: tuple[Any, ...], inputs: Any, result: Any, firs
         if edges is not None and (op.returns is not None or first._array.dtype in FLOATING):
             record(op, canonical, edges, result)
             if first._edge is not None:
-                first._edge.node.result_state = _STATES
+                saves_on_meta(first._edge.node)
     return result
+
+
+def saves_on_meta(node: Any) -> None:
+    """Let `node` make the results that it has saved on meta again."""
+    node.result_state = [(MetaTensor, {})] * node.outputs
 
 
 def shapes_of(op: Any, canonical: tuple[Any, ...], inputs: Any) -> Any:
