@@ -97,6 +97,9 @@ expression("kernels", "F.embedding(i, w)",
            i="torch.randint(1000, (64, 64))", w="torch.rand(1000, 64)")  # fmt: skip
 expression("kernels", "torch.linalg.solve(a, b)",
            a="torch.rand(128, 128) + 128 * torch.eye(128)", b="torch.rand(128, 8)")  # fmt: skip
+expression("kernels", "torch.fft.rfft(x)", x="torch.rand(256, 4096)")
+expression("kernels", "torch.fft.fft(x)", x="torch.rand(64, 1000)")
+expression("kernels", "torch.fft.fft2(x)", x="torch.rand(8, 128, 128) + 0j")
 expression("kernels", "torch.randn(1000, 1000)")
 
 

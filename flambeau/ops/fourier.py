@@ -1,4 +1,4 @@
-"""Discrete Fourier transforms, by NumPy's pocketfft.
+"""Discrete Fourier transforms.
 
 Three linear maps carry all of them: complex to complex, real to complex, and complex to real. Each
 is given by its dimensions, its direction and what it is scaled by: "none", "ortho" (1/√n) or "by_n"
@@ -6,6 +6,8 @@ is given by its dimensions, its direction and what it is scaled by: "none", "ort
 """
 from __future__ import annotations
 
+import math
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,35 +18,51 @@ from flambeau.core.op import linear
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import size_of, wrap_dim
 from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.kernels import fourier, views
 from flambeau.ops.create import finish
 from flambeau.ops.index import basic_view, slice_backward
 from flambeau.ops.join import roll
 from flambeau.ops.linalg_support import composed, conj
 from flambeau.ops.pointwise import mul
 
-_SCALE = {True: {"none": "backward", "ortho": "ortho", "by_n": "forward"},
-          False: {"none": "forward", "ortho": "ortho", "by_n": "backward"}}
 _HIDDEN: dict[str, Any] = {"method": False, "namespace": None, "dims": "dims"}
 
 # ---- the three maps -----------------------------------------------------------------------------
 
 
-def _typed(result: np.ndarray, like: np.ndarray) -> np.ndarray:
-    """The result in the precision of the argument: older NumPy computes all in double."""
-    real = like.real.dtype
-    return result.astype(np.result_type(real, np.complex64) if result.dtype.kind == "c" else real,
-                         copy=False)
+def _factor(x: np.ndarray, dims: Any, scale: str, size: int = 0) -> float:
+    """The number that sums are multiplied by; `size`: the real extent of the last dimension."""
+    n = prod([x.shape[d] for d in dims[:-1]]) * (size or x.shape[dims[-1]])
+    return {"none": 1.0, "ortho": 1 / math.sqrt(n), "by_n": 1 / n}[scale]
+
+
+def _laid_out(x: np.ndarray, dims: Any, keep_last: bool) -> tuple[np.ndarray, list[int]]:
+    """x, the transformed dimensions innermost in memory, and the order of its dimensions there: by
+    falling stride, but the last of `dims` stays so. Results keep this layout."""
+    def falling(several: Any) -> list[int]:
+        return sorted(several, key=lambda d: -x.strides[d])
+    order = falling([d for d in range(x.ndim) if d not in dims])
+    order += [*falling(dims[:-1]), dims[-1]] if keep_last else falling(dims)
+    x = x.transpose(order)
+    return x if x.flags.c_contiguous else views.contiguous(x), order
+
+
+def _in_order(x: np.ndarray, order: list[int]) -> np.ndarray:
+    return x.transpose(sorted(range(x.ndim), key=order.__getitem__))
+
+
+def _over(x: np.ndarray, axes: Any, forward: bool, factor: float = 1.0) -> np.ndarray:
+    for axis in axes:
+        x, factor = fourier.c2c(x, axis, forward, factor), 1.0
+    return x
 
 
 def _c2c(self: np.ndarray, dims: Any, forward: bool, scale: str) -> np.ndarray:
     if not dims:
-        return self.copy()
-    norm = _SCALE[forward][scale]
-    if len(dims) == 1:                      # NumPy's one-dimensional functions cost less
-        transform = np.fft.fft if forward else np.fft.ifft
-        return _typed(transform(self, axis=dims[0], norm=norm), self)
-    transform = np.fft.fftn if forward else np.fft.ifftn
-    return _typed(transform(self, axes=dims, norm=norm), self)
+        return self.copy("K")
+    x, order = _laid_out(self, dims, False)
+    axes = range(x.ndim - 1, x.ndim - 1 - len(dims), -1)
+    return _in_order(_over(x, axes, forward, _factor(self, dims, scale)), order)
 
 
 @linear(_c2c, node_name="FftC2CBackward0", name="fft_c2c", **_HIDDEN,
@@ -54,12 +72,15 @@ def c2c(input: Tensor, dims: Any, forward: bool, scale: str) -> Any:
 
 
 def _r2c(self: np.ndarray, dims: Any, scale: str, half: bool) -> np.ndarray:
-    norm = _SCALE[True][scale]
-    if len(dims) == 1:
-        transform = np.fft.rfft if half else np.fft.fft
-        return _typed(transform(self, axis=dims[0], norm=norm), self)
-    transform = np.fft.rfftn if half else np.fft.fftn
-    return _typed(transform(self, axes=dims, norm=norm), self)
+    x, order = _laid_out(self, dims, half)
+    found = fourier.r2c(x, _factor(self, dims, scale))
+    if not half:
+        n, have = x.shape[-1], found.shape[-1]
+        whole = np.empty(x.shape, found.dtype)
+        whole[..., :have] = found
+        np.conjugate(found[..., n - have:0:-1], out=whole[..., have:])
+        found = whole
+    return _in_order(_over(found, range(x.ndim - 2, x.ndim - 1 - len(dims), -1), True), order)
 
 
 def _r2c_back(grad: Tensor, self_shape: Any, dims: Any, scale: str, half: bool) -> Tensor:
@@ -75,11 +96,11 @@ def r2c(input: Tensor, dims: Any, scale: str, half: bool) -> Any:
 
 
 def _c2r(self: np.ndarray, dims: Any, scale: str, size: int) -> np.ndarray:
-    norm = _SCALE[False][scale]
-    if len(dims) == 1:
-        return _typed(np.fft.irfft(self, size, dims[0], norm), self)
-    sizes = [self.shape[d] for d in dims[:-1]] + [size]
-    return _typed(np.fft.irfftn(self, sizes, dims, norm), self)
+    factor = _factor(self, dims, scale, size)
+    if len(dims) > 1:
+        self = _c2c(self, dims[:-1], False, "none")
+    x, order = _laid_out(self, dims[-1:], False)
+    return _in_order(fourier.c2r(x, size, factor), order)
 
 
 def _c2r_back(grad: Tensor, self_shape: Any, dims: Any, scale: str, size: int) -> Tensor:

@@ -38,6 +38,21 @@ def test_inverses(norm, n):
     assert flambeau.equal(fft.ifftshift(fft.fftshift(x)), x)
 
 
+@pytest.mark.parametrize("call,strides", [
+    (lambda x: fft.fft(x), (42, 7, 1)),
+    (lambda x: fft.fft(x, dim=0), (1, 35, 5)),
+    (lambda x: fft.ifft(x, dim=1), (42, 1, 6)),
+    (lambda x: fft.fft(x.transpose(0, 2), dim=0), (1, 7, 42)),
+    (lambda x: fft.fftn(x, dim=(2, 0)), (7, 35, 1)),
+    (lambda x: fft.rfft(x, dim=1), (28, 1, 4)),
+    (lambda x: fft.rfftn(x, dim=(2, 0)), (1, 21, 3)),
+    (lambda x: fft.irfft(x, dim=1), (70, 1, 10)),
+    (lambda x: fft.ihfftn(x, dim=(1,)), (28, 1, 4)),
+])
+def test_transformed_dimensions_lie_innermost_in_memory(call, strides):
+    assert call(noise(5, 6, 7, kind="real")).stride() == strides
+
+
 def test_types():
     assert fft.fft(noise(4, kind="real", dtype="float32")).dtype is flambeau.complex64
     assert fft.fft(noise(4, kind="real")).dtype is flambeau.complex128
