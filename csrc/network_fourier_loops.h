@@ -426,7 +426,7 @@ INLINE void pair_up(Lane<T> a, Lane<T> b, typename Lane<T>::V c, typename Lane<T
     turned = times_minus_i(turned);
     if (into) turned = {-turned.re, -turned.im};
     low = (sum + turned) * factor;
-    high = Lane<T>{sum.re - turned.re, turned.im - sum.im} * factor;
+    high = Lane<T>{sum.re - turned.re, (b.im - a.im) + turned.im} * factor;
 }
 
 template <class T, bool into>

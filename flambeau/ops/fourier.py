@@ -236,7 +236,7 @@ def fft_(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
 
     >>> import flambeau
     >>> flambeau.fft.fft(flambeau.tensor([1.0, 0.0, 0.0, 0.0]))
-    tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.+0.j])
+    tensor([1.+0.j, 1.+0.j, 1.+0.j, 1.-0.j])
     """
     x = _floating(input)
     d, n = _one_dim(x, n, dim)
