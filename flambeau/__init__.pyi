@@ -267,6 +267,9 @@ def _chunk_cat(tensors: Any, dim: _int, num_chunks: _int) -> Tensor:
     """Each tensor cut along `dim` into chunks, padded with zeros; chunks of one number side by
     side."""
 
+def _conj(input: Tensor) -> Tensor:
+    """The complex conjugate, as a view of the same memory; a real tensor is its own."""
+
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """How beta samples `x` of parameters (alpha, total - alpha) move with alpha, over 1 - x."""
 
@@ -580,6 +583,9 @@ def _native_batch_norm_legit(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """`native_batch_norm`; running statistics may be left out altogether."""
 
+def _neg_view(input: Tensor) -> Tensor:
+    """The negative, as a view of the same memory."""
+
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """Dirichlet samples of the concentrations along the last dimension of `input`."""
 
@@ -711,7 +717,7 @@ def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: An
     """Write the result of `addr` into this tensor; returns the tensor."""
 
 def adjoint(input: Tensor) -> Tensor:
-    """The conjugate transpose of the last two dimensions, as a view where the tensor is real."""
+    """The conjugate transpose of the last two dimensions, as a view."""
 
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: _bool) -> Tensor:
     """`nn.functional.affine_grid` without its checks."""
@@ -1175,7 +1181,7 @@ def concatenate(tensors: Any, dim: _int = 0) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
 def conj(input: Tensor) -> Tensor:
-    """The complex conjugate; a real tensor is its own."""
+    """The complex conjugate, as a view of the same memory; a real tensor is its own."""
 
 def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 
@@ -2094,7 +2100,7 @@ def is_complex(input: Tensor) -> _bool:
     """Are the elements of a complex type?"""
 
 def is_conj(input: Tensor) -> _bool:
-    """Does this complex tensor come from `conj`?"""
+    """Is this a view that conjugates what is in memory?"""
 
 def is_distributed(input: Tensor) -> _bool:
     """Is the tensor spread over processes? Never, for this class."""
@@ -2106,7 +2112,7 @@ def is_inference(input: Tensor) -> _bool:
     """Was this made under `inference_mode`?"""
 
 def is_neg(input: Tensor) -> _bool:
-    """Is this the imaginary part of what comes from `conj`?"""
+    """Is this a view that negates what is in memory?"""
 
 def is_nonzero(input: Tensor) -> _bool:
     """Is the one element of this tensor not zero?"""
@@ -3101,10 +3107,10 @@ def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
     """Give a sparse tensor the size and the numbers of dimensions of another, in place."""
 
 def resolve_conj(input: Tensor) -> Tensor:
-    """The values with no conjugation left to do."""
+    """The values with no conjugation left to do: a copy, or a tensor that has none itself."""
 
 def resolve_neg(input: Tensor) -> Tensor:
-    """The values with no negation left to do."""
+    """The values with no negation left to do: a copy, or a tensor that has none itself."""
 
 def result_type(tensor1: Any, tensor2: Any) -> _dtype:
     """The type of an expression over two tensors or numbers."""

@@ -22,7 +22,7 @@ from flambeau import Tensor, type_info
 from flambeau.core import dtypes
 from flambeau.core.overrides import sparse_types
 from flambeau.core.shapes import Size, contiguous_strides
-from flambeau.core.tensor import array_offset, array_root, array_strides, arrays_of, wrap
+from flambeau.core.tensor import array_offset, array_root, array_strides, arrays_of, basis, wrap
 from flambeau.storage import TypedStorage, UntypedStorage, dense_bytes, storage_of
 from flambeau.transforms.meta import MetaTensor
 
@@ -49,9 +49,9 @@ def rebuild_tensor_v3(storage: Any, offset: int, size: Any, stride: Any, require
 def _finish(tensor: Tensor, requires_grad: bool, metadata: Any) -> Tensor:
     metadata = metadata or {}
     if metadata.get("conj"):
-        tensor = tensor.conj().resolve_conj()
+        tensor = tensor.conj()
     if metadata.get("neg"):
-        tensor = -tensor
+        tensor = flambeau._neg_view(tensor)
     return tensor.requires_grad_() if requires_grad else tensor
 
 
@@ -294,7 +294,9 @@ def reduce_for_checkpoint(obj: Any) -> Any:
 def _reduce_tensor(tensor: Tensor) -> Any:
     if tensor.is_quantized:
         return _reduce_quantized(tensor)
-    cls = Tensor if type(tensor) is MetaTensor or type(tensor) in sparse_types else type(tensor)
+    turned = tensor._conjugated or tensor._negated
+    cls = Tensor if turned or type(tensor) is MetaTensor or type(tensor) in sparse_types \
+        else type(tensor)
     own = cls.__dict__.get("__reduce_ex__") or cls.__dict__.get("__reduce__")
     if own is not None and cls is not Tensor and not is_parameter_type(cls):
         return tensor.__reduce_ex__(2)
@@ -339,15 +341,19 @@ def _reduce_plain(tensor: Tensor) -> tuple[Any, tuple[Any, ...]]:
     if tensor.device.type == "meta":
         shape = tuple(tensor.shape)
         return rebuild_meta_tensor, (tensor.dtype, shape, contiguous_strides(shape), requires_grad)
-    array, storage = _array_and_storage(tensor)
+    turned = {"conj": True} if tensor._conjugated else {}
+    if tensor._negated:
+        turned["neg"] = True
+    array, storage = _array_and_storage(basis.below(tensor) if turned else tensor)
     place = (array_offset(array) // array.itemsize, array.shape, array_strides(array),
              requires_grad, OrderedDict())
+    metadata = (turned,) if turned else ()
     try:
         typed = TypedStorage(wrap_storage=storage, dtype=tensor.dtype)
         typed.pickle_storage_type()
     except KeyError:
-        return rebuild_tensor_v3, (storage, *place, tensor.dtype)
-    return rebuild_tensor_v2, (typed, *place)
+        return rebuild_tensor_v3, (storage, *place, tensor.dtype, *metadata)
+    return rebuild_tensor_v2, (typed, *place, *metadata)
 
 
 def _array_and_storage(tensor: Tensor) -> tuple[np.ndarray, UntypedStorage]:

@@ -128,6 +128,9 @@ class Methods:
     @_backward_hooks.setter
     def _backward_hooks(self, value: Any) -> None: ...
     def _coalesced_(self, coalesced: _bool) -> Tensor: ...
+    def _conj(self) -> Tensor:
+        """The complex conjugate, as a view of the same memory; a real tensor is its own."""
+    _conjugated: _bool
     def _dimI(self) -> _int:
         """The number of sparse dimensions."""
     def _dimV(self) -> _int:
@@ -141,6 +144,9 @@ class Methods:
         """`data`'s values as an instance of `cls`, outside the graph."""
     def _make_wrapper_subclass(self, size: Any, *args: Any, **options: Any) -> Any:
         """A tensor without values of its own, whose ops `__torch_dispatch__` takes over."""
+    def _neg_view(self) -> Tensor:
+        """The negative, as a view of the same memory."""
+    _negated: _bool
     def _nnz(self) -> _int:
         """The number of entries."""
     def _number(self) -> Any: ...
@@ -192,8 +198,7 @@ class Methods:
     def addr_(self, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """Write the result of `addr` into this tensor; returns the tensor."""
     def adjoint(self) -> Tensor:
-        """The conjugate transpose of the last two dimensions, as a view where the tensor is
-        real."""
+        """The conjugate transpose of the last two dimensions, as a view."""
     def all(self, dim: Any = None, keepdim: _bool = False) -> Tensor:
         """Are all elements, or all along `dim`, not zero?"""
     def allclose(
@@ -391,7 +396,7 @@ class Methods:
     def col_indices(self) -> Tensor:
         """The column of each entry, in csr and bsr."""
     def conj(self) -> Tensor:
-        """The complex conjugate; a real tensor is its own."""
+        """The complex conjugate, as a view of the same memory; a real tensor is its own."""
     def conj_physical(self, *, out: Tensor | None = None) -> Tensor: ...
     def conj_physical_(self) -> Tensor:
         """Write the result of `conj_physical` into this tensor; returns the tensor."""
@@ -748,7 +753,7 @@ class Methods:
         """Is each place here once, in row-major order?"""
     def is_complex(self) -> _bool: ...
     def is_conj(self) -> _bool:
-        """Does this complex tensor come from `conj`?"""
+        """Is this a view that conjugates what is in memory?"""
     def is_contiguous(self, memory_format: Any = ...) -> _bool:
         """Do the elements lie in memory in the order of their indices?"""
     @property
@@ -766,7 +771,7 @@ class Methods:
     is_mps: _bool
     is_mtia: _bool
     def is_neg(self) -> _bool:
-        """Is this the imaginary part of what comes from `conj`?"""
+        """Is this a view that negates what is in memory?"""
     is_nested: _bool
     def is_nonzero(self) -> _bool:
         """Is the one element of this tensor not zero?"""
@@ -1265,9 +1270,9 @@ class Methods:
     def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
         """`resize_` to the shape of another tensor."""
     def resolve_conj(self) -> Tensor:
-        """The values with no conjugation left to do."""
+        """The values with no conjugation left to do: a copy, or a tensor that has none itself."""
     def resolve_neg(self) -> Tensor:
-        """The values with no negation left to do."""
+        """The values with no negation left to do: a copy, or a tensor that has none itself."""
     def retain_grad(self) -> None:
         """Keep the gradient of this non-leaf tensor in `grad` during backward."""
     @property
@@ -1644,10 +1649,6 @@ class Methods:
         """The same memory seen with another shape (one extent may be -1), or another dtype."""
     def view_as(self, other: Tensor) -> Tensor:
         """`view` with the shape of `other`."""
-    def view_as_complex(self) -> Tensor:
-        """A real tensor with a last dimension of 2 as a complex one, on the same memory."""
-    def view_as_real(self) -> Tensor:
-        """A complex tensor as a real one with a last dimension of 2, on the same memory."""
     @property
     def volatile(self) -> _bool: ...
     def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:

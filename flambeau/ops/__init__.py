@@ -26,7 +26,7 @@ COMMON = (
 )
 LATE = [
     "blame", "random", "extremes", "activation", "softmax", "moments", "sort", "dropout",
-    "inquiry", "embedding", "convolve", "pool", "normalize", "cross_entropy",
+    "conjugate_views", "inquiry", "embedding", "convolve", "pool", "normalize", "cross_entropy",
     "loss", "attention", "padding", "scan", "searching", "added", "affine_graph", "products",
     "einsum", "differences", "histograms", "sampling", "facts", "rearrange", "memory_methods",
     "bilinear", "decompositions", "distance", "foreach", "fourier", "linalg", "lowrank",

@@ -161,6 +161,18 @@ def on_meta(op: Op, canonical: tuple[Any, ...]) -> Any:
     return call(op, canonical)
 
 
+def each_result(value: Any, change: Callable[[Tensor], Any]) -> Any:
+    """`value` with `change` of each tensor in it."""
+    if type(value) in tensor_types:
+        return change(value)
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*[each_result(v, change) for v in value])
+    if isinstance(value, list | tuple):
+        parts = [each_result(v, change) for v in value]
+        return parts if isinstance(value, list) else type(value)(parts)
+    return value
+
+
 # NumPy's names of arguments, which torch takes too, and names of single overloads.
 SPELLINGS = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepdim", "x": "input",
              "a": "input", "x1": "input", "x2": "other", "split_size": "split_size_or_sections",

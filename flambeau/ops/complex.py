@@ -18,18 +18,12 @@ from flambeau.ops.node_names import one_node
 from flambeau.ops.refusals import refusing
 
 _conj = pointwise("conj_physical", lambda x: kernels.conj(x) if x.dtype.kind == "c" else x.copy(),
-                  vjp=lambda grad: conj(grad))
+                  vjp=lambda grad: conjugated(grad))
 
 
-@composite(method=True)
-def conj(input: Tensor) -> Tensor:
-    """The complex conjugate; a real tensor is its own."""
-    if input._array.dtype.kind != "c":
-        return input
-    result = _conj(input)
-    if not getattr(input, "_conjugated", False):
-        result._conjugated = True
-    return result
+def conjugated(tensor: Tensor) -> Tensor:
+    """The conjugate in memory of its own; a real tensor itself. `conj` is the view."""
+    return _conj(tensor) if tensor._array.dtype.kind == "c" else tensor
 
 
 def _joined(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
@@ -72,33 +66,6 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     return result if out is None else basis.into(out, polar.op, result)
 
 
-@composite(method=True)
-def is_conj(input: Tensor) -> bool:
-    """Does this complex tensor come from `conj`?"""
-    return getattr(input, "_conjugated", False)
-
-
-@composite(method=True)
-def is_neg(input: Tensor) -> bool:
-    """Is this the imaginary part of what comes from `conj`?"""
-    return getattr(input, "_negated", False)
-
-
-@composite(method=True)
-def resolve_conj(input: Tensor) -> Tensor:
-    """The values with no conjugation left to do."""
-    if getattr(input, "_conjugated", False):
-        result = basis.clone(input)
-        return result
-    return input
-
-
-@composite(method=True)
-def resolve_neg(input: Tensor) -> Tensor:
-    """The values with no negation left to do."""
-    return basis.clone(input) if getattr(input, "_negated", False) else input
-
-
 def _as_complex(part: np.ndarray, imaginary: bool) -> np.ndarray:
     r = np.zeros(part.shape, np.complex64 if part.dtype.itemsize <= 4 else np.complex128)
     (r.imag if imaginary else r.real)[...] = part
@@ -130,18 +97,19 @@ def imag_view(input: Tensor) -> Any:
 @composite
 def real(input: Tensor) -> Tensor:
     """The real part, as a view; a real tensor itself."""
-    return real_view(input) if input._array.dtype.kind == "c" else input
+    if not input.dtype.is_complex:
+        return input
+    return basis.select(view_as_real(basis.conj_view(input) if input.is_conj() else input), -1, 0)
 
 
 @composite
 def imag(input: Tensor) -> Tensor:
     """The imaginary part, as a view."""
-    if input._array.dtype.kind != "c":
+    if not input.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    result = imag_view(input)
-    if getattr(input, "_conjugated", False):
-        result._negated = True
-    return result
+    if input.is_conj():
+        return basis.select(basis.neg_view(view_as_real(basis.conj_view(input))), -1, 1)
+    return basis.select(view_as_real(input), -1, 1)
 
 
 def _set_part(part: Any) -> Any:
@@ -168,7 +136,7 @@ def _buffer(x: np.ndarray) -> tuple[Any, int]:
 
 
 @linear(_view_as_real, view="replay", d_self=lambda grad: view_as_complex(basis.contiguous(grad)),
-        method=True, batch=lambda size, dims, self: (view_as_real(self), dims[0]))
+        method=False, batch=lambda size, dims, self: (view_as_real(self), dims[0]))
 def view_as_real(input: Tensor) -> Any:
     """A complex tensor as a real one with a last dimension of 2, on the same memory."""
     if input._array.dtype.kind != "c":
@@ -182,7 +150,7 @@ def _view_as_complex(self: np.ndarray) -> np.ndarray:
 
 
 @linear(_view_as_complex, view="replay", d_self=lambda grad: view_as_real(basis.contiguous(grad)),
-        method=True, batch=lambda size, dims, self: (
+        method=False, batch=lambda size, dims, self: (
             view_as_complex(basis.contiguous(basis.movedim(self, dims[0], 0))), 0))
 def view_as_complex(input: Tensor) -> Any:
     """A real tensor with a last dimension of 2 as a complex one, on the same memory."""
@@ -196,9 +164,9 @@ def view_as_complex(input: Tensor) -> Any:
         raise NotImplementedError("view_as_complex(): complex32 is not implemented")
     if type(input) not in plain:
         return (input,)                     # a stand-in, whose own strides say nothing
-    if x.strides[-1] != x.itemsize:
+    if x.size and x.strides[-1] != x.itemsize:
         raise RuntimeError("Tensor must have a last dimension with stride 1")
-    if any(s % (2 * x.itemsize) for s in x.strides[:-1]):
+    if x.size and any(s % (2 * x.itemsize) for s in x.strides[:-1]):
         raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
     return (input,)
 
@@ -254,4 +222,5 @@ def view_as_dtype(input: Tensor, dtype: Any) -> Tensor:
 
 
 basis.view_as_dtype = view_as_dtype
-basis.conj, basis.real = conj, real
+basis.conj = conjugated
+basis.real = lambda tensor: real_view(tensor) if tensor._array.dtype.kind == "c" else tensor

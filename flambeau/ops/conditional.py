@@ -334,7 +334,7 @@ def zero_(self: Tensor) -> Tensor:
 
 
 def _known(result: Tensor, name: str, since: int) -> Tensor:
-    if since:
+    if since and result._base is None:      # of a view, the node is hidden in its base's
         rename(result, name, since)
     return result
 

@@ -130,8 +130,8 @@ detach.op.function = detach
 
 def detach_(self: Tensor) -> Tensor:
     """Take this tensor out of the graph, in place. A view cannot be: its base keeps it in."""
-    if self._base is not None and self._is_view() and self.requires_grad:
-        raise RuntimeError("Can't detach views in-place; use detach() instead. If you are using "
+    if self._base is not None and self._is_view():
+        raise RuntimeError("Can't detach views in-place. Use detach() instead. If you are using "
                            "DistributedDataParallel (DDP) for training, and "
                            "gradient_as_bucket_view is set as True, gradients are views of DDP "
                            "buckets, and hence detach_() cannot be called on these gradients.")

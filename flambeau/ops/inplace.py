@@ -186,7 +186,9 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
                            f"broadcast shape {list(values.shape)}")
     if input._device is cpu:
         values = convert(values, input._array.dtype)
-        if expanded:
+        if type(input) in overrides.own_rules:
+            input._store(values)                # its memory does not hold what it shows
+        elif expanded:
             write_changes(functional.name, input._array, input._array.copy(), values)
         else:
             copy_into(input._array, values)
@@ -241,6 +243,9 @@ def save_anew(node: Any, array: np.ndarray, tensor: Tensor) -> None:
 
 # ---- writes to the shape alone -------------------------------------------------------------------
 
+slot = Tensor._array.__get__             # type: ignore[attr-defined]
+
+
 def publish_inplace_view(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`t_`, `squeeze_` …: the tensor becomes the view that `function` gives of it."""
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -249,7 +254,7 @@ def publish_inplace_view(name: str, function: Callable[..., Tensor]) -> Callable
         if result is self:
             return self
         found = result._view
-        self._array = result._array
+        self._array = slot(result)
         bump(self)
         if self._base is None:
             if found.node is not None and found.node is not LEAF:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau import type_info
 from flambeau.core.dtypes import from_numpy_dtype, int64
 from flambeau.core.op import composite, linear, primitive
 from flambeau.core.promotion import convert, type_name
@@ -26,6 +27,7 @@ from flambeau.ops.shape import (
     select,
     squeeze,
     transpose,
+    unsafe_view,
     unsqueeze,
     view,
 )
@@ -477,8 +479,8 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
     shape = (1,) * (len(repeats) - len(shape)) + shape
     spread = reshape(input, tuple(itertools.chain(*[(1, n) for n in shape])))
     wide = expand(spread, tuple(itertools.chain(*zip(repeats, shape))))
-    return reshape(basis.clone(wide, memory_format=None),
-                   tuple([r * n for r, n in zip(repeats, shape)]))
+    return unsafe_view.op.call(basis.clone(wide, memory_format=type_info.contiguous_format),
+                               tuple([r * n for r, n in zip(repeats, shape)]))
 
 
 @composite(method=True)
@@ -564,7 +566,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
         if len(shifts) != 1:
             raise RuntimeError("shifts and dimensions must align. shifts: "
                                f"{len(shifts)}, dims:0")
-        return reshape(roll_dims(reshape(input, (-1,)), shifts, (0,)), input.shape)
+        return unsafe_view.op.call(roll_dims(reshape(input, (-1,)), shifts, (0,)), input.shape)
     dims = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(dims) != len(shifts):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:"

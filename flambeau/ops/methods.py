@@ -89,6 +89,7 @@ class Form:
         return (axes is not None and self.ndim == len(axes)
                 and self._array.transpose(axes).flags.c_contiguous)
 
+    _conjugated = _negated = False      # of what is in memory: conjugate_views
     is_cuda = is_mps = is_xpu = is_mkldnn = is_quantized = is_sparse = is_sparse_csr = False
     is_nested = is_ipu = is_xla = is_maia = is_mtia = is_vulkan = False
 

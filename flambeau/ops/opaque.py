@@ -25,7 +25,7 @@ from flambeau.core.op import public
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, alias, basis, tensor_types, wrap
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
-from flambeau.ops.quantized_tensors import each_result
+from flambeau.ops.coercion import each_result
 from flambeau.ops.sparse import publish, sparse_op
 
 HELD = (dtypes.float32, dtypes.bfloat16, dtypes.float16, dtypes.uint8, dtypes.int8)

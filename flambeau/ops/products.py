@@ -11,13 +11,13 @@ from flambeau.core.promotion import join
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, basis
 from flambeau.ops.join import diagonal
-from flambeau.ops.linalg_support import adjoint, check_same_type, composed
+from flambeau.ops.linalg_support import check_same_type, composed
 from flambeau.ops.matmul import conj, dot, matmul, mm
 from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import mul
 from flambeau.ops.reduce import sum
 from flambeau.ops.refusals import refusing
-from flambeau.ops.shape import expand, permute, reshape, unsqueeze
+from flambeau.ops.shape import expand, permute, reshape, transpose, unsqueeze
 
 # ---- of vectors ---------------------------------------------------------------------------------
 
@@ -298,24 +298,28 @@ def trace(input: Tensor) -> Tensor:
 
 def _conjugate_transpose(self: Tensor) -> Tensor:
     """The conjugate transpose of a matrix."""
-    if self._array.ndim not in (0, 2):
+    if self.ndim not in (0, 2):
         raise RuntimeError("tensor.H is only supported on matrices (2-D tensors). Got "
-                           f"{self._array.ndim}-D tensor. For batches of matrices, consider using "
+                           f"{self.ndim}-D tensor. For batches of matrices, consider using "
                            "tensor.mH")
-    return adjoint(self) if self._array.ndim else conj(self)
+    return _adjoint_view(self)
 
 
 def _checked_adjoint(self: Tensor, name: str) -> Tensor:
-    n = self._array.ndim
+    n = self.ndim
     if n == 1:
         raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. "
                            f"Got {n}-D tensor.")
-    return adjoint(self) if n else conj(self)
+    return _adjoint_view(self)
+
+
+def _adjoint_view(self: Tensor) -> Tensor:
+    return basis.conj_view(transpose(self, -2, -1) if self.ndim else self)
 
 
 @composed(method=True, name="adjoint")
 def conjugate_transposed(input: Tensor) -> Tensor:
-    """The conjugate transpose of the last two dimensions, as a view where the tensor is real."""
+    """The conjugate transpose of the last two dimensions, as a view."""
     return _checked_adjoint(input, "adjoint()")
 
 

@@ -19,6 +19,7 @@ from flambeau.core import devices, dtypes, overrides
 from flambeau.core.op import public
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, alias, basis, tensor_types, wrap
+from flambeau.ops.coercion import each_result
 
 HELD = {narrow_dtypes.quint8: np.dtype(np.uint8), narrow_dtypes.qint8: np.dtype(np.int8),
         narrow_dtypes.qint32: np.dtype(np.int32), narrow_dtypes.quint4x2: np.dtype(np.uint8),
@@ -421,17 +422,6 @@ def _plainly(args: Any, change: Callable[[QuantizedTensor], Any]) -> Any:
     if type(args) in (list, tuple):
         return type(args)([_plainly(a, change) for a in args])
     return {k: _plainly(v, change) for k, v in args.items()} if type(args) is dict else args
-
-
-def each_result(value: Any, change: Callable[[Tensor], Any]) -> Any:
-    if type(value) in tensor_types:
-        return change(value)
-    if isinstance(value, tuple) and hasattr(value, "_fields"):
-        return type(value)(*[each_result(v, change) for v in value])
-    if isinstance(value, list | tuple):
-        parts = [each_result(v, change) for v in value]
-        return parts if isinstance(value, list) else type(value)(parts)
-    return value
 
 
 def _quantized_in(args: Any) -> list[QuantizedTensor]:

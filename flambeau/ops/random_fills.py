@@ -20,7 +20,7 @@ import numpy as np
 
 from flambeau import type_info
 from flambeau._places import bump
-from flambeau.core import devices, dtypes, modes, views
+from flambeau.core import devices, dtypes, modes, overrides, views
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import passive
@@ -120,7 +120,7 @@ def overwrite(tensor: Tensor, fill: Fill) -> Tensor:
             raise RuntimeError(_DIFFERENT_UNBATCHED)
         with outside(level):
             return overwrite(tensor, fill)
-    if interceptors and tensor._tangents:
+    if (interceptors and tensor._tangents) or type(tensor) in overrides.own_rules:
         return tensor.copy_(drawn(tensor._array.shape, tensor._array.dtype, fill))
     views.check_inplace(tensor, False)
     if tensor._device is devices.cpu:

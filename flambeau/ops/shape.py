@@ -82,7 +82,7 @@ def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """`reshape` to a shape that is known to fit."""
     if (input._array.flags.c_contiguous and type(input) in plain) or viewable(input, shape):
         return view_to(input, shape)
-    return view_to(contiguous_clone(input), shape)
+    return unsafe_view.op.call(contiguous_clone(input), shape)
 
 
 def reshape(input: Tensor, *shape: Any) -> Tensor:
@@ -358,6 +358,8 @@ def _select_backward(self: np.ndarray, shape: tuple[int, ...], dim: int, index: 
 
 
 @linear(_select_backward, dims="dim", shapes="shape", method=False,
+        batch=lambda size, dims, self, shape, dim, index: (
+            select_backward(movedim(self, dims[0], 0), (size, *shape), dim + 1, index), 0),
         d_self=lambda grad, dim, index: select(grad, dim, index))
 def select_backward(input: Tensor, shape: Any, dim: int, index: int) -> Any:
     return input, tuple(shape), dim, index

@@ -239,4 +239,6 @@ family.untested |= dict.fromkeys(
     ("with_strides", "graph_alias", "as_strided_of", "basic_alias", "put_at_", "take_at", "index",
      "index_put_many", "select_first"), "inner parts of indexing and views; reached under vmap")
 family.untested |= dict.fromkeys(
+    ("_neg_view", "conj_view", "negative_view"), "see test_conjugate_views.py")
+family.untested |= dict.fromkeys(
     ("_unsafe_masked_index", "_unsafe_masked_index_put_accumulate"), "see tensor_calls.txt")
