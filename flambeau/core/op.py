@@ -47,7 +47,6 @@ from flambeau.core.shapes import Size, broadcast_error
 from flambeau.core.tensor import (
     LOOKUP,
     Tensor,
-    array_strides,
     basis,
     gradient_edge,
     new_tensor,
@@ -631,9 +630,8 @@ def replay_of(op: Op, parent: Tensor, canonical: tuple[Any, ...], always: bool =
     if before is None and parent._base is None:
         return lambda base: op.call(base, *rest)
     if before is None:
-        array, offset = parent._array, parent.storage_offset() - parent._base.storage_offset()
-        geometry = array.shape, array_strides(array), offset
-        return lambda base: op.call(basis.part(base, *geometry), *rest)
+        array, own = parent._array, parent._base._array
+        return lambda base: op.call(basis.same_part(base, array, own), *rest)
     return lambda base: op.call(before(base), *rest)
 
 

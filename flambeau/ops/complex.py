@@ -99,7 +99,7 @@ def real(input: Tensor) -> Tensor:
     """The real part, as a view; a real tensor itself."""
     if not input.dtype.is_complex:
         return input
-    return basis.select(view_as_real(basis.conj_view(input) if input.is_conj() else input), -1, 0)
+    return basis.select(view_as_real(basis.conj_view(input) if input._conjugated else input), -1, 0)
 
 
 @composite
@@ -107,7 +107,7 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary part, as a view."""
     if not input.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
-    if input.is_conj():
+    if input._conjugated:
         return basis.select(basis.neg_view(view_as_real(basis.conj_view(input))), -1, 1)
     return basis.select(view_as_real(input), -1, 1)
 
@@ -123,9 +123,11 @@ Tensor.imag = property(imag, _set_part(imag))
 
 
 def _view_as_real(self: np.ndarray) -> np.ndarray:
-    part = self.real
-    return np.ndarray((*self.shape, 2), part.dtype, *_buffer(self),
-                      (*self.strides, part.itemsize))
+    return self[..., np.newaxis].view(_PART[self.dtype])
+
+
+_PART = {np.dtype(np.complex64): np.dtype(np.float32),
+         np.dtype(np.complex128): np.dtype(np.float64)}
 
 
 def _buffer(x: np.ndarray) -> tuple[Any, int]:

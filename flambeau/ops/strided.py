@@ -220,6 +220,12 @@ def _part(input: Tensor, size: Any, stride: Any, offset: int) -> Tensor:
     return as_strided(input, size, stride, offset + _geometry(input)[2])
 
 
+def _same_part(input: Tensor, array: np.ndarray, own: np.ndarray) -> Tensor:
+    """The part of `input` that `array` is of `own`, an array with the strides of `input`."""
+    shift = (array_offset(array) - array_offset(own)) // own.itemsize
+    return _part(input, array.shape, array_strides(array), shift)
+
+
 def _cut_out(grad: Tensor, strides: Any, replay: Any, size: Any, stride: Any,
              offset: int) -> tuple[Tensor, Callable[[Tensor | None], Tensor]]:
     """For the engine: the part of `grad`, the gradient of a base with these strides, that belongs
@@ -242,3 +248,4 @@ def _cut_out(grad: Tensor, strides: Any, replay: Any, size: Any, stride: Any,
 
 
 basis.as_strided, basis.part, basis.cut_out = as_strided, _part, _cut_out
+basis.same_part = _same_part
