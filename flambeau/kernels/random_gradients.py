@@ -1,9 +1,10 @@
 """How samples move with the parameters of their distributions (reparametrised gradients).
 
 A sample x at a fixed quantile moves by dx/da = -(dF/da) / (dF/dx), F being the distribution
-function (Figurnov, Mohamed and Mnih, Implicit reparameterization gradients, 2018). For the gamma
-and beta distributions F is a power series with positive terms, and its derivative the same series
-with each term times a difference of digammas; it is summed here in float64.
+function (Figurnov, Mohamed and Mnih, Implicit reparameterization gradients, 2018). For the beta
+distribution F is a power series with positive terms, and its derivative the same series with each
+term times a difference of digammas; it is summed here in float64. The gamma distribution's is in
+`parameter_slopes`.
 """
 
 import numpy as np
@@ -24,24 +25,6 @@ def _sum(term, ratio, weight):
         if not ((term > 1e-18 * largest) | (step > 1)).any():
             break
     return total
-
-
-@quiet
-def standard_gamma_grad(alpha, sample):
-    """dx/d(alpha) of `sample`, x, of the gamma distribution of shape `alpha` and scale 1."""
-    from scipy.special import digamma
-
-    a, x = np.broadcast_arrays(alpha.astype(np.float64), sample.astype(np.float64))
-    wide = a > 1e5  # there the normal approximation is exact enough, and the series long
-    b, y = np.where(wide, 1.0, a), np.where(wide, 1.0, x)
-    logarithm = np.log(y)
-    found = y * _sum(
-        1 / b, lambda n: y / (b + n + 1), lambda n: digamma(b + n + 1) - logarithm)  # fmt: skip
-    z = (x - a) / np.sqrt(a)
-    z = z - (z * z - 1) / (3 * np.sqrt(a))
-    near_normal = 1 + z / (2 * np.sqrt(a)) - (z**3 - 7 * z) / (72 * a**1.5)
-    result = np.where(wide, near_normal, np.where(x > 0, found, 0.0))
-    return result.astype(sample.dtype)
 
 
 @quiet

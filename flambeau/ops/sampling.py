@@ -34,6 +34,7 @@ from flambeau.ops.random_fills import (
     unsupported,
     vmap_level,
 )
+from flambeau.ops.special import _standard_gamma_grad
 from flambeau.transforms import meta
 
 
@@ -320,13 +321,6 @@ def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
         raise unsupported("dirichlet", input._array.dtype)
     result = _on_meta(input)
     return sampled(_dirichlet, input, generator) if result is None else result
-
-
-@primitive(gradients.standard_gamma_grad, tensors=("self", "output"), core="(),()->()",
-           params=(), method=False)
-def _standard_gamma_grad(input: Tensor, output: Tensor) -> Any:
-    """How gamma samples `output` move with their shapes `input`."""
-    return input, output
 
 
 @primitive(gradients.dirichlet_grad, tensors=("self", "alpha", "total"), core="(),(),()->()",

@@ -5,8 +5,8 @@ there is one here.
 """
 from __future__ import annotations
 
+from math import comb, pi, sqrt
 from math import log as number_log
-from math import pi, sqrt
 from typing import Any
 
 import numpy as np
@@ -17,23 +17,18 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite, pointwise, primitive, public, unsupported
 from flambeau.core.promotion import convert
 from flambeau.core.tensor import Tensor, basis
+from flambeau.kernels import parameter_slopes
 from flambeau.kernels import special as kernel
 from flambeau.ops.coercion import check_tensors
 from flambeau.ops.conditional import where
+from flambeau.ops.create import full_like
 from flambeau.ops.elementary import cos, exp, log, log1p, sigmoid
 from flambeau.ops.node_names import number_nodes, one_node
-from flambeau.ops.pointwise import mul, neg, pow, reciprocal, sgn
+from flambeau.ops.pointwise import mul, neg, pow, reciprocal, sgn, together
 from flambeau.ops.softmax import log_softmax, softmax
 
 _HERE = {"floating": True, "namespace": "special", "method": False, "inplace": False}
 _BOTH = {"floating": True, "namespace": ("torch", "special")}
-
-
-def not_differentiable(name: str, argument: str) -> Any:
-    """A derivative that has no formula."""
-    def formula(self: Tensor, other: Tensor) -> Any:
-        raise NotImplementedError(f"the derivative for '{argument}' of {name} is not implemented")
-    return formula
 
 
 def _as_floating(input: Tensor) -> Tensor:
@@ -101,22 +96,81 @@ def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
     return result if out is None else basis.into(out, mvlgamma.op, result)
 
 
-def _igamma_slope(self: Tensor, other: Tensor) -> Tensor:
+def _gamma_density(self: Tensor, other: Tensor) -> Tensor:
+    """The slope of igamma in its second argument."""
     return exp((self - 1) * log(other) - other - lgamma(self))
 
 
-igamma = pointwise("igamma", kernel.gammainc, numbers="", d_other=_igamma_slope,
-                   d_self=not_differentiable("igamma", "self"),
+def _density_slope(self: Tensor, other: Tensor, n: int) -> Tensor:
+    """The n-th derivative of that density by `self`, relative to it: with a density a · h(a),
+    that of the product, whose second factor's logarithm has polygammas of a + 1 as derivatives."""
+    above = self + 1
+    cumulants = [log(other) - digamma(above), *[neg(polygamma(k, above)) for k in range(1, n)]]
+    moments: list[Any] = [1]
+    for m in range(1, n + 1):
+        terms = [cumulants[k - 1] * moments[m - k] * comb(m - 1, k - 1) for k in range(1, m + 1)]
+        moments.append(sum(terms[1:], terms[0]))
+    return moments[n] + n * moments[n - 1] / self
+
+
+def _gamma_slope_by_self(self: Tensor, other: Tensor, result: Tensor, n: int,
+                         relative: bool) -> Tensor:
+    further = _gamma_slope(self, other, n + 1, relative)
+    return further - result * (log(other) - digamma(self)) if relative else further
+
+
+def _gamma_slope_by_other(self: Tensor, other: Tensor, result: Tensor, n: int,
+                          relative: bool) -> Tensor:
+    factor = _density_slope(self, other, n)
+    return factor - result * ((self - 1) / other - 1) if relative \
+        else _gamma_density(self, other) * factor
+
+
+@primitive(parameter_slopes.gamma_slope, tensors=("self", "other"), params=("n", "relative"),
+           kind="pointwise", namespace=None, method=False, node_name="IgammaSlopeBackward0",
+           d_self=_gamma_slope_by_self, d_other=_gamma_slope_by_other)
+def _gamma_slope(input: Tensor, other: Tensor, n: int = 1, relative: bool = False) -> Any:
+    """The n-th derivative of igamma by its first argument, or that over the one by its second."""
+    return *together(input, other), n, relative
+
+
+@composite
+def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
+    """How gamma samples `output` move with their shapes `input`."""
+    return neg(_gamma_slope(input, output, 1, True))
+
+
+igamma = pointwise("igamma", kernel.gammainc, numbers="", d_other=_gamma_density,
+                   d_self=lambda self, other: _gamma_slope(self, other),
                    doc="The regularised lower incomplete gamma function P(input, other).")
 igammac = pointwise("igammac", kernel.gammaincc, numbers="",
-                    d_self=not_differentiable("igammac", "self"),
-                    d_other=lambda self, other: neg(_igamma_slope(self, other)),
+                    d_self=lambda self, other: neg(_gamma_slope(self, other)),
+                    d_other=lambda self, other: neg(_gamma_density(self, other)),
                     doc="The regularised upper incomplete gamma function Q(input, other).")
 zeta = pointwise("zeta", kernel.zeta, **_HERE, numbers="any", node_name="SpecialZetaBackward0",
-                 d_self=not_differentiable("zeta", "self"),
+                 d_self=lambda self, other: _zeta_slope(self, other),
                  d_other=lambda self, other: zeta(self + 1, other) * neg(self)
                  if isinstance(self, Tensor) else zeta(self + 1, other) * -self,
                  doc="The Hurwitz zeta function Σ (k + other)^-input, k = 0, 1, ….")
+
+
+def _zeta_slope_by_other(self: Tensor, other: Tensor, n: int) -> Tensor:
+    """The n-th derivative, by s, of -s ζ(s + 1, q)."""
+    above = self + 1
+    before = zeta(above, other) if n == 1 else _zeta_slope(above, other, n - 1)
+    return neg(self * _zeta_slope(above, other, n) + n * before)
+
+
+@primitive(parameter_slopes.zeta_slope, tensors=("self", "other"), params=("n",),
+           kind="pointwise", namespace=None, method=False, node_name="ZetaSlopeBackward0",
+           d_self=lambda self, other, n: _zeta_slope(self, other, n + 1),
+           d_other=_zeta_slope_by_other)
+def _zeta_slope(input: Tensor, other: Any, n: int = 1) -> Any:
+    """The n-th derivative of zeta by its first argument."""
+    if not isinstance(other, Tensor):
+        other = full_like(input, other)
+    return *together(input, other), n
+
 
 # ---- Bessel functions ---------------------------------------------------------------------------
 

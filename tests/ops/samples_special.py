@@ -78,14 +78,19 @@ for _name in ("igamma", "igammac"):
     def _(r):
         calls = [call(r.positive(2, 3), r.positive(2, 3)), call(r.positive(2, 1), r.positive(3)),
                  call(r.positive(), r.positive())]
-        return [c.but(constant=(0,)) for c in calls]    # no derivative by the first argument
+        calls = [c.but(constant=(0,)) for c in calls]   # PyTorch has the other derivative only
+        return calls + [call(r.positive(2, 3), r.positive(3)), call(r.above(3.0), r.above(5.0))]
+
+
+family.untested["_standard_gamma_grad"] = "PyTorch's is rough and has no derivative: test_random.py"
 
 
 @family("special.zeta")
 def _(r):
     return [call(r.above(1.2, 2, 3), r.positive(3)).but(constant=(0,)), call(2.5, r.positive(3)),
             call(r.above(1.2, 3), 2.0).but(constant=(0,)),
-            call(r.above(1.2), r.positive()).but(constant=(0,))]
+            call(r.above(1.2), r.positive()).but(constant=(0,)),
+            call(r.above(1.2, 2, 3), r.positive(3)), call(r.above(1.2, 3), 2.0)]
 
 
 # ---- orthogonal polynomials ---------------------------------------------------------------------

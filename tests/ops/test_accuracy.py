@@ -22,6 +22,26 @@ BELOW = -spread(0.03, 20)
 UNIT = np.concatenate([evenly(-1, 0.97), 1 - spread(1e-12, 1e-2), spread(1e-12, 1e-3)])
 CHANCE = np.concatenate([spread(1e-30, 0.4), 1 - spread(1e-7, 1e-2)])
 
+
+
+def slope(function, first, order):
+    """The derivative of that order by the first argument at `first`, as a function of the other."""
+    def derivative(x):
+        point = torch.full_like(x, first, requires_grad=True)
+        found = function(point, x)
+        for _ in range(order):
+            found, = torch.autograd.grad(found.sum(), point, create_graph=True)
+        return found.detach()
+    return derivative
+
+
+def igamma_slope(first, order):
+    """The same of igamma, out of its power series."""
+    def series(a, x):
+        return x ** a * mp.exp(-x) * mp.hyp1f1(1, a + 1, x) / mp.gamma(a + 1)
+    return lambda x: mp.diff(lambda a: series(a, x), mp.mpf(first), order)
+
+
 # The function, what it should be, arguments, and how many units in the last place it may be off:
 # relative to its value, or to 1 where a function oscillates around zero.
 CASES = {
@@ -70,6 +90,14 @@ CASES = {
                lambda x: mp.gammainc(2.5, 0, x, regularized=True), spread(1e-3, 50), 20),
     "igammac": (lambda x: torch.igammac(torch.full_like(x, 2.5), x),
                 lambda x: mp.gammainc(2.5, x, mp.inf, regularized=True), spread(1e-3, 50), 20),
+    "igamma'": (slope(torch.igamma, 2.5, 1), igamma_slope(2.5, 1), spread(1e-3, 40), 40),
+    "igamma' at 0.01": (slope(torch.igamma, 0.01, 1), igamma_slope(0.01, 1), spread(1e-3, 40), 40),
+    "igammac''": (slope(torch.igammac, 7.0, 2), lambda x: -igamma_slope(7, 2)(x),
+                  spread(1e-3, 40), 4e3),
+    "zeta'": (slope(special.zeta, 2.5, 1), lambda x: mp.zeta(mp.mpf(2.5), x, 1),
+              spread(1e-3, 1e4), 4),
+    "zeta''": (slope(special.zeta, 1.25, 2), lambda x: mp.zeta(mp.mpf(1.25), x, 2),
+               spread(1e-3, 1e4), 4),
     "i0": (special.i0, lambda x: mp.besseli(0, x), REAL, 8),
     "i0e": (special.i0e, lambda x: mp.besseli(0, x) * mp.exp(-abs(x)), REAL, 8),
     "i1": (special.i1, lambda x: mp.besseli(1, x), REAL, 8),

@@ -167,6 +167,17 @@ def test_gamma_samples_move_with_their_shape(alpha):
         assert grad == pytest.approx(float(-mpmath.diff(cdf, alpha) / density), rel=1e-8)
 
 
+@pytest.mark.parametrize("alpha, x", [(0.01, 0.5), (0.7, 2.5), (1.0, 35.0), (3.0, 0.1), (4.0, 5.0)])
+def test_the_motion_of_gamma_samples_has_derivatives(alpha, x):
+    """Also far out in the tail, where a power series would cancel."""
+    point = tuple(flambeau.tensor([v], dtype=flambeau.float64, requires_grad=True)
+                  for v in (alpha, x))
+    moves = flambeau._standard_gamma_grad
+    assert flambeau.autograd.gradcheck(moves, point, eps=1e-7, check_forward_ad=True,
+                                       check_batched_grad=True)
+    assert flambeau.autograd.gradgradcheck(moves, point, eps=1e-7, check_fwd_over_rev=True)
+
+
 @pytest.mark.parametrize("a, b", [(0.3, 0.7), (2.0, 5.0), (30.0, 2.0)])
 def test_beta_samples_move_with_their_parameter(a, b):
     mpmath = pytest.importorskip("mpmath")

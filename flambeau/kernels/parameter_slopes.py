@@ -1,0 +1,105 @@
+"""Derivatives, of any order, of special functions by their parameters; computed in float64.
+
+The incomplete gamma function: P(a, x) is the integral of the density t^(a-1) e^-t / Γ(a) from 0
+to x. Its n-th derivative by a has the same integrand times a polynomial in log t, which of the
+first order has one sign on each side of the median. So the integral runs away from x, to 0 or to
+infinity, on whichever side has no peak, by a double-exponential rule; where x is small, the power
+series does better. The Hurwitz zeta function: by Euler and Maclaurin's formula, in powers of a
+step of s.
+"""
+
+import math
+
+import numpy as np
+
+from flambeau.kernels import quiet
+
+_SMALL, _TERMS, _STEP = 3.0, 45, 0.07
+_NODES = np.arange(-4.2, 3.6, _STEP)
+_BERNOULLI = (1 / 6, -1 / 30, 1 / 42, -1 / 30, 5 / 66, -691 / 2730, 7 / 6, -3617 / 510,
+              43867 / 798, -174611 / 330, 854513 / 138, -236364091 / 2730)  # fmt: skip
+
+
+def _moments(n, cumulants):
+    """The moments of orders n - 1 and n that belong to these cumulants."""
+    found = [np.ones_like(cumulants[0])]
+    for m in range(1, n + 1):
+        found.append(sum(math.comb(m - 1, k - 1) * cumulants[k - 1] * found[m - k]
+                         for k in range(1, m + 1)))  # fmt: skip
+    return found[n - 1], found[n]
+
+
+def _gamma_series(a, x, n):
+    """Σ x^(k+1) Γ(a + 1) / Γ(a + k + 1) times the n-th derivative's factor."""
+    from scipy.special import polygamma
+
+    term, total, logarithm = x.copy(), np.zeros_like(x), np.log(x)
+    for k in range(_TERMS):
+        cumulants = [-polygamma(j, a + k + 1) for j in range(n)]
+        cumulants[0] += logarithm
+        total += term * _moments(n, cumulants)[1]
+        term *= x / (a + k + 1)
+    return total
+
+
+def _gamma_tail(a, x, n):
+    """The same by the integral over t = x e^v, v from 0 to -∞ where x < a, else to ∞."""
+    from scipy.special import polygamma
+
+    side = np.where(x < a, -1.0, 1.0)
+    cumulants = [-polygamma(j, a + 1) for j in range(n)]
+    cumulants[0] += np.log(x)
+    scale, total = 1 / (np.abs(a - x) + np.sqrt(x)), np.zeros_like(x)
+    for node in _NODES:
+        shrink = math.exp(-node)
+        w = scale * math.exp(node - shrink)
+        v = side * w
+        before, here = _moments(n, [cumulants[0] + v, *cumulants[1:]])
+        density = np.exp((a - x) * v - x * (np.expm1(v) - v))
+        total += w * (1 + shrink) * density * (a * here + n * before)
+    return -side * x * total * _STEP
+
+
+@quiet
+def gamma_slope(a, x, n, relative):
+    """The n-th derivative of P(a, x) by a, n > 0; `relative` to the density at x."""
+    from scipy.special import gammaln
+
+    dtype = a.dtype
+    a, x = np.broadcast_arrays(a.astype(np.float64), x.astype(np.float64))
+    inside, small = (a >= 0) & (x > 0) & (x < np.inf), x < _SMALL
+    b = np.where(inside, a, 1.0)
+    found = np.where(small, _gamma_series(b, np.where(inside & small, x, 1.0), n),
+                     _gamma_tail(b, np.where(inside & ~small, x, _SMALL), n))  # fmt: skip
+    y = np.where(inside, x, 1.0)
+    found = found / b if relative else \
+        found * np.exp((b - 1) * np.log(y) - y - gammaln(b + 1))  # fmt: skip
+    outside = np.where((a >= 0) & (x >= 0), 0.0, np.nan)
+    return np.where(inside, found, outside).astype(dtype)
+
+
+def _times(p, q):
+    """The product of two series, to the terms that both have."""
+    return [sum(p[j] * q[i - j] for j in range(i + 1)) for i in range(len(p))]
+
+
+@quiet
+def zeta_slope(s, q, n):
+    """The n-th derivative by s of the Hurwitz zeta function Σ (k + q)^-s, for s > 1 and q > 0."""
+    dtype = s.dtype
+    s, q = np.broadcast_arrays(s.astype(np.float64), q.astype(np.float64))
+    count = 16
+    total = sum((-np.log(q + k)) ** n * (q + k) ** -s for k in range(count))
+    end, zero = q + count, np.zeros_like(s)
+    power = [end ** -s * (-np.log(end)) ** i / math.factorial(i) for i in range(n + 1)]
+    integral = _times(power, [end * (-1) ** i / (s - 1) ** (i + 1) for i in range(n + 1)])
+    rising = [s, zero + 1.0, *[zero] * n][:n + 1]               # s (s + 1) … (s + 2j)
+    correction = power[n] / 2
+    for j, number in enumerate(_BERNOULLI, 1):
+        correction += (_times(power, rising)[n] * number / math.factorial(2 * j)
+                       / end ** (2 * j - 1))  # fmt: skip
+        for k in (2 * j - 1, 2 * j):
+            rising = _times(rising, [s + k, zero + 1.0, *[zero] * n][:n + 1])
+    found = total + math.factorial(n) * (integral[n] + correction)
+    return np.where((s > 1) & (q > 0), found, np.where((s == 1) & (q > 0), -((-1.0) ** (n + 1))
+                    * np.inf, np.nan)).astype(dtype)  # fmt: skip
