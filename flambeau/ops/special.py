@@ -15,7 +15,7 @@ from flambeau import kernels, return_types
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite, pointwise, primitive, public, unsupported
-from flambeau.core.promotion import convert
+from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import parameter_slopes
 from flambeau.kernels import special as kernel
@@ -65,6 +65,9 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
                         f"{type(n).__name__}")
     if n < 0:
         raise RuntimeError("polygamma(n, x) does not support negative n.")
+    if input._array.dtype.kind == "c" and n:
+        kernel = "trigamma" if n == 1 else "polygamma"
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(input.dtype)}'")
     result = digamma(input) if n == 0 else _polygamma(input, n)
     return result if out is None else basis.into(out, polygamma.op, result)
 

@@ -89,9 +89,9 @@ def _as_strided_batched(size: int, dims: Any, self: Tensor, window: Geometry,
 def _as_strided_tangent(self_t: Tensor, window: Geometry, own: Geometry) -> Tensor:
     """The same window on the tangent: a view, if its memory is like that of the tensor."""
     shift = window[2] - own[2]
-    if shift >= 0 and _extent((window[0], window[1], shift)) <= prod(own[0]) and type(
-            self_t) in plain and _geometry(self_t)[:2] == own[:2]:
-        return as_strided(self_t, window[0], window[1], shift + self_t.storage_offset())
+    if shift >= 0 and _extent((window[0], window[1], shift)) <= prod(own[0]) and (
+            type(self_t) in plain or hasattr(self_t, "_bdim")) and _geometry(self_t)[:2] == own[:2]:
+        return _part(self_t, window[0], window[1], shift)
     return by_memory(self_t, own, window, None)
 
 

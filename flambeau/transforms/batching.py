@@ -137,6 +137,9 @@ class BatchLevel(Level):
             if type(t) is BatchedTensor and t._level is self and t._made_from is not None:
                 self._renew_history(t)
         if op.inplace:
+            if not mine[0] and all(d is None for _, d in pairs):
+                self._take_up(inputs[0])
+                pairs[0] = self.unwrap(inputs[0])
             return self._inplace(op, canonical, inputs, pairs)
         values = [v for v, _ in pairs]
         dims = [d for _, d in pairs]
@@ -169,6 +172,28 @@ class BatchLevel(Level):
                 results = (result,) if op.returns is None else result
                 keep_state(results[0]._edge, results)
         return result
+
+    def _take_up(self, tensor: Any) -> None:
+        """Let a tensor that knows no slices be one that is the same for all: what is written to it
+        has its history at this level."""
+        base = tensor._base
+        if base is None:
+            taken = self.wrap(alias(tensor._array, Tensor), None)
+            taken._value._edge, taken._value._counter = tensor._edge, counter_of(tensor)
+        else:
+            shape, strides = tensor._array.shape, tensor.stride()
+            offset = tensor.storage_offset() - base.storage_offset()
+            if type(base) is not BatchedTensor:
+                self._take_up(base)
+            token = levels.set((*levels.get(), self))
+            try:
+                taken = basis.part(base, shape, strides, offset)
+            finally:
+                levels.reset(token)
+        tensor.__class__ = BatchedTensor
+        tensor.__dict__.update(taken.__dict__)
+        tensor._array, tensor._edge, tensor._counter = taken._array, taken._edge, taken._counter
+        tensor._base = None
 
     def _inplace(self, op: Op, canonical: Any, inputs: Any, pairs: Any) -> Any:
         """Compute out of place, then copy into the whole tensor."""
@@ -368,6 +393,17 @@ def _loop(op: Op, size: int, canonical: Any, values: list[Any], dims: list[Any])
     return stacked, [0] * len(stacked)
 
 
+def reshape_slices(tensor: Any, view: Callable[[Tensor], Any]) -> None:
+    """Let `tensor` become a view of what it is."""
+    before = tensor._level.wrap(tensor._value, tensor._bdim)
+    before.__dict__.update(tensor.__dict__)
+    before._edge, before._counter = tensor._edge, counter_of(tensor)
+    result = view(before)
+    tensor.__dict__.update(result.__dict__)
+    tensor._array, tensor._edge = result._array, result._edge
+    bump(tensor)
+
+
 def lift(tensor: Any, level: BatchLevel) -> Any:
     """`tensor` as one that lives at `level`, so that a graph over it is recorded there."""
     if type(tensor) is BatchedTensor and tensor._level is level:
@@ -384,6 +420,17 @@ def is_batched(tensor: Any, level: Any) -> bool:
     return False
 
 
+def spread(tensor: Any, like: Any) -> Any:
+    """`tensor`, or copies of it for all slices that `like` has, so that those can be written."""
+    if type(like) is not BatchedTensor:
+        return tensor
+    value, bdim = like._level.unwrap(tensor)
+    apart = spread(value, like._value)
+    if bdim is None and like._bdim is not None:
+        return like._level.repeated(apart)
+    return tensor if apart is value else like._level.wrap(apart, bdim)
+
+
 def vmap_pass(function: Callable[[Any], Any], grads: list[Any]) -> list[Any]:
     """`function(grads)` for each slice of the gradients along their first dimension."""
     size = next(g._array.shape[0] for g in grads if g is not None)
@@ -398,3 +445,6 @@ def vmap_pass(function: Callable[[Any], Any], grads: list[Any]) -> list[Any]:
             value, bdim = level.unwrap(f)
             results.append(_front(value, bdim, size))
     return results
+
+
+basis.spread = spread

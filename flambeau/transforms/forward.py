@@ -8,6 +8,7 @@ reverse rule is linear in the gradient: its own reverse rule is the forward rule
 """
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 from flambeau.core import engine
@@ -38,6 +39,8 @@ class ForwardLevel(Level):
         tangents = [None if type(t) not in tensor_types else self.tangent(t) for t in inputs]
         if all(t is None for t in tangents):
             return op.call(*canonical)
+        if (op.view or op.inplace) and tangents[0] is not None:
+            tangents[0] = self._laid_out(inputs[0], tangents[0])
         if op.inplace:
             return self._inplace(op, canonical, inputs, tangents)
         result = op.call(*canonical)
@@ -63,8 +66,9 @@ class ForwardLevel(Level):
         base = tensor._base
         if base is not None and base._tangents is not None and self in base._tangents:
             array = tensor._array
-            tangent = basis.as_strided(base._tangents[self], array.shape, array_strides(array),
-                                       tensor.storage_offset() - base.storage_offset())
+            whole = self._laid_out(base, base._tangents[self])
+            tangent = basis.part(whole, array.shape, array_strides(array),
+                                 tensor.storage_offset() - base.storage_offset())
             self.set_tangent(tensor, tangent)
             return tangent
         return None
@@ -75,6 +79,20 @@ class ForwardLevel(Level):
         if tensor._tangents is None:
             tensor._tangents = {}
         tensor._tangents[self] = tangent
+
+    def _laid_out(self, tensor: Tensor, tangent: Tensor) -> Tensor:
+        """The tangent, in other memory if views and writes that `tensor` allows would not work."""
+        shape, strides, found = tensor._array.shape, tensor.stride(), tangent.stride()
+        if 0 in shape or strides == found:
+            return tangent
+        wide = [d for d, n in enumerate(shape) if n > 1]
+        joined = [(d, e) for d, e in pairwise(wide) if strides[d] == shape[e] * strides[e]]
+        if all(found[d] == shape[e] * found[e] for d, e in joined) and not any(
+                found[d] == 0 or (strides[d] == 1 != found[d]) for d in wide):
+            return tangent
+        dense = basis.with_strides(tangent, strides)
+        self.set_tangent(tensor, dense)
+        return dense
 
     def hide_tangent(self, view: Tensor) -> None:
         """Make a view of a dual tensor one without a tangent."""
@@ -96,17 +114,30 @@ class ForwardLevel(Level):
         basis.check_stored(op.name, target, result._array)
         self.set_tangent(result, tangent)
         keep_state(result._edge, (result,))
+        memory = self._tangent_to_write(target, own, tangent)
         target.copy_(result)
-        if own is not None:
-            own.copy_(tangent)
-        elif target._base is not None:
-            base = target._base
-            if base._tangents is None or self not in base._tangents:
-                self.set_tangent(base, basis.zeros_like(base))
-            self.tangent(target).copy_(tangent)
-        else:
+        if memory is None:
             self.set_tangent(target, tangent)
+        else:
+            memory.copy_(tangent)
         return target
+
+    def _tangent_to_write(self, target: Tensor, own: Tensor | None, like: Tensor) -> Tensor | None:
+        """The tangent of `target`, where views of it, or what it is a view of, see what is written
+        there; with a place for each slice of `like`. None if nothing else can see it."""
+        base = target._base
+        if own is None and base is None:
+            return None
+        owner = target if base is None or (base._tangents is None and own is not None) else base
+        held = None if owner._tangents is None else owner._tangents.get(self)
+        if held is None:
+            held = basis.zeros_like(owner)
+        spread = basis.spread(held, like)
+        if spread is not held or own is None:
+            self.set_tangent(owner, spread)
+            if owner is not target and target._tangents is not None:
+                target._tangents.pop(self, None)
+        return self.tangent(target)
 
 
 def check_tangent(primal: Tensor, tangent: Tensor) -> None:

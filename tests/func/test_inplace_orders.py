@@ -62,3 +62,60 @@ def test_second_derivatives(name, form):
             (vmap(lambda v: jvp(grad(f), (A,), (v,))[1])(rows), exact.T),
             (vmap(grad(f))(A[None])[0], grad(f)(A))):
         torch.testing.assert_close(found, expected, rtol=1e-4, atol=1e-4)
+
+
+def filled(x):
+    """Parts of a tensor that depends on nothing are written, then the whole, then a view."""
+    y = torch.zeros(4, dtype=x.dtype)
+    y[1] = x[0] * x[1]
+    y[2:] = x[:2] ** 2
+    y.mul_(x[[0, 1, 2, 0]])
+    y[0].add_(x[2] ** 3)
+    y.view(2, 2)[:, 1].mul_(x[:2])
+    return y.sin().sum()
+
+
+def partly_written(x):
+    y = x * 1
+    y[1] = x[0] * x[1]
+    y[1:].mul_(x[:2])
+    return y.sin().sum()
+
+
+def reshaped_in_place(x):
+    y = x * 2
+    y.unsqueeze_(0).mul_(x)
+    y.transpose_(0, 1)
+    y.squeeze_(1).add_(x)
+    return y.sin().sum()
+
+
+WRITERS = {
+    filled: lambda x: torch.stack([x[2] ** 3, x[0] ** 2 * x[1] ** 2, x[0] ** 2 * x[2],
+                                   x[1] ** 3 * x[0]]).sin().sum(),
+    partly_written: lambda x: torch.stack([x[0], x[0] ** 2 * x[1], x[2] * x[1]]).sin().sum(),
+    reshaped_in_place: lambda x: (2 * x * x + x).sin().sum(),
+}
+ORDERS = {
+    "hessian": lambda f: hessian(f)(A), "reverse over reverse": lambda f: jacrev(jacrev(f))(A),
+    "forward over forward": lambda f: jacfwd(jacfwd(f))(A),
+    "reverse over forward": lambda f: jacrev(jacfwd(f))(A),
+    "third": lambda f: jacfwd(hessian(f))(A),
+    "around a hessian": lambda f: grad(lambda x: hessian(f)(x).sin().sum())(A),
+    "functional": lambda f: torch.autograd.functional.hessian(f, A, vectorize=True),
+    "functional, forward": lambda f: torch.autograd.functional.hessian(
+        f, A, vectorize=True, outer_jacobian_strategy="forward-mode"),
+}
+
+
+@pytest.mark.parametrize("order", ORDERS)
+@pytest.mark.parametrize("writer", WRITERS)
+def test_writers_as_what_they_compute(writer, order):
+    torch.testing.assert_close(ORDERS[order](writer), ORDERS[order](WRITERS[writer]))
+
+
+@pytest.mark.parametrize("transform", [lambda f: f, grad, jacfwd, hessian])
+def test_shapes_of_slices_change_in_place(transform):
+    rows = torch.stack([A, V, A * V], 1)
+    found = vmap(transform(reshaped_in_place), 1)(rows)
+    torch.testing.assert_close(found, vmap(transform(WRITERS[reshaped_in_place]), 1)(rows))

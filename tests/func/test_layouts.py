@@ -4,7 +4,7 @@ import re
 import pytest
 
 import flambeau
-from flambeau.func import grad, jacfwd, jacrev, vmap
+from flambeau.func import grad, jacfwd, jacrev, jvp, vmap
 from flambeau.ops.pool import add_at
 
 X = flambeau.arange(60.0).view(4, 3, 5) % 7 + 1
@@ -96,3 +96,19 @@ def test_parts_written_in_place_under_forward_mode():
     x = flambeau.tensor([1.0, 2.0, 3.0])
     wanted = [[2.0, 2, 0], [0, 1, 1], [0, 0, 1]]
     assert jacfwd(f)(x).tolist() == jacrev(f)(x).tolist() == wanted
+
+
+@pytest.mark.parametrize("function", [
+    lambda a: a.view(-1), lambda a: a.reshape(-1), lambda a: a.flatten(), lambda a: a.view(5, 3),
+    lambda a: a.mul_(2), lambda a: a.view(-1).mul_(a.reshape(-1)),
+    lambda a: flambeau.view_as_complex(a[:, :4].reshape(6, 2)).abs()])
+def test_tangents_need_not_lie_in_memory_as_the_values_do(function):
+    x, spread = X[0].double(), flambeau.ones((), dtype=flambeau.double).expand(3, 5)
+    turned = X[1].double().t().contiguous().t()
+    for tangent in (spread, turned):
+        dense = tangent.clone(memory_format=flambeau.contiguous_format)
+        wanted = jvp(function, (x.clone(),), (dense,))[1]
+        flambeau.testing.assert_close(jvp(function, (x.clone(),), (tangent,))[1], wanted)
+        found = vmap(lambda t: jvp(function, (x * 1,), (t,))[1], -1)(
+            flambeau.stack([tangent] * 2, -1))
+        flambeau.testing.assert_close(found[1], wanted)
