@@ -170,9 +170,12 @@ def lstsq(a: np.ndarray, b: np.ndarray, rcond: float | None, driver: str) -> tup
     cond = rcond if rcond is not None else float(np.finfo(real).eps) * max(m, n)
     how = "gelsy" if driver == "gels" else driver
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
+    nothing = np.zeros(0, real)
     if not a.size or not b.size:
-        return (np.zeros((*lead, n, b.shape[-1]), b.dtype), np.zeros((0,), real),
-                np.zeros(lead, np.int64), np.zeros((0,), real))
+        k, whole = b.shape[-1], m > n and driver != "gelsy"
+        return (np.zeros((*lead, n, k), b.dtype), np.zeros((*lead, k), real) if whole else nothing,
+                np.zeros(0 if driver == "gels" else lead, np.int64),
+                np.zeros((*lead, min(m, n)), real) if driver in ("gelsd", "gelss") else nothing)
 
     def one(matrix: np.ndarray, right: np.ndarray) -> Any:
         x, _, rank, values = one_lstsq(matrix, right, cond=cond, lapack_driver=how,
@@ -182,7 +185,6 @@ def lstsq(a: np.ndarray, b: np.ndarray, rcond: float | None, driver: str) -> tup
         return (x.astype(right.dtype, copy=False), sums.astype(real, copy=False), np.int64(rank),
                 np.zeros(0, real) if values is None else values.astype(real, copy=False))
     x, residuals, rank, values = over_batch(one, (a, 2), (b, 2))
-    nothing = np.zeros(0, real)
     determined = m > n and (driver == "gels" or (rank == n).all())
     return (x, residuals if determined and driver != "gelsy" else nothing,
             np.zeros(0, np.int64) if driver == "gels" else rank,

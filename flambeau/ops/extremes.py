@@ -221,7 +221,7 @@ def _place(name: str, kernel: Any, doc: str) -> Any:
 
     @primitive(lambda self: kernel(self, None, False), name=f"{name}_all", method=False,
                namespace=None, batch=lambda size, dims, self: (
-                   along(basis.reshape(basis.movedim(self, dims[0], 0), (size, -1)), 1, False), 0))
+                   along(basis.rows(self, dims[0], size), 1, False), 0))
     def of_all(input: Tensor) -> Any:
         if not input._array.size:
             raise IndexError(f"{name}(): Expected reduction dim to be specified for "

@@ -45,7 +45,7 @@ def _outer(x: np.ndarray, limits: Any, axis: int | None = None) -> tuple[float, 
 @quiet
 def _histc_rows(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
     """A histogram of each row; places are computed in the numbers' own type, as in PyTorch."""
-    ranges = np.array([_outer(row, (min, max)) for row in self]) if min == max == 0 \
+    ranges = np.array([_outer(row, (min, max)) for row in self]) if min == max == 0 and len(self) \
         else np.array([_outer(self, (min, max))])
     low, high = (edge[:, None] for edge in ranges.astype(self.dtype).T)
     inside = (self >= low) & (self <= high)
@@ -57,13 +57,14 @@ def _histc_rows(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarr
 
 
 def _histc_batched(size: int, dims: Any, self: Tensor, *rest: Any) -> Any:
-    return histc_rows(basis.reshape(basis.movedim(self, dims[0], 0), (size, -1)), *rest), 0
+    return histc_rows(basis.rows(self, dims[0], size), *rest), 0
 
 
 def _rows_batched(size: int, dims: Any, self: Tensor, bins: int, *rest: Any) -> Any:
     moved = basis.movedim(self, dims[0], 0)
-    found = histc_rows(basis.reshape(moved, (-1, moved._array.shape[2])), bins, *rest)
-    return basis.reshape(found, (size, -1, bins)), 0
+    count, extent = moved._array.shape[1:]
+    found = histc_rows(basis.reshape(moved, (size * count, extent)), bins, *rest)
+    return basis.reshape(found, (size, count, bins)), 0
 
 
 @primitive(_histc_rows, namespace=None, method=False, batch=_rows_batched)

@@ -32,7 +32,6 @@ from flambeau.ops.overlap import (
     write_changes,
     written_anywhere,
 )
-from flambeau.transforms.batching import BatchedTensor, reshape_slices
 
 _WHY = "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify " \
     "your code by moving both the view and the inplace either both inside the {} block (if you " \
@@ -251,8 +250,8 @@ def publish_inplace_view(name: str, function: Callable[..., Tensor]) -> Callable
     """`t_`, `squeeze_` …: the tensor becomes the view that `function` gives of it."""
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         check_inplace(self, False, apart=False)
-        if type(self) is BatchedTensor:
-            reshape_slices(self, lambda before: function(before, *args, **kwargs))
+        if type(self) not in plain and hasattr(self, "_bdim"):
+            basis.reshape_slices(self, lambda before: function(before, *args, **kwargs))
             return self
         result = function(self, *args, **kwargs)
         if result is self:

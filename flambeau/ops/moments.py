@@ -11,7 +11,7 @@ from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING, as_numpy_dtype
 from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, basis, plain, wrap
+from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.ops.coercion import check_tensors
 from flambeau.ops.comparison import isnan, logical_not
 from flambeau.ops.conditional import clamp, masked_fill, where
@@ -20,6 +20,7 @@ from flambeau.ops.gather import gather
 from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import abs, lerp, pow, sgn
 from flambeau.ops.reduce import count, mean, reduced_dims, restore, sum
+from flambeau.ops.sampling import values_below
 from flambeau.ops.shape import movedim, reshape, squeeze, unsqueeze
 from flambeau.ops.sort import sort
 
@@ -315,8 +316,8 @@ def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
     if aweights is not None and correction != 0:
         free = total - correction * sum(weights * aweights) / total
     if not isinstance(free, Tensor) or (free._array.size == 1 and not isinstance(free, int)):
-        value = free if isinstance(free, (int, float)) else free.item()
-        if value <= 0:
+        value = values_below(free) if isinstance(free, Tensor) else np.asarray(free)
+        if (value <= 0).any():
             warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less "
                           "than the number of observations.", UserWarning, stacklevel=3)
         free = clamp(free, min=0) if isinstance(free, Tensor) else max(free, 0)
@@ -337,7 +338,7 @@ def _check_weights(name: str, weights: Tensor, n: int) -> None:
     if weights._array.size != n:
         raise RuntimeError(f"cov(): expected {name} to have the same numel as there are "
                            f"observations in the input but got {weights._array.size} != {n}")
-    if type(weights) in plain and weights._array.size and weights._array.min() < 0:
+    if (values_below(weights) < 0).any():
         raise RuntimeError(f"cov(): {name} cannot be negative")
 
 

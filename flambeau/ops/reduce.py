@@ -181,8 +181,7 @@ def _prod_dim(input: Tensor, dim: int, keepdim: bool, dtype: Any) -> Any:
 @primitive(lambda self, dtype: kernels.prod(self, None, False, dtype), method=False,
            namespace=None, node_name="ProdBackward0",
            batch=lambda size, dims, self, dtype: (
-               _prod_dim(basis.reshape(basis.movedim(self, dims[0], 0), (size, -1)), 1, False,
-                         dtype), 0),
+               _prod_dim(basis.rows(self, dims[0], size), 1, False, dtype), 0),
            d_self=lambda grad, self, result: basis.reshape(
                _prod_back(grad, basis.reshape(self, (-1,)), result, 0, False), self._array.shape))
 def _prod_all(input: Tensor, dtype: Any) -> Any:

@@ -214,8 +214,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
 
 def _flat(size: int, dims: Any, self: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     """The examples as rows, and the places in them, counted from the front."""
-    rows, places = _in_front(size, dims, self, index)
-    rows, places = reshape(rows, (size, -1)), reshape(places, (size, -1))
+    rows, places = (basis.rows(t, d, size) for t, d in zip((self, index), dims))
     return rows, basis.where(places < 0, places + rows._array.shape[1], places)
 
 
@@ -248,7 +247,7 @@ def _put_flat(self: np.ndarray, index: np.ndarray, source: np.ndarray,
 def _put_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor,
                  accumulate: bool) -> Any:
     rows, places = _flat(size, dims, self, index)
-    values = reshape(_in_front(size, dims[2:], source)[0], (size, -1))
+    values = basis.rows(source, dims[2], size)
     write = scatter_add(rows, 1, places, values) if accumulate \
         else scatter_src(rows, places, values, 1)
     return reshape(write, _in_front(size, dims, self)[0]._array.shape
@@ -326,8 +325,8 @@ def _masked_scatter_batched(size: int, dims: Any, self: Tensor, mask: Tensor,
                     for whole in _in_front(size, dims, self, mask))
     shape = broadcast_shapes(wide._array.shape, chosen._array.shape)
     wide, chosen = basis.expand(wide, shape), basis.expand(chosen, shape)
-    values = reshape(_in_front(size, dims[2:], source)[0], (size, -1))
-    rows = reshape(chosen, (size, -1))
+    values = basis.rows(source, dims[2], size)
+    rows = basis.rows(chosen, 0, size)
     places = (rows.cumsum(1) - 1).clamp(0, max(values._array.shape[1] - 1, 0))
     return basis.where(chosen, reshape(gather(values, 1, places), shape), wide), 0
 

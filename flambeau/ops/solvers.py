@@ -429,9 +429,16 @@ def _lstsq_back(grad: Any, A: Tensor, B: Tensor, result0: Tensor) -> Any:
 
 
 def _lstsq_batched(size: int, dims: Any, A: Tensor, B: Tensor, rcond: Any, driver: str) -> Any:
-    A, B = (t if d is None else movedim(t, d, 0) for t, d in zip((A, B), dims))
-    found = _lstsq(A, B, rcond, driver)
-    return found, [0 if f._array.ndim and f._array.size else None for f in found]
+    rank = max(t._array.ndim - (d is not None) for t, d in zip((A, B), dims))
+    whole = []
+    for t, d in zip((A, B), dims):
+        if d is not None:
+            shape = movedim(t, d, 0)._array.shape
+            t = reshape(movedim(t, d, 0), (size, *(1,) * (rank + 1 - len(shape)), *shape[1:]))
+        whole.append(t)
+    found = _lstsq(*whole, rcond, driver)
+    return found, [0, 0 if found[1]._array.ndim > 1 else None,
+                   None if driver == "gels" else 0, 0 if found[3]._array.ndim > 1 else None]
 
 
 @primitive(lapack.lstsq, tensors=("A", "B"), returns=tuple, vjp=_lstsq_back,

@@ -13,7 +13,6 @@ from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import sorting
 from flambeau.ops.extremes import at_index, check_extent, evenly, refuse_complex, take_along
 from flambeau.ops.refusals import refusing
-from flambeau.ops.shape import movedim, reshape
 
 # ---- sorted whole -------------------------------------------------------------------------------
 
@@ -149,7 +148,7 @@ def _median(name: str, kernel: Any, doc: str) -> Any:
     def of_rows(size: int, dims: Any, self: Tensor) -> Any:
         if not self._array.size:
             return NotImplemented
-        return along(reshape(movedim(self, dims[0], 0), (size, -1)), 1, False)[0], 0
+        return along(basis.rows(self, dims[0], size), 1, False)[0], 0
 
     @primitive(middle, name=f"{name}_all", method=False, namespace=None, batch=of_rows,
                node_name=f"{name.capitalize()}Backward0",

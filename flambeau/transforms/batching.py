@@ -19,6 +19,7 @@ looped over.
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from flambeau._places import bump, counter_of
@@ -379,17 +380,31 @@ def _shift(op: Op, size: int, canonical: Any, inputs: Any, least: int = 0) -> tu
     return tuple(shifted)
 
 
+def rows(value: Tensor, bdim: int | None, size: int) -> Tensor:
+    """The slices in front, each one as a row."""
+    front = _front(value, bdim, size)
+    return basis.reshape(front, (size, prod(front._array.shape[1:])))
+
+
+def _no_slice(value: Tensor, bdim: int) -> Tensor:
+    """Zeros in the shape of one slice of a tensor that has none."""
+    return basis.cast(basis.sum(value, (bdim,), False), value._array.dtype)
+
+
+def _stacked(results: list[Tensor], size: int) -> Tensor:
+    return basis.stack(results, 0) if size else basis.expand(results[0], (0, *results[0].shape))
+
+
 def _loop(op: Op, size: int, canonical: Any, values: list[Any], dims: list[Any]) -> Any:
     """One call a slice: right for every op, fast for none."""
     calls = []
-    for i in range(size):
-        slices = [v if d is None else basis.select(v, d, i) for v, d in zip(values, dims)]
+    for i in range(max(size, 1)):
+        slices = [v if d is None else basis.select(v, d, i) if size else _no_slice(v, d)
+                  for v, d in zip(values, dims)]
         calls.append(op.call(*op.with_inputs(canonical, slices)))
-    if not calls:
-        raise RuntimeError(f"vmap over no slices needs a batching rule, which {op.name} lacks")
     if op.returns is None:
-        return basis.stack(calls, 0), 0
-    stacked = [basis.stack(list(column), 0) for column in zip(*calls)]
+        return _stacked(calls, size), 0
+    stacked = [_stacked(list(column), size) for column in zip(*calls)]
     return stacked, [0] * len(stacked)
 
 
@@ -447,4 +462,4 @@ def vmap_pass(function: Callable[[Any], Any], grads: list[Any]) -> list[Any]:
     return results
 
 
-basis.spread = spread
+basis.spread, basis.rows, basis.reshape_slices = spread, rows, reshape_slices

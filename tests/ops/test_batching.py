@@ -32,6 +32,9 @@ CALLS = {
         x, "sum", offsets=flambeau.cat([i[:1] * 0, i[:1] % 4, i[:1] * 0 + 4])), REAL, PLACES),
     "renorm": (lambda x: flambeau.renorm(x, 2, 0, 1.0), REAL),
     "cov": (lambda x: flambeau.cov(x), REAL),
+    "cov of weighted rows": (lambda x, n, w: flambeau.cov(
+        x, fweights=n[:5] + 1, aweights=w[:5]), REAL, PLACES, WINDOW),
+    "lstsq": (lambda a, b: flambeau.linalg.lstsq(a, b[:, :2]).solution, SQUARE, REAL),
     "median": (lambda x: flambeau.median(x), REAL),
     "segment_reduce": (lambda x, i: flambeau.segment_reduce(
         x, "max", lengths=flambeau.stack([i[:1] % 5, 4 - i[:1] % 5]).reshape(2)), REAL, PLACES),
@@ -63,6 +66,33 @@ def test_gradients_of_whole_tensors(name, no_loops):
 
     alone = flambeau.stack([slope(*slices) for slices in zip(*stacks)])
     flambeau.testing.assert_close(func.vmap(slope)(*stacks), alone, equal_nan=True)
+
+
+NO_SLICES = {name: call for name, call in CALLS.items() if "segment" not in name} | {
+    "sum of a number": (lambda x: x.sum(), WINDOW[:, 0]),
+    "sort of a number": (lambda x: x.sort().values, WINDOW[:, 0]),
+    "prod": (lambda x: x.prod(), REAL), "argmax": (lambda x: x.argmax(), REAL),
+    "searchsorted": (lambda x: flambeau.searchsorted(x, x), WINDOW),
+    "kthvalue": (lambda x: flambeau.kthvalue(x, 1).values, WINDOW[:, 0]),
+}
+
+
+@pytest.mark.parametrize("name", NO_SLICES)
+def test_no_slices_at_all(name):
+    function, *stacks = NO_SLICES[name]
+    one = function(*[s[0] for s in stacks])
+    found = func.vmap(function)(*[s[:0] for s in stacks])
+    assert found.shape == (0, *one.shape) and found.dtype == one.dtype
+
+
+def test_least_squares_under_two_levels(no_loops):
+    a, b = SQUARE[:, None, :, :3] + WINDOW[:, :2, None, None], REAL[:, :, :2]
+    found = func.vmap(func.vmap(flambeau.linalg.lstsq, (0, None)))(a, b)
+    for i in range(3):
+        for j in range(2):
+            alone = flambeau.linalg.lstsq(a[i, j], b[i])
+            flambeau.testing.assert_close(found.solution[i, j], alone.solution)
+            assert found.rank[i, j] == alone.rank
 
 
 def test_histograms_under_two_levels(no_loops):
