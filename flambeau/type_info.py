@@ -100,6 +100,7 @@ strided, sparse_coo, sparse_csr, sparse_csc, sparse_bsr, sparse_bsc, jagged, mkl
 contiguous_format, preserve_format, channels_last, channels_last_3d = (
     memory_format(n) for n in ("contiguous_format", "preserve_format", "channels_last",
                                "channels_last_3d"))
+CHANNELS_LAST = {channels_last: (0, 2, 3, 1), channels_last_3d: (0, 2, 3, 4, 1)}
 per_tensor_affine, per_channel_affine, per_tensor_symmetric, per_channel_symmetric, \
     per_channel_affine_float_qparams = (
         qscheme(n) for n in ("per_tensor_affine", "per_channel_affine", "per_tensor_symmetric",

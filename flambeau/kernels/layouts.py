@@ -32,6 +32,16 @@ def has_channels_last(x):
     return True
 
 
+def channels_last_strides(shape):
+    """The strides, in elements, of an image or a volume with the channels last."""
+    if len(shape) not in _CHANNELS_LAST:
+        raise RuntimeError("required rank 4 tensor to use channels_last format")
+    strides, step = [0] * len(shape), 1
+    for axis in reversed(_CHANNELS_LAST[len(shape)]):
+        strides[axis], step = step, step * max(shape[axis], 1)
+    return tuple(strides)
+
+
 def channels_last(x):
     """The values of `x`, laid out with the channels last, if it is an image or a volume."""
     if type(x) is not np.ndarray or x.ndim not in _CHANNELS_LAST:

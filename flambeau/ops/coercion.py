@@ -30,6 +30,13 @@ from flambeau.ops.overlap import check_overlap, written_anywhere
 from flambeau.type_info import finfo
 
 
+def values_below(tensor: Tensor) -> np.ndarray:
+    """The array behind a tensor, below all wrappers of vmap."""
+    while hasattr(tensor, "_value"):
+        tensor = tensor._value
+    return tensor._array
+
+
 def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
     """A pointwise call whose arguments are not all plain tensors and numbers."""
     kwargs = {} if out is None else {"out": out}

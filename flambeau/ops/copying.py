@@ -1,6 +1,7 @@
 """Copies, casts, aliases: ops that change where values live, not what they are."""
 from __future__ import annotations
 
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from flambeau.core.shapes import contiguous_strides
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
 from flambeau.core.tensor import alias as bare
 from flambeau.kernels import views as kernels
-from flambeau.kernels.layouts import channels_last, has_channels_last
+from flambeau.kernels.layouts import channels_last, channels_last_strides, has_channels_last
 from flambeau.ops.overlap import is_dense, share_memory
 from flambeau.transforms import meta
 
@@ -45,13 +46,14 @@ def _clone(input: Tensor, order: Any) -> Any:
 
 
 def _clone_batched(dim: int, self: Tensor, order: Any) -> Any:
-    if order == "channels_last":
-        raise RuntimeError("NYI: Tensor.clone(memory_format) inside vmap is only supported with "
-                           "memory_format torch.preserve_format or torch.contiguous_format (got "
-                           f"ChannelsLast{'3d' if self._array.ndim == 6 else ''})")
-    if order != "C":
+    if order == "K":
         return _clone(self, order), dim
-    return _clone(basis.movedim(self, dim, 0), order), 0        # each slice is row-major then
+    front = basis.movedim(self, dim, 0)                 # each slice has a memory of its own then
+    if order == "channels_last":
+        order = channels_last_strides(front._array.shape[1:])
+    if order != "C":
+        order = (max(prod(front._array.shape[1:]), 1), *order)
+    return _clone(front, order), 0
 
 
 def _copied(x: np.ndarray, order: Any) -> np.ndarray:
@@ -70,8 +72,7 @@ def _copied(x: np.ndarray, order: Any) -> np.ndarray:
         kernels.copy_into(r, x)
         return r
     if order == "channels_last":
-        if x.ndim not in (4, 5):
-            raise RuntimeError("required rank 4 tensor to use channels_last format")
+        channels_last_strides(x.shape)
         return channels_last(x)
     return kernels.contiguous(x)
 

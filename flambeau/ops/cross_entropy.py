@@ -13,10 +13,10 @@ from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, plain
 from flambeau.kernels import ctc
 from flambeau.kernels import softmax as kernels
+from flambeau.ops.coercion import values_below
 from flambeau.ops.fused import fused
 from flambeau.ops.matmul import linear
 from flambeau.ops.refusals import refusing
-from flambeau.ops.sampling import values_below
 from flambeau.ops.softmax import log_softmax
 
 NETWORK = "nn.functional"

@@ -16,6 +16,7 @@ from flambeau.core.promotion import join as join_types
 from flambeau.core.shapes import broadcast_shapes, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import views
+from flambeau.ops.coercion import values_below
 from flambeau.ops.index import basic_view, slice_backward
 from flambeau.ops.inplace import publish_inplace_view
 from flambeau.ops.node_names import one_node
@@ -362,6 +363,16 @@ hsplit, vsplit, dsplit = (_cut_along(n, d) for n, d in (("hsplit", 1), ("vsplit"
                                                         ("dsplit", 2)))
 
 
+def _narrow_from_each(input: Tensor, dim: int, start: Tensor, length: int, n: int) -> Tensor:
+    """`narrow` where vmap starts each slice at a place of its own, which gives no view."""
+    starts = values_below(start)
+    wrong = starts[(starts < -n) | (np.where(starts < 0, starts + n, starts) + length > n)]
+    if wrong.size:
+        raise RuntimeError(f"start ({wrong[0]}) + length ({length}) exceeds dimension size ({n}).")
+    places = basis.where(start < 0, start + n, start) + wrap(np.arange(length))
+    return index_select(input, dim, places)
+
+
 @composite(method=True)
 def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     """`length` slices of `input` along `dim`, from `start` on, as a view."""
@@ -371,8 +382,11 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
         raise RuntimeError("start must be an 0-dim integral Tensor.")
     if not hasattr(start, "__index__"):
         raise no_overload("narrow", dim, start, length)
-    dim, start = wrap_dim(dim, input.ndim), int(start)
+    dim = wrap_dim(dim, input.ndim)
     n = input._array.shape[dim]
+    if hasattr(start, "_bdim"):             # one for each slice under vmap
+        return _narrow_from_each(input, dim, start, length, n)
+    start = int(start)
     if length < 0:
         raise RuntimeError("narrow(): length must be non-negative.")
     if not -n <= start <= n:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,16 @@ from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.graph import next_order
 from flambeau.core.op import public
 from flambeau.core.shapes import contiguous_strides, size_of
-from flambeau.core.tensor import LEAF, Tensor, array_offset, array_root, array_strides, basis
+from flambeau.core.tensor import (
+    LEAF,
+    Tensor,
+    array_offset,
+    array_root,
+    array_strides,
+    basis,
+    plain,
+    wrap,
+)
 from flambeau.ops.inplace import publish_inplace_view
 from flambeau.ops.pointwise import c_name
 
@@ -49,14 +59,22 @@ def _needed(size: Any, stride: Any, offset: int, item: int) -> int:
 
 def _grown(self: Tensor, needed: int) -> Any:
     """The tensor's memory as a buffer of at least that many bytes."""
-    root = array_root(self._array)
-    if needed <= root.nbytes:
-        return root
+    if needed <= array_root(self._array).nbytes:
+        return array_root(self._array)
     if not self._array.nbytes:
         return np.zeros(-(-needed // self._array.itemsize), self._array.dtype)
     storage = self.untyped_storage()
     storage.resize_(needed)
     return storage._bytes
+
+
+def _first_elements(slices: Tensor, size: Any) -> Tensor:
+    """The elements of each slice in another shape, as many as fit; zeros where there are none."""
+    flat, count = basis.reshape(slices, (-1,)), prod(size)
+    missing = count - flat.numel()
+    if missing > 0:
+        flat = basis.cat([flat, wrap(np.zeros(missing, flat._array.dtype))], 0)
+    return basis.reshape(flat[:count], size)
 
 
 @_method
@@ -70,6 +88,9 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     if size == self._array.shape:
+        return self
+    if type(self) not in plain and hasattr(self, "_bdim"):          # a slice under vmap
+        basis.reshape_slices(self, lambda before: _first_elements(before, size))
         return self
     stride, item = contiguous_strides(size), self._array.itemsize
     offset = array_offset(self._array) // item if self._array.nbytes else 0

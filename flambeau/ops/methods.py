@@ -84,8 +84,7 @@ class Form:
         """Do the elements lie in memory in the order of their indices?"""
         if memory_format is type_info.contiguous_format:
             return self._array.flags.c_contiguous
-        order = {type_info.channels_last: (0, 2, 3, 1), type_info.channels_last_3d: (0, 2, 3, 4, 1)}
-        axes = order.get(memory_format)
+        axes = type_info.CHANNELS_LAST.get(memory_format)
         return (axes is not None and self.ndim == len(axes)
                 and self._array.transpose(axes).flags.c_contiguous)
 

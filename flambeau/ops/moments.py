@@ -12,7 +12,7 @@ from flambeau.core.dtypes import FLOATING, as_numpy_dtype
 from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, wrap
-from flambeau.ops.coercion import check_tensors
+from flambeau.ops.coercion import check_tensors, values_below
 from flambeau.ops.comparison import isnan, logical_not
 from flambeau.ops.conditional import clamp, masked_fill, where
 from flambeau.ops.extremes import evenly
@@ -20,7 +20,6 @@ from flambeau.ops.gather import gather
 from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import abs, lerp, pow, sgn
 from flambeau.ops.reduce import count, mean, reduced_dims, restore, sum
-from flambeau.ops.sampling import values_below
 from flambeau.ops.shape import movedim, reshape, squeeze, unsqueeze
 from flambeau.ops.sort import sort
 

@@ -15,10 +15,10 @@ from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite
 from flambeau.core.promotion import convert, is_half, result_type, type_name
 from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.ops.coercion import values_below
 from flambeau.ops.comparison import isfinite
 from flambeau.ops.conditional import where
 from flambeau.ops.pointwise import as_number
-from flambeau.ops.sampling import values_below
 
 
 def _operands(name: str, input: Any, n: Any) -> tuple[Tensor, Any]:

@@ -18,7 +18,7 @@ from flambeau.core.shapes import broadcast_error
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import random as kernels
 from flambeau.kernels import random_gradients as gradients
-from flambeau.ops.coercion import resize_output
+from flambeau.ops.coercion import resize_output, values_below
 from flambeau.ops.create import finish
 from flambeau.ops.overlap import check_overlap
 from flambeau.ops.random import checked_shape, made
@@ -148,13 +148,6 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None,
         return out.bernoulli_(input, generator=generator)
     result = _on_meta(input)
     return sampled(_bernoulli, input, generator) if result is None else result
-
-
-def values_below(tensor: Tensor) -> np.ndarray:
-    """The array behind a tensor, below all wrappers of vmap."""
-    while hasattr(tensor, "_value"):
-        tensor = tensor._value
-    return tensor._array
 
 
 @composite

@@ -39,7 +39,7 @@ from flambeau.core.tensor import (
 )
 from flambeau.transforms.forward import keep_state, named_values
 from flambeau.transforms.meta import hollow
-from flambeau.type_info import contiguous_format
+from flambeau.type_info import CHANNELS_LAST, contiguous_format
 
 
 class BatchedTensor(Tensor):
@@ -80,8 +80,8 @@ class BatchedTensor(Tensor):
 
     def is_contiguous(self, memory_format: Any = contiguous_format) -> bool:
         if memory_format is not contiguous_format:
-            raise RuntimeError("NYI: querying is_contiguous inside of vmap for memory_format "
-                               "other than torch.contiguous_format")
+            axes = CHANNELS_LAST.get(memory_format, ())
+            return len(axes) == self.ndim and basis.permute(self, axes).is_contiguous()
         shape = self._array.shape
         return 0 in shape or all(n == 1 or found == dense for n, found, dense in zip(
             shape, self.stride(), contiguous_strides(shape)))

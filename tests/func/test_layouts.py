@@ -47,12 +47,32 @@ def test_views_of_slices_that_skip_memory_are_refused(function, dim):
         vmap(function, in_dims=dim)(X)
 
 
-@pytest.mark.parametrize("function, message", [
-    (lambda a: a.contiguous(memory_format=flambeau.channels_last), "NYI: querying is_contiguous"),
-    (lambda a: a.clone(memory_format=flambeau.channels_last), r"\(got ChannelsLast\)")])
-def test_slices_have_no_channels_last(function, message):
-    with pytest.raises(RuntimeError, match=message):
-        vmap(function)(flambeau.ones(2, 3, 4, 5, 6))
+@pytest.mark.parametrize("function", [
+    lambda a: a.contiguous(memory_format=flambeau.channels_last),
+    lambda a: a.clone(memory_format=flambeau.channels_last),
+    lambda a: a.int(memory_format=flambeau.channels_last)])
+@pytest.mark.parametrize("dim", [0, 1, -1])
+def test_slices_whose_channels_lie_last(function, dim):
+    """PyTorch has no such layouts under vmap."""
+    images = flambeau.arange(360.0).view(2, 3, 4, 5, 3)
+    seen = lambda a: (a.stride(), a.is_contiguous(),
+                      a.is_contiguous(memory_format=flambeau.channels_last))
+    layouts = []
+    found = vmap(lambda a: (layouts.append(seen(function(a))), function(a))[1], dim)(images)
+    flambeau.testing.assert_close(found, looped(function, dim)(images))
+    assert layouts == [seen(function(images.select(dim, 0)))]
+    assert vmap(vmap(function, dim), 1)(flambeau.stack([images] * 2, 1)).equal(
+        flambeau.stack([found] * 2))
+    with pytest.raises(RuntimeError, match="required rank 4 tensor"):
+        vmap(lambda a: a.clone(memory_format=flambeau.channels_last))(images[0, 0])
+
+
+@pytest.mark.parametrize("size", [(4, 2), (2, 2), (3, 3), (1, 2, 4)])
+@pytest.mark.parametrize("dim", [0, 2])
+def test_slices_are_resized_each_for_itself(size, dim):
+    resized = lambda a: a.clone().resize_(size)
+    whole = flambeau.arange(16.0).view(2, 4, 2).movedim(0, dim)
+    flambeau.testing.assert_close(vmap(resized, dim)(whole), looped(resized, dim)(whole))
 
 
 @pytest.mark.parametrize("window", [((2, 2), (1, 1)), ((2, 2), (1, 1), None), ((2,), (4,))])

@@ -101,6 +101,18 @@ def test_histograms_under_two_levels(no_loops):
     flambeau.testing.assert_close(found, flambeau.stack(alone))
 
 
+def test_narrow_from_another_place_in_each_slice(no_loops):
+    starts = flambeau.tensor([0, 2, -3])
+    alone = flambeau.stack([x.narrow(1, s, 2) for x, s in zip(REAL, starts)])
+    flambeau.testing.assert_close(func.vmap(lambda x, s: x.narrow(1, s, 2))(REAL, starts), alone)
+    found = func.vmap(func.grad(lambda x, s: (x.narrow(1, s, 2) ** 2).sum()))(REAL, starts)
+    alone = [2 * x * (flambeau.arange(5) - s % 5).ge(0) * (flambeau.arange(5) - s % 5).lt(2)
+             for x, s in zip(REAL, starts)]
+    flambeau.testing.assert_close(found, flambeau.stack(alone))
+    with pytest.raises(RuntimeError, match=r"start \(4\) \+ length \(2\) exceeds"):
+        func.vmap(lambda s: REAL.narrow(1, s, 2))(flambeau.tensor([0, 4]))
+
+
 def test_the_gradient_of_a_number_of_a_vector():
     x = flambeau.rand(3, dtype=flambeau.float64, requires_grad=True)
     rows, = flambeau.autograd.grad(x.select(0, 1), x, flambeau.tensor([1.0, 2.0]).double(),
