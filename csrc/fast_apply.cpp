@@ -51,7 +51,8 @@ PyObject *call_apply(PyObject *self, PyObject *const *args, size_t nargsf, PyObj
     Py_ssize_t n = PyTuple_GET_SIZE(f->kernel);
     bool fits = saved && PyTuple_CheckExact(saved.get()) && edges && PyTuple_CheckExact(edges.get()) &&
                 PyTuple_GET_SIZE(saved.get()) == f->nsaved && PyTuple_GET_SIZE(edges.get()) == n &&
-                dtype && PyArray_DescrCheck(dtype) && ((PyArray_Descr *)dtype)->kind != 'c';
+                dtype && PyArray_DescrCheck(dtype) && ((PyArray_Descr *)dtype)->kind != 'c' &&
+                ((PyArray_Descr *)dtype)->kind != 'W';
     for (Py_ssize_t i = 0; fits && i < n; i++) {
         PyObject *rule = PyTuple_GET_ITEM(PyTuple_GET_ITEM(f->kernel, i), 0);
         fits = rule == one || rule == Py_None || PyCallable_Check(rule);

@@ -1,4 +1,5 @@
 """Names of element types that no array has: packed integers, bare bits, and quantised integers.
+complex32, which arrays have where ml_dtypes is new enough, is looked up here too.
 
 PyTorch has them for programs that hand memory to special hardware; it can neither print nor
 compute with such tensors. The quantised ones are the types of what `quantize_per_tensor` and its
@@ -41,4 +42,9 @@ def __getattr__(name: str) -> Any:
     """What `dtype.numpy` comes to for these types."""
     if name[:1] == "_":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name == "complex32":
+        import ml_dtypes
+        if hasattr(ml_dtypes, name):
+            return ml_dtypes.complex32
+        raise NotImplementedError("tensors of dtype torch.complex32 need ml_dtypes 0.6 or later")
     raise NotImplementedError(f"tensors of dtype torch.{name.split()[-1]} are not implemented")

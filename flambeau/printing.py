@@ -152,7 +152,7 @@ def _texts(array):
     kind = array.dtype.kind
     if kind == "f":
         return _real_texts(values)
-    if kind == "c":
+    if kind in "cW":
         return _complex_texts(values)
     texts = [str(value) for value in values]
     width = max(map(len, texts), default=1)

@@ -39,7 +39,7 @@ class finfo(_Info):
             limits = ml_dtypes.finfo(self._type.numpy)
         self.eps, self.max, self.min = float(limits.eps), float(limits.max), float(limits.min)
         self.tiny = self.smallest_normal = float(limits.smallest_normal)
-        self.resolution = float(limits.resolution)
+        self.resolution = 10.0 ** -limits.precision
 
     def __repr__(self) -> str:
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "

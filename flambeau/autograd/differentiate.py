@@ -60,7 +60,7 @@ def _root_gradient(output: Any, grad: Any, batched: bool) -> Any:
             if output._array.dtype not in dtypes.FLOATING:
                 raise RuntimeError(f"grad can be implicitly created only for real scalar outputs "
                                    f"but got {output.dtype}")
-            if output._array.dtype.kind == "c":
+            if output._array.dtype.kind in "cW":
                 raise RuntimeError("grad can be implicitly created only for real scalar outputs "
                                    f"but got {output.dtype}")
             return basis.ones_like(output)
@@ -80,7 +80,7 @@ def _root_gradient(output: Any, grad: Any, batched: bool) -> Any:
         raise RuntimeError(f"Mismatch in shape: grad_output[0] has a shape of "
                            f"torch.Size({list(found)}) and output[0] has a shape of "
                            f"torch.Size({list(shape)}).")
-    if (grad._array.dtype.kind == "c") != (output._array.dtype.kind == "c"):
+    if (grad._array.dtype.kind in "cW") != (output._array.dtype.kind in "cW"):
         raise RuntimeError("For complex Tensors, both grad_output and output are required to have "
                            f"the same dtype. Mismatch in dtype: grad_output[0] has a dtype of "
                            f"{grad.dtype} and output[0] has a dtype of {output.dtype}.")

@@ -420,7 +420,7 @@ def fit(grad: Any, shape: tuple[int, ...], array_type: Any, node: Any, position:
                                f"{list(shape)}")
         grad = basis.sum_to_size(grad, shape)
     if grad._array.dtype != array_type:
-        if grad._array.dtype.kind == "c" and array_type.kind != "c":
+        if grad._array.dtype.kind in "cW" and array_type.kind not in "cW":
             grad = basis.real(grad)
         if grad._array.dtype != array_type:
             grad = basis.cast(grad, array_type)

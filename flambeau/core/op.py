@@ -233,7 +233,7 @@ def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
             else:
                 factor = rule(*[unpack(node, i - 2) for i in takes])
                 produced.append(getattr(basis, chaining(rule))(
-                    grad, factor if node.dtype.kind != "c" else conjugate(factor)))
+                    grad, factor if node.dtype.kind not in "cW" else conjugate(factor)))
         return produced
 
     places = tuple([(rule, tuple([i - 2 for i in takes]), chaining(rule)) for rule, takes in rules])
@@ -254,7 +254,7 @@ def chaining(rule: Any) -> str:
 
 def conjugate(factor: Any) -> Any:
     if type(factor) in tensor_types:
-        return basis.conj(factor) if factor._array.dtype.kind == "c" else factor
+        return basis.conj(factor) if factor._array.dtype.kind in "cW" else factor
     return factor.conjugate() if type(factor) is complex else factor
 
 
@@ -680,9 +680,10 @@ is_passive = passive.issuperset
 # ---- the rare cases of a call -------------------------------------------------------------------
 
 def unsupported(op: Op, x: ndarray) -> RuntimeError:
-    if x.dtype.kind in op.refusal:
-        kind = NotImplementedError if x.dtype.kind == "c" and len(op.tensors) == 1 else RuntimeError
-        return kind(op.refusal[x.dtype.kind])
+    kind = "c" if x.dtype.kind == "W" else x.dtype.kind
+    if kind in op.refusal:
+        error = NotImplementedError if kind in "cW" and len(op.tensors) == 1 else RuntimeError
+        return error(op.refusal[kind])
     name = type_name(dtypes.from_numpy_dtype(x.dtype))
     kernel = op.refusal.get("", f"{op.name}_cpu")
     return NotImplementedError(f'"{kernel}" not implemented for \'{name}\'')

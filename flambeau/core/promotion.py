@@ -107,8 +107,6 @@ def result_type(arrays: list[np.ndarray], numbers: Any = ()) -> dtype:
                 if is_float8(result):
                     raise RuntimeError(f"Unknown Complex ScalarType for {type_name(result)}")
                 result = result.to_complex()
-                if result is dtypes.complex32 and d is not result:
-                    result = dtypes.complex64           # of complex32 there are no tensors
             else:
                 result = d if d.kind == "c" else join(result, d)
     return result
@@ -145,7 +143,7 @@ def scalar_operand(x: np.ndarray, value: Any, wide: bool = False) -> tuple[np.nd
     """The two operands of an op on an array and a Python number, in their common type; if `wide`,
     a number that a half type would round is float32."""
     d = x.dtype
-    if d in dtypes.FLOATING and (type(value) is not complex or d.kind == "c"):
+    if d in dtypes.FLOATING and (type(value) is not complex or d.kind in "cW"):
         y = np.asarray(value)
         y = convert(y, d) if y.dtype.kind != "O" else convert(np.asarray(float(value)), d)
         if is_half(d) and float(y) != value:

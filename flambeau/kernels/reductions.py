@@ -10,7 +10,15 @@ import functools
 import numpy as np
 
 from ._quiet import quiet
-from .reference import cast, is_reduced, kind_of, real_dtype, silent_astype
+from .reference import (
+    cast,
+    compute_dtype,
+    is_reduced,
+    kind_of,
+    no_kernel,
+    real_dtype,
+    silent_astype,
+)
 
 
 def _reduction(body):
@@ -32,6 +40,8 @@ def _accumulated(function, x, axis, keepdims, dtype):
     if dtype is None:
         dtype = np.dtype(np.int64) if kind_of(x.dtype) in "bi" else x.dtype
     dtype = np.dtype(dtype)
+    if dtype.kind == "W":
+        raise no_kernel("sum" if function is _add_reduce else "prod_out", dtype)
     compute = np.dtype(np.float32) if is_reduced(dtype) else dtype
     result = function(cast(x, compute) if x.dtype != compute else x, axis, keepdims, compute)
     return result if compute == dtype else silent_astype(np.asarray(result), dtype)
@@ -86,7 +96,7 @@ def mean(x, axis=None, keepdims=False, dtype=None):
 
 def moments(x, axis=None, keepdims=False):
     """The mean, and the sum of the squared distances from it (real also for complex numbers)."""
-    dtype = np.dtype(np.float32) if is_reduced(x.dtype) else x.dtype
+    dtype = compute_dtype(x.dtype)
     mean_, squares = _moments(x if x.dtype == dtype else silent_astype(x, dtype), axis, keepdims)
     narrow = real_dtype(x.dtype)
     return silent_astype(np.asarray(mean_), x.dtype), silent_astype(np.asarray(squares), narrow)
@@ -107,7 +117,8 @@ def _moments(x, axis, keepdims):
 
 
 def _widened(x):
-    return silent_astype(x, np.dtype(np.float32)) if is_reduced(x.dtype) else x
+    dtype = compute_dtype(x.dtype)
+    return x if x.dtype == dtype else silent_astype(x, dtype)
 
 
 @_reduction

@@ -3,7 +3,7 @@
 A kernel is called ``k(x[, y[, z]][, out])`` with arrays of one dtype, or Python numbers, which
 take the arrays' dtype. It returns an array, of that dtype unless its declaration says otherwise.
 `pointwise` does what all of them share; a body is the mathematics, on arrays. float16 and
-bfloat16 are computed in float32 and rounded once.
+bfloat16 are computed in float32, complex32 in complex64, and rounded once.
 """
 
 import functools
@@ -14,7 +14,8 @@ import numpy as np
 from ._quiet import quiet
 
 SCALARS = (bool, int, float, complex)
-KINDS = {"b": "b", "i": "i", "u": "i", "f": "f", "V": "f", "c": "c"}  # ml_dtypes' are "V"
+KINDS = {"b": "b", "i": "i", "u": "i", "f": "f", "V": "f", "c": "c", "W": "W"}
+# ml_dtypes' floats are "V" and its complex32 "W", for which PyTorch has few kernels
 
 
 def is_reduced(dtype):
@@ -23,13 +24,20 @@ def is_reduced(dtype):
 
 
 def kind_of(dtype):
-    """``b``, ``i``, ``f`` or ``c``; None for what is no number."""
-    return "f" if dtype.isbuiltin == 2 else KINDS.get(dtype.kind)
+    """``b``, ``i``, ``f``, ``c``, or ``W`` for complex32; None for what is no number."""
+    return KINDS.get(dtype.kind, "f" if dtype.isbuiltin == 2 else None)
+
+
+def compute_dtype(dtype):
+    """What arithmetic on `dtype` is done in: a wider type for narrow ones."""
+    if dtype.kind == "W":
+        return np.dtype(np.complex64)
+    return np.dtype(np.float32) if is_reduced(dtype) else dtype
 
 
 def real_dtype(dtype):
     """The dtype of the parts of a complex `dtype`; others are returned as they are."""
-    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind == "c" else dtype
+    return np.dtype(f"f{dtype.itemsize // 2}") if dtype.kind in "cW" else dtype
 
 
 def as_dtype(value, dtype):
@@ -102,7 +110,8 @@ def pointwise(kinds, returns=None, key=0, stepwise=False):
                 dtype = np.result_type(*args[key:])
             if kind_of(dtype) not in tuple(kinds):
                 raise no_kernel(body.__name__, dtype)
-            compute = np.dtype(np.float32) if is_reduced(dtype) and not stepwise else dtype
+            steps = stepwise or (dtype.kind == "W" and count > 2)  # as complex<Half> does in C++
+            compute = dtype if steps else compute_dtype(dtype)
             args = [
                 as_dtype(a, compute) if isinstance(a, SCALARS)
                 else a if i < key or a.dtype == compute
@@ -161,24 +170,24 @@ def _binary(function, kinds, returns=None):
 
 # ---- arithmetic ---------------------------------------------------------------------------------
 
-add = _binary(np.add, "bifc")
-subtract = _binary(np.subtract, "ifc")
-multiply = _binary(np.multiply, "bifc")
+add = _binary(np.add, "bifcW")
+subtract = _binary(np.subtract, "ifcW")
+multiply = _binary(np.multiply, "bifcW")
 fmin = _binary(np.fmin, "bif")
 fmax = _binary(np.fmax, "bif")
 minimum = _binary(np.minimum, "bif")
 maximum = _binary(np.maximum, "bif")
-negative = _unary(np.negative, "ifc")
-positive = _unary(np.positive, "ifc")
+negative = _unary(np.negative, "ifcW")
+positive = _unary(np.positive, "ifcW")
 square = _unary(np.square, "ifc")
-absolute = _unary(np.absolute, "ifc", "real")
+absolute = _unary(np.absolute, "ifcW", "real")
 
 
 def _conjugate(x):
     return x.copy() if x.dtype.kind == "b" else np.conjugate(x)
 
 
-conj = _unary(_conjugate, "bifc")
+conj = _unary(_conjugate, "bifcW")
 
 
 @pointwise("fc")
@@ -240,7 +249,7 @@ def sign(x):
     return x if x.dtype == bool else (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
 
 
-@pointwise("bifc")
+@pointwise("bifcW")
 def sgn(x):
     if x.dtype.kind != "c":
         return x if x.dtype == bool else (x > 0).astype(x.dtype) - (x < 0).astype(x.dtype)
@@ -268,13 +277,13 @@ def lerp(x, y, weight):
     return np.where(near, x + weight * (y - x), y - (y - x) * (1 - weight)).astype(x.dtype)
 
 
-@pointwise("ifc")
+@pointwise("ifcW")
 def axpy(x, y, alpha):
     """x + alpha * y"""
     return x + alpha * y
 
 
-@pointwise("ifc")
+@pointwise("ifcW")
 def addcmul(x, y, z, value=1):
     """x + value * y * z"""
     return x + value * y * z
@@ -286,7 +295,7 @@ def addcdiv(x, y, z, value=1):
     return x + value * (y / z)
 
 
-@pointwise("bifc", key=1)
+@pointwise("bifcW", key=1)
 def where(condition, x, y):
     return np.where(condition, x, y)
 
@@ -334,8 +343,8 @@ def lcm(x, y):
 
 # ---- comparison and logic -----------------------------------------------------------------------
 
-equal = _binary(np.equal, "bifc", bool)
-not_equal = _binary(np.not_equal, "bifc", bool)
+equal = _binary(np.equal, "bifcW", bool)
+not_equal = _binary(np.not_equal, "bifcW", bool)
 less = _binary(np.less, "bif", bool)
 less_equal = _binary(np.less_equal, "bif", bool)
 greater = _binary(np.greater, "bif", bool)
@@ -344,9 +353,9 @@ logical_and = _binary(np.logical_and, "bifc", bool)
 logical_or = _binary(np.logical_or, "bifc", bool)
 logical_xor = _binary(np.logical_xor, "bifc", bool)
 logical_not = _unary(np.logical_not, "bifc", bool)
-isnan = _unary(np.isnan, "bifc", bool)
-isinf = _unary(np.isinf, "bifc", bool)
-isfinite = _unary(np.isfinite, "bifc", bool)
+isnan = _unary(np.isnan, "bifcW", bool)
+isinf = _unary(np.isinf, "bifcW", bool)
+isfinite = _unary(np.isfinite, "bifcW", bool)
 signbit = pointwise("bif", bool)(
     _rename(lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0, "signbit")
 )
@@ -603,7 +612,9 @@ def cast(x, dtype, out=None):
 def _cast(x, dtype):
     if dtype.kind == "b":
         return x != 0
-    if x.dtype.kind == "c" and dtype.kind != "c":
+    if x.dtype.kind == "W":
+        x = x.astype(np.complex64)
+    if x.dtype.kind == "c" and dtype.kind not in "cW":
         x = x.real
     if is_reduced(x.dtype):
         x = x.astype(np.float32)

@@ -16,6 +16,14 @@ def strided(x, shape, strides, offset):
     return np.ndarray(shape, x.dtype, root, at + offset, strides)
 
 
+_HALVES = np.dtype([("real", "e"), ("imag", "e")])
+
+
+def part(x, name):
+    """A view of the parts of complex numbers: "real" or "imag"; NumPy cannot take complex32's."""
+    return x.view(_HALVES)[name] if x.dtype.kind == "W" else getattr(x, name)
+
+
 def expand(x, shape):
     """x with dimensions of extent 1, or missing in front, repeated to `shape` with stride 0."""
     extra = len(shape) - x.ndim

@@ -30,7 +30,7 @@ BOTH = ("nn.functional", "torch")
 
 def floating(x: np.ndarray, name: str) -> np.ndarray:
     """`x` if it holds real floating numbers; torch's refusal, which names a kernel, if not."""
-    if x.dtype not in FLOATING or x.dtype.kind == "c":
+    if x.dtype not in FLOATING or x.dtype.kind in "cW":
         raise NotImplementedError(f'"{name}" not implemented for '
                                   f"'{type_name(from_numpy_dtype(x.dtype))}'")
     return x
@@ -79,7 +79,7 @@ def _check_hardtanh(x: np.ndarray, low: float, high: float) -> None:
     kind = x.dtype.kind
     if kind == "b":
         raise RuntimeError("Bool inputs not supported for hardtanh")
-    if kind == "c":
+    if kind in "cW":
         raise NotImplementedError("clamp is not supported for complex types")
     if low > high:
         raise ValueError("min_val cannot be greater than max_val")
@@ -292,13 +292,13 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 
 def _silu_kernel(x: np.ndarray) -> np.ndarray:
-    if x.dtype.kind == "c":
+    if x.dtype.kind in "cW":
         return kernels.multiply(x, kernels.sigmoid(x))
     return kernels.silu(floating(x, "silu_cpu"))
 
 
 def _silu_backward(grad: np.ndarray, input: np.ndarray) -> np.ndarray:
-    if input.dtype.kind == "c":
+    if input.dtype.kind in "cW":
         s = kernels.sigmoid(input)
         return grad * np.conj(s * (1 + input * (1 - s)))
     return kernels.silu_backward(grad, input)

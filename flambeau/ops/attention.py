@@ -127,7 +127,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
     _check(query, key, value, attn_mask)
     if enable_gqa and query._array.ndim >= 3:
         key, value = _repeat_heads(query, key, value)
-    if dropout_p or query._array.dtype.kind == "c":
+    if dropout_p or query._array.dtype.kind in "cW":
         return attend_with_weights(query, key, value, attn_mask, is_causal, scale, dropout_p)[0]
     lead = query._array.shape[:-2]
     if not lead == key._array.shape[:-2] == value._array.shape[:-2]:

@@ -249,8 +249,8 @@ def stored(value: Any, target: np.dtype) -> Any:
 
     Numbers for integers are cut off, and negative ones for unsigned types wrap around.
     """
-    if target.kind == "c" or target.kind == "b":
-        return value if target.kind == "c" else bool(value)
+    if target.kind in "cW" or target.kind == "b":
+        return value if target.kind in "cW" else bool(value)
     if type(value) is complex:
         if value.imag:
             raise too_large(target)

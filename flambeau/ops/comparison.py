@@ -45,7 +45,7 @@ isfinite = pointwise("isfinite", kernels.isfinite, inplace=False,
 
 def _one_infinity(name: str, value: float) -> Any:
     def kernel(x: Any) -> Any:
-        if x.dtype.kind == "c":
+        if x.dtype.kind in "cW":
             raise RuntimeError(f"{name} does not support complex inputs.")
         if x.dtype.kind in "bui":
             return kernels.isinf(x)
@@ -65,7 +65,7 @@ signbit.op.refusal = {"c": "signbit is not implemented for complex tensors."}
 @composite(method=True)
 def isreal(input: Tensor) -> Tensor:
     """Is the imaginary part zero?"""
-    return eq(imag(input), 0) if input._array.dtype.kind == "c" else eq(
+    return eq(imag(input), 0) if input._array.dtype.kind in "cW" else eq(
         basis.ones_like(input), 1)
 
 

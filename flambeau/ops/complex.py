@@ -7,7 +7,7 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau.core import dtypes
-from flambeau.core.dtypes import as_numpy_dtype
+from flambeau.core.dtypes import as_numpy_dtype, from_numpy_dtype
 from flambeau.core.op import composite, linear, pointwise, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, plain
@@ -17,23 +17,26 @@ from flambeau.ops.create import full_like
 from flambeau.ops.node_names import one_node
 from flambeau.ops.refusals import refusing
 
-_conj = pointwise("conj_physical", lambda x: kernels.conj(x) if x.dtype.kind == "c" else x.copy(),
+_conj = pointwise("conj_physical", lambda x: kernels.conj(x) if x.dtype.kind in "cW" else x.copy(),
                   vjp=lambda grad: conjugated(grad))
 
 
 def conjugated(tensor: Tensor) -> Tensor:
     """The conjugate in memory of its own; a real tensor itself. `conj` is the view."""
-    return _conj(tensor) if tensor._array.dtype.kind == "c" else tensor
+    return _conj(tensor) if tensor._array.dtype.kind in "cW" else tensor
 
 
-def _joined(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
-    r = np.empty(np.broadcast_shapes(real.shape, imag.shape),
-                 np.complex64 if real.dtype.itemsize <= 4 else np.complex128)
-    r.real[...], r.imag[...] = real, imag
+def join_parts(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
+    r = np.empty(np.broadcast_shapes(real.shape, imag.shape), _complex_type(real.dtype))
+    views.part(r, "real")[...], views.part(r, "imag")[...] = real, imag
     return r
 
 
-@primitive(_joined, tensors=("real", "imag"), kind="linear", core="(),()->()", method=False,
+def _complex_type(part: np.dtype) -> np.dtype:
+    return from_numpy_dtype(part).to_complex().numpy
+
+
+@primitive(join_parts, tensors=("real", "imag"), kind="linear", core="(),()->()", method=False,
            d_real=lambda grad: real_view(grad), d_imag=lambda grad: imag_view(grad))
 def complex(real: Tensor, imag: Tensor) -> Any:
     """real + i · imag, of two float tensors that broadcast.
@@ -47,8 +50,6 @@ def complex(real: Tensor, imag: Tensor) -> Any:
         if part._array.dtype.kind != "f":
             raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
                                f"{type_name(real.dtype)} and {type_name(imag.dtype)}")
-    if real._array.dtype == np.float16:
-        raise NotImplementedError("complex(): complex32 is not implemented")
     if real._array.dtype != imag._array.dtype:
         raise RuntimeError(f"Expected object of scalar type {type_name(real.dtype)} but got scalar "
                            f"type {type_name(imag.dtype)} for second argument")
@@ -67,8 +68,8 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
 
 
 def _as_complex(part: np.ndarray, imaginary: bool) -> np.ndarray:
-    r = np.zeros(part.shape, np.complex64 if part.dtype.itemsize <= 4 else np.complex128)
-    (r.imag if imaginary else r.real)[...] = part
+    r = np.zeros(part.shape, _complex_type(part.dtype))
+    views.part(r, "imag" if imaginary else "real")[...] = part
     return r
 
 
@@ -80,14 +81,14 @@ def _complex_part(input: Tensor, imaginary: bool) -> Any:
     return input, imaginary
 
 
-@linear(lambda self: self.real, view="replay", method=False, namespace=None,
+@linear(lambda self: views.part(self, "real"), view="replay", method=False, namespace=None,
         node_name="RealBackward0", d_self=lambda grad: _complex_part(grad, False),
         batch=lambda size, dims, self: (real_view(self), dims[0]))
 def real_view(input: Tensor) -> Any:
     return (input,)
 
 
-@linear(lambda self: self.imag, view="replay", method=False, namespace=None,
+@linear(lambda self: views.part(self, "imag"), view="replay", method=False, namespace=None,
         node_name="ImagBackward0", d_self=lambda grad: _complex_part(grad, True),
         batch=lambda size, dims, self: (imag_view(self), dims[0]))
 def imag_view(input: Tensor) -> Any:
@@ -123,7 +124,7 @@ Tensor.imag = property(imag, _set_part(imag))
 
 
 def _view_as_real(self: np.ndarray) -> np.ndarray:
-    return self[..., np.newaxis].view(_PART[self.dtype])
+    return self[..., np.newaxis].view(_PART.get(self.dtype, np.float16))
 
 
 _PART = {np.dtype(np.complex64): np.dtype(np.float32),
@@ -141,13 +142,13 @@ def _buffer(x: np.ndarray) -> tuple[Any, int]:
         method=False, batch=lambda size, dims, self: (view_as_real(self), dims[0]))
 def view_as_real(input: Tensor) -> Any:
     """A complex tensor as a real one with a last dimension of 2, on the same memory."""
-    if input._array.dtype.kind != "c":
+    if input._array.dtype.kind not in "cW":
         raise RuntimeError("view_as_real is only supported for complex tensors")
     return (input,)
 
 
 def _view_as_complex(self: np.ndarray) -> np.ndarray:
-    target = np.dtype(f"c{self.itemsize * 2}")
+    target = _complex_type(self.dtype)
     return np.ndarray(self.shape[:-1], target, *_buffer(self), self.strides[:-1])
 
 
@@ -162,8 +163,6 @@ def view_as_complex(input: Tensor) -> Any:
                            f"but got a tensor of scalar type: {input.dtype}")
     if not x.ndim or x.shape[-1] != 2:
         raise RuntimeError("Tensor must have a last dimension of size 2")
-    if x.dtype == np.float16:
-        raise NotImplementedError("view_as_complex(): complex32 is not implemented")
     if type(input) not in plain:
         return (input,)                     # a stand-in, whose own strides say nothing
     if x.size and x.strides[-1] != x.itemsize:
@@ -225,4 +224,4 @@ def view_as_dtype(input: Tensor, dtype: Any) -> Tensor:
 
 basis.view_as_dtype = view_as_dtype
 basis.conj = conjugated
-basis.real = lambda tensor: real_view(tensor) if tensor._array.dtype.kind == "c" else tensor
+basis.real = lambda tensor: real_view(tensor) if tensor._array.dtype.kind in "cW" else tensor

@@ -136,7 +136,7 @@ def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 
 def _clip(self: np.ndarray, min: Any, max: Any) -> np.ndarray:
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         raise NotImplementedError("clamp is not supported for complex types")
     if max is None:
         return kernels.maximum(self, min)
@@ -258,7 +258,7 @@ def _replaced(self: np.ndarray, nan: float, posinf: float | None,
               neginf: float | None) -> np.ndarray:
     if self.dtype not in FLOATING:
         return self.copy()
-    if self.dtype.kind == "c":
+    if self.dtype.kind in "cW":
         result = np.empty(self.shape, self.dtype)
         result.real = _replaced(self.real, nan, posinf, neginf)
         result.imag = _replaced(self.imag, nan, posinf, neginf)

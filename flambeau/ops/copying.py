@@ -33,7 +33,7 @@ def cast(input: Tensor, dtype: np.dtype) -> Any:
 
 
 def _cast_back(grad: Tensor, dtype: np.dtype) -> Tensor:
-    if grad._array.dtype.kind == "c" and dtype.kind != "c":
+    if grad._array.dtype.kind in "cW" and dtype.kind not in "cW":
         grad = basis.real(grad)
     return cast(grad, dtype)
 

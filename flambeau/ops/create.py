@@ -131,7 +131,7 @@ def _from_number(data: Any, target: np.dtype | None) -> np.ndarray:
         except RuntimeError:
             raise RuntimeError(f"value cannot be converted to type {target.name} without "
                                "overflow") from None
-    if type(data) is complex and target.kind != "c":
+    if type(data) is complex and target.kind not in "cW":
         raise TypeError("must be real number, not complex")
     return _convert_new(np.array(data), target)
 
@@ -170,7 +170,7 @@ def _from_sequence(data: Any, target: np.dtype | None) -> np.ndarray:
         raise ValueError("Overflow when unpacking long long")
     if array.dtype.kind in "ui":
         return array if array.dtype == np.int64 or _holds_arrays(data) else array.astype(np.int64)
-    if array.dtype.kind == "c":
+    if array.dtype.kind in "cW":
         return convert(array, dtypes.default_complex())
     if not array.size:
         return array.astype(default_float())
@@ -179,7 +179,7 @@ def _from_sequence(data: Any, target: np.dtype | None) -> np.ndarray:
 
 def _check_leaves(array: np.ndarray, target: np.dtype) -> None:
     """Raise if numbers of a list cannot be of the type that is asked for."""
-    if array.dtype.kind == "c":
+    if array.dtype.kind in "cW":
         raise TypeError("must be real number, not complex")
     if target.kind != "f" and target != np.int64:
         limits = np.iinfo(target)
@@ -676,13 +676,14 @@ LEGACY_TYPES = {"FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64,
 for _name, _target in LEGACY_TYPES.items():
     typed_constructor(_name, _target)
 _TYPE_NAMES = {target: name for name, target in LEGACY_TYPES.items()} | {
+    dtypes.complex32: "ComplexHalfTensor",
     dtypes.complex64: "ComplexFloatTensor", dtypes.complex128: "ComplexDoubleTensor"}
 
 
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The historical name of the tensor's type, or the tensor as another type."""
     if dtype is None:
-        return f"torch.{_TYPE_NAMES.get(self.dtype, self.dtype.name)}"
+        return f"torch.{type_name(self.dtype)}Tensor"
     if isinstance(dtype, str):
         names = {f"torch.{name}": target for target, name in _TYPE_NAMES.items()}
         if dtype not in names:

@@ -239,7 +239,7 @@ def _svd_back(grad: Any, result0: Tensor, result1: Tensor, result2: Tensor) -> A
         return [None if gS is None else matmul(scale_columns(U, gS), Vh)]
     left = None if gU is None else skew(matmul(adjoint(U), gU))
     right = None if gVh is None else skew(matmul(Vh, adjoint(gVh)))
-    if U._array.dtype.kind == "c":
+    if U._array.dtype.kind in "cW":
         check_phase(diagonal(plus(left, right), 0, -2, -1), "svd_backward", "singular vectors")
     E = (S.unsqueeze(-2) - S.unsqueeze(-1)) * (S.unsqueeze(-2) + S.unsqueeze(-1)) \
         + constant(np.eye(k), S)
@@ -247,7 +247,7 @@ def _svd_back(grad: Any, result0: Tensor, result1: Tensor, result2: Tensor) -> A
     inner = plus(None if left is None else scale_columns(left * off / E, S),
                  None if right is None else scale_rows(right * off / E, S),
                  None if gS is None else diag_embed(_as_type(gS, U)))
-    if left is not None and U._array.dtype.kind == "c":
+    if left is not None and U._array.dtype.kind in "cW":
         inner = inner + diag_embed(diagonal(left, 0, -2, -1) / (2 * S))
     result = matmul(matmul(U, inner), Vh)
     if m > k and gU is not None:
@@ -326,7 +326,7 @@ def _eigh_back(grad: Any, result0: Tensor, result1: Tensor) -> Any:
     if gV is None:
         return [None if gL is None else matmul(scale_columns(V, gL), adjoint(V))]
     M = matmul(adjoint(V), gV)
-    if V._array.dtype.kind == "c":
+    if V._array.dtype.kind in "cW":
         check_phase(diagonal(M, 0, -2, -1), "linalg_eigh_backward", "eigenvectors")
     inner = M * off_diagonal(L._array.shape[-1], L) / differences(L)
     if gL is not None:

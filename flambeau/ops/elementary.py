@@ -64,7 +64,7 @@ tanh = pointwise("tanh", kernels.tanh, floating=True, d=lambda result: 1 - resul
 asinh = pointwise("asinh", kernels.arcsinh, floating=True, d=lambda self: rsqrt(self * self + 1),
                   aliases=("arcsinh",), doc="The inverse hyperbolic sine.")
 acosh = pointwise("acosh", kernels.arccosh, floating=True, aliases=("arccosh",),
-                  d=lambda self: rsqrt(self * self - 1) if self._array.dtype.kind != "c"
+                  d=lambda self: rsqrt(self * self - 1) if self._array.dtype.kind not in "cW"
                   else rsqrt(self + 1) * rsqrt(self - 1), doc="The inverse hyperbolic cosine.")
 atanh = pointwise("atanh", kernels.arctanh, floating=True, aliases=("arctanh",),
                   d=over(lambda self: 1 - self * self), doc="The inverse hyperbolic tangent.")
@@ -72,7 +72,7 @@ atanh = pointwise("atanh", kernels.arctanh, floating=True, aliases=("arctanh",),
 
 def _degrees(name: str, factor: float, doc: str) -> None:
     def kernel(x: object) -> object:
-        if x.dtype.kind == "c":
+        if x.dtype.kind in "cW":
             raise RuntimeError(f"{name} is not supported for complex tensors.")
         return kernels.multiply(x, factor)
     pointwise(name, kernel, floating=True, d=factor, doc=doc,
@@ -86,7 +86,7 @@ _degrees("rad2deg", 180 / pi, "Angles in radians as degrees.")
 
 def _turning(self: Tensor) -> Tensor:
     """The change of a complex number that turns it by one radian a unit: i z / |z|²."""
-    if self._array.dtype.kind != "c":
+    if self._array.dtype.kind not in "cW":
         return basis.zeros_like(self)
     size = basis.real(self * basis.conj(self))
     return basis.where(size == 0, 0, self * 1j / basis.where(size == 0, 1, size))

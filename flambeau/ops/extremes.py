@@ -31,7 +31,7 @@ def check_extent(name: str, input: Tensor, dim: int) -> None:
 
 
 def refuse_complex(name: str, input: Tensor) -> None:
-    if input._array.dtype.kind == "c":
+    if input._array.dtype.kind in "cW":
         raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(input.dtype)}'")
 
 

@@ -156,11 +156,11 @@ def _floating(x: Tensor) -> Tensor:
 
 def _complex(x: Tensor) -> Tensor:
     x = _floating(x)
-    return x if x._array.dtype.kind == "c" else basis.cast(x, x.dtype.to_complex().numpy)
+    return x if x._array.dtype.kind in "cW" else basis.cast(x, x.dtype.to_complex().numpy)
 
 
 def _real(x: Tensor, name: str, what: str = "real") -> Tensor:
-    if x._array.dtype.kind == "c":
+    if x._array.dtype.kind in "cW":
         raise RuntimeError(f"{name} expects a {what} input tensor, but got {type_name(x.dtype)}")
     return _floating(x)
 
@@ -216,7 +216,7 @@ def _fitted(x: Tensor, dims: Any, sizes: Any) -> Tensor:
 
 def _full(x: Tensor, dims: Any, norm: str | None, forward: bool) -> Tensor:
     scale = _scale_of(norm, forward)
-    if x._array.dtype.kind != "c" and dims:
+    if x._array.dtype.kind not in "cW" and dims:
         found = r2c(x, dims, scale, False)
         return found if forward else conj(found)
     return c2c(_complex(x), dims, forward, scale)

@@ -76,7 +76,7 @@ def histc_rows(input: Tensor, bins: int, min: float, max: float) -> Any:
            batch=_histc_batched)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all elements)."""
-    if input._array.dtype not in FLOATING or input._array.dtype.kind == "c":
+    if input._array.dtype not in FLOATING or input._array.dtype.kind in "cW":
         kernel = "linspace_cpu" if input._array.dtype.kind == "b" else "histogram_cpu"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(input.dtype)}'")
     _check_bins(input, bins, 0)
@@ -126,7 +126,7 @@ def _histogrammed(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,
                   density: bool) -> tuple[Tensor, ...]:
     """The histogram of points with one element of `bins` for each coordinate."""
     axes = len(bins)
-    if input._array.dtype not in FLOATING or input._array.dtype.kind == "c":
+    if input._array.dtype not in FLOATING or input._array.dtype.kind in "cW":
         raise NotImplementedError(
             f"\"histogramdd\" not implemented for '{type_name(input.dtype)}'")
     for i, each in enumerate(bins):

@@ -53,11 +53,11 @@ def same_as_mv(input: Tensor, mat: Tensor, vec: Tensor) -> None:
 def adjoint(matrix: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions."""
     flipped = transpose(matrix, -2, -1)
-    return basis.conj(flipped) if matrix._array.dtype.kind == "c" else flipped
+    return basis.conj(flipped) if matrix._array.dtype.kind in "cW" else flipped
 
 
 def conj(tensor: Tensor) -> Tensor:
-    return basis.conj(tensor) if tensor._array.dtype.kind == "c" else tensor
+    return basis.conj(tensor) if tensor._array.dtype.kind in "cW" else tensor
 
 
 # ---- the primitive products ----------------------------------------------------------------------

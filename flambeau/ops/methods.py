@@ -14,6 +14,7 @@ import numpy as np
 from flambeau import type_info
 from flambeau.core import devices, overrides
 from flambeau.core.modes import grad_enabled
+from flambeau.core.promotion import type_name
 from flambeau.core.tensor import (
     LEAF,
     LOOKUP,
@@ -105,7 +106,7 @@ class Form:
         return self.dtype.is_floating_point
 
     def is_complex(self) -> bool:
-        return self._array.dtype.kind == "c"
+        return self._array.dtype.kind in "cW"
 
     def is_signed(self) -> bool:
         return self.dtype.is_signed
@@ -138,7 +139,7 @@ class Conversion:
         if self._device is not devices.cpu:
             raise NotImplementedError("Cannot copy out of meta tensor; no data!")
         array = self._array
-        if array.dtype.kind not in "biufc" or array.dtype.name == "bfloat16":
+        if array.dtype.kind not in "biufcW" or array.dtype.name == "bfloat16":
             array = array.astype(np.float32)
         return array.tolist()
 
@@ -150,7 +151,7 @@ class Conversion:
         if self._device is not devices.cpu:
             raise TypeError("can't convert meta tensor to numpy: it has no data")
         if self._array.dtype.kind not in "biufc" or self.dtype.numpy.name == "bfloat16":
-            raise TypeError(f"Got unsupported ScalarType {self.dtype.name.replace('bf', 'BF')}")
+            raise TypeError(f"Got unsupported ScalarType {type_name(self.dtype)}")
         return self._array
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:

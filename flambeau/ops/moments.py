@@ -12,8 +12,11 @@ from flambeau.core.dtypes import FLOATING, as_numpy_dtype
 from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.kernels.reference import compute_dtype, real_dtype
+from flambeau.kernels.views import part
 from flambeau.ops.coercion import check_tensors, values_below
 from flambeau.ops.comparison import isnan, logical_not
+from flambeau.ops.complex import join_parts
 from flambeau.ops.conditional import clamp, masked_fill, where
 from flambeau.ops.extremes import evenly
 from flambeau.ops.gather import gather
@@ -26,7 +29,22 @@ from flambeau.ops.sort import sort
 # ---- variance and standard deviation ------------------------------------------------------------
 
 
+def _rounding_once(kernel: Any) -> Any:
+    """Half types in float32, whose range the sums of squares need."""
+    def run(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
+        if self.dtype.itemsize > 2:
+            return kernel(self, dim, correction, keepdim)
+        found = kernel(kernels.cast(self, np.float32), dim, correction, keepdim)
+        return tuple([kernels.cast(x, self.dtype) for x in found])
+    return run
+
+
+@_rounding_once
 def _moments(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
+    if self.dtype.kind == "W":              # the parts each round
+        (x, re), (y, im) = [_moments(part(self, name), dim, correction, keepdim)
+                            for name in ("real", "imag")]
+        return kernels.add(x, y), join_parts(re, im)
     middle, squares = kernels.moments(self, dim if self.ndim else None, keepdim)
     free = count(self.shape, dim if self.ndim else None) - correction
     return kernels.divide(squares, float(free if free > 0 else 0)), middle
@@ -55,10 +73,8 @@ def _std_kernel(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> n
     return _std_mean(self, dim, correction, keepdim)[0]
 
 
+@_rounding_once
 def _std_mean(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
-    if self.dtype.itemsize == 2:            # the variance may leave the range of half types
-        wide = _std_mean(kernels.cast(self, np.float32), dim, correction, keepdim)
-        return tuple([kernels.cast(x, self.dtype) for x in wide])
     variance, middle = _moments(self, dim, correction, keepdim)
     return kernels.sqrt(variance), middle
 
@@ -153,10 +169,11 @@ std_mean = _spread("std_mean", _std_and_mean, "The standard deviation and the me
 
 def _norm_kernel(self: np.ndarray, ord: float, dim: Any, keepdim: bool) -> np.ndarray:
     dim = dim if self.ndim else None
-    if self.dtype.itemsize == 2:            # sums of powers leave the range of half types
-        return kernels.cast(_norm_kernel(kernels.cast(self, np.float32), ord, dim, keepdim),
-                            self.dtype)
-    size = kernels.absolute(self) if ord != 2 or self.dtype.kind == "c" else self
+    wide = compute_dtype(self.dtype)
+    if wide != self.dtype:                  # sums of powers leave the range of half types
+        return kernels.cast(_norm_kernel(kernels.cast(self, wide), ord, dim, keepdim),
+                            real_dtype(self.dtype))
+    size = kernels.absolute(self) if ord != 2 or self.dtype.kind in "cW" else self
     if ord == 2:
         return kernels.sqrt(kernels.sum(kernels.square(size), dim, keepdim))
     if ord == 0:
@@ -214,7 +231,7 @@ def norm_of(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) 
         raise RuntimeError("linalg.vector_norm: dtype should be floating point or complex, but got "
                            f"{type_name(dtypes.from_numpy_dtype(wanted))}")
     if wanted is not None and x._array.dtype != wanted:
-        if x.is_complex() != (wanted.kind == "c"):
+        if x.is_complex() != (wanted.kind in "cW"):
             raise RuntimeError(f"linalg.vector_norm: dtype should be "
                                f"{'complex' if x.is_complex() else 'real'} for "
                                f"{'complex' if x.is_complex() else 'real'} inputs, but got "

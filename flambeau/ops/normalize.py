@@ -256,7 +256,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
     dims = _check_normalized(input, normalized_shape, weight, bias, "layer_norm")
     x = input._array
     _same_types(input, weight, bias)
-    if x.dtype not in FLOATING or x.dtype.kind == "c":
+    if x.dtype not in FLOATING or x.dtype.kind in "cW":
         refuse(x, "buic", "LayerNormKernelImpl")
     return _layer_norm(input, weight, bias, dims, eps)
 
@@ -281,7 +281,7 @@ def _rms_eps(input: Tensor, eps: float | None) -> float:
 @fused(keeping_layout(lambda input, weight, dims, eps: kernels.rms_norm(
            input, dims, weight, eps)),
        extras=("rrms",), tensors=("input", "weight"), namespace=None, node_name="MulBackward0",
-       when=lambda input, weight, dims, eps: input._array.dtype.kind != "c",
+       when=lambda input, weight, dims, eps: input._array.dtype.kind not in "cW",
        backward=lambda grad, input, weight, rrms, dims: kernels.rms_norm_backward(
            grad, input, dims, rrms, weight))
 def _rms_norm(input: Tensor, weight: Any, dims: int, eps: float) -> Tensor:

@@ -95,8 +95,8 @@ _exact, _castable = _by_name(_EXACT), _by_name(_CASTABLE)
 
 def can_cast(source: dtype, target: dtype) -> bool:
     """May a result of type `source` be stored into a tensor of type `target`?"""
-    if source.kind == "c":
-        return target.kind == "c"
+    if source.kind in "cW":
+        return target.kind in "cW"
     if source.kind == "f":
         return target.kind in "fc"
     return source.kind == "b" or target.kind != "b"

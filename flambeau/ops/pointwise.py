@@ -203,7 +203,7 @@ _abs_in_place = Tensor.abs_
 
 def _abs_(self: Tensor) -> Tensor:
     """The absolute value, in place; not of complex numbers."""
-    if self._array.dtype.kind == "c":
+    if self._array.dtype.kind in "cW":
         raise RuntimeError("In-place abs is not supported for complex tensors.")
     return _abs_in_place(self)
 
@@ -217,7 +217,7 @@ sign = pointwise("sign", kernels.sign, d=0,
 
 def _sgn_vjp(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
     """Only what turns the unit number changes it: the part of `grad` across its direction."""
-    if self._array.dtype.kind != "c":
+    if self._array.dtype.kind not in "cW":
         return basis.zeros_like(grad)
     size = abs(self)
     across = grad - basis.real(grad * basis.conj(result)) * result
@@ -291,7 +291,7 @@ def _pow_base(self: Tensor, exponent: Tensor) -> Tensor:
 def _pow_exponent(self: Tensor, exponent: Tensor, result: Tensor) -> Tensor:
     """result · log(self), but zero, not 0 · -inf, where base = 0 and exponent ≥ 0; no complex
     exponent with an imaginary part is."""
-    if exponent._array.dtype.kind == "c":
+    if exponent._array.dtype.kind in "cW":
         flat = (exponent.imag == 0) & (exponent.real >= 0)
     else:
         flat = exponent >= 0
@@ -378,7 +378,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
         raise RuntimeError("the output given to float_power has dtype "
                            f"{type_name(out.dtype)} but the operation's result requires dtype "
                            f"{'ComplexDouble' if target.kind == 'c' else 'Double'}")
-    number = complex if target.kind == "c" else float
+    number = complex if target.kind in "cW" else float
     pair = [basis.cast(x, target) if isinstance(x, Tensor) else number(x)
             for x in (input, exponent)]
     return pow(*pair, out=out)

@@ -30,7 +30,7 @@ def _operands(name: str, input: Any, n: Any) -> tuple[Tensor, Any]:
     numbers = [as_number(v, name, "input", 1) for v in (input, n) if not isinstance(v, Tensor)]
     wanted = result_type(given, numbers).numpy
     wanted = wanted if wanted in FLOATING else dtypes.default_float()
-    if wanted.kind == "c" or is_half(wanted):
+    if wanted.kind in "cW" or is_half(wanted):
         raise NotImplementedError(f"\"{name}_cpu\" not implemented for "
                                   f"'{type_name(dtypes.from_numpy_dtype(wanted))}'")
     x, n = (wrap(convert(np.asarray(v), wanted)) if not isinstance(v, Tensor) else v

@@ -28,6 +28,8 @@ from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import random as kernels
+from flambeau.kernels import views as memory
+from flambeau.kernels.reference import real_dtype
 from flambeau.ops.create import empty, finish
 from flambeau.random import Generator, default_generator
 from flambeau.transforms import meta
@@ -133,10 +135,10 @@ def overwrite(tensor: Tensor, fill: Fill) -> Tensor:
 
 def as_pairs(array: np.ndarray) -> np.ndarray:
     """The real and imaginary parts of a complex array, along a last dimension."""
-    part = array.real.dtype
+    real = memory.part(array, "real")
     return np.lib.stride_tricks.as_strided(
-        array.view(part) if array.flags.c_contiguous and array.ndim else array.real,
-        (*array.shape, 2), (*array.strides, part.itemsize))
+        array.view(real.dtype) if array.flags.c_contiguous and array.ndim else real,
+        (*array.shape, 2), (*array.strides, real.itemsize))
 
 
 # ---- what each distribution checks, and how it fills --------------------------------------------
@@ -163,11 +165,11 @@ def refused(kernel: str, array_type: np.dtype) -> Fill:
 
 def is_common(array_type: np.dtype) -> bool:
     """Real types but the wide unsigned ones: those that most of PyTorch's kernels know."""
-    return array_type.kind != "c" and not (array_type.kind == "u" and array_type.itemsize > 1)
+    return array_type.kind not in "cW" and not (array_type.kind == "u" and array_type.itemsize > 1)
 
 
 def is_real(array_type: np.dtype) -> bool:
-    return array_type in dtypes.FLOATING and array_type.kind != "c"
+    return array_type in dtypes.FLOATING and array_type.kind not in "cW"
 
 
 def _largest(array_type: np.dtype) -> float:
@@ -178,8 +180,8 @@ def uniform_fill(array_type: np.dtype, low: Any, high: Any, generator: Any) -> F
     low, high, stream = float(low), float(high), stream_of(generator, "uniform_")
     if array_type in kernels._FLOATS and low == 0.0 and high == 1.0:    # nothing to check
         return lambda array: kernels.uniform(stream, array)
-    if array_type.kind == "c":
-        in_parts = uniform_fill(np.empty(0, array_type).real.dtype, low, high, generator)
+    if array_type.kind in "cW":
+        in_parts = uniform_fill(real_dtype(array_type), low, high, generator)
         return lambda array: in_parts(as_pairs(array))
     if not is_real(array_type):
         raise unsupported("check_uniform_bounds", array_type)
@@ -204,7 +206,7 @@ def normal_fill(array_type: np.dtype, mean: Any, std: Any, generator: Any,
     mean, std, stream = float(mean), float(std), stream or stream_of(generator, "normal_")
     if not std >= 0:
         raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
-    if array_type.kind == "c":
+    if array_type.kind in "cW":
         std /= math.sqrt(2)
         return lambda array: kernels.normal(stream, as_pairs(array), mean, std)
     if not is_real(array_type):
@@ -217,7 +219,7 @@ def integer_fill(array_type: np.dtype, low: int, high: int, generator: Any) -> F
     if not low < high:
         raise RuntimeError(f"random_ expects 'from' to be less than 'to', but got from={low} >= "
                            f"to={high}")
-    if array_type.kind == "c":
+    if array_type.kind in "cW":
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean "
                            "types")
     if is_real(array_type):

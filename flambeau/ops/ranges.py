@@ -118,7 +118,7 @@ def _spaced(name: str, bounds: tuple[Any, Any, Any], base: float | None, out: An
         isinstance(start, complex) or isinstance(end, complex)) else type_for(out, dtype)
     if target.kind == "b":
         raise no_kernel(f"{name}_cpu", target)
-    wide = target if base is None else np.dtype(np.complex128 if target.kind == "c" else
+    wide = target if base is None else np.dtype(np.complex128 if target.kind in "cW" else
                                                 np.float64)
     array = evenly_spaced(start, end, steps, wide)
     array = array if base is None else convert(np.power(float(base), array), target)

@@ -221,7 +221,7 @@ def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any 
     >>> flambeau.tensor([1.0, float("nan")]).nansum()
     tensor(1.)
     """
-    if input._array.dtype.kind == "c":
+    if input._array.dtype.kind in "cW":
         raise RuntimeError("nansum on CPU does not support complex inputs")
     if input._array.dtype in FLOATING:
         input = masked_fill(input, isnan(input), 0)

@@ -22,7 +22,7 @@ _KINDS: dict[str, Callable[[np.dtype], bool]] = {
     "bool": lambda d: d.kind == "b",
     "int": lambda d: d.kind in "ui",
     "uint8": lambda d: d.kind == "u",
-    "complex": lambda d: d.kind == "c",
+    "complex": lambda d: d.kind in "cW",
 }
 
 

@@ -49,7 +49,7 @@ _round.op.refusal = {"": "round_vml_cpu"}
 @primitive(_round_decimals, kind="pointwise", d_self=0, node_name="RoundBackward1", method=False,
            namespace=None)
 def _round_to(input: Tensor, decimals: int) -> Any:
-    if input._array.dtype not in FLOATING or input._array.dtype.kind == "c":
+    if input._array.dtype not in FLOATING or input._array.dtype.kind in "cW":
         raise NotImplementedError(f"\"round_cpu\" not implemented for '{type_name(input.dtype)}'")
     return input, decimals
 

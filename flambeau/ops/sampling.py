@@ -138,7 +138,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None,
     if p is not None:
         target = array.dtype
         return drawn(array.shape, target, bernoulli_fill(target, p, generator), input._device)
-    if array.dtype.kind == "c" and array.size:
+    if array.dtype.kind in "cW" and array.size:
         raise unsupported("bernoulli_tensor_cpu_self_", array.dtype)
     check_probabilities(values_below(input))
     if out is not None:
@@ -275,7 +275,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
 
 def _check_deviation(std: Any) -> None:
     if isinstance(std, Tensor):
-        if std._array.dtype.kind == "c":
+        if std._array.dtype.kind in "cW":
             raise RuntimeError("normal expects standard deviation to be non-complex")
         if std._device is devices.cpu and not (values_below(std) >= 0).all():
             raise RuntimeError("normal expects all elements of std >= 0.0")

@@ -117,7 +117,7 @@ def _running_logsumexp(self: np.ndarray, dim: int, backwards: bool = False) -> n
         return self.copy()
     wide = kernels.cast(self, np.float32) if self.dtype.itemsize < 4 else self
     wide = np.flip(wide, dim) if backwards else wide
-    if wide.dtype.kind == "c":
+    if wide.dtype.kind in "cW":
         result = _complex_logsumexp(wide, dim)
     else:
         result = kernels.quiet(np.logaddexp.accumulate)(wide, dim)

@@ -345,7 +345,7 @@ def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: in
     """
     if mode != 0:
         raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    if input._array.dtype.kind == "c":
+    if input._array.dtype.kind in "cW":
         raise NotImplementedError('"xor_sum_cpu" not implemented for '
                                   f"'{type_name(input.dtype)}'")
     given = (dim,) if isinstance(dim, int) else tuple(dim)

@@ -19,7 +19,7 @@ def _prepared(input: Tensor, dim: Any, dtype: Any, name: str) -> tuple[Tensor, i
     if dtype is not None:
         input = basis.cast(input, as_numpy_dtype(dtype))
         x = input._array
-    if x.dtype not in FLOATING or x.dtype.kind == "c":
+    if x.dtype not in FLOATING or x.dtype.kind in "cW":
         where = "_lastdim" if x.ndim and dim in (-1, x.ndim - 1) else ""
         raise NotImplementedError(f'"{name}{where}_kernel_impl" not implemented for '
                                   f"'{type_name(from_numpy_dtype(x.dtype))}'")

@@ -369,7 +369,7 @@ def _pinv_gradient(grad: Tensor, self: Tensor, result: Tensor, hermitian: bool) 
         return pinv_back(grad, self, result)
     read = tril(self, -1)                   # only this triangle counts, and the real diagonal
     middle = diagonal(self, 0, -2, -1)
-    if self._array.dtype.kind == "c":
+    if self._array.dtype.kind in "cW":
         middle = basis.cast(basis.real(middle), self._array.dtype)
     return pinv_back(grad, read + adjoint(read) + diag_embed(middle), result)
 
@@ -535,7 +535,7 @@ det.__doc__ = det.op.doc = "`linalg.det`."
 def _slogdet_back(grad: Any, self: Tensor, result0: Tensor) -> Any:
     """With z = tr(A⁻¹ dA), d log|det| = Re z and d sign = i · sign · Im z."""
     g_sign, g_log = grad
-    if self._array.dtype.kind == "c":
+    if self._array.dtype.kind in "cW":
         turned = None if g_sign is None else basis.cast(
             basis.real(1j * basis.conj(g_sign) * result0), result0._array.dtype) * 1j
         g = plus(None if g_log is None else basis.cast(g_log, result0._array.dtype), turned)
@@ -592,7 +592,7 @@ def logdet(input: Tensor) -> Tensor:
     check_square(input, "logdet")
     check_floating(input, "logdet")
     sign, size = _slogdet(input)
-    if input._array.dtype.kind == "c":
+    if input._array.dtype.kind in "cW":
         return log(sign) + size
     return where(sign < 0, float("nan"), size)
 

@@ -778,7 +778,7 @@ def is_number(value: Any) -> bool:
 
 def conjugate(value: Any) -> Any:
     if type(value) in tensor_types:
-        return basis.conj(value) if value._array.dtype.kind == "c" else value
+        return basis.conj(value) if value._array.dtype.kind in "cW" else value
     return value.conjugate()
 
 

@@ -313,7 +313,7 @@ def logit(input: Tensor, eps: float | None = None) -> Any:
     >>> flambeau.logit(flambeau.tensor([0.5, 0.9]))
     tensor([0.0000, 2.1972])
     """
-    if input._array.dtype.kind == "c":
+    if input._array.dtype.kind in "cW":
         raise unsupported(logit.op, input._array)
     return _as_floating(input), -1.0 if eps is None else eps
 
@@ -342,7 +342,7 @@ def _frexp(self: np.ndarray) -> Any:
            jvp=lambda self_t, result1: (self_t / pow(2.0, result1), None))
 def frexp(input: Tensor) -> Any:
     """The mantissa in [1/2, 1) and the exponent: input = mantissa · 2^exponent."""
-    if input._array.dtype not in FLOATING or input._array.dtype.kind == "c":
+    if input._array.dtype not in FLOATING or input._array.dtype.kind in "cW":
         raise RuntimeError("torch.frexp() only supports floating-point dtypes")
     return (input,)
 

@@ -51,8 +51,8 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     size = n_fft if win_length is None else win_length
     if center and align_to_window:
         raise RuntimeError("stft only supports align_to_window for center = False.")
-    is_complex = input._array.dtype.kind == "c" or (
-        window is not None and window._array.dtype.kind == "c")
+    is_complex = input._array.dtype.kind in "cW" or (
+        window is not None and window._array.dtype.kind in "cW")
     if return_complex is None:
         if not is_complex:
             raise RuntimeError("stft requires the return_complex parameter be given for real "
@@ -126,7 +126,7 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     """
     hop = n_fft // 4 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length
-    if input._array.dtype.kind != "c":
+    if input._array.dtype.kind not in "cW":
         raise RuntimeError("istft requires a complex-valued input tensor matching the output from "
                            "stft with return_complex=True.")
 

@@ -193,7 +193,7 @@ def _older(name: str, values: Any, doc: str, **parameters: float) -> Any:
             raise TypeError(f"{name}() received an invalid combination of arguments: "
                             + (f"unknown {unknown[0]!r}" if unknown else "too many"))
         target = dtypes.as_numpy_dtype(dtype) or dtypes.default_float()
-        if target not in FLOATING or target.kind == "c":
+        if target not in FLOATING or target.kind in "cW":
             raise RuntimeError(f"{name} expects floating point dtypes, got: dtype={dtype}")
         if window_length < 0:
             raise RuntimeError(f"{name} requires non-negative window_length, got "

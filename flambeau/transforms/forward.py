@@ -259,7 +259,7 @@ def fitted(tangent: Tensor, result: Tensor) -> Tensor:
     if tangent._array.shape != result._array.shape:
         tangent = basis.expand(tangent, result._array.shape)
     if tangent._array.dtype != result._array.dtype:
-        if tangent._array.dtype.kind == "c" and result._array.dtype.kind != "c":
+        if tangent._array.dtype.kind in "cW" and result._array.dtype.kind not in "cW":
             tangent = basis.real(tangent)
         tangent = basis.cast(tangent, result._array.dtype)
     return tangent

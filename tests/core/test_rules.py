@@ -82,9 +82,8 @@ def test_a_view_made_without_grad_cannot_be_written_to_with_it():
     ([np.ones(2, np.float64), np.ones((), np.complex64)], [], flambeau.complex128),
     ([np.ones(2, np.complex64), np.ones(2, np.complex128)], [], flambeau.complex128),
     ([np.ones(2, np.uint16)], [1j], flambeau.complex64),
-    # PyTorch's complex32, of which there are no tensors
-    ([np.ones(2, np.float16)], [1j], flambeau.complex64),
-    ([np.ones(2, np.float16), np.ones((), np.complex128)], [], flambeau.complex64),
+    ([np.ones(2, np.float16)], [1j], flambeau.complex32),
+    ([np.ones(2, np.float16), np.ones((), np.complex128)], [], flambeau.complex32),
     ([np.ones((), np.float32)], [True], flambeau.float32),
 ])
 def test_tiers_of_promotion(arrays, numbers, expected):

@@ -15,7 +15,7 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     torch.set_num_threads(1)            # PyTorch has other kernels for several
     for family, describe in (("network", shape_and_type), ("tensor", in_full),
-                             ("library", in_full), ("half", in_digits)):
+                             ("library", in_full), ("half", in_digits), ("dtype", in_digits)):
         found = {call: answer(call, names(torch), describe) for call in calls(family)}
         lines = [f"{json.dumps(call)}: {json.dumps(said)}" for call, said in found.items()]
         (HERE / f"{family}_calls.json").write_text("{" + ",\n".join(lines) + "}\n")

@@ -18,8 +18,10 @@ def names(torch):
         n = torch.arange(math.prod(shape)).reshape(shape)
         x = (n * 37 % 101 - 50) * 0.12
         return x.half(), x.bfloat16()
+    z = torch.view_as_complex((torch.arange(8.0).reshape(4, 2) * 1.1 - 3).half())
     return {
-        "halves": halves,
+        "halves": halves, "z": z, "zm": z.reshape(2, 2), "h": z.real.clone(),
+        "mask": torch.tensor([True, False, True, False]),
         "torch": torch, "F": torch.nn.functional, "i": torch.arange(6).reshape(2, 3),
         "x2": randn(2, 3), "x3": randn(2, 4, 3), "x4": randn(2, 8, 5, 5), "w4": randn(4, 8, 3, 3),
         "rm": torch.zeros(4), "rv": torch.ones(4), "x5": randn(2, 5), "t5": torch.tensor([1, 4]),
@@ -46,7 +48,7 @@ def in_full(tensor):
 
 def in_digits(tensor):
     """Type, shape and the values, in digits that tell any two numbers of two bytes apart."""
-    values = tensor.detach().double().flatten().tolist()
+    values = tensor.detach().to(complex if tensor.is_complex() else float).flatten().tolist()
     return f"{tensor.dtype} {list(tensor.shape)} " + " ".join(f"{v:.6g}" for v in values)
 
 

@@ -201,6 +201,6 @@ def test_names_of_types_without_arrays():
     assert repr(torch.int3) == "torch.int3" and torch.bit is torch.uint1
     assert torch.bits16.itemsize == 2 and torch.qint32.itemsize == 4
     assert pickle.loads(pickle.dumps(torch.uint7)) is torch.uint7
-    for dtype in (torch.int4, torch.bits8, torch.qint8, torch.float4_e2m1fn_x2, torch.complex32):
+    for dtype in (torch.int4, torch.bits8, torch.qint8, torch.float4_e2m1fn_x2):
         with pytest.raises(NotImplementedError, match=dtype.name):
             torch.zeros(2, dtype=dtype)

@@ -14,12 +14,12 @@ sys.path.insert(0, str(Path(__file__).parent))
 from network_answers import answer, calls, in_digits, in_full, names
 
 DATA = Path(__file__).parents[1] / "data"
-ANSWERS = {call: said for family in ("tensor", "library", "half")
+ANSWERS = {call: said for family in ("tensor", "library", "half", "dtype")
            for call, said in json.loads((DATA / f"{family}_calls.json").read_text()).items()}
 
 
-@pytest.mark.parametrize("call", calls("half"))
-def test_halves(call):
+@pytest.mark.parametrize("call", [*calls("half"), *calls("dtype")])
+def test_digits(call):
     assert answer(call, names(flambeau), in_digits) == ANSWERS[call]
 
 
