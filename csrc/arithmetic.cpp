@@ -321,7 +321,7 @@ struct AddCMul {
 };
 struct AddCDiv {
     template <class T>
-    static INLINE T call(T a, T b, T c, T value) { return a + value * (b / c); }
+    static INLINE T call(T a, T b, T c, T value) { return a + value * b / c; }
 };
 
 }  // namespace

@@ -292,7 +292,7 @@ def addcmul(x, y, z, value=1):
 @pointwise("fc")
 def addcdiv(x, y, z, value=1):
     """x + value * y / z"""
-    return x + value * (y / z)
+    return x + value * y / z
 
 
 @pointwise("bifcW", key=1)

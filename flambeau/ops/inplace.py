@@ -87,7 +87,7 @@ def make_inplace(functional: Op) -> Callable[..., Any]:
             tensors=functional.tensors, arguments=functional.arguments,
             namespace=functional.namespace, doc=_inplace_doc(functional),
             composite=functional.composite, fused=functional.fused)
-    pointwise = functional.kind == "pointwise" and len(functional.tensors) == 2
+    pointwise = hasattr(functional, "one_type") and len(functional.tensors) == 2
     if pointwise:
         op.function = fast.callable_of("inplace", op, _pointwise_inplace(op, interceptors, plain),
                                        functional.one_type)

@@ -13,7 +13,7 @@ from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import next_order
 from flambeau.core.modes import interceptors
-from flambeau.core.op import composite, over, pointwise, primitive, public, publish
+from flambeau.core.op import SCALARS, composite, over, pointwise, primitive, public, publish
 from flambeau.core.promotion import convert, is_half, result_type, scalar_operand, type_name
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.ops.coercion import numbers_between, stored, with_keywords, wrong_types
@@ -43,9 +43,31 @@ reciprocal = pointwise("reciprocal", kernels.reciprocal, floating=True,
                        d=lambda result: neg(result * result), doc="1 / input.")
 
 
-def scaled_second(function: Any) -> Any:
+def _scaled(op: Any, sign: int) -> Any:
+    """`op` with an `alpha`, as one op: the sum is rounded once, alpha as an element would be."""
+    def kernel(self: np.ndarray, other: np.ndarray, alpha: Any) -> np.ndarray:
+        return kernels.axpy(self, other, convert(np.asarray(sign * alpha), self.dtype))
+
+    @primitive(kernel, tensors=("self", "other"), kind="pointwise", node_name=op.node_name,
+               name=f"{op.name}_scaled", method=False, namespace=None, d_self=1,
+               d_other=lambda alpha: sign * alpha)
+    def scaled(input: Any, other: Any, alpha: Any) -> Any:
+        input, other = number_first(input, other), number_first(other, input)
+        return *together(input, other), alpha
+    return scaled
+
+
+def scaled_second(function: Any, sign: int) -> Any:
     """`add` and `sub` as users call them: with `alpha`, which multiplies the second argument."""
     op = function.op
+    scaled = _scaled(op, sign)
+    scaled_inplace = basis.make_inplace(scaled.op)
+
+    def apart(input: Any, other: Any) -> bool:
+        """Is the product to be an op of its own? For levels, subclasses, and bools."""
+        return bool(interceptors) or not all(
+            type(x) in SCALARS or (type(x) in plain and x._array.dtype.kind != "b")
+            for x in (input, other))
     check = refuse_bool if op.reject else lambda *operands: None
 
     def call(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Any:
@@ -59,8 +81,11 @@ def scaled_second(function: Any) -> Any:
             if overrides.has_torch_function((input, other)):
                 return overrides.handle_torch_function(op.published, (input, other), input,
                                                        other, **kwargs)
-        check_alpha(input, alpha)
-        return function(input, _times(input, other, alpha), out=out)
+        alpha = check_alpha(input, other, alpha)
+        if apart(input, other):
+            return function(input, _times(input, other, alpha), out=out)
+        return scaled(input, other, alpha) if out is None else \
+            basis.into(out, op, scaled(input, other, alpha), (input, other))
 
     def write(input: Any, other: Any, *earlier: Any, alpha: Any = 1) -> Any:
         inplace = op.inplace_op.function
@@ -69,8 +94,10 @@ def scaled_second(function: Any) -> Any:
         check(input, other)
         if type(alpha) is int and alpha == 1:
             return inplace(input, other)
-        check_alpha(input, alpha)
-        return inplace(input, _times(input, other, alpha))
+        alpha = check_alpha(input, other, alpha)
+        if apart(input, other):
+            return inplace(input, _times(input, other, alpha))
+        return scaled_inplace(input, other, alpha)
 
     write.op, write.__name__ = op.inplace_op, f"{op.name}_"
     return (fast.callable_of("pointwise", op, call, op.kernel),
@@ -97,20 +124,29 @@ def refuse_bool(*operands: Any) -> None:
                            "Subtraction, the `-` operator, with a bool tensor" + _MASK)
 
 
-def check_alpha(input: Tensor, alpha: Any) -> None:
-    if isinstance(alpha, bool) and getattr(input, "dtype", dtypes.bool_).kind != "b":
+def check_alpha(input: Any, other: Any, alpha: Any) -> Any:
+    """`alpha` as a number that fits the type of the sum; raises if it does not."""
+    if isinstance(alpha, Tensor):
+        alpha = alpha.item()
+    kind = result_type([x._array for x in (input, other) if isinstance(x, Tensor)],
+                       [x for x in (input, other) if not isinstance(x, Tensor)]).kind
+    if isinstance(alpha, bool) and kind != "b":
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
-    if isinstance(alpha, float) and isinstance(input, Tensor) and input.dtype.kind in "bui":
+    if isinstance(alpha, (float, complex)) and kind in "bui":
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating "
                            "point number.")
+    if isinstance(alpha, complex) and kind != "c":
+        raise RuntimeError("For non-complex input tensors, argument alpha must not be a complex "
+                           "number.")
+    return bool(alpha) if kind == "b" else alpha
 
 
 _MASK = " is not supported. If you are trying to invert a mask, use the `~` or `logical_not()` " \
     "operator instead."
 _TWO_BOOLS = "Subtraction, the `-` operator, with two bool tensors is not supported. Use the `^` " \
     "or `logical_xor()` operator instead."
-for _op, _aliases in ((add, ()), (sub, ("subtract",))):
-    _call, _write = scaled_second(_op)
+for _op, _sign, _aliases in ((add, 1, ()), (sub, -1, ("subtract",))):
+    _call, _write = scaled_second(_op, _sign)
     _op.op.inplace_op.published = _write
     publish(_op.op, _call, True, _aliases)
     for _name in (_op.op.name, *_aliases):

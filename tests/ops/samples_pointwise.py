@@ -75,6 +75,10 @@ def _(r):
     return calls
 
 
+family.untested["add_scaled"] = family.untested["sub_scaled"] = \
+    "add and sub with alpha, where no level watches"
+
+
 @family("add")
 def _(r):
     return [call(r.real(2, 3), r.real(3), alpha=2.5), call(r.real(2, 3), 2, alpha=3),
