@@ -17,6 +17,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->kernel);
     Py_VISIT(f->arguments);
     Py_VISIT(f->op);
+    Py_VISIT(f->function);
     Py_VISIT(f->node);
     return 0;
 }
@@ -24,6 +25,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg) {
 static int clear(PyObject *self) {
     Callable *f = (Callable *)self;
     Py_CLEAR(f->dict);
+    Py_CLEAR(f->function);
     return 0;
 }
 
@@ -37,8 +39,11 @@ static void dealloc(PyObject *self) {
     PyObject_GC_Del(self);
 }
 
+// On the class, a method is the function: `Tensor.add is flambeau.add`.
 static PyObject *get(PyObject *self, PyObject *object, PyObject *) {
-    return object && object != Py_None ? PyMethod_New(self, object) : incref(self);
+    PyObject *function = ((Callable *)self)->function;
+    if (object && object != Py_None) return PyMethod_New(self, object);
+    return incref(function ? function : self);
 }
 
 static PyObject *attribute(PyObject *self, const char *name) {
@@ -91,12 +96,19 @@ static int read_plan(Callable *f, PyObject *plan) {
     return 0;
 }
 
+static PyObject *call_closure(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    return fall_back((Callable *)self, args, nargsf, names);
+}
+
 static const struct {
     const char *name;
     vectorcallfunc call;
-} kinds[] = {{"pointwise", call_pointwise}, {"inplace", call_inplace}, {"general", call_general},
-             {"composite", call_composite}, {"creation", call_creation}, {"reshape", call_reshape}, {"cat", call_cat},
-             {"filled", call_filled}, {"apply", call_apply}};
+} kinds[] = {{"pointwise", guarded<call_pointwise>}, {"inplace", guarded<call_inplace>},
+             {"general", guarded<call_general>},     {"composite", guarded<call_composite>},
+             {"creation", guarded<call_creation>},   {"reshape", guarded<call_reshape>},
+             {"cat", guarded<call_cat>},             {"filled", guarded<call_filled>},
+             {"closure", guarded<call_closure>},     {"canonical", call_general},
+             {"apply", call_apply}};
 
 // make(kind, closure, kernel, arguments, op, node class, tensors, plan, dtypes, differentiable,
 //      view, replay, numbers)
@@ -112,23 +124,74 @@ static PyObject *make(PyObject *, PyObject *args) {
     vectorcallfunc call = nullptr;
     for (auto &k : kinds)
         if (!std::strcmp(kind, k.name)) call = k.call;
-    if (!call || (call == call_reshape && Py_TYPE(kernel) != &CallableType) ||
+    if (!call || (call == guarded<call_reshape> && Py_TYPE(kernel) != &CallableType) ||
         (call == call_apply && !PyTuple_Check(kernel)))
         return PyErr_Format(PyExc_ValueError, "no such kind of callable: %s", kind);
     Callable *f = PyObject_GC_New(Callable, &CallableType);
     if (!f) return nullptr;
     f->call = call;
-    f->dict = f->weakrefs = nullptr;
+    f->dict = f->weakrefs = f->function = nullptr;
     f->closure = incref(closure), f->kernel = incref(kernel), f->op = incref(op);
     f->arguments = incref(arguments);
     f->node = (PyTypeObject *)incref(node);
     f->tensors = tensors, f->dtypes = dtypes;
     f->numbers = numbers && Py_TYPE(kernel) == &KernelType;  // which also takes a number itself
-    f->differentiable = differentiable, f->view = view, f->replay = replay;
+    f->differentiable = differentiable, f->view = view, f->replay = replay, f->operates = false;
     int failed = read_plan(f, plan);
     PyObject_GC_Track((PyObject *)f);
     if (failed) Py_CLEAR(f);
     return (PyObject *)f;
+}
+
+// method(function, operates): its twin, a method of the class; of other callables, themselves.
+static PyObject *method(PyObject *, PyObject *args) {
+    PyObject *function;
+    int operates;
+    if (!PyArg_ParseTuple(args, "Op", &function, &operates)) return nullptr;
+    Callable *f = (Callable *)function;
+    if (Py_TYPE(function) != &CallableType || f->function) return incref(function);
+    Callable *m = PyObject_GC_New(Callable, &CallableType);
+    if (!m) return nullptr;
+    size_t start = offsetof(Callable, call);
+    std::memcpy((char *)m + start, (char *)f + start, sizeof(Callable) - start);
+    m->function = incref(function), m->weakrefs = nullptr, m->operates = operates;
+    Py_XINCREF(m->dict), Py_XINCREF(m->closure), Py_XINCREF(m->kernel), Py_XINCREF(m->op);
+    Py_XINCREF(m->arguments), Py_XINCREF((PyObject *)m->node);
+    PyObject_GC_Track((PyObject *)m);
+    return (PyObject *)m;
+}
+
+static PyObject *explanation(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names,
+                             PyObject *error) {
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    Ref hook(PyObject_GetAttrString(core.basis, "explain"));
+    Ref positional(PyTuple_New(n)), named(PyDict_New());
+    if (!hook || !positional || !named) return nullptr;
+    for (Py_ssize_t i = 0; i < n; i++) PyTuple_SET_ITEM(positional.get(), i, incref(args[i]));
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++)
+        if (PyDict_SetItem(named.get(), PyTuple_GET_ITEM(names, i), args[n + i]) < 0) return nullptr;
+    return PyObject_CallFunctionObjArgs(hook.get(), f->op, positional.get(), named.get(), error,
+                                        f->function ? Py_True : Py_False, nullptr);
+}
+
+PyObject *explain(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
+    if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (trace) PyException_SetTraceback(value, trace);
+    Ref better(explanation(f, args, nargsf, names, value));
+    if (better.get() == Py_None) {
+        PyErr_Restore(type, value, trace);
+    } else {
+        Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+        if (!better) return nullptr;
+        PyException_SetCause(better.get(), nullptr);  // `from None`
+        PyErr_SetObject((PyObject *)Py_TYPE(better.get()), better.get());
+    }
+    if (!f->operates || !PyErr_ExceptionMatches(PyExc_TypeError)) return nullptr;
+    PyErr_Clear();
+    return incref(Py_NotImplemented);
 }
 
 static int find_slot(PyTypeObject *type, const char *name, Py_ssize_t *offset) {
@@ -156,7 +219,7 @@ static PyObject *bind(PyObject *, PyObject *objects) {
                   {"defaults", &core.defaults}, {"device", &core.device}, {"cpu", &core.cpu},
                   {"inference", &core.inference}, {"unpack_result", &core.unpack_result},
                   {"replay_of", &core.replay_of}, {"coerce_general", &core.coerce_general},
-                  {"package", &core.package}};
+                  {"package", &core.package}, {"basis", &core.basis}};
     for (auto &w : wanted) {
         PyObject *found = PyDict_GetItemString(objects, w.name);
         if (!found) return PyErr_Format(PyExc_KeyError, "%s", w.name);
@@ -186,6 +249,7 @@ static PyObject *bind(PyObject *, PyObject *objects) {
 
 static PyMethodDef module_methods[] = {{"fast_make", make, METH_VARARGS, nullptr},
                                        {"fast_bind", bind, METH_O, nullptr},
+                                       {"fast_method", method, METH_VARARGS, nullptr},
                                        {"read_numbers", (PyCFunction)(void (*)())read_numbers,
                                         METH_FASTCALL, nullptr},
                                        {nullptr, nullptr, 0, nullptr}};

@@ -16,6 +16,7 @@ struct Core {
     PyObject *gradient_edge, *replay_of, *coerce_general, *unpack_result;
     PyObject *defaults, *device, *cpu, *inference;     // for new tensors
     PyObject *package;                                 // where our own code lies: a directory
+    PyObject *basis;                                   // which has `explain`
     Py_ssize_t array, base, counter, edge, view_slot;               // of Tensor
     Py_ssize_t node_dtype, edges, node_order, saved, node_shape;    // of Node
     Py_ssize_t view_node, version, made, replay;                    // of View
@@ -89,17 +90,28 @@ struct Callable {
     vectorcallfunc call;
     PyObject *dict, *weakrefs;
     PyObject *closure, *kernel, *arguments, *op;
+    PyObject *function;  // of a method: the function whose twin it is, which errors number otherwise
     PyTypeObject *node;
     int tensors;       // how many tensor arguments; -1: a sequence of them
     int nsaved;
     Saved saved[MAX_SAVED];
     uint32_t dtypes;   // a bit for each that a pointwise op takes as it is
     bool numbers, differentiable, view, replay;  // numbers: may the second argument be one?
+    bool operates;     // as an operator, it says NotImplemented for a TypeError
 };
 extern PyTypeObject CallableType, PlaceType;
 
 inline PyObject *fall_back(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
     return PyObject_Vectorcall(f->closure, args, nargsf, names);
+}
+
+// A call has failed: raise what PyTorch would, if that is something else.
+PyObject *explain(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names);
+
+template <vectorcallfunc inner>
+PyObject *guarded(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    PyObject *result = inner(self, args, nargsf, names);
+    return result ? result : explain((Callable *)self, args, nargsf, names);
 }
 
 PyObject *make_tensor(PyObject *stolen_array);

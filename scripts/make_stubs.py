@@ -30,6 +30,7 @@ os.environ["FLAMBEAU_KERNELS"] = "reference"  # stubs are the same with and with
 
 import flambeau  # noqa: E402
 from flambeau import Tensor, return_types  # noqa: E402
+from flambeau._guards import Method  # noqa: E402
 from flambeau.core.op import public  # noqa: E402
 
 # The package and the class define names such as `bool`, so annotations call the builtins otherwise.
@@ -261,6 +262,8 @@ def methods_text() -> str:
     for name, value in sorted(vars(Tensor).items()):
         if name in own or name in UNDECLARED:
             continue
+        if isinstance(value, Method):
+            value = value.function
         if isinstance(value, property):
             kind = result_text(None, inspect.signature(value.fget).return_annotation)
             kind = "Tensor" if name == "mH" else kind

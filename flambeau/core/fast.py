@@ -9,6 +9,7 @@ from __future__ import annotations
 from functools import update_wrapper
 from typing import Any
 
+from flambeau._guards import guarded
 from flambeau._places import PACKAGE, native
 from flambeau.core import devices
 from flambeau.core.dtypes import FLOATING, _Defaults
@@ -20,6 +21,7 @@ from flambeau.core.tensor import (
     Tensor,
     Untracked,
     View,
+    basis,
     gradient_edge,
     plain,
 )
@@ -38,23 +40,24 @@ def bind(**objects: Any) -> None:
             "interceptors": interceptors, "packers": packers, "LEAF": LEAF, "LOOKUP": LOOKUP,
             "grad_mode": _grad_mode, "order": next_order.__self__,
             "gradient_edge": gradient_edge, "unpack_result": unpack_result,
-            "defaults": _Defaults, "device": devices._default,
+            "defaults": _Defaults, "device": devices._default, "basis": basis,
             "cpu": devices.cpu, "package": PACKAGE, "inference": inference, **objects})
 
 
-def callable_of(kind: str, op: Any, closure: Any, kernel: Any, arguments: Any = None) -> Any:
+def callable_of(kind: str, op: Any, closure: Any, kernel: Any = None, arguments: Any = None) -> Any:
     """`closure`, or the C callable of this kind that stands in front of it."""
-    declared = op.functional or op
-    if native is None or declared.returns is not None or declared.differentiable is not True:
-        return closure
+    declared, inner = op.functional or op, kind in ("canonical", "apply")
+    plainly = declared.returns is not None or declared.differentiable is not True
+    if native is None or (plainly and inner):
+        return closure if inner else guarded(closure, op, basis)
     users = getattr(declared, "users", ())
     plan = tuple([(what, where or 0, -1 % 2**64 if who is None else sum(1 << i for i in who))
                   for (what, where), who in zip(getattr(declared, "plan", ()), users)])
     refused = getattr(declared, "reject", "") + "bui" * getattr(declared, "floating", False)
     dtypes = sum(1 << i for i, k in enumerate(DTYPE_KINDS) if k not in refused)
     found = native.fast_make(
-        kind, closure, kernel, arguments, op, getattr(declared, "Backward", Node),
-        -1 if declared.variadic else len(declared.tensors), plan, dtypes,
-        declared.is_differentiable, declared.view is not False and len(declared.tensors) == 1,
+        "closure" if plainly else kind, closure, kernel, arguments, op,
+        getattr(declared, "Backward", Node), -1 if declared.variadic else len(declared.tensors),
+        plan, dtypes, declared.is_differentiable, bool(declared.view) and len(op.tensors) == 1,
         declared.view == "replay", bool(getattr(declared, "numbers", "")))
     return update_wrapper(found, closure)

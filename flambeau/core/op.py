@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import asarray, ndarray
 
+from flambeau._guards import method as as_method
 from flambeau._places import counter_of
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING
@@ -394,7 +395,7 @@ def pointwise(name: str, kernel: Any, *, d: Any = None, d_self: Any = None, d_ot
     if inplace:
         publish_inplace(op, aliases)
     for each in dunder.split():
-        setattr(Tensor, each, function)
+        setattr(Tensor, each, as_method(function, True))
     return function
 
 
@@ -524,7 +525,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
         plan_saving(op)
         function = update_wrapper(make_general(op, interceptors, plain, arguments), arguments)
         op.function = function = fast.callable_of(path, op, function, kernel, arguments)
-        op.call = fast.callable_of("general", op, make_general(op, interceptors, plain, None),
+        op.call = fast.callable_of("canonical", op, make_general(op, interceptors, plain, None),
                                    kernel)
         op.direct = make_general(op, (), ANY, None)
         publish(op, function, method, aliases)
@@ -650,15 +651,12 @@ def composite(function: Any = None, *, namespace: Any = "torch", method: Any = F
     def call(*args: Any, **kwargs: Any) -> Any:
         if interceptors:
             return intercept(op, args, kwargs)
-        if not is_passive(map(type, (*args, *kwargs.values()))):
-            if overrides.wanted(args, kwargs):
-                return overrides.call(op, args, kwargs)
+        if not is_passive(map(type, (*args, *kwargs.values()))) and overrides.wanted(args, kwargs):
+            return overrides.call(op, args, kwargs)
         try:
             return function(*args, **kwargs)
         except TypeError:
             return basis.respelled(op, args, kwargs)
-        except AttributeError as error:
-            raise basis.explained(op, args, kwargs, error) from None
 
     call = fast.callable_of("composite", op, update_wrapper(call, function), function)
     if path is not None:                    # a kind of callable, and the op that it calls
@@ -723,13 +721,13 @@ def publish(op: Op, function: Any, method: Any, aliases: tuple[str, ...]) -> Non
             public[space][name] = function
     if method:
         for name in (op.name, *aliases) if method is True else (method,):
-            setattr(Tensor, name, function)
+            setattr(Tensor, name, as_method(function))
 
 
 def publish_inplace(op: Op, aliases: tuple[str, ...]) -> None:
     function = basis.make_inplace(op)
     for name in (op.name, *aliases):
-        setattr(Tensor, f"{name}_", function)
+        setattr(Tensor, f"{name}_", as_method(function))
     if "torch" in ((op.namespace,) if isinstance(op.namespace, str) else op.namespace or ()):
         for name in (op.name, *aliases):
             public["torch"].setdefault(f"{name}_", function)

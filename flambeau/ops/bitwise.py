@@ -4,6 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import kernels
+from flambeau._guards import method as as_method
 from flambeau.core.op import pointwise
 from flambeau.core.tensor import Tensor
 from flambeau.ops.pointwise import number_first, operator
@@ -15,7 +16,7 @@ def _bitwise(name: str, kernel: Any, symbol: str, doc: str) -> Any:
     """A bitwise op with its operator, also reversed and in place."""
     function = pointwise(name, kernel, tensors=_TWO, numbers="any", doc=doc)
     setattr(Tensor, f"__{symbol}__", operator(function))
-    setattr(Tensor, f"__i{symbol}__", function.op.inplace_op.function)
+    setattr(Tensor, f"__i{symbol}__", as_method(function.op.inplace_op.function, True))
     setattr(Tensor, f"__r{symbol}__",
             operator(lambda self, other: function(number_first(other, self), self)))
     return function

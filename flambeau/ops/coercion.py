@@ -24,7 +24,6 @@ from flambeau.core.promotion import (
 )
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
 from flambeau.core.views import check_places
-from flambeau.ops.misfit import misfit
 from flambeau.ops.out_types import check_out_type
 from flambeau.ops.overlap import check_overlap, written_anywhere
 from flambeau.type_info import finfo
@@ -151,9 +150,6 @@ def coerce_general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], canoni
                      if op.variadic else "")
             if label:
                 raise TypeError(label + type(tensor).__name__)
-            better = misfit(op, args, kwargs)
-            if better is not None:
-                raise better
             argument = "input" if position == 0 else op.tensors[position]
             raise TypeError(f"{op.name}(): argument '{argument}' (position {position + 1}) must be "
                             f"Tensor, not {type(tensor).__name__}")
@@ -200,9 +196,6 @@ def respelled(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         args = (*args, *first, renamed.pop(several))
     if len(renamed) == len(kwargs) and renamed.keys() == kwargs.keys():
         error = exception()
-        better = misfit(op, args, kwargs)
-        if better is not None:
-            raise better from None
         if str(error).startswith("argument '"):         # of whose call, the check did not know
             raise TypeError(f"{op.name}(): {error}") from None
         raise
@@ -328,19 +321,5 @@ def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
     out._array = np.empty(shape, out._array.dtype)
 
 
-def explained(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any],
-              error: AttributeError) -> Exception:
-    """What to raise for an error of a composite's body: maybe its first argument is no tensor."""
-    better = misfit(op, args, kwargs)
-    if better is not None:
-        return better
-    code = getattr(unwrap(op.body), "__code__", None)
-    if code is None or not args or isinstance(args[0], Tensor) or error.obj is not args[0]:
-        return error
-    return TypeError(f"{op.name}(): argument '{code.co_varnames[0]}' (position 1) must be Tensor, "
-                     f"not {type(args[0]).__name__}")
-
-
-basis.explained = explained
 basis.coerce, basis.coerce_general, basis.into = coerce, coerce_general, store
 basis.respelled = respelled

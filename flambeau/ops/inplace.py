@@ -93,7 +93,8 @@ def make_inplace(functional: Op) -> Callable[..., Any]:
                                        functional.one_type)
         op.call, op.direct = op.function, _pointwise_inplace(op, (), ANY)
     else:
-        op.function = _general_inplace(op, interceptors, plain, True)
+        op.function = fast.callable_of("closure", op,
+                                       _general_inplace(op, interceptors, plain, True))
         op.call = _general_inplace(op, interceptors, plain, functional.composite)
         op.direct = _general_inplace(op, (), ANY, functional.composite)
         if functional.composite:

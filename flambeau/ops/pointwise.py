@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
+from flambeau._guards import method as as_method
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import next_order
@@ -150,7 +151,7 @@ for _op, _sign, _aliases in ((add, 1, ()), (sub, -1, ("subtract",))):
     _op.op.inplace_op.published = _write
     publish(_op.op, _call, True, _aliases)
     for _name in (_op.op.name, *_aliases):
-        setattr(Tensor, f"{_name}_", _write)
+        setattr(Tensor, f"{_name}_", as_method(_write))
 
 sub.op.refusal = {"b": _TWO_BOOLS}
 neg.op.refusal = {"b": "Negation, the `-` operator, on a bool tensor" + _MASK}
@@ -208,11 +209,12 @@ def _difference(self: Tensor, other: Any) -> Tensor:
     return sub.op.published(self, other)
 
 
-Tensor.__sub__ = fast.callable_of("pointwise", sub.op, _difference, sub.op.kernel)
-Tensor.__isub__ = Tensor.sub_
-Tensor.__iadd__ = add.op.inplace_op.function
-Tensor.__imul__ = mul.op.inplace_op.function
-Tensor.__itruediv__ = Tensor.__idiv__ = true_divide.op.inplace_op.function
+Tensor.__sub__ = as_method(
+    fast.callable_of("pointwise", sub.op, _difference, sub.op.kernel), True)
+Tensor.__isub__ = as_method(Tensor.sub_, True)
+Tensor.__iadd__ = as_method(add.op.inplace_op.function, True)
+Tensor.__imul__ = as_method(mul.op.inplace_op.function, True)
+Tensor.__itruediv__ = Tensor.__idiv__ = as_method(true_divide.op.inplace_op.function, True)
 
 
 @composite(method=True)

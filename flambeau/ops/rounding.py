@@ -6,7 +6,8 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau.core import overrides
+from flambeau._guards import method as as_method
+from flambeau.core import fast, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import interceptors
 from flambeau.core.op import composite, pointwise, primitive, publish
@@ -126,10 +127,12 @@ def _divided_functional(input: Tensor, other: Any, rounding_mode: str) -> Tensor
 
 _divided = _divided_functional.op.inplace_op.function
 true_divide.op.doc = div.__doc__
+div = fast.callable_of("closure", true_divide.op, div)
+div_ = fast.callable_of("closure", true_divide.op.inplace_op, div_)
 publish(true_divide.op, div, True, ("divide",))
 div_.op = true_divide.op.inplace_op
 for _name in ("div_", "divide_"):
-    setattr(Tensor, _name, div_)
+    setattr(Tensor, _name, as_method(div_))
 floor_divide.op.refusal = {"": "div_floor_cpu"}
 for _mode, _function in _MODES.items():
     _function.op.refusal = {"": f"div_{_mode}_cpu"}

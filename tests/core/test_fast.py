@@ -16,8 +16,10 @@ import pytest
 
 import flambeau
 from flambeau import kernels
+from flambeau._guards import guarded
 from flambeau.core import fast
 from flambeau.core.op import table
+from flambeau.core.tensor import basis
 
 needs_native = pytest.mark.skipif(fast.native is None, reason="without the native extension")
 DTYPES = [flambeau.bool, flambeau.uint8, flambeau.int32, flambeau.int64, flambeau.float16,
@@ -26,9 +28,10 @@ DTYPES = [flambeau.bool, flambeau.uint8, flambeau.int32, flambeau.int64, flambea
 
 
 def closure_of(function):
+    op = getattr(function, "op", None)
     while not isinstance(function, types.FunctionType):
         function = function.__wrapped__
-    return function
+    return function if op is None else guarded(function, op, basis)
 
 
 def outcome(call, *args, **kwargs):

@@ -1,0 +1,51 @@
+"""What stands between a public function and its callers when a call fails, in Python: the twin of
+`guarded` in `csrc/fast.h`.
+
+What `explain` gives is raised in place of an error. A method numbers its arguments otherwise than
+the function, and so is another callable with the same body; on the class it is the function:
+
+    >>> flambeau.Tensor.add is flambeau.add
+    True
+"""
+from __future__ import annotations
+
+from functools import update_wrapper
+from types import MethodType
+from typing import Any
+
+from flambeau._places import native
+
+
+def guarded(closure: Any, op: Any, basis: Any, bound: bool = False, operates: bool = False) -> Any:
+    """`closure` with the errors that `basis.explain` gives; `bound` to a tensor? as an operator?"""
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return closure(*args, **kwargs)
+        except Exception as error:
+            better = basis.explain(op, args, kwargs, error, bound)
+            if operates and isinstance(better or error, TypeError):
+                return NotImplemented
+            if better is None:
+                raise
+            raise better from None
+    call: Any = update_wrapper(call, closure)
+    call.twin = None if bound else lambda operates: guarded(closure, op, basis, True, operates)
+    return call
+
+
+class Method:
+    """The method of a function, where that is not one in C."""
+
+    def __init__(self, function: Any, operates: bool):
+        self.function, self.bound = function, function.twin(operates)
+
+    def __get__(self, instance: Any, owner: Any) -> Any:
+        return self.function if instance is None else MethodType(self.bound, instance)
+
+
+def method(function: Any, operates: bool = False) -> Any:
+    """What stands in the class for a function; one that `operates` is an operator, which says
+    NotImplemented for a TypeError."""
+    if native is not None:
+        return native.fast_method(function, operates)
+    return Method(function, operates) if getattr(function, "twin", None) else function
