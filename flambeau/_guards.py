@@ -18,7 +18,7 @@ from flambeau._places import native
 
 def guarded(closure: Any, op: Any, basis: Any, bound: bool = False, operates: bool = False) -> Any:
     """`closure` with the errors that `basis.explain` gives; `bound` to a tensor? as an operator?"""
-    def call(*args: Any, **kwargs: Any) -> Any:
+    def guard(*args: Any, **kwargs: Any) -> Any:
         try:
             return closure(*args, **kwargs)
         except Exception as error:
@@ -28,7 +28,7 @@ def guarded(closure: Any, op: Any, basis: Any, bound: bool = False, operates: bo
             if better is None:
                 raise
             raise better from None
-    call: Any = update_wrapper(call, closure)
+    call: Any = update_wrapper(guard, closure)
     call.twin = None if bound else lambda operates: guarded(closure, op, basis, True, operates)
     return call
 
