@@ -3,6 +3,8 @@
 
 #include <structmember.h>
 
+#include <utility>
+
 namespace fast {
 
 Core core;
@@ -18,6 +20,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->arguments);
     Py_VISIT(f->op);
     Py_VISIT(f->function);
+    Py_VISIT(f->fitting);
     Py_VISIT(f->node);
     return 0;
 }
@@ -26,6 +29,7 @@ static int clear(PyObject *self) {
     Callable *f = (Callable *)self;
     Py_CLEAR(f->dict);
     Py_CLEAR(f->function);
+    Py_CLEAR(f->fitting);
     return 0;
 }
 
@@ -34,6 +38,8 @@ static void dealloc(PyObject *self) {
     PyObject_GC_UnTrack(self);
     if (f->weakrefs) PyObject_ClearWeakRefs(self);
     clear(self);
+    for (int i = 0; f->seen && i < 2; i++) Py_XDECREF(f->seen[i].names);
+    PyMem_Free(f->seen);
     Py_XDECREF(f->closure), Py_XDECREF(f->kernel), Py_XDECREF(f->arguments), Py_XDECREF(f->op);
     Py_XDECREF((PyObject *)f->node);
     PyObject_GC_Del(self);
@@ -102,13 +108,18 @@ static PyObject *call_closure(PyObject *self, PyObject *const *args, size_t narg
 
 static const struct {
     const char *name;
-    vectorcallfunc call;
-} kinds[] = {{"pointwise", guarded<call_pointwise>}, {"inplace", guarded<call_inplace>},
-             {"general", guarded<call_general>},     {"composite", guarded<call_composite>},
-             {"creation", guarded<call_creation>},   {"reshape", guarded<call_reshape>},
-             {"cat", guarded<call_cat>},             {"filled", guarded<call_filled>},
-             {"closure", guarded<call_closure>},     {"canonical", call_general},
-             {"apply", call_apply}};
+    vectorcallfunc call, unguarded;
+} kinds[] = {{"pointwise", guarded<call_pointwise>, call_pointwise},
+             {"inplace", guarded<call_inplace>, call_inplace},
+             {"general", guarded<call_general>, call_general},
+             {"composite", guarded<call_composite>, call_composite},
+             {"creation", guarded<call_creation>, call_creation},
+             {"reshape", guarded<call_reshape>, call_reshape},
+             {"cat", guarded<call_cat>, call_cat},
+             {"filled", guarded<call_filled>, call_filled},
+             {"closure", guarded<call_closure>, call_closure},
+             {"canonical", call_general, call_general},
+             {"apply", call_apply, call_apply}};
 
 // make(kind, closure, kernel, arguments, op, node class, tensors, plan, dtypes, differentiable,
 //      view, replay, numbers)
@@ -121,16 +132,17 @@ static PyObject *make(PyObject *, PyObject *args) {
                           &tensors, &PyTuple_Type, &plan, &dtypes, &differentiable, &view, &replay,
                           &numbers))
         return nullptr;
-    vectorcallfunc call = nullptr;
+    vectorcallfunc call = nullptr, unguarded = nullptr;
     for (auto &k : kinds)
-        if (!std::strcmp(kind, k.name)) call = k.call;
-    if (!call || (call == guarded<call_reshape> && Py_TYPE(kernel) != &CallableType) ||
+        if (!std::strcmp(kind, k.name)) call = k.call, unguarded = k.unguarded;
+    if (!call || (unguarded == call_reshape && Py_TYPE(kernel) != &CallableType) ||
         (call == call_apply && !PyTuple_Check(kernel)))
         return PyErr_Format(PyExc_ValueError, "no such kind of callable: %s", kind);
     Callable *f = PyObject_GC_New(Callable, &CallableType);
     if (!f) return nullptr;
-    f->call = call;
-    f->dict = f->weakrefs = f->function = nullptr;
+    f->call = call, f->unguarded = unguarded;
+    f->dict = f->weakrefs = f->function = f->fitting = nullptr;
+    f->seen = nullptr;
     f->closure = incref(closure), f->kernel = incref(kernel), f->op = incref(op);
     f->arguments = incref(arguments);
     f->node = (PyTypeObject *)incref(node);
@@ -154,24 +166,71 @@ static PyObject *method(PyObject *, PyObject *args) {
     if (!m) return nullptr;
     size_t start = offsetof(Callable, call);
     std::memcpy((char *)m + start, (char *)f + start, sizeof(Callable) - start);
-    m->function = incref(function), m->weakrefs = nullptr, m->operates = operates;
+    m->function = incref(function), m->operates = operates;
+    m->weakrefs = m->fitting = nullptr, m->seen = nullptr;
     Py_XINCREF(m->dict), Py_XINCREF(m->closure), Py_XINCREF(m->kernel), Py_XINCREF(m->op);
     Py_XINCREF(m->arguments), Py_XINCREF((PyObject *)m->node);
     PyObject_GC_Track((PyObject *)m);
     return (PyObject *)m;
 }
 
-static PyObject *explanation(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names,
-                             PyObject *error) {
+// `basis.name(op, args, kwargs, bound, ...)`, where all is put into words.
+static PyObject *ask(const char *name, Callable *f, PyObject *const *args, size_t nargsf,
+                     PyObject *names, PyObject *error) {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    Ref hook(PyObject_GetAttrString(core.basis, "explain"));
+    Ref hook(PyObject_GetAttrString(core.basis, name));
     Ref positional(PyTuple_New(n)), named(PyDict_New());
     if (!hook || !positional || !named) return nullptr;
     for (Py_ssize_t i = 0; i < n; i++) PyTuple_SET_ITEM(positional.get(), i, incref(args[i]));
     for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++)
         if (PyDict_SetItem(named.get(), PyTuple_GET_ITEM(names, i), args[n + i]) < 0) return nullptr;
-    return PyObject_CallFunctionObjArgs(hook.get(), f->op, positional.get(), named.get(), error,
-                                        f->function ? Py_True : Py_False, nullptr);
+    return PyObject_CallFunctionObjArgs(hook.get(), f->op, positional.get(), named.get(),
+                                        f->function ? Py_True : Py_False, error, nullptr);
+}
+
+// Note a call as the last; its types live as long as `fitting`, which has them.
+static int remember(Callable *f, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    Py_ssize_t all = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    if (all > MAX_SEEN) return 0;
+    if (!f->seen) f->seen = (Seen *)PyMem_Calloc(2, sizeof(Seen));
+    if (!f->seen) return PyErr_NoMemory(), -1;
+    Py_XDECREF(f->seen[1].names);
+    f->seen[1] = f->seen[0];
+    f->seen[0].n = n;
+    Py_XINCREF(f->seen[0].names = names);
+    for (Py_ssize_t i = 0; i < all; i++) f->seen[0].types[i] = Py_TYPE(args[i]);
+    return 0;
+}
+
+bool admit(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf), all = n + (names ? PyTuple_GET_SIZE(names) : 0);
+    if (f->operates) return true;
+    if (f->seen && f->seen[1].n == n && f->seen[1].names == names) {
+        Py_ssize_t i = 0;
+        while (i < all && Py_TYPE(args[i]) == f->seen[1].types[i]) i++;
+        if (i == all) {
+            std::swap(f->seen[0], f->seen[1]);
+            return true;
+        }
+    }
+    Ref key(PyTuple_New(all + 1));
+    if (!key) return false;
+    PyTuple_SET_ITEM(key.get(), 0, incref(names ? names : Py_None));
+    for (Py_ssize_t i = 0; i < all; i++)
+        PyTuple_SET_ITEM(key.get(), i + 1, incref((PyObject *)Py_TYPE(args[i])));
+    if (!f->fitting && !(f->fitting = PySet_New(nullptr))) return false;
+    int known = PySet_Contains(f->fitting, key.get());
+    if (known == 0) {
+        Ref fits(ask("admit", f, args, nargsf, names, nullptr));
+        if (!fits) return false;
+        if (fits.get() == Py_False) return true;  // for this once
+        if (fits.get() != Py_True) {
+            PyErr_SetObject((PyObject *)Py_TYPE(fits.get()), fits.get());
+            return false;
+        }
+        known = PySet_Add(f->fitting, key.get()) == 0 ? 1 : -1;
+    }
+    return known > 0 && remember(f, args, n, names) == 0;
 }
 
 PyObject *explain(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
@@ -180,7 +239,7 @@ PyObject *explain(Callable *f, PyObject *const *args, size_t nargsf, PyObject *n
     PyErr_Fetch(&type, &value, &trace);
     PyErr_NormalizeException(&type, &value, &trace);
     if (trace) PyException_SetTraceback(value, trace);
-    Ref better(explanation(f, args, nargsf, names, value));
+    Ref better(ask("explain", f, args, nargsf, names, value));
     if (better.get() == Py_None) {
         PyErr_Restore(type, value, trace);
     } else {

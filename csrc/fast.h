@@ -82,12 +82,19 @@ struct Saved {
     uint64_t users;  // kept only if one of these edges is there
 };
 
-constexpr int MAX_SAVED = 12, MAX_ARGS = 24;
+constexpr int MAX_SAVED = 12, MAX_ARGS = 24, MAX_SEEN = 8;
+
+// The types of the arguments of a call that has been found to fit a signature.
+struct Seen {
+    PyObject *names;
+    Py_ssize_t n;
+    PyTypeObject *types[MAX_SEEN];
+};
 
 // A callable in place of a Python closure, which it keeps as `closure` and calls when in doubt.
 struct Callable {
     PyObject_HEAD
-    vectorcallfunc call;
+    vectorcallfunc call, unguarded;
     PyObject *dict, *weakrefs;
     PyObject *closure, *kernel, *arguments, *op;
     PyObject *function;  // of a method: the function whose twin it is, which errors number otherwise
@@ -97,19 +104,42 @@ struct Callable {
     Saved saved[MAX_SAVED];
     uint32_t dtypes;   // a bit for each that a pointwise op takes as it is
     bool numbers, differentiable, view, replay;  // numbers: may the second argument be one?
+    Seen *seen;        // the last two calls of other types than Tensor
+    PyObject *fitting; // and all of them: tuples of names and types
     bool operates;     // as an operator, it says NotImplemented for a TypeError
 };
 extern PyTypeObject CallableType, PlaceType;
 
+// A closure that is a callable itself has the same guard, which has been asked.
 inline PyObject *fall_back(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
+    if (Py_TYPE(f->closure) == &CallableType)
+        return ((Callable *)f->closure)->unguarded(f->closure, args, nargsf, names);
     return PyObject_Vectorcall(f->closure, args, nargsf, names);
 }
 
 // A call has failed: raise what PyTorch would, if that is something else.
 PyObject *explain(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names);
 
+bool admit(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names);  // false: an error
+
+// Are the arguments of types that were found to fit? Those of tensors alone need no look.
+inline bool fit(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf), i = 0;
+    if (!names) {
+        while (i < n && Py_TYPE(args[i]) == core.tensor) i++;
+        if (i == n && n) return true;
+    }
+    if (PyList_GET_SIZE(core.interceptors)) return true;
+    if (!f->seen || names != f->seen->names || n != f->seen->n) return false;
+    if (names) n += PyTuple_GET_SIZE(names);
+    while (i < n && Py_TYPE(args[i]) == f->seen->types[i]) i++;
+    return i == n;
+}
+
 template <vectorcallfunc inner>
 PyObject *guarded(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    if (!fit((Callable *)self, args, nargsf, names) && !admit((Callable *)self, args, nargsf, names))
+        return nullptr;
     PyObject *result = inner(self, args, nargsf, names);
     return result ? result : explain((Callable *)self, args, nargsf, names);
 }

@@ -1,8 +1,9 @@
 """What stands between a public function and its callers when a call fails, in Python: the twin of
 `guarded` in `csrc/fast.h`.
 
-What `explain` gives is raised in place of an error. A method numbers its arguments otherwise than
-the function, and so is another callable with the same body; on the class it is the function:
+A call is `admit`ted once for the types of its arguments, and what `explain` gives is raised in
+place of an error. A method numbers its arguments otherwise than the function, and so is another
+callable with the same body; on the class it is the function:
 
     >>> flambeau.Tensor.add is flambeau.add
     True
@@ -14,21 +15,40 @@ from types import MethodType
 from typing import Any
 
 from flambeau._places import native
+from flambeau.core.modes import interceptors
 
 
 def guarded(closure: Any, op: Any, basis: Any, bound: bool = False, operates: bool = False) -> Any:
     """`closure` with the errors that `basis.explain` gives; `bound` to a tensor? as an operator?"""
+    fitting: set[Any] = set()
+    closure = getattr(closure, "unguarded", closure)
+
     def guard(*args: Any, **kwargs: Any) -> Any:
+        if not (operates or interceptors):
+            key = (len(args), *map(type, args), *kwargs, *map(type, kwargs.values()))
+            if key not in fitting:
+                found = basis.admit(op, args, kwargs, bound)
+                if found is True:
+                    fitting.add(key)
+                elif found is not False:
+                    try:
+                        raise found
+                    finally:
+                        del found           # this frame, which the error keeps, must not keep it
         try:
             return closure(*args, **kwargs)
         except Exception as error:
-            better = basis.explain(op, args, kwargs, error, bound)
+            better = basis.explain(op, args, kwargs, bound, error)
             if operates and isinstance(better or error, TypeError):
                 return NotImplemented
             if better is None:
                 raise
-            raise better from None
+            try:
+                raise better from None
+            finally:
+                del better
     call: Any = update_wrapper(guard, closure)
+    call.unguarded = closure
     call.twin = None if bound else lambda operates: guarded(closure, op, basis, True, operates)
     return call
 

@@ -106,9 +106,19 @@ def signatures(name: str) -> tuple[Signature, ...]:
     return tuple([_parsed(text) for text in _texts()[2].get(name, ())])
 
 
+def is_known(name: str, bound: bool) -> bool:
+    """Are there signatures of the function, or of the method?"""
+    return (f".{name}" if bound else name) in _texts()[2]
+
+
 def names(name: str) -> set[str]:
     """The names of all arguments of a function."""
     return {p.name for signature in signatures(name) for p in signature.parameters}
+
+
+def most(name: str) -> int:
+    """How many arguments a function takes by position."""
+    return max((signature.places for signature in signatures(name)), default=0)
 
 
 def _parsed(text: str) -> Signature:
@@ -122,7 +132,8 @@ def _parsed(text: str) -> Signature:
             name, equals, default = rest.partition("=")
             stem, bracket, size = kind.removesuffix("?").partition("[")
             parameters.append(Parameter(name, stem, int(size[:-1] or 0) if bracket else -1,
-                                        kind.endswith("?"), default if equals else None, by_name))
+                                        kind.endswith("?") or default == "None",
+                                        default if equals else None, by_name))
     return Signature(tuple(parameters), mark != "")
 
 
