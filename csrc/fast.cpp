@@ -142,7 +142,7 @@ static PyObject *make(PyObject *, PyObject *args) {
     if (!f) return nullptr;
     f->call = call, f->unguarded = unguarded;
     f->dict = f->weakrefs = f->function = f->fitting = nullptr;
-    f->seen = nullptr;
+    f->seen = nullptr, f->fits = 0;
     f->closure = incref(closure), f->kernel = incref(kernel), f->op = incref(op);
     f->arguments = incref(arguments);
     f->node = (PyTypeObject *)incref(node);
@@ -167,7 +167,7 @@ static PyObject *method(PyObject *, PyObject *args) {
     size_t start = offsetof(Callable, call);
     std::memcpy((char *)m + start, (char *)f + start, sizeof(Callable) - start);
     m->function = incref(function), m->operates = operates;
-    m->weakrefs = m->fitting = nullptr, m->seen = nullptr;
+    m->weakrefs = m->fitting = nullptr, m->seen = nullptr, m->fits = 0;
     Py_XINCREF(m->dict), Py_XINCREF(m->closure), Py_XINCREF(m->kernel), Py_XINCREF(m->op);
     Py_XINCREF(m->arguments), Py_XINCREF((PyObject *)m->node);
     PyObject_GC_Track((PyObject *)m);
@@ -190,8 +190,10 @@ static PyObject *ask(const char *name, Callable *f, PyObject *const *args, size_
 
 // Note a call as the last; its types live as long as `fitting`, which has them.
 static int remember(Callable *f, PyObject *const *args, Py_ssize_t n, PyObject *names) {
-    Py_ssize_t all = n + (names ? PyTuple_GET_SIZE(names) : 0);
-    if (all > MAX_SEEN) return 0;
+    Py_ssize_t all = n + (names ? PyTuple_GET_SIZE(names) : 0), tensors = 0;
+    while (!names && tensors < n && Py_TYPE(args[tensors]) == core.tensor) tensors++;
+    if (!names && tensors == n && n < 32) f->fits |= 1u << n;
+    if (tensors == all || all > MAX_SEEN) return 0;
     if (!f->seen) f->seen = (Seen *)PyMem_Calloc(2, sizeof(Seen));
     if (!f->seen) return PyErr_NoMemory(), -1;
     Py_XDECREF(f->seen[1].names);

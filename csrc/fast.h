@@ -104,7 +104,8 @@ struct Callable {
     Saved saved[MAX_SAVED];
     uint32_t dtypes;   // a bit for each that a pointwise op takes as it is
     bool numbers, differentiable, view, replay;  // numbers: may the second argument be one?
-    Seen *seen;        // the last two calls of other types than Tensor
+    uint32_t fits;     // a bit for each number of tensors that fits a signature
+    Seen *seen;        // the last two calls that fit, with other arguments than tensors
     PyObject *fitting; // and all of them: tuples of names and types
     bool operates;     // as an operator, it says NotImplemented for a TypeError
 };
@@ -122,12 +123,12 @@ PyObject *explain(Callable *f, PyObject *const *args, size_t nargsf, PyObject *n
 
 bool admit(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names);  // false: an error
 
-// Are the arguments of types that were found to fit? Those of tensors alone need no look.
+// Are the arguments of types that were found to fit?
 inline bool fit(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
     Py_ssize_t n = PyVectorcall_NARGS(nargsf), i = 0;
     if (!names) {
         while (i < n && Py_TYPE(args[i]) == core.tensor) i++;
-        if (i == n && n) return true;
+        if (i == n && n < 32 && f->fits >> n & 1) return true;
     }
     if (PyList_GET_SIZE(core.interceptors)) return true;
     if (!f->seen || names != f->seen->names || n != f->seen->n) return false;

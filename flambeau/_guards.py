@@ -21,7 +21,8 @@ from flambeau.core.modes import interceptors
 def guarded(closure: Any, op: Any, basis: Any, bound: bool = False, operates: bool = False) -> Any:
     """`closure` with the errors that `basis.explain` gives; `bound` to a tensor? as an operator?"""
     fitting: set[Any] = set()
-    closure = getattr(closure, "unguarded", closure)
+    if getattr(closure, "guard", None) is closure:      # its own guard, no copy from another
+        closure = closure.unguarded
 
     def guard(*args: Any, **kwargs: Any) -> Any:
         if not (operates or interceptors):
@@ -48,7 +49,7 @@ def guarded(closure: Any, op: Any, basis: Any, bound: bool = False, operates: bo
             finally:
                 del better
     call: Any = update_wrapper(guard, closure)
-    call.unguarded = closure
+    call.guard, call.unguarded = call, closure
     call.twin = None if bound else lambda operates: guarded(closure, op, basis, True, operates)
     return call
 

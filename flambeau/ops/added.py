@@ -14,7 +14,7 @@ from flambeau.core.op import primitive
 from flambeau.core.promotion import convert, is_half, result_type, type_name
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor, basis
-from flambeau.ops.coercion import numbers_between
+from flambeau.ops.coercion import numbers_between, stored
 from flambeau.ops.matmul import (
     adjoint,
     bmm,
@@ -35,6 +35,8 @@ _SINGLE = np.dtype(np.float32)
 
 def _number(value: Any, dtype: np.dtype) -> Any:
     """beta or alpha as a number that multiplies elements of this type."""
+    if type(value) is complex and dtype.kind != "c":
+        return stored(value, dtype)
     return int(value) if dtype.kind in "bui" else value
 
 

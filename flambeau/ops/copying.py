@@ -232,8 +232,11 @@ Tensor.to = to
 
 
 def _typed(name: str, target: dtypes.dtype) -> Any:
-    def method(self: Tensor, memory_format: Any = None) -> Tensor:
+    def method(self: Tensor, *, memory_format: Any = None) -> Tensor:
         if interceptors or type(self) not in plain or memory_format is not None:
+            if memory_format is not None and not isinstance(memory_format, type_info.memory_format):
+                raise TypeError(f"{name}(): argument 'memory_format' must be torch.memory_format, "
+                                f"not {type(memory_format).__name__}")
             return self.to(target) if memory_format is None else self.to(
                 target, memory_format=memory_format)
         return self if self._array.dtype == target.numpy else cast(self, target.numpy)

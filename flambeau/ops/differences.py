@@ -33,6 +33,8 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
         raise RuntimeError(f"order must be non-negative but got {n}")
     dim = wrap_dim(dim, input._array.ndim)
     parts = [t for t in (prepend, input, append) if t is not None]
+    if any(t._array.ndim != input._array.ndim for t in parts):
+        raise RuntimeError("diff expects prepend or append to be the same dimension as input")
     result = basis.clone(input) if n == 0 else cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, result._array.shape[dim])):
         later, earlier = _pairs(result, dim)

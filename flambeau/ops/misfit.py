@@ -7,22 +7,28 @@ from __future__ import annotations
 
 import re
 import sys
+from inspect import CO_VARARGS, unwrap
 from typing import Any
 
 from flambeau._places import PACKAGE
 from flambeau.core import overrides
 from flambeau.core.op import Op
+from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, basis
-from flambeau.ops.signatures import checks, complaint, is_known, most, names
+from flambeau.ops.signatures import checks, complaint, is_known, most, names, type_name
 
 _PREFIXED = ("linalg", "special", "fft")        # namespaces that PyTorch's own names begin with
 _GUARDS = f"{PACKAGE}_guards.py"
 _INNER = tuple([f"{PACKAGE}{part}" for part in ("core", "ops", "transforms", "kernels")])
 
 
+def _spaces(op: Op) -> tuple[str, ...]:
+    return (op.namespace,) if isinstance(op.namespace, str) else op.namespace or ("torch",)
+
+
 def c_name(op: Op) -> str:
     """The name of PyTorch's C++ function: `linalg_det`."""
-    space = op.namespace if isinstance(op.namespace, str) else ""
+    space = _spaces(op)[0]
     return f"{space}_{op.name}" if space in _PREFIXED else op.name
 
 
@@ -30,7 +36,7 @@ def misfit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool = 
            ) -> TypeError | None:
     """The error of a call whose arguments fit no signature; None if they fit one, or if the
     signatures of the op are not known."""
-    spaces = (op.namespace,) if isinstance(op.namespace, str) else op.namespace or ("torch",)
+    spaces = _spaces(op)
     if not {"torch", *_PREFIXED} & {*spaces} and not (
             "nn.functional" in spaces and checks(op.name)):
         return None                             # other functions of Python, by other names
@@ -63,8 +69,8 @@ _lenient: set[Any] = set()
 
 
 def admit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) -> bool | TypeError:
-    """Before the first call with arguments of these types: do they fit, from now on? If they do not,
-    an error; but calls by our own ops may take liberties."""
+    """Before the first call with arguments of these types: do they fit, from now on? An error if
+    not; but calls by our own ops may take liberties."""
     key = (op, bound, *map(type, args), *kwargs, *map(type, kwargs.values()))
     inner = _called_by_ops()
     if inner and key in _lenient:
@@ -80,14 +86,48 @@ def admit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) ->
 def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, error: Exception
             ) -> Exception | None:
     """What to raise in place of the `error` of a call; None if it is right as it is."""
-    if overrides.wanted(args, kwargs) or (
-            not isinstance(error, (TypeError, AttributeError)) and _called_by_ops()):
+    inner = _called_by_ops()
+    if (inner and not isinstance(error, (TypeError, AttributeError))) \
+            or overrides.wanted(args, kwargs):
         return None
     better = misfit(op, args, kwargs, bound)
-    if better is not None:
+    if better is not None or inner:
         return better
-    if isinstance(error, TypeError) and "<locals>" in str(error):
-        return TypeError(re.sub(r"^[\w.<>]+\.<locals>\.\w+\(\)", f"{op.name}()", str(error)))
+    if isinstance(error, (TypeError, AttributeError)):
+        found = _not_tensors(op, args)
+        if found is not None:
+            return found
+        if "<locals>" in str(error):
+            return TypeError(_LOCAL.sub(f"{op.name}()", str(error)))
+    if isinstance(error, ValueError) and "broadcast" in str(error):
+        return _unequal(args, kwargs) or RuntimeError(str(error))
+    return None
+
+
+_LOCAL = re.compile(r"^[\w.<>]+\.<locals>\.\w+\(\)")
+
+
+def _not_tensors(op: Op, args: tuple[Any, ...]) -> TypeError | None:
+    """The error of a function `f(*tensors)` that got something else."""
+    code = getattr(unwrap(op.body), "__code__", None) if op.composite else None
+    if code is None or not code.co_flags & CO_VARARGS or code.co_argcount \
+            or code.co_varnames[code.co_kwonlyargcount] != "tensors":
+        return None
+    tensors = args[0] if len(args) == 1 and isinstance(args[0], (list, tuple)) else args
+    for i, value in enumerate(tensors):
+        if not isinstance(value, Tensor):
+            return TypeError(f"expected Tensor as element {i} in argument 0, but got "
+                             f"{type_name(value)}")
+    return None
+
+
+def _unequal(args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception | None:
+    """Why the tensors of a call don't broadcast."""
+    try:
+        broadcast_shapes(*[tuple(value.shape) for value in (*args, *kwargs.values())
+                           if isinstance(value, Tensor)])
+    except RuntimeError as error:
+        return error
     return None
 
 

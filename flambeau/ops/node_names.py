@@ -16,6 +16,7 @@ from __future__ import annotations
 import functools
 from typing import Any
 
+from flambeau.core import fast
 from flambeau.core.graph import next_order
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import class_name, publish
@@ -66,7 +67,7 @@ def number_nodes(op: Any, second: str, first: str = "") -> Any:
         elif first and type(input) not in tensor_types:
             rename(result, first, since)
         return result
-    functools.update_wrapper(function, call)
+    function = fast.callable_of("closure", op, functools.update_wrapper(function, call))
     op.function = function
     publish(op, function, True, ())
     return function

@@ -504,6 +504,8 @@ def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
     >>> flambeau.lerp(flambeau.zeros(2), flambeau.ones(2), 0.25)
     tensor([0.2500, 0.2500])
     """
+    if type(weight) is complex:
+        weight = stored(weight, result_type([input._array, end._array]).numpy)
     for name, other in (("end", end), ("weight", weight)):
         if isinstance(other, Tensor) and other.dtype is not input.dtype:
             raise RuntimeError(f"expected dtype {c_name(input)} for `{name}` but got dtype "

@@ -82,12 +82,14 @@ def _texts() -> tuple[frozenset[str], frozenset[str], dict[str, list[str]]]:
     found: dict[str, list[str]] = {}
     for line in lines:
         name, _, rest = line.partition("(")
-        found.setdefault(name.removesuffix(":"), []).append(rest)
-        if name.endswith(":"):
-            rest = re.sub(r"Tensor input(, )?", "", rest, count=1)
-            rest = re.sub(r"(, )?(\*, )?Tensor(\[\d\])? out=None", "", rest)
-            found.setdefault("." + name[:-1], []).append(rest)
+        found.setdefault(name, []).append(rest)
     return frozenset(bare.split()), frozenset(layers.split()), found
+
+
+def _of_method(text: str) -> str:
+    """The signature of a method that is the function without its input and `out`."""
+    text = re.sub(r"Tensor input(, )?", "", text, count=1)
+    return re.sub(r"(, )?(\*, )?Tensor(\[\d\])? out=None", "", text)
 
 
 def is_bare(name: str) -> bool:
@@ -103,12 +105,16 @@ def checks(name: str) -> bool:
 @cache
 def signatures(name: str) -> tuple[Signature, ...]:
     """Those of a function, or of `.name`, a method."""
-    return tuple([_parsed(text) for text in _texts()[2].get(name, ())])
+    texts, both = _texts()[2], name.removeprefix(".") + ":"
+    found = texts.get(name) or texts.get(both, [])
+    if name.startswith(".") and name not in texts:
+        found = [*map(_of_method, found)]
+    return tuple([_parsed(text) for text in found])
 
 
 def is_known(name: str, bound: bool) -> bool:
     """Are there signatures of the function, or of the method?"""
-    return (f".{name}" if bound else name) in _texts()[2]
+    return bool(signatures(f".{name}" if bound else name))
 
 
 def names(name: str) -> set[str]:
@@ -139,8 +145,8 @@ def _parsed(text: str) -> Signature:
 
 # ---- does a value fit? ---------------------------------------------------------------------------
 
-def _is_scalar_tensor(value: Any) -> bool:
-    return isinstance(value, Tensor) and value.dim() == 0 and not value.requires_grad
+def _is_scalar_tensor(value: Any) -> bool:          # asks no method that a subclass overrides
+    return isinstance(value, Tensor) and value._array.ndim == 0 and value._edge is None
 
 
 def _is_int(value: Any) -> bool:
@@ -151,7 +157,7 @@ def _is_int(value: Any) -> bool:
 
 def _is_index(value: Any) -> bool:
     if isinstance(value, Tensor):
-        return value.numel() == 1 and value._array.dtype.kind in "iub"
+        return value._array.size == 1 and value._array.dtype.kind in "iub"
     return _is_int(value)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.dtypes import bool_
+from flambeau.core.dtypes import bool_, int64
 from flambeau.core.graph import next_order
 from flambeau.core.op import composite, linear, primitive, publish_inplace
 from flambeau.core.promotion import type_name
@@ -28,11 +28,28 @@ from flambeau.ops.shape import movedim, reshape
 # ---- by slices -----------------------------------------------------------------------------------
 
 
-def _check_slices(name: str, index: Tensor) -> None:
+def _check_combined(name: str, input: Tensor, dim: int, index: Tensor, source: Tensor) -> int:
+    """Raise unless the slices of `source` can be combined with those of `input`; `dim`, from 0."""
+    kind = type_name(index.dtype)
     if index._array.ndim > 1:
-        raise IndexError(f"{name}(): Index is supposed to be a vector")
-    if index._array.dtype.kind != "i" or index._array.dtype.itemsize < 4:
-        raise RuntimeError(f"{name}(): Expected dtype int32 or int64 for index")
+        raise IndexError(f"{name}(): Index is supposed to be a vector, but got dim: "
+                         f"{index._array.ndim} with type: {kind} and size: {list(index.shape)}")
+    if kind not in ("Int", "Long"):
+        raise RuntimeError(f"{name}(): Expected dtype int32/int64 for index but got: {kind}")
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError(f"{name}(): self ({type_name(input.dtype)}) and source "
+                           f"({type_name(source.dtype)}) must have the same scalar type")
+    dim = wrap_dim(dim, input._array.ndim)
+    a, b = input._array.shape, source._array.shape
+    n, found = index._array.size, b[dim] if dim < len(b) else 1
+    if found != n:
+        raise RuntimeError(f"{name}(): Number of indices ({n}) should be equal to "
+                           f"source.size(dim): ({found}), for dim: {dim}")
+    if a[:dim] + a[dim + 1:] != b[:dim] + b[dim + 1:]:
+        raise RuntimeError("source tensor shape must match self tensor shape, excluding the "
+                           f"specified dimension. Got self.shape = {list(a)} source.shape = "
+                           f"{list(b)}")
+    return dim
 
 
 def _index_select(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
@@ -86,7 +103,10 @@ def _back(result: Tensor, self: Tensor, at: int | None) -> tuple[Tensor, int]:
             new_zeros(grad, self_shape), dim, index, grad))
 def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     """The slices of `input` along `dim` that the vector `index` names."""
-    _check_slices("index_select", index)
+    if index._array.ndim > 1:
+        raise IndexError("index_select(): Index is supposed to be a vector")
+    if index._array.dtype.kind != "i" or index._array.dtype.itemsize < 4:
+        raise RuntimeError("index_select(): Expected dtype int32 or int64 for index")
     return input, index, wrap_dim(dim, input._array.ndim)
 
 
@@ -114,22 +134,7 @@ def _add_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tens
         d_source=lambda grad, index, dim, alpha: index_select(grad, dim, index) * alpha)
 def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
     """`input` with alpha · slices of `source` added to the slices that `index` names."""
-    _check_slices("index_add", index)
-    dim = wrap_dim(dim, input._array.ndim)
-    if source._array.dtype != input._array.dtype:
-        raise RuntimeError("index_add_(): self and source expected to have the same dtype, but got "
-                           f"(self) {type_name(input.dtype)} and (source) "
-                           f"{type_name(source.dtype)}")
-    a, b = input._array.shape, source._array.shape
-    n = index._array.size
-    if (b[dim] if b else 1) != n:
-        raise RuntimeError(f"index_add_(): Number of indices ({n}) should be equal to "
-                           f"source.size(dim): ({b[dim] if b else 1}), for dim: {dim}")
-    if a[:dim] + a[dim + 1:] != b[:dim] + b[dim + 1:]:
-        raise RuntimeError("source tensor shape must match self tensor shape, excluding the "
-                           f"specified dimension. Got self.shape = {list(a)} source.shape = "
-                           f"{list(b)}")
-    return input, index, source, dim, alpha
+    return input, index, source, _check_combined("index_add_", input, dim, index, source), alpha
 
 
 def _copy_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
@@ -153,12 +158,32 @@ def _copy_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Ten
             source_shape))
 def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
     """`input` with the slices that `index` names replaced by those of `source`."""
-    _check_slices("index_copy", index)
+    dim, name = wrap_dim(dim, input._array.ndim), "index_copy_():"
+    if index._array.ndim > 1:
+        raise IndexError(f"{name} Index should have dimension 1 or 0 (got {index._array.ndim})")
+    n, a, b = index._array.size, input._array.shape, source._array.shape
+    if not b and n != 1:
+        raise IndexError(f"{name} When source is scalar, index should have one element (got {n})")
+    if a and b and len(a) != len(b):
+        raise IndexError(f"{name} When source and destination are not scalars, their "
+                         f"dimensionality must match. Source dimensionality ({len(b)}), "
+                         f"destination dimensionality ({len(a)})")
+    if index.dtype is not int64:
+        raise RuntimeError(f"{name} Expected a long tensor for index, but got "
+                           f"{type_name(index.dtype)}")
     if source._array.dtype != input._array.dtype:
-        raise RuntimeError("index_copy_(): self and source expected to have the same dtype, but "
+        raise RuntimeError(f"{name} self and source expected to have the same dtype, but "
                            f"got (self) {type_name(input.dtype)} and (source) "
                            f"{type_name(source.dtype)}")
-    return input, index, source, wrap_dim(dim, input._array.ndim)
+    if a[:dim] + a[dim + 1:] != b[:dim] + b[dim + 1:]:
+        raise RuntimeError(f"{name} Source/destination tensor must have same slice shapes. "
+                           f"Destination slice shape: {' '.join(map(str, a[:dim] + a[dim + 1:]))} "
+                           f"at dimension {dim} and source slice shape: "
+                           f"{' '.join(map(str, b[:dim] + b[dim + 1:]))} at dimension 0.")
+    if b and b[dim] != n:
+        raise IndexError(f"{name} Number of indices ({n}) should be equal to source.size(dim) "
+                         f"({b[dim]})")
+    return input, index, source, dim
 
 
 def _fill_kernel(self: np.ndarray, index: np.ndarray, dim: int, value: Any) -> np.ndarray:
@@ -192,7 +217,10 @@ def fill_slices(input: Tensor, index: Tensor, dim: int, value: Any) -> Any:
 @composite(method=True, inplace=True)
 def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     """`input` with the slices that `index` names filled with `value`."""
-    _check_slices("index_fill_", index)
+    if index.dtype is not int64:
+        raise IndexError("index_fill_(): Expected dtype int64 for index.")
+    if index._array.ndim > 1:
+        raise RuntimeError("Index has to be a vector/scalar")
     dim = wrap_dim(dim, input._array.ndim)
     if isinstance(value, Tensor):
         if value._array.ndim:
@@ -364,11 +392,10 @@ def _masked_back(grad: Tensor, mask: Tensor, shape: tuple[int, ...]) -> Tensor:
 def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
                  include_self: bool = True, out: Any = None) -> Tensor:
     """`scatter_reduce` by whole slices: `index` is a vector; "prod", "mean", "amax" or "amin"."""
-    _check_slices("index_reduce", index)
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin "
                            f"but got {reduce}.")
-    dim = wrap_dim(dim, input._array.ndim)
+    dim = _check_combined("index_reduce_", input, dim, index, source)
     shape = [1] * source._array.ndim
     if shape:
         shape[dim] = index._array.size
