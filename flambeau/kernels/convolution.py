@@ -17,7 +17,7 @@ import math
 
 import numpy as np
 
-from flambeau.kernels.network import kernel, kernel_but
+from flambeau.kernels.network import is_narrow, kernel, kernel_but
 
 # A block of columns is kept near this many elements, so that it stays in the cache and memory stays
 # small.
@@ -89,10 +89,22 @@ def correlate(large, w, stride, padding, dilation, groups):
     return result
 
 
-def _narrow_spread(small, w, large_shape, *geometry):
-    """For float16 PyTorch rounds the products with the weights, and each addition of them."""
+def rounds_steps(dtype, output_padding, stride):
+    """Does a transposed convolution round the products with the weights, and each addition of them?
+    For float16 PyTorch does, for bfloat16 only where the output has whole steps of padding."""
+    whole = any(extra >= step for extra, step in zip(output_padding, stride))
+    return dtype == np.float16 or (whole and is_narrow(dtype))
+
+
+def _narrow_spread(small, w, large_shape, stride, padding, dilation, groups):
+    geometry = stride, padding, dilation, groups
     wide = [a.astype(np.float32) for a in (small, w)]
-    if small.dtype == np.float16:
+    covered = [
+        (n - 1) * s - 2 * p + d * (k - 1) + 1
+        for n, s, p, d, k in zip(small.shape[2:], stride, padding, dilation, w.shape[2:])
+    ]
+    extra = [n - c for n, c in zip(large_shape[2:], covered)]
+    if rounds_steps(small.dtype, extra, stride):
         return _spread(*wide, large_shape, *geometry, small.dtype)
     return spread(*wide, large_shape, *geometry).astype(small.dtype)
 

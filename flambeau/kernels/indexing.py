@@ -9,7 +9,7 @@ import math
 
 import numpy as np
 
-from flambeau.kernels.network import mover, updater
+from flambeau.kernels.network import is_narrow, mover, updater
 
 _ALIASES = {
     "add": "sum",
@@ -180,6 +180,8 @@ def index_put_(x, indices, values, accumulate):
     try:
         if not accumulate:
             x[indices] = values
+        elif is_narrow(x.dtype):  # one after the other, each sum rounded
+            np.add.at(x, indices, values)
         elif type(indices) is tuple and all(map(_is_integers, indices)):
             _accumulate(x, indices, values)
         else:

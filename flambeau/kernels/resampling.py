@@ -33,7 +33,8 @@ def interpolate(x, size, mode, align_corners=False, scales=None, antialias=False
 
 
 def _resized(x, size, mode, align_corners, scales, antialias, narrow=None):
-    result = x
+    result, mixes = x, not mode.startswith("nearest")
+    bytes_ = mixes and x.dtype == np.uint8
     for axis in range(x.ndim - 1, 1, -1):
         scale = None if scales is None else scales[axis - 2]
         taps = _taps(
@@ -43,12 +44,27 @@ def _resized(x, size, mode, align_corners, scales, antialias, narrow=None):
             bool(align_corners),
             scale,
             bool(antialias),
-            x.dtype,
+            np.dtype(np.float64) if bytes_ else x.dtype,
             narrow,
         )
         if taps:
-            result = resample_axis(result, axis, *taps)
+            result = (_resample_bytes if bytes_ else resample_axis)(result, axis, *taps)
     return result.copy() if result is x else result
+
+
+def _resample_bytes(x, axis, indices, weights):
+    """`resample_axis` in integers: weights are multiples of a power of two that bring the largest
+    just below 2¹⁵; each axis is rounded to bytes."""
+    same = indices[:, :, None] == indices[:, None, :]
+    first = same.argmax(2) == np.arange(indices.shape[1])  # an element that counts twice, at edges
+    weights = np.where(first, (same * weights[:, None, :]).sum(2), 0)
+    bits = 0
+    while bits < 22 and int(0.5 + weights.max() * 2 ** (bits + 1)) < 2**15:
+        bits += 1
+    scaled = weights * 2**bits
+    whole = np.trunc(scaled + np.copysign(0.5, scaled)).astype(np.int32)
+    total = resample_axis(x.astype(np.int32), axis, indices, whole)
+    return np.clip((total + (1 << bits >> 1)) >> bits, 0, 255).astype(np.uint8)
 
 
 @kernel

@@ -8,9 +8,9 @@ import numpy as np
 
 import flambeau
 from flambeau.core.op import composite, public
-from flambeau.core.promotion import type_name
+from flambeau.core.promotion import is_half, type_name
 from flambeau.core.shapes import broadcast_shapes
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import attention as kernels
 from flambeau.ops.fused import fused
 from flambeau.ops.pointwise import c_name
@@ -128,7 +128,13 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
     if enable_gqa and query._array.ndim >= 3:
         key, value = _repeat_heads(query, key, value)
     if dropout_p or query._array.dtype.kind in "cW":
-        return attend_with_weights(query, key, value, attn_mask, is_causal, scale, dropout_p)[0]
+        own = query._array.dtype
+        if is_half(own):                    # rounded at the end alone
+            query, key, value, attn_mask = [
+                basis.cast(t, np.float32) if t is not None and t._array.dtype == own else t
+                for t in (query, key, value, attn_mask)]
+        result = attend_with_weights(query, key, value, attn_mask, is_causal, scale, dropout_p)[0]
+        return basis.cast(result, own)
     lead = query._array.shape[:-2]
     if not lead == key._array.shape[:-2] == value._array.shape[:-2]:
         lead = broadcast_shapes(lead, key._array.shape[:-2], value._array.shape[:-2])

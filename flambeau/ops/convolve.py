@@ -25,7 +25,7 @@ from flambeau.ops.pointwise import c_name
 def _convolve(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
               padding: Any, dilation: Any, transposed: bool, output_padding: Any,
               groups: int) -> np.ndarray:
-    stepwise = transposed and input.dtype == np.float16
+    stepwise = transposed and kernels.rounds_steps(input.dtype, output_padding, stride)
     if bias is not None and is_narrow(input.dtype) and not stepwise:    # rounded once, at the end
         wide = [a.astype(np.float32) for a in (input, weight, bias)]
         return _convolve(*wide, stride, padding, dilation, transposed, output_padding,

@@ -134,34 +134,39 @@ def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None,
 
 def _slope(input: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
     n = input._array.shape[dim]
-    later, earlier = _pairs(input, dim)
-    if isinstance(step, Tensor) and step._array.ndim:
-        gaps = reshape(diff(step), [-1 if i == dim else 1 for i in range(input._array.ndim)])
-    else:
-        gaps = step
-    slopes = (later - earlier) / gaps           # between neighbours
-    second, first = _pairs(slopes, dim)
-    if isinstance(gaps, Tensor) and gaps._array.ndim:
-        wide, narrow_ = _pairs(gaps, dim)       # the gaps after and before each inner point
-        middle = (first * wide + second * narrow_) / (wide + narrow_)
-        head: Any = _edge_ratio(gaps, dim, 0)
-        tail: Any = _edge_ratio(gaps, dim, -1)
-    else:
-        middle = (narrow(input, dim, 2, n - 2) - narrow(input, dim, 0, n - 2)) / (gaps * 2)
-        head, tail = 0.5, 0.5
-    start, end = narrow(slopes, dim, 0, 1), narrow(slopes, dim, n - 2, 1)
+
+    def at(start: int, count: int = 1, of: Tensor = input) -> Tensor:
+        return narrow(of, dim, start, count)
+
+    def mixed(start: int, count: int, weights: Any) -> Tensor:
+        return sum((at(start + k, count) * w for k, w in enumerate(weights[1:], 1)),
+                   at(start, count) * weights[0])
+
+    if not isinstance(step, Tensor) or not step._array.ndim:
+        start, end = (at(1) - at(0)) / step, (at(n - 1) - at(n - 2)) / step
+        middle = (at(2, n - 2) - at(0, n - 2)) / (step * 2)
+        if edge_order == 2:
+            start = mixed(0, 1, (-1.5, 2, -0.5)) / step
+            end = mixed(n - 3, 1, (0.5, -2, 1.5)) / step
+        return cat([start, middle, end], dim)
+    gaps = reshape(diff(step), [-1 if i == dim else 1 for i in range(input._array.ndim)])
+    after, before = _pairs(gaps, dim)           # the gaps on both sides of each inner point
+    middle = mixed(0, n - 2, _parabola(before, after)[1])
+    start = (at(1) - at(0)) / at(0, of=gaps)
+    end = (at(n - 1) - at(n - 2)) / at(n - 2, of=gaps)
     if edge_order == 2:
-        start = start + (start - narrow(slopes, dim, 1, 1)) * head
-        end = end + (end - narrow(slopes, dim, n - 3, 1)) * tail
+        start = mixed(0, 1, _parabola(at(0, of=gaps), at(1, of=gaps))[0])
+        end = mixed(n - 3, 1, _parabola(at(n - 3, of=gaps), at(n - 2, of=gaps))[2])
     return cat([start, middle, end], dim)
 
 
-def _edge_ratio(gaps: Tensor, dim: int, edge: int) -> Tensor:
-    """How far the edge is beyond the middle of its two gaps, in those."""
-    n = gaps._array.shape[dim]
-    outer = narrow(gaps, dim, 0 if edge == 0 else n - 1, 1)
-    inner = narrow(gaps, dim, 1 if edge == 0 else n - 2, 1) if n > 1 else outer
-    return outer / (outer + inner)
+def _parabola(g: Tensor, h: Tensor) -> tuple[tuple[Tensor, ...], ...]:
+    """The slope of the parabola through three points, `g` and then `h` apart, at each of them: the
+    weights of their values."""
+    both = g + h
+    return ((-(g * 2 + h) / (g * both), both / (g * h), -g / (h * both)),
+            (-h / (g * both), (h - g) / (g * h), g / (h * both)),
+            (h / (g * both), -both / (g * h), (h * 2 + g) / (h * both)))
 
 
 __all__ = ["diff", "gradient", "trapezoid"]

@@ -9,7 +9,7 @@ import numpy as np
 import flambeau
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core.op import composite, primitive
-from flambeau.core.promotion import type_name
+from flambeau.core.promotion import is_half, type_name
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.kernels import indexing as kernels
 from flambeau.ops.node_names import one_node
@@ -225,9 +225,10 @@ def _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_
     else:
         if keep is not None:
             rows = rows.masked_fill(~keep.unsqueeze(1), 0)
-        if per_sample_weights is not None:
-            rows = rows * per_sample_weights.unsqueeze(1)
-        result = _bag_sums(rows, bag, bags)
+        if per_sample_weights is not None:      # sums of half types are rounded once
+            wide = flambeau.float32 if is_half(rows._array.dtype) else rows.dtype
+            rows = rows.to(wide) * per_sample_weights.to(wide).unsqueeze(1)
+        result = _bag_sums(rows, bag, bags).to(weight.dtype)
         if mode == 1:
             result = result / counts.clamp_min(1).unsqueeze(1).to(result.dtype)
         where = offsets

@@ -173,12 +173,10 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
                  for group in (spatial, sizes)]
         raise RuntimeError("Input and output sizes should be greater than 0, but got input "
                            f"({named[0]}) output ({named[1]})")
-    integers = input._array.dtype == np.uint8
-    if not integers:
+    if input._array.dtype != np.uint8:
         refuse(input._array, "buic", f"upsample_{mode.replace('-', '_')}{n}d")
-    elif mode not in ("nearest", "nearest-exact"):
-        wide = interpolate(input.float(), sizes, None, mode, align_corners, None, antialias)
-        return wide.round().clamp(0, 255).byte()
+    elif mode in ("linear", "trilinear"):
+        refuse(input._array, "u", "compute_indices_weights_linear")
     kind = f"{mode}-antialias" if antialias else mode
     return _RESAMPLERS[kind, n](input, sizes, bool(align_corners), scales)
 
