@@ -30,6 +30,7 @@ from flambeau.ops.join import cat, diag_embed, diagonal, narrow, tril, triu
 from flambeau.ops.linalg_support import (
     HIDDEN,
     adjoint,
+    by_columns,
     check_floating,
     check_matrix,
     check_solve,
@@ -628,13 +629,46 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
 # ---- Householder reflections --------------------------------------------------------------------
 
 
-@primitive(lapack.geqrf, core="(m,n)->(m,n),(k)", returns=return_types.geqrf)
+@primitive(lapack.geqrf, core="(m,n)->(m,n),(k)", returns=tuple, name="geqrf_kernel", **HIDDEN)
+def _geqrf(input: Tensor) -> Any:
+    return (input,)
+
+
+def _reflect_by_columns(A: Tensor) -> tuple[Tensor, Tensor]:
+    """What `_geqrf` computes, as LAPACK defines it: with the column x = (a, t), the reflection
+    1 - tau v vᴴ, v = (1, t / (a - b)), tau = (b - a) / b, turns it to (b, 0), b = -sign(Re a) |x|.
+    """
+    m, n = A._array.shape[-2:]
+    k, nothing = min(m, n), basis.zeros_like(A)
+    upper, lower, factors = [narrow(nothing, -2, k, m - k)], [narrow(nothing, -1, k, n - k)], []
+    for i in range(k):
+        first, tail = A[..., :1, :1], A[..., 1:, :1]
+        squares = basis.real(tail * basis.conj(tail)).sum(-2, True)
+        still = (squares == 0) & (first == basis.real(first))           # the column is turned
+        size = basis.where(still, 1, basis.real(first * basis.conj(first)) + squares)
+        b = basis.where(basis.real(first) < 0, size.sqrt(), -size.sqrt())
+        factors.append(basis.where(still, 0, (b - first) / b).squeeze(-1))
+        v = tail / basis.where(still, 1, first - b)
+        rest = A[..., 1:]
+        turned = basis.conj(factors[-1]).unsqueeze(-1) * (
+            rest[..., :1, :] + matmul(adjoint(v), rest[..., 1:, :]))
+        row = rest[..., :1, :] - turned
+        A = rest[..., 1:, :] - matmul(v, turned)
+        upper.insert(-1, cat([nothing[..., :1, :i], basis.where(still, first, b), row], -1))
+        lower.insert(-1, cat([nothing[..., :i + 1, :1], v], -2))
+    return by_columns(cat(upper, -2) + cat(lower, -1)), cat(factors, -1)
+
+
+@composed(method=True)
 @refusing("half bool int")
+@one_node
 def geqrf(input: Tensor) -> Any:
     """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""
     if input._array.ndim < 2:
         raise RuntimeError("torch.geqrf: input must have at least 2 dimensions.")
-    return (input,)
+    derived = 0 not in input._array.shape[-2:] and differentiating(input)
+    found = _reflect_by_columns(input) if derived else _geqrf(input)
+    return return_types.geqrf(*found)
 
 
 def _reflected_back(grad: Tensor, needs: Any, A: Tensor, tau: Tensor, X: Tensor,

@@ -15,6 +15,7 @@ from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import quiet
 from flambeau.ops.pointwise import c_name
 from flambeau.ops.refusals import refusing
+from flambeau.ops.slices import take
 
 
 def _outer(x: np.ndarray, limits: Any, axis: int | None = None) -> tuple[float, float]:
@@ -84,11 +85,11 @@ def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Any
 
 
 def _histogram(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> Any:
-    """The histogram of the rows of `points`, and the edges of the bins of each axis.
+    """The histogram of the rows of `points`, the bin of each (-1: none), the edges of each axis.
 
     Either the edges of each axis are given or how many bins it has, in the range `limits`.
     """
-    *edges, counts, limits, density = given
+    *edges, counts, limits = given
     x = points.reshape(-1, max(len(edges), 1))
     edges = [e.copy() if e is not None else _edges(x, i, counts[i], limits)
              for i, e in enumerate(edges)]
@@ -100,11 +101,16 @@ def _histogram(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> An
         place = place * (len(e) - 1) + np.minimum(bin_of, len(e) - 2)   # the last one is closed
     wide = None if weight is None else weight.reshape(-1)[inside].astype(np.float64)
     total = np.bincount(place[inside], wide, math.prod(shape)).reshape(shape).astype(np.float64)
-    if density:
-        total /= total.sum()
-        for axis, e in enumerate(edges):
-            total /= np.diff(e).reshape([-1 if i == axis else 1 for i in range(len(shape))])
-    return [convert(total, points.dtype), *edges]
+    return [convert(total, points.dtype), np.where(inside, place, -1), *edges]
+
+
+def _weights_back(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor) -> list[Any]:
+    """Each weight counts in its bin; where the points lie changes nothing until they leave it."""
+    found: list[Any] = [None] * len(needs)
+    if needs[1] and weight is not None and grad[0] is not None:
+        counted = take(grad[0], basis.where(result1 < 0, 0, result1))
+        found[1] = basis.reshape(basis.where(result1 < 0, 0, counted), weight._array.shape)
+    return found
 
 
 def _edges(x: np.ndarray, axis: int, bins: int, limits: Any) -> np.ndarray:
@@ -117,9 +123,10 @@ def _edges(x: np.ndarray, axis: int, bins: int, limits: Any) -> np.ndarray:
 def _histogram_of(axes: int) -> Any:
     """The op for points with so many coordinates."""
     tensors = ("points", "weight", *[f"edges{i}" for i in range(axes)])
-    return primitive(quiet(_histogram), tensors=tensors, params=("counts", "limits", "density"),
-                     method=False, namespace=None, returns=tuple, name=f"histogram_of_{axes}d")(
-        lambda *canonical: canonical)
+    return primitive(quiet(_histogram), tensors=tensors, params=("counts", "limits"),
+                     vjp=_weights_back, differentiable=(True, False, *[False] * axes),
+                     method=False, namespace=None, returns=tuple, name=f"histogram_of_{axes}d",
+                     node_name="HistogramBackward0")(lambda *canonical: canonical)
 
 
 def _histogrammed(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,
@@ -150,7 +157,12 @@ def _histogrammed(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,
         limits = tuple([float(v) for v in limits])
     edges = [b if isinstance(b, Tensor) else None for b in bins]
     counts = tuple([None if isinstance(b, Tensor) else int(b) for b in bins])
-    return _histogram_of(axes)(input, weight, *edges, counts, limits, bool(density))
+    total, _, *edges = _histogram_of(axes)(input, weight, *edges, counts, limits)
+    if density:
+        total = total / total.sum()
+        for axis, e in enumerate(edges):
+            total = total / basis.reshape(e.diff(), [-1 if i == axis else 1 for i in range(axes)])
+    return (total, *edges)
 
 
 def _check_bins(input: Tensor, bins: Any, i: int) -> None:

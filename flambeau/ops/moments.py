@@ -199,7 +199,7 @@ def _norm_back(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
     size = abs(self)
     if np.isinf(ord):
         return sgn(self) * evenly(grad, size, result, dim, keepdim)
-    zero = size == 0 if ord < 1 else norm == 0
+    zero = size == 0 if 0 < ord < 2 else norm == 0
     slope = pow(where(zero, 1, size) / where(zero, 1, norm), ord - 1)
     return sgn(self) * where(zero, 0, slope) * g
 

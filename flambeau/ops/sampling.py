@@ -292,7 +292,16 @@ def _check_deviation(std: Any) -> None:
 _gamma = sampler("standard_gamma", kernels.standard_gamma,
                   d_self=lambda grad, self, result: basis.mul(
                       grad, _standard_gamma_grad(self, result)))
-_dirichlet = sampler("sample_dirichlet", kernels.dirichlet)
+
+
+def _dirichlet_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    """Each concentration moves its own share, at the cost of all shares in proportion."""
+    total = basis.expand(self.sum(-1, True), self._array.shape)
+    outcome = (result * grad).sum(-1, True)
+    return _dirichlet_grad(result, self, total) * (grad - outcome)
+
+
+_dirichlet = sampler("sample_dirichlet", kernels.dirichlet, d_self=_dirichlet_back)
 
 
 @composite

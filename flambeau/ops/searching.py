@@ -16,6 +16,7 @@ from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
 from flambeau.kernels import indexing, sorting
 from flambeau.ops.pointwise import as_number
 from flambeau.ops.refusals import refusing
+from flambeau.ops.slices import take
 
 # ---- nonzero ------------------------------------------------------------------------------------
 
@@ -301,7 +302,8 @@ def _bincount(self: np.ndarray, weights: np.ndarray | None, minlength: int) -> n
     return counted.astype(np.float32 if weights.dtype == np.float32 else np.float64)
 
 
-@primitive(_bincount, tensors=("self", "weights"), unsized=True)
+@primitive(_bincount, tensors=("self", "weights"), unsized=True,
+           d_weights=lambda grad, self: take(grad, basis.cast(self, np.dtype(np.int64))))
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Any:
     """How often each of 0, 1, 2 … occurs; with `weights`, the sum of those of its occurrences.
 

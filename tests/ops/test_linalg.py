@@ -383,3 +383,38 @@ def test_reflections_whose_factors_lie_in_the_matrix():
     tau = columns[:4, 0]
     product = flambeau.linalg.householder_product
     assert flambeau.equal(product(columns, tau), product(columns.clone(), tau.clone()))
+
+
+@pytest.mark.parametrize("order, expected", [
+    (0.5, [0, -0.35355339059327373, 0.17677669529663687]), (1, [0, 0, 0]),
+    (1.5, [0, 0.11806590200055789, -0.05903295100027883]),
+    (2, [0.4472135954999579, 0.17888543819998326, -0.08944271909999135]), (-1, [0, 0, 0]),
+    (3, [0, 0.20544037758537326, -0.10272018879268652])])
+def test_second_derivatives_of_norms_of_vectors_with_zeros(order, expected):
+    """What no derivative has counts as 0, and leaves the others what they are."""
+    x = flambeau.tensor([0.0, 1.0, 2.0], dtype=flambeau.double, requires_grad=True)
+    slope, = flambeau.autograd.grad(flambeau.linalg.norm(x, order), x, create_graph=True)
+    second, = flambeau.autograd.grad((slope * flambeau.tensor([1.0, 2.0, 3.0])).sum(), x)
+    assert second.tolist() == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["real", "complex"])
+@pytest.mark.parametrize("shape", [(3, 3), (4, 2), (2, 4), (2, 3, 3), (3, 1), (1, 1)])
+def test_reflections_have_derivatives(shape, kind):
+    A = matrix(*shape, kind=kind)
+    kept = flambeau.geqrf(A)
+    for found, expected in zip(flambeau.geqrf(A.clone().requires_grad_()), kept):
+        flambeau.testing.assert_close(found.detach(), expected)
+    A.requires_grad_()
+    assert flambeau.autograd.gradcheck(flambeau.geqrf, A, check_forward_ad=True,
+                                       check_batched_grad=True)
+    assert flambeau.autograd.gradgradcheck(flambeau.geqrf, A)
+
+
+def test_columns_that_are_not_turned():
+    A = flambeau.tensor([[2.0, 1.0], [0.0, 3.0], [0.0, 0.0]], requires_grad=True)
+    found = flambeau.geqrf(A)
+    assert found.tau.tolist() == flambeau.geqrf(A.detach()).tau.tolist() == [0, 0]
+    assert found.a.equal(A) and found.a.grad_fn.name() == "GeqrfBackward0"
+    found.a.sum().backward()
+    assert A.grad.isfinite().all()

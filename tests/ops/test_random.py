@@ -178,6 +178,17 @@ def test_the_motion_of_gamma_samples_has_derivatives(alpha, x):
     assert flambeau.autograd.gradgradcheck(moves, point, eps=1e-7, check_fwd_over_rev=True)
 
 
+def test_dirichlet_samples_move_as_those_of_the_distribution():
+    alpha = flambeau.tensor([0.5, 2.0, 3.0], dtype=flambeau.float64, requires_grad=True)
+    found = []
+    for draw in (flambeau._sample_dirichlet,
+                 lambda a: flambeau.distributions.Dirichlet(a).rsample()):
+        flambeau.manual_seed(3)
+        found += flambeau.autograd.grad((draw(alpha) * flambeau.arange(3)).sum(), alpha)
+    flambeau.testing.assert_close(*found)
+    assert found[0].any()
+
+
 @pytest.mark.parametrize("a, b", [(0.3, 0.7), (2.0, 5.0), (30.0, 2.0)])
 def test_beta_samples_move_with_their_parameter(a, b):
     mpmath = pytest.importorskip("mpmath")

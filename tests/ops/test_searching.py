@@ -56,3 +56,22 @@ def test_meta_has_the_shapes_that_are_known():
     for args in ((counts,), (m, counts, 0)):
         with pytest.raises(RuntimeError, match="a meta tensor without output_size"):
             flambeau.repeat_interleave(*args)
+
+
+POINTS = flambeau.tensor([[0.1, 0.9], [0.6, 0.2], [0.3, 0.4], [0.7, 0.8], [5.0, 0.1]]).double()
+COUNTS = {
+    "bincount": lambda w: flambeau.bincount(flambeau.tensor([0, 3, 3, 1, 0]), w, 6),
+    "histogram": lambda w: flambeau.histogram(POINTS[:, 0], 3, range=(0.2, 0.9), weight=w).hist,
+    "density": lambda w: flambeau.histogram(POINTS[:, 0], 3, weight=w, density=True).hist,
+    "histogramdd": lambda w: flambeau.histogramdd(POINTS, [2, 3], weight=w).hist,
+    "density of points": lambda w: flambeau.histogramdd(
+        POINTS, [2, 3], range=(0, 1, 0, 1), weight=w, density=True).hist,
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_counts_move_with_weights(name):
+    weights = flambeau.tensor([0.3, 1.0, 0.7, 0.2, 0.5], dtype=flambeau.double, requires_grad=True)
+    check = flambeau.autograd.gradcheck
+    assert check(COUNTS[name], weights, check_forward_ad=True, check_batched_grad=True)
+    assert flambeau.autograd.gradgradcheck(COUNTS[name], weights)
