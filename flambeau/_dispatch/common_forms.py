@@ -133,7 +133,7 @@ shows("cast", "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=N
       "Device? device=None, bool? pin_memory=None, bool non_blocking=False, "
       "MemoryFormat? memory_format=None) -> Tensor",
       run=lambda self, dtype=None, **_: self.to(dtype or self.dtype, copy=True))
-shows("view_as_shape", "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+shows("view_as_shape reshape_alias", "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
       lambda self, shape: (self, tuple(shape)))
 shows("permute_to", "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
       lambda self, permutation: (self, tuple(permutation)))

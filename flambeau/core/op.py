@@ -84,7 +84,8 @@ class Op:
     """
 
     composite = inplace = view = shares = fused = unsized = False
-    core, dims, shape, aliases = "", (), None, ()   # `shape`: what says that of the result
+    core, dims, shape = "", (), None    # what says the shape of the result
+    aliases: tuple[str, ...] = ()
     returns: Any = None                 # None: one result; else what makes the tuple of results
     variadic = False                    # is the first argument a sequence of tensors?
     differentiable: Any = True          # or a tuple of bools, one a result

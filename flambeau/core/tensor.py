@@ -25,6 +25,7 @@ from flambeau.core import devices, dtypes
 from flambeau.core.dtypes import FROM_NUMPY, from_numpy_dtype
 from flambeau.core.modes import grad_enabled, is_inference_mode_enabled, set_grad_mode
 from flambeau.core.shapes import Size, contiguous_strides
+from flambeau.kernels.views import stepping
 
 if TYPE_CHECKING:
     from flambeau.core.methods import Methods  # a stub: what ops/ give to Tensor
@@ -405,7 +406,7 @@ def array_strides(array: np.ndarray) -> tuple[int, ...]:
     if array.flags.c_contiguous or not array.size:
         return contiguous_strides(array.shape)
     size = array.itemsize
-    return tuple([s // size for s in array.strides])
+    return stepping(array.shape, tuple([s // size for s in array.strides]))
 
 
 def array_root(array: np.ndarray) -> np.ndarray:

@@ -264,7 +264,8 @@ def _public_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     return _overloads.of_public(function, args, kwargs)
 
 
-_CANONICAL = {"view_as_shape": "view", "expand_to": "expand", "permute_dims": "permute",
+_CANONICAL = {"view_as_shape": "view", "reshape_alias": "view", "expand_to": "expand",
+              "permute_dims": "permute",
               "_sum_all": "sum", "_mean_all": "mean", "_clone": "clone", "cast": "to"}
 
 
@@ -297,7 +298,7 @@ def _watched(capture: Capture) -> Iterator[None]:
     that it has computed into a number."""
     own = {name: vars(Tensor)[name] for name in
            (*_LOOKS, *_CASTS, *_ATTRIBUTES, *_METHODS, "__getitem__", "__setitem__")
-           if name in vars(Tensor)}
+           if hasattr(Tensor, name) and name in vars(Tensor)}      # asked for, it is loaded
 
     def watch(name: str, watched: Callable[..., Any]) -> None:
         original = own[name]

@@ -85,6 +85,19 @@ def expand_dims(x, dim):
     return x[(*ALL[:dim], None)]
 
 
+def stepping(shape, strides):
+    """Strides as PyTorch counts them: those of one element step over the dimensions after them,
+    where NumPy has 0."""
+    if 0 not in strides:
+        return strides
+    found, after = list(strides), 1
+    for d in range(len(shape) - 1, -1, -1):
+        if shape[d] == 1 and not found[d]:
+            found[d] = after
+        after = shape[d] * found[d]
+    return tuple(found)
+
+
 def has_one_place(array):
     """Are several elements one in memory, as those of expanded tensors are?"""
     return 0 in array.strides and any(

@@ -100,6 +100,8 @@ def real(input: Tensor) -> Tensor:
     """The real part, as a view; a real tensor itself."""
     if not input.dtype.is_complex:
         return input
+    if input._edge is None and not input._conjugated:
+        return real_view(input)             # in one step, since no node will be seen
     return basis.select(view_as_real(basis.conj_view(input) if input._conjugated else input), -1, 0)
 
 
@@ -108,6 +110,8 @@ def imag(input: Tensor) -> Tensor:
     """The imaginary part, as a view."""
     if not input.dtype.is_complex:
         raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    if input._edge is None and not input._conjugated:
+        return imag_view(input)
     if input._conjugated:
         return basis.select(basis.neg_view(view_as_real(basis.conj_view(input))), -1, 1)
     return basis.select(view_as_real(input), -1, 1)

@@ -162,10 +162,11 @@ def at_least(tensor: Tensor, rank: int) -> Tensor:
     n = tensor.ndim
     if n >= rank:
         return tensor
-    if rank == 3:
-        return reshape(tensor, (1, *tensor.shape, 1) if n == 1 else (*tensor.shape, 1)
-                       if n == 2 else (1, 1, 1))
-    return reshape(tensor, (1,) * (rank - n) + tuple(tensor.shape))
+    if n == 0:
+        return reshape(tensor, (1,) * rank)
+    if n == 1:
+        tensor = unsqueeze(tensor, 0)
+    return unsqueeze(tensor, -1) if rank == 3 else tensor
 
 
 hstack = _stacked("hstack", 1, 1, "Tensors side by side: along dimension 1 (0 for vectors).")

@@ -218,7 +218,7 @@ class Conversion:
         return tensor_repr(self, tensor_contents=tensor_contents)
 
     def __format__(self, spec: str) -> str:
-        if self._array.ndim == 0 and type(self) in plain:
+        if self._array.ndim == 0 and (type(self) in plain or self._conjugated or self._negated):
             return self.item().__format__(spec)
         return object.__format__(self, spec)
 

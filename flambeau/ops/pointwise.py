@@ -10,15 +10,24 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau._guards import method as as_method
+from flambeau._places import bump
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import next_order
-from flambeau.core.modes import interceptors
+from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import SCALARS, composite, over, pointwise, primitive, public, publish
-from flambeau.core.promotion import convert, is_half, result_type, scalar_operand, type_name
+from flambeau.core.promotion import (
+    convert,
+    is_half,
+    result_type,
+    scalar_cache,
+    scalar_operand,
+    type_name,
+)
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.ops.coercion import numbers_between, stored, with_keywords, wrong_types
 from flambeau.ops.node_names import number_nodes, rename
+from flambeau.ops.overlap import share_memory
 
 # ---- sums, products, quotients ------------------------------------------------------------------
 
@@ -42,6 +51,9 @@ neg = pointwise("neg", kernels.negative, d=-1, dunder="__neg__", aliases=("negat
                 doc="-input.")
 reciprocal = pointwise("reciprocal", kernels.reciprocal, floating=True,
                        d=lambda result: neg(result * result), doc="1 / input.")
+
+
+_WIDE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
 def _scaled(op: Any, sign: int) -> Any:
@@ -71,12 +83,30 @@ def scaled_second(function: Any, sign: int) -> Any:
             for x in (input, other))
     check = refuse_bool if op.reject else lambda *operands: None
 
+    def common(input: Any, other: Any, alpha: Any) -> Any:
+        """alpha as an element of both, if they are of one type and nothing is to be recorded."""
+        if interceptors or type(input) not in plain or type(other) not in plain \
+                or type(alpha) not in (float, int):
+            return None
+        d = input._array.dtype
+        if d is not other._array.dtype or d not in _WIDE or (grad_enabled() and (
+                input._edge is not None or other._edge is not None)):
+            return None
+        factor = scalar_cache.get((d, sign * alpha))
+        return scalar_operand(input._array, sign * alpha)[1] if factor is None else factor
+
     def call(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Any:
         if earlier:                         # the deprecated `add(input, alpha, other)`
             return with_keywords(call, ("alpha",), (input, other, *earlier), {"out": out})
         check(input, other)
         if type(alpha) is int and alpha == 1:
             return function(input, other) if out is None else function(input, other, out=out)
+        factor = common(input, other, alpha) if out is None else None
+        if factor is not None:
+            try:
+                return wrap(kernels.axpy(input._array, other._array, factor))
+            except ValueError:
+                pass                        # the general call says why
         if interceptors or type(input) not in plain:
             kwargs = {"alpha": alpha} if out is None else {"alpha": alpha, "out": out}
             if overrides.has_torch_function((input, other)):
@@ -95,6 +125,13 @@ def scaled_second(function: Any, sign: int) -> Any:
         check(input, other)
         if type(alpha) is int and alpha == 1:
             return inplace(input, other)
+        factor = common(input, other, alpha)
+        if factor is not None and input._array.shape == other._array.shape \
+                and input._array.flags.c_contiguous and not input._inference \
+                and not share_memory(input._array, other._array):
+            kernels.axpy(input._array, other._array, factor, input._array)
+            bump(input)
+            return input
         alpha = check_alpha(input, other, alpha)
         if apart(input, other):
             return inplace(input, _times(input, other, alpha))

@@ -48,17 +48,19 @@ def _view(self: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
     return r
 
 
-@linear(_view, view=True, d_self=lambda grad, self_shape: reshape_to(grad, self_shape),
-        shapes="shape", method=False, namespace=None, node_name="ViewBackward0")
-def view_as_shape(input: Tensor, shape: tuple[int, ...]) -> Any:
-    return input, shape
+def _declare_view(name: str, node_name: str, view: bool) -> Any:
+    @linear(_view, view=view, d_self=lambda grad, self_shape: reshape_to(grad, self_shape),
+            shapes="shape", method=False, namespace=None, node_name=node_name, name=name)
+    def function(input: Tensor, shape: tuple[int, ...]) -> Any:
+        return input, shape
+    return function
 
 
-@linear(_view, d_self=lambda grad, self_shape: reshape_to(grad, self_shape), shapes="shape",
-        method=False, namespace=None, node_name="UnsafeViewBackward0", name="_unsafe_view")
-def unsafe_view(input: Tensor, shape: tuple[int, ...]) -> Any:
-    """`input`, which nobody else has, with another shape: no view of it."""
-    return input, shape
+view_as_shape = _declare_view("view_as_shape", "ViewBackward0", True)
+# PyTorch's names of what `reshape` gives: of a tensor with gaps in memory, and of a fresh copy,
+# which nobody else has, so that the result is no view of it
+reshape_alias = _declare_view("reshape_alias", "ReshapeAliasBackward0", True)
+unsafe_view = _declare_view("_unsafe_view", "UnsafeViewBackward0", False)
 
 
 def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
@@ -80,8 +82,10 @@ def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
 
 def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
     """`reshape` to a shape that is known to fit."""
-    if (input._array.flags.c_contiguous and type(input) in plain) or viewable(input, shape):
+    if (type(input) in plain and input._array.flags.c_contiguous) or input.is_contiguous():
         return view_to(input, shape)
+    if viewable(input, shape):
+        return reshape_alias.op.call(input, shape)
     return unsafe_view.op.call(contiguous_clone(input), shape)
 
 
@@ -96,8 +100,7 @@ reshape = composite(reshape, method=True, path=("reshape", view_to))
 
 
 def viewable(input: Tensor, shape: tuple[int, ...]) -> bool:
-    if input.is_contiguous():
-        return True
+    """Can a tensor that is not contiguous be seen with that shape?"""
     if type(input) not in plain and not input.is_meta:  # a wrapper: its own strides say nothing
         return False
     return views.reshape(input._array, shape) is not None

@@ -330,3 +330,36 @@ def test_hooks_of_nodes_beside_the_way_stay_silent():
     out += y
     flambeau.autograd.grad((out + total).sum(), (total, y))
     assert not seen
+
+def test_steps_over_one_element():
+    """Strides of dimensions with one element are PyTorch's, where NumPy has 0."""
+    b = flambeau.ones(4, 6)
+    assert b[:, 0].unsqueeze(0).stride() == (24, 6) and b.T[:, None].stride() == (1, 24, 6)
+    assert b.T[None].expand(3, 1, 6, 4).stride() == (0, 6, 1, 6)
+
+
+def test_what_reshape_gives():
+    """A view where memory allows it; else a copy that is a view of nothing."""
+    b = flambeau.ones(4, 6, requires_grad=True) * 1
+    names = {"ViewBackward0": (b.reshape(24), True), "ReshapeAliasBackward0": (b.T.reshape(6, 2, 2),
+             True), "UnsafeViewBackward0": (b.T.reshape(24), False)}
+    for name, (result, is_view) in names.items():
+        assert result.grad_fn.name() == name and result._is_view() is is_view
+    assert not b.repeat(2, 1)._is_view() and not b.roll(1)._is_view()
+
+
+def test_sums_with_alpha_in_place():
+    """The quick way of `add_(alpha=)` leaves to the other what it cannot do."""
+    x, row = flambeau.arange(6.0).reshape(2, 3), flambeau.tensor([1.0, 2.0, 3.0])
+    assert x.clone().add_(row, alpha=2).tolist() == (x + 2 * row).tolist()
+    assert x.clone().sub_(x, alpha=2).tolist() == (-x).tolist()
+    y = flambeau.arange(4.0)
+    with pytest.raises(RuntimeError, match="refer to a single memory location"):
+        y[1:].add_(y[:-1], alpha=10)
+    assert y.add_(y, alpha=10).tolist() == [0, 11, 22, 33]
+    leaf = flambeau.ones(3, requires_grad=True)
+    with flambeau.no_grad():
+        assert leaf.add_(row, alpha=-0.5)._version == 1 and leaf.tolist() == [0.5, 0, -0.5]
+    assert flambeau.add(leaf, row, alpha=2).grad_fn is not None
+    with pytest.raises(RuntimeError, match="The size of tensor a"):
+        flambeau.add(x, flambeau.ones(2), alpha=2)
