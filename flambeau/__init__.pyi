@@ -1802,7 +1802,7 @@ def ge(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
 def ge_(input: Tensor, other: Any) -> Tensor:
     """Write the result of `ge` into this tensor; returns the tensor."""
 
-def geqrf(input: Tensor) -> return_types.geqrf:
+def geqrf(input: Tensor) -> Any:
     """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""
 
 def ger(input: Tensor, vec2: Tensor) -> Tensor:

@@ -311,7 +311,7 @@ class Methods:
     def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         """Fill with ones with probability `p` (a number, or a tensor that broadcasts), else
         zeros."""
-    def bfloat16(self, memory_format: Any = None) -> Tensor:
+    def bfloat16(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as bfloat16; itself if it is."""
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
         """How often each of 0, 1, 2 … occurs; with `weights`, the sum of those of its
@@ -342,27 +342,27 @@ class Methods:
         """Write the result of `bitwise_xor` into this tensor; returns the tensor."""
     def bmm(self, mat2: Tensor) -> Tensor:
         """The products of two stacks of matrices, (b, n, k) and (b, k, m), pair by pair."""
-    def bool(self, memory_format: Any = None) -> Tensor:
+    def bool(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as bool; itself if it is."""
     def broadcast_to(self, size: Any) -> Tensor:
         """`expand` to `size`."""
-    def byte(self, memory_format: Any = None) -> Tensor:
+    def byte(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as uint8; itself if it is."""
     def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: Any = None) -> Tensor:
         """Fill with Cauchy numbers."""
     def ccol_indices(self) -> Tensor:
         """Where the entries of each column begin, in csc and bsc."""
-    def cdouble(self, memory_format: Any = None) -> Tensor:
+    def cdouble(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as complex128; itself if it is."""
     def ceil(self, *, out: Tensor | None = None) -> Tensor:
         """The least whole number that is not less."""
     def ceil_(self) -> Tensor:
         """Write the result of `ceil` into this tensor; returns the tensor."""
-    def cfloat(self, memory_format: Any = None) -> Tensor:
+    def cfloat(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as complex64; itself if it is."""
-    def chalf(self, memory_format: Any = None) -> Tensor:
+    def chalf(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as complex32; itself if it is."""
-    def char(self, memory_format: Any = None) -> Tensor:
+    def char(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as int8; itself if it is."""
     def cholesky(self, upper: _bool = False) -> Tensor:
         """`linalg.cholesky`, by its older name."""
@@ -517,7 +517,7 @@ class Methods:
         """Divide this tensor in place."""
     def dot(self, tensor: Tensor) -> Tensor:
         """The sum of the products of two vectors' elements."""
-    def double(self, memory_format: Any = None) -> Tensor:
+    def double(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as float64; itself if it is."""
     def dsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
         """`tensor_split` along dimension 2."""
@@ -578,7 +578,7 @@ class Methods:
         """The order of columns reversed."""
     def flipud(self) -> Tensor:
         """The order of rows reversed."""
-    def float(self, memory_format: Any = None) -> Tensor:
+    def float(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as float32; itself if it is."""
     def float_power(self, exponent: Any, *, out: Any = None) -> Tensor:
         """`input` to the power of `exponent`, in float64 (or complex128)."""
@@ -619,7 +619,7 @@ class Methods:
         """Write the result of `ge` into this tensor; returns the tensor."""
     def geometric_(self, p: _float, *, generator: Any = None) -> Tensor:
         """Fill with how many trials of success probability `p` it took to succeed."""
-    def geqrf(self) -> return_types.geqrf:
+    def geqrf(self) -> Any:
         """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""
     def ger(self, vec2: Tensor) -> Tensor:
         """`outer`, by its older name."""
@@ -640,7 +640,7 @@ class Methods:
         """input > other."""
     def gt_(self, other: Any) -> Tensor:
         """Write the result of `gt` into this tensor; returns the tensor."""
-    def half(self, memory_format: Any = None) -> Tensor:
+    def half(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as float16; itself if it is."""
     def hardshrink(self, lambd: _float = 0.5) -> Tensor: ...
     def hash_tensor(
@@ -736,7 +736,7 @@ class Methods:
         """The indices of a coalesced tensor, (sparse dimensions, entries)."""
     def inner(self, other: Tensor) -> Tensor:
         """The sums of products along the last dimensions; a number multiplies."""
-    def int(self, memory_format: Any = None) -> Tensor:
+    def int(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as int32; itself if it is."""
     def int_repr(self) -> Tensor:
         """The integers of a quantised tensor."""
@@ -914,7 +914,7 @@ class Methods:
         """Write the result of `logit` into this tensor; returns the tensor."""
     def logsumexp(self, dim: Any, keepdim: _bool = False) -> Tensor:
         """log(Σ exp(input)) along `dim`, computed without overflow."""
-    def long(self, memory_format: Any = None) -> Tensor:
+    def long(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as int64; itself if it is."""
     def lt(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """input < other."""
@@ -1356,7 +1356,7 @@ class Methods:
         """Write the result of `sgn` into this tensor; returns the tensor."""
     def share_memory_(self) -> Tensor:
         """Move the memory to where other processes can see it."""
-    def short(self, memory_format: Any = None) -> Tensor:
+    def short(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as int16; itself if it is."""
     def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
         """1 / (1 + exp(-input))."""
