@@ -86,6 +86,16 @@ for _code in (
     "a.sort(1)",
     "a.topk(5)",
     "a @ b",
+    "a // b",
+    "a % b",
+    "a.t().sum()",
+    "a.erfinv()",
+    "a.cummax(1)",
+    "a[a > 0.5]",
+    "F.hardswish(a)",
+    "F.hardshrink(a)",
+    "torch.cat([a, b], 1)",
+    "torch.zeros_like(a.t())",
 ):
     expression("kernels", _code, **LARGE)
 expression("kernels", "F.conv2d(x, w, padding=1)",
@@ -97,6 +107,9 @@ expression("kernels", "F.embedding(i, w)",
            i="torch.randint(1000, (64, 64))", w="torch.rand(1000, 64)")  # fmt: skip
 expression("kernels", "torch.linalg.solve(a, b)",
            a="torch.rand(128, 128) + 128 * torch.eye(128)", b="torch.rand(128, 8)")  # fmt: skip
+expression("kernels", "torch.cholesky_solve(b, torch.linalg.cholesky(a))",
+           a="torch.rand(128, 128) + 128 * torch.eye(128)", b="torch.rand(128, 8)")  # fmt: skip
+expression("kernels", "i @ i", i="torch.randint(-99, 99, (256, 256))")
 expression("kernels", "torch.fft.rfft(x)", x="torch.rand(256, 4096)")
 expression("kernels", "torch.fft.fft(x)", x="torch.rand(64, 1000)")
 expression("kernels", "torch.fft.fft2(x)", x="torch.rand(8, 128, 128) + 0j")

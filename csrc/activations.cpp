@@ -131,6 +131,41 @@ struct HardtanhBackward {
     static INLINE T call(T grad, T x, T lo, T hi) { return (x <= lo) | (x >= hi) ? T(0) : grad; }
 };
 
+struct Hardsigmoid {
+    template <class T>
+    static INLINE T call(T x) { return Hardtanh::call(x + T(3), T(0), T(6)) / T(6); }
+};
+struct HardsigmoidBackward {
+    template <class T>
+    static INLINE T call(T grad, T x) { return (x > T(-3)) & (x < T(3)) ? grad / T(6) : T(0); }
+};
+struct Hardswish {
+    template <class T>
+    static INLINE T call(T x) { return x * Hardtanh::call(x + T(3), T(0), T(6)) / T(6); }
+};
+struct HardswishBackward {
+    template <class T>
+    static INLINE T call(T grad, T x) {
+        T middle = grad * (x / T(3) + T(0.5)), right = x < T(3) ? middle : grad;
+        return x <= T(-3) ? T(0) : right;
+    }
+};
+struct Hardshrink {
+    template <class T>
+    static INLINE T call(T x, T limit) { return (x >= -limit) & (x <= limit) ? T(0) : x; }
+};
+struct Softshrink {
+    template <class T>
+    static INLINE T call(T x, T limit) {
+        T below = x < -limit ? x + limit : x * T(0);
+        return x > limit ? x - limit : below;
+    }
+};
+struct ShrinkBackward {
+    template <class T>
+    static INLINE T call(T grad, T x, T limit) { return (x >= -limit) & (x <= limit) ? T(0) : grad; }
+};
+
 }  // namespace
 
 int register_activations(PyObject *m) {
@@ -145,6 +180,13 @@ int register_activations(PyObject *m) {
     set_defaults(declare<Elu, 4>(m, "elu", Floats{}), 1, elu);
     set_defaults(declare<Hardtanh, 3>(m, "hardtanh", Integers{}, Floats{}), 1, hardtanh);
     declare<Threshold, 3>(m, "threshold", Integers{}, Floats{});
+    declare<Hardsigmoid, 1>(m, "hardsigmoid", Floats{});
+    declare<Hardswish, 1>(m, "hardswish", Floats{});
+    declare<Hardshrink, 2>(m, "hardshrink", Floats{});
+    declare<Softshrink, 2>(m, "softshrink", Floats{});
+    declare<HardsigmoidBackward, 2>(m, "hardsigmoid_backward", Floats{});
+    declare<HardswishBackward, 2>(m, "hardswish_backward", Floats{});
+    declare<ShrinkBackward, 3>(m, "shrink_backward", Floats{});
     declare<ReluBackward, 2>(m, "relu_backward", Floats{});
     declare<ThresholdBackward, 3>(m, "threshold_backward", Floats{});
     declare<SigmoidBackward, 2>(m, "sigmoid_backward", Floats{}, Complexes{});

@@ -107,13 +107,17 @@ struct FloorDivide {
             }
             return T(a / b);
         } else {
-            if (b == 0) return a / b;
-            T remainder = std::fmod(a, b), quotient = (a - remainder) / b;
-            if (remainder != 0 && (b < 0) != (remainder < 0)) quotient -= 1;
-            if (quotient == 0) return std::copysign(T(0), a / b);
-            T whole = std::floor(quotient);
-            return quotient - whole > T(0.5) ? whole + 1 : whole;
+            return given(a, b, std::fmod(a, b));
         }
+    }
+    template <class T>
+    static INLINE T given(T a, T b, T left) {  // left: fmod(a, b)
+        T ratio = a / b, quotient = (a - left) / b;
+        quotient -= T((left != 0) & ((b < 0) != (left < 0)));
+        T whole = std::floor(quotient);
+        whole = quotient - whole > T(0.5) ? whole + 1 : whole;
+        whole = quotient == 0 ? std::copysign(T(0), ratio) : whole;
+        return b == 0 ? ratio : whole;
     }
 };
 struct Remainder {
@@ -127,9 +131,12 @@ struct Remainder {
             }
             return T(a % b);
         } else {
-            T r = std::fmod(a, b);
-            return r != 0 && (b < 0) != (r < 0) ? r + b : r;
+            return given(a, b, std::fmod(a, b));
         }
+    }
+    template <class T>
+    static INLINE T given(T, T b, T left) {
+        return (left != 0) & ((b < 0) != (left < 0)) ? left + b : left;
     }
 };
 struct Fmod {
@@ -143,6 +150,8 @@ struct Fmod {
             return std::fmod(a, b);
         }
     }
+    template <class T>
+    static INLINE T given(T, T, T left) { return left; }
 };
 
 template <class Op, class T>
@@ -161,9 +170,34 @@ void check_zero(Kernel *k, Types<T...>) {
     ((k->table[DTypeOf<T>::value].loop = checked_loop<Op, T>), ...);
 }
 
+// The double that is nearest to the quotient of two floats has the same whole part below 2^28, and
+// the remainder is exact in double; blocks with other numbers are for std::fmod.
+template <class Op>
+CLONES int float_division(npy_intp n, char *const *p) {
+    const float *a = (const float *)p[0], *b = (const float *)p[1];
+    float *r = (float *)p[2];
+    constexpr npy_intp BLOCK = 256;
+    float left[BLOCK];
+    for (; n > 0; n -= BLOCK, a += BLOCK, b += BLOCK, r += BLOCK) {
+        npy_intp m = n < BLOCK ? n : BLOCK;
+        int far = 0;
+        for (npy_intp i = 0; i < m; i++) {
+            double x = a[i], y = b[i], whole = std::trunc(x / y);
+            far |= !(std::fabs(whole) < 0x1p28);
+            left[i] = std::copysign(float(x - whole * y), a[i]);
+        }
+        if (far)
+            for (npy_intp i = 0; i < m; i++) left[i] = std::fmod(a[i], b[i]);
+        INDEPENDENT
+        for (npy_intp i = 0; i < m; i++) r[i] = Op::given(a[i], b[i], left[i]);
+    }
+    return 0;
+}
+
 template <class Op>
 void declare_division(PyObject *m, const char *name) {
     Kernel *k = declare<Op, 2>(m, name, Floats{});
+    k->table[F4].loop = float_division<Op>;
     for (int d = U1; d <= I8; d++) k->table[d].in[0] = k->table[d].in[1] = k->table[d].out = DType(d);
     check_zero<Op>(k, Integers{});
 }
@@ -284,7 +318,13 @@ struct Clip {
 
 struct Where {
     template <class T>
-    static INLINE T call(uint8_t c, T a, T b) { return c ? a : b; }
+    static INLINE T call(uint8_t c, T a, T b) {
+        if constexpr (std::is_integral_v<T>) {  // no branch, which short rows would guess wrong
+            T chosen = T(T(0) - T(c != 0));
+            return T((a & chosen) | (b & T(~chosen)));
+        }
+        return c ? a : b;
+    }
 };
 // Elements only move: loops by size, whatever their type.
 template <class T>

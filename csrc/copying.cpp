@@ -1,7 +1,10 @@
 // Copies between layouts. Where neighbours in the source are not neighbours in the copy, element by
 // element copying touches a cache line of memory for each element; here square tiles go through a
 // buffer, so that both sides are read and written in whole lines.
-#include "common.h"
+#include <algorithm>
+#include <vector>
+
+#include "copying.h"
 #include "parallel.h"
 
 namespace {
@@ -132,14 +135,8 @@ bool copy_tiled(PyArrayObject *source, PyArrayObject *target) {
     return false;
 }
 
-// A copy of an array in row-major order.
-PyObject *copy_contiguous(PyObject *, PyObject *object) {
-    if (!PyArray_Check(object)) {
-        PyErr_SetString(PyExc_TypeError, "expected an array");
-        return nullptr;
-    }
-    PyArrayObject *source = (PyArrayObject *)object;
-    if (PyArray_IS_C_CONTIGUOUS(source)) return PyArray_NewCopy(source, NPY_CORDER);
+PyArrayObject *row_major_copy(PyArrayObject *source) {
+    if (PyArray_IS_C_CONTIGUOUS(source)) return (PyArrayObject *)PyArray_NewCopy(source, NPY_CORDER);
     PyArray_Descr *descr = PyArray_DESCR(source);
     Py_INCREF(descr);
     PyArrayObject *result = (PyArrayObject *)PyArray_NewLikeArray(source, NPY_CORDER, descr, 0);
@@ -148,7 +145,16 @@ PyObject *copy_contiguous(PyObject *, PyObject *object) {
         Py_DECREF(result);
         return nullptr;
     }
-    return (PyObject *)result;
+    return result;
+}
+
+// A copy of an array in row-major order.
+PyObject *copy_contiguous(PyObject *, PyObject *object) {
+    if (!PyArray_Check(object)) {
+        PyErr_SetString(PyExc_TypeError, "expected an array");
+        return nullptr;
+    }
+    return (PyObject *)row_major_copy((PyArrayObject *)object);
 }
 
 char *end_of(PyArrayObject *array) {
@@ -178,10 +184,73 @@ PyObject *copy_into(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
     Py_RETURN_NONE;
 }
 
-PyMethodDef methods[] = {{"copy_contiguous", copy_contiguous, METH_O, nullptr},
+// Row-major arrays of one type, joined along an axis; None for any others.
+PyObject *join(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+    if (nargs != 2 || !PyList_Check(args[0]) || !PyLong_Check(args[1])) Py_RETURN_NONE;
+    Py_ssize_t count = PyList_GET_SIZE(args[0]);
+    long axis = PyLong_AsLong(args[1]);
+    std::vector<const char *> from(count);
+    std::vector<npy_intp> ends(count);  // in bytes of a row of the result
+    npy_intp shape[NPY_MAXDIMS], outer = 1, row = 0;
+    PyArrayObject *first = nullptr;
+    for (Py_ssize_t i = 0; i < count; i++) {
+        PyObject *item = PyList_GET_ITEM(args[0], i);
+        PyArrayObject *x = (PyArrayObject *)item;
+        if (!is_plain(item) || !PyArray_IS_C_CONTIGUOUS(x)) Py_RETURN_NONE;
+        if (!first) {
+            first = x;
+            if (axis < 0 || axis >= PyArray_NDIM(x) || PyDataType_REFCHK(PyArray_DESCR(x))) Py_RETURN_NONE;
+            std::copy(PyArray_DIMS(x), PyArray_DIMS(x) + PyArray_NDIM(x), shape);
+            for (int d = 0; d < axis; d++) outer *= shape[d];
+            shape[axis] = 0;
+        }
+        if (PyArray_DESCR(x) != PyArray_DESCR(first) || PyArray_NDIM(x) != PyArray_NDIM(first))
+            Py_RETURN_NONE;
+        for (int d = 0; d < PyArray_NDIM(x); d++)
+            if (d != axis && PyArray_DIM(x, d) != shape[d]) Py_RETURN_NONE;
+        shape[axis] += PyArray_DIM(x, int(axis));
+        from[i] = PyArray_BYTES(x);
+        row += outer ? PyArray_NBYTES(x) / outer : 0;
+        ends[i] = row;
+    }
+    if (!first || outer * row < (1 << 14)) Py_RETURN_NONE;
+    PyArray_Descr *descr = PyArray_DESCR(first);
+    Py_INCREF(descr);
+    PyArrayObject *result = (PyArrayObject *)PyArray_NewFromDescr(
+        &PyArray_Type, descr, PyArray_NDIM(first), shape, nullptr, nullptr, 0, nullptr);
+    if (!result) return nullptr;
+    char *to = PyArray_BYTES(result);
+    Py_BEGIN_ALLOW_THREADS
+    parallel_for(outer * row, 1 << 18, [&](int64_t begin, int64_t end) {
+        int64_t o = begin / row, within = begin % row;
+        size_t i = std::upper_bound(ends.begin(), ends.end(), within) - ends.begin();
+        for (int64_t at = begin; at < end;) {
+            npy_intp start = i ? ends[i - 1] : 0, length = ends[i] - start;
+            int64_t bytes = std::min<int64_t>(ends[i] - within, end - at);
+            std::memcpy(to + at, from[i] + o * length + within - start, bytes);
+            at += bytes, within += bytes;
+            while (i < ends.size() && within == ends[i]) i++;
+            if (i == ends.size()) {
+                i = within = 0, o++;
+                while (i < ends.size() && !ends[i]) i++;
+            }
+        }
+    }, 64);
+    Py_END_ALLOW_THREADS
+    return (PyObject *)result;
+}
+
+PyMethodDef methods[] = {{"join", (PyCFunction)(void (*)())join, METH_FASTCALL, nullptr},
+                         {"copy_contiguous", copy_contiguous, METH_O, nullptr},
                          {"copy_into", (PyCFunction)(void (*)())copy_into, METH_FASTCALL, nullptr},
                          {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
+
+PyArrayObject *row_major(PyArrayObject *x) {
+    if (!PyArray_IS_C_CONTIGUOUS(x)) return row_major_copy(x);
+    Py_INCREF(x);
+    return x;
+}
 
 int register_copying(PyObject *module) { return PyModule_AddFunctions(module, methods); }

@@ -97,7 +97,7 @@ void advance(const Plan &plan, Place &place, npy_intp steps) {
     int d = plan.ndim - 1;
     place.at[d] += steps;
     while (d > 0 && place.at[d] >= plan.shape[d]) {
-        npy_intp rows = place.at[d] / plan.shape[d];
+        npy_intp rows = place.at[d] < 2 * plan.shape[d] ? 1 : place.at[d] / plan.shape[d];
         place.at[d] -= rows * plan.shape[d];
         place.at[--d] += rows;
     }
@@ -129,21 +129,23 @@ int run_range(const Plan &plan, npy_intp begin, npy_intp end) {
     alignas(64) char buffers[MAX_OPERANDS][BLOCK * 16];
     int last = plan.ndim - 1, result = plan.count - 1, bad = 0;
     npy_intp row = plan.shape[last];
-    bool by_rows = row >= 64;
-    bool direct = by_rows;  // no operand needs a buffer: whole rows at once
+    bool some_scalar = false;
+    bool direct = row >= 8;  // no operand needs a buffer: whole rows at once
     for (int k = 0; k < plan.count; k++) {
         const Operand &o = plan.operands[k];
         if (plan.scalar[k])
             copy_row_contiguous(o.size, buffers[k], o.data, 0, std::min(BLOCK, end - begin));
-        if (!plan.flat[k] && o.strides[last] != o.size) direct = false;
+        some_scalar |= plan.scalar[k];
+        if (!plan.flat[k] && !plan.scalar[k] && o.strides[last] != o.size) direct = false;
     }
+    bool by_rows = direct || row >= 64;
     const char *repeated[MAX_OPERANDS] = {};  // whose element fills the buffer already
     Place place;
     locate(plan, begin, place);
     for (npy_intp i = begin; i < end;) {
         npy_intp n = end - i;
         if (by_rows) n = std::min(n, row - place.at[last]);
-        if (!direct) n = std::min(n, BLOCK);
+        if (!direct || some_scalar) n = std::min(n, BLOCK);
         bool scatter = false;
         for (int k = 0; k < plan.count; k++) {
             const Operand &o = plan.operands[k];

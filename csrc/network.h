@@ -6,6 +6,7 @@
 #pragma once
 #include "common.h"
 #include "coefficients.h"
+#include "copying.h"
 #include "parallel.h"
 
 #include <algorithm>
@@ -88,12 +89,7 @@ inline bool is_int64(int type) {
 // The array with contiguous data; false where it is not of that type or memory ran out.
 inline bool take_any(PyObject *x, Array &to) {
     if (!is_plain_array(x)) return false;
-    if (PyArray_IS_C_CONTIGUOUS((PyArrayObject *)x)) {
-        Py_INCREF(x);
-        to = Array(x);
-    } else {
-        to = Array(PyArray_NewCopy((PyArrayObject *)x, NPY_CORDER));
-    }
+    to = Array((PyObject *)row_major((PyArrayObject *)x));
     return bool(to);
 }
 

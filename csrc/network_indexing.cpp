@@ -406,6 +406,53 @@ CLONES npy_intp count_true(const uint8_t *p, npy_intp n) {
     return count;
 }
 
+template <class T>
+void keep_true(const uint8_t *mask, const char *from_, char *to_, npy_intp count) {
+    const T *from = (const T *)from_;
+    T *to = (T *)to_, *end = to + count;
+    for (; to != end; mask++, from++) {  // written whether it counts or not, as in `nonzero`
+        *to = *from;
+        to += *mask != 0;
+    }
+}
+
+// Elements of the first array where the second, of the same shape, is true.
+PyObject *masked(PyObject *const *args) {
+    Array x, mask;
+    if (type_of(args[1]) != NPY_BOOL || !take_any(args[0], x) || !take_any(args[1], mask) ||
+        !same_shape(x, mask))
+        return declined();
+    npy_intp item = PyArray_ITEMSIZE(x.array());
+    void (*keep)(const uint8_t *, const char *, char *, npy_intp) =
+        item == 1   ? keep_true<uint8_t>
+        : item == 2 ? keep_true<uint16_t>
+        : item == 4 ? keep_true<uint32_t>
+        : item == 8 ? keep_true<uint64_t>
+                    : nullptr;
+    if (!keep || PyDataType_REFCHK(PyArray_DESCR(x.array()))) return declined();
+    constexpr npy_intp piece = 1 << 14;
+    const uint8_t *p = mask.data<uint8_t>();
+    npy_intp size = x.size(), pieces = (size + piece - 1) / piece;
+    std::vector<npy_intp> starts(pieces + 1, 0);
+    parallel_for(pieces, 4, [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; i++)
+            starts[i + 1] = count_true(p + i * piece, std::min(piece, size - i * piece));
+    }, 1);
+    for (npy_intp i = 0; i < pieces; i++) starts[i + 1] += starts[i];
+    PyArray_Descr *descr = PyArray_DESCR(x.array());
+    Py_INCREF(descr);
+    Array result(PyArray_NewFromDescr(&PyArray_Type, descr, 1, &starts[pieces], nullptr, nullptr, 0,
+                                      nullptr));
+    if (!result) return nullptr;
+    Unlocked unlocked;
+    parallel_for(pieces, 4, [&](int64_t first, int64_t last) {
+        for (int64_t i = first; i < last; i++)
+            keep(p + i * piece, x.data<char>() + i * piece * item,
+                 result.data<char>() + starts[i] * item, starts[i + 1] - starts[i]);
+    }, 1);
+    return result.release();
+}
+
 // Coordinates of what is true.
 PyObject *nonzero(PyObject *const *args) {
     Array x;
@@ -466,6 +513,7 @@ PyObject *copy(PyObject *const *args) {
 PyMethodDef methods[] = {NETWORK_METHOD(gather, 3),       NETWORK_METHOD(scatter_, 6),
                          NETWORK_METHOD(scatter_add_, 4), NETWORK_METHOD(add_rows_, 5),
                          NETWORK_METHOD(embedding, 2),    NETWORK_METHOD(nonzero, 1),
+                         NETWORK_METHOD(masked, 2),
                          NETWORK_METHOD(copy, 1),         {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

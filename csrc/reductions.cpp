@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "complex.h"
+#include "copying.h"
 #include "kernel.h"
 #include "parallel.h"
 #include "vecmath.h"
@@ -28,11 +29,32 @@ namespace {
 template <class T>
 using SumType = std::conditional_t<std::is_floating_point_v<Compute<T>>, double, uint64_t>;
 
+// Long rows: many partial sums side by side, widened after every chunk.
+template <class T>
+CLONES void long_row_sum(const T *x, npy_intp n, double &total) {
+    constexpr npy_intp wide = 64, chunk = 1024;
+    double sums[wide] = {};
+    for (; n >= wide; ) {
+        npy_intp m = (n < chunk ? n : chunk) / wide * wide;
+        Compute<T> part[wide] = {};
+        for (npy_intp i = 0; i < m; i += wide)
+            for (npy_intp k = 0; k < wide; k++) part[k] += widen(x[i + k]);
+        for (npy_intp k = 0; k < wide; k++) sums[k] += double(part[k]);
+        x += m, n -= m;
+    }
+    for (npy_intp i = 0; i < n; i++) sums[i] += double(widen(x[i]));
+    for (npy_intp half = wide / 2; half; half /= 2)
+        for (npy_intp k = 0; k < half; k++) sums[k] += sums[k + half];
+    total += sums[0];
+}
+
 template <class T>
 CLONES void row_sum(const T *x, npy_intp n, SumType<T> &total) {
     // four partial sums of a chunk in the elements' precision, chunks joined in double
     using P = std::conditional_t<std::is_floating_point_v<Compute<T>>, Compute<T>, uint64_t>;
     constexpr npy_intp chunk = 2048;
+    if constexpr (std::is_same_v<T, float>)
+        if (n >= chunk) return long_row_sum(x, n, total);
     for (npy_intp begin = 0; begin < n; begin += chunk) {
         npy_intp quarter = std::min(chunk, n - begin) / 4;
         const T *a = x + begin, *b = a + quarter, *c = b + quarter, *d = c + quarter;
@@ -232,6 +254,19 @@ struct Request {
             (reduced[d] ? gone : kept).add(PyArray_DIM(x, d), PyArray_STRIDE(x, d));
         type = dtype_of(PyArray_TYPE(x));
     }
+    // For reductions that may take elements in any order: as they lie in memory.
+    void take_in_memory_order() {
+        int order[NPY_MAXDIMS], n = 0;
+        for (int d = 0; d < PyArray_NDIM(x); d++) {
+            if (!reduced[d]) continue;
+            int at = n++;
+            for (; at > 0 && PyArray_STRIDE(x, order[at - 1]) < PyArray_STRIDE(x, d); at--)
+                order[at] = order[at - 1];
+            order[at] = d;
+        }
+        gone = Dims();
+        for (int i = 0; i < n; i++) gone.add(PyArray_DIM(x, order[i]), PyArray_STRIDE(x, order[i]));
+    }
     PyArrayObject *result(DType dtype) const {
         npy_intp shape[NPY_MAXDIMS];
         int n = 0;
@@ -298,7 +333,7 @@ PyArrayObject *rows_of(const Request &r) {
     PyArray_Dims permutation = {order, ndim};
     PyObject *moved = PyArray_Transpose(r.x, &permutation);
     if (!moved) return nullptr;
-    PyArrayObject *copy = (PyArrayObject *)PyArray_GETCONTIGUOUS((PyArrayObject *)moved);
+    PyArrayObject *copy = row_major((PyArrayObject *)moved);
     Py_DECREF(moved);
     return copy;
 }
@@ -417,6 +452,7 @@ PyObject *reduce(Request &r) {
     if (!out) return nullptr;
     if (PyArray_SIZE(out) == 0) return (PyObject *)out;
     auto *data = (typename Op::Result *)PyArray_DATA(out);
+    r.take_in_memory_order();
     if (r.gone.size == 0) {
         auto none = Op::finish(Op::identity(), 0);
         std::fill(data, data + PyArray_SIZE(out), Narrow<typename Op::Result, decltype(none)>::from(none));
@@ -427,7 +463,7 @@ PyObject *reduce(Request &r) {
     bool rows = r.rows_contiguous();
     bool columns = !rows && r.kept.n && r.kept.strides[r.kept.n - 1] == item;
     if (!rows && !columns) {
-        copy = (PyArrayObject *)PyArray_NewCopy(r.x, NPY_CORDER);
+        copy = row_major(r.x);
         if (!copy) {
             Py_DECREF(out);
             return nullptr;
@@ -717,6 +753,7 @@ PyObject *moment_pair(Request &r) {
     T *middles = (T *)PyArray_DATA(first_out), *spreads = (T *)PyArray_DATA(second_out);
     double count = double(r.gone.size);
     bool done = true;
+    r.take_in_memory_order();
     if (by_columns(r)) {
         for_columns<T>(r, [&](npy_intp first, npy_intp width, auto rows) {
             double total[BAND] = {}, spread[BAND] = {};
@@ -786,7 +823,7 @@ PyArrayObject *scan(PyArrayObject *x, int axis) {
     if (!descr) return nullptr;
     PyArrayObject *out = (PyArrayObject *)PyArray_NewFromDescr(
         &PyArray_Type, descr, PyArray_NDIM(x), PyArray_DIMS(x), nullptr, nullptr, 0, nullptr);
-    PyArrayObject *c = out ? (PyArrayObject *)PyArray_GETCONTIGUOUS(x) : nullptr;
+    PyArrayObject *c = out ? row_major(x) : nullptr;
     if (!c) {
         Py_XDECREF((PyObject *)out);
         return nullptr;
@@ -845,6 +882,94 @@ PyObject *scan_call(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     return (PyObject *)scans[PRODUCT][type](x, int(axis));
 }
 
+// The largest (or smallest) so far and its place: of equal elements the last, and every NaN.
+template <bool MAX, class T>
+INLINE void keep_better(T x, npy_intp i, T &best, int64_t &place) {
+    auto a = widen(x), b = widen(best);
+    bool better = (MAX ? a >= b : a <= b) | (a != a);
+    best = better ? x : best;
+    place = better ? i : place;
+}
+template <bool MAX, class T>
+CLONES void run_along(const T *x, npy_intp n, T *values, int64_t *places) {
+    T best = x[0];
+    int64_t place = 0;
+    for (npy_intp i = 0; i < n; i++) {
+        keep_better<MAX>(x[i], i, best, place);
+        values[i] = best, places[i] = place;
+    }
+}
+template <bool MAX, class T>
+CLONES void run_across(const T *x, npy_intp i, npy_intp n, T *best, int64_t *place, T *values,
+                       int64_t *places) {
+    INDEPENDENT
+    for (npy_intp k = 0; k < n; k++) {
+        keep_better<MAX>(x[k], i, best[k], place[k]);
+        values[k] = best[k], places[k] = place[k];
+    }
+}
+
+template <bool MAX, class T>
+PyObject *run_extremes(PyArrayObject *x, int axis) {
+    PyArrayObject *c = row_major(x);
+    PyObject *first = c ? PyArray_NewLikeArray(c, NPY_CORDER, nullptr, 0) : nullptr;
+    PyObject *second = first ? PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), NPY_INT64) : nullptr;
+    if (!second) {
+        Py_XDECREF((PyObject *)c), Py_XDECREF(first);
+        return nullptr;
+    }
+    npy_intp outer = 1, inner = 1, n = PyArray_DIM(x, axis);
+    for (int d = 0; d < axis; d++) outer *= PyArray_DIM(x, d);
+    for (int d = axis + 1; d < PyArray_NDIM(x); d++) inner *= PyArray_DIM(x, d);
+    const T *from = (const T *)PyArray_DATA(c);
+    T *values = (T *)PyArray_DATA((PyArrayObject *)first);
+    int64_t *places = (int64_t *)PyArray_DATA((PyArrayObject *)second);
+    constexpr npy_intp WIDTH = 256;
+    npy_intp blocks = (inner + WIDTH - 1) / WIDTH, items = PyArray_SIZE(x) ? outer * blocks : 0;
+    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / std::max<npy_intp>(1, n * std::min(inner, WIDTH)));
+    PyThreadState *state = PyEval_SaveThread();
+    if (items) parallel_for(items, grain, [&](int64_t begin, int64_t end) {
+        T best[WIDTH];
+        int64_t place[WIDTH];
+        for (int64_t item = begin; item < end; item++) {
+            npy_intp start = item % blocks * WIDTH, width = std::min(WIDTH, inner - start);
+            npy_intp at = item / blocks * n * inner + start;
+            if (inner == 1) {
+                run_along<MAX>(from + at, n, values + at, places + at);
+                continue;
+            }
+            std::copy(from + at, from + at + width, best);
+            for (npy_intp i = 0; i < n; i++, at += inner)
+                run_across<MAX>(from + at, i, width, best, place, values + at, places + at);
+        }
+    }, 1);
+    PyEval_RestoreThread(state);
+    Py_DECREF(c);
+    return Py_BuildValue("(NN)", first, second);
+}
+
+using RunExtremes = PyObject *(*)(PyArrayObject *, int);
+RunExtremes extremes_so_far[2][DTYPES];
+
+template <class... T>
+void enter_extremes(Types<T...>) {
+    ((extremes_so_far[0][DTypeOf<T>::value] = run_extremes<false, T>), ...);
+    ((extremes_so_far[1][DTypeOf<T>::value] = run_extremes<true, T>), ...);
+}
+
+template <int MAX>
+PyObject *extremes_call(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (names || n != 2 || !is_plain(args[0]) || !PyLong_Check(args[1])) return not_here();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    DType type = dtype_of(PyArray_TYPE(x));
+    long axis = PyLong_AsLong(args[1]);
+    if (PyErr_Occurred()) PyErr_Clear();
+    if (axis < 0) axis += PyArray_NDIM(x);
+    if (type == NONE || !extremes_so_far[MAX][type] || axis < 0 || axis >= PyArray_NDIM(x))
+        return not_here();
+    return extremes_so_far[MAX][type](x, int(axis));
+}
+
 }  // namespace
 
 int register_reductions(PyObject *m) {
@@ -859,6 +984,7 @@ int register_reductions(PyObject *m) {
     enter_row_reductions(Integers{}), enter_row_reductions(Floats{});
     enter_float_reductions(Floats{});
     enter_scans(Bools{}), enter_scans(Integers{}), enter_scans(Floats{});
+    enter_extremes(Bools{}), enter_extremes(Integers{}), enter_extremes(Floats{});
     return make_function(m, "sum", sum) || make_function(m, "prod", prod) ||
                    make_function(m, "mean", mean) || make_function(m, "max", plain<maxima, true>) ||
                    make_function(m, "min", plain<minima, true>) ||
@@ -868,7 +994,9 @@ int register_reductions(PyObject *m) {
                    make_function(m, "argmin", plain<argminima, true>) ||
                    make_function(m, "logsumexp", plain<logsums, false>) ||
                    make_function(m, "moments", plain<moment_pairs, false>) ||
-                   make_function(m, "cumsum", scan_call<0>) || make_function(m, "cumprod", scan_call<1>)
+                   make_function(m, "cumsum", scan_call<0>) || make_function(m, "cumprod", scan_call<1>) ||
+                   make_function(m, "cummin", extremes_call<0>) ||
+                   make_function(m, "cummax", extremes_call<1>)
                ? -1
                : 0;
 }

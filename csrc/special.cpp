@@ -32,7 +32,19 @@ struct Erfinv {
         }
         return std::copysign(x, y);
     }
-    static float call(float y) { return float(call(double(y))); }
+    // A rational function in the middle, another in the tails, and a step of Newton's iteration.
+    static INLINE float call(float y) {
+        double v = y, a = std::fabs(v), z = v * v;
+        double middle = v * (((-0.140543331 * z + 0.914624893) * z - 1.645349621) * z + 0.886226899) /
+                        ((((0.012229801 * z - 0.329097515) * z + 1.442710462) * z - 2.118377725) * z + 1);
+        double inside = a < 1 ? a : 0.5, t = std::sqrt(-vec::log((1 - inside) * 0.5));
+        double tail = (((1.641345311 * t + 3.429567803) * t - 1.624906493) * t - 1.970840454) /
+                      ((1.637067800 * t + 3.543889200) * t + 1);
+        double x = a <= 0.7 ? middle : v < 0 ? -tail : tail;
+        x -= (vec::erf(x) - v) * (0.886226925452758014 * vec::exp(x * x));
+        double edge = a == 1 ? v * vec::INF64 : std::numeric_limits<double>::quiet_NaN();
+        return float(a < 1 ? x : edge);
+    }
 };
 
 struct Lgamma {

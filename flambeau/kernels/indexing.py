@@ -238,6 +238,12 @@ def take(x, indices):
 
 
 @mover
+def masked(x, mask):
+    """Elements of x where a mask of the same shape is true."""
+    return x[mask]
+
+
+@mover
 def nonzero(x):
     """Coordinates of the elements that are not zero, one row each."""
     return np.argwhere(x).astype(np.int64, copy=False)

@@ -11,6 +11,9 @@ from typing import Any
 
 import numpy as np
 
+from flambeau.kernels import views
+from flambeau.kernels.blas import numpy_for, scipy_for
+
 
 class LinAlgError(RuntimeError):
     """A factorisation, solution or inverse that does not exist or did not converge."""
@@ -24,8 +27,26 @@ def columns(a: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.swapaxes(a, -1, -2)).swapaxes(-1, -2)
 
 
+def columns_first(a: np.ndarray) -> np.ndarray:
+    """A copy of a matrix that LAPACK may overwrite, column by column."""
+    return views.contiguous(a.T).T
+
+
+def _numpy(function: Callable[..., Any], a: np.ndarray, *rest: Any, **named: Any) -> Any:
+    with numpy_for(a):
+        return function(a, *rest, **named)
+
+
 def over_batch(function: Callable[..., Any], *given: tuple[np.ndarray, int]) -> tuple[Any, ...]:
-    """`function` for each item of the batch; `given` are arrays with their ranks in an item."""
+    """`function`, which calls SciPy, for each item of the batch; `given` are arrays with their
+    ranks in an item."""
+    with scipy_for(*[a for a, _ in given]):
+        return _over_batch(function, *given)
+
+
+def _over_batch(function: Callable[..., Any], *given: tuple[np.ndarray, int]) -> tuple[Any, ...]:
+    if all(a.ndim == rank for a, rank in given):
+        return tuple([np.asarray(r, order="F") for r in function(*[a for a, _ in given])])
     lead = np.broadcast_shapes(*[a.shape[:a.ndim - rank] for a, rank in given])
     flat = [np.broadcast_to(a, lead + a.shape[a.ndim - rank:]).reshape(
         (-1, *a.shape[a.ndim - rank:]) if 0 not in lead and a.size else
@@ -58,13 +79,17 @@ def no_info(a: np.ndarray) -> np.ndarray:
 def cholesky(a: np.ndarray, upper: bool) -> tuple[np.ndarray, np.ndarray]:
     """L with L Lᴴ = a (of which the lower triangle is read), or U with Uᴴ U = a (the upper), and
     where it failed."""
-    try:
-        return columns(np.linalg.cholesky(a, upper=upper)), no_info(a)
-    except np.linalg.LinAlgError:
-        def one(matrix: np.ndarray) -> Any:
-            factor, info = _lapack("potrf", matrix)(matrix, lower=not upper, clean=1)
-            return factor, np.int32(info)
-        return over_batch(one, (a, 2))
+    if a.ndim > 2 or not a.size:
+        try:
+            return columns(_numpy(np.linalg.cholesky, a, upper=upper)), no_info(a)
+        except np.linalg.LinAlgError:
+            pass
+
+    def one(matrix: np.ndarray) -> Any:
+        factor, info = _lapack("potrf", matrix)(columns_first(matrix), lower=not upper, clean=1,
+                                                overwrite_a=1)
+        return factor, np.int32(info)
+    return over_batch(one, (a, 2))
 
 
 def lu_factor(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -131,12 +156,12 @@ def solve(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """x with a x = b, and for each matrix its first zero pivot (0: none)."""
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     try:
-        return columns(np.linalg.solve(a, b)), np.zeros(lead, np.int32)
+        return columns(_numpy(np.linalg.solve, a, b)), np.zeros(lead, np.int32)
     except np.linalg.LinAlgError:
         found_at = lu_factor(a)[2]
         info = np.broadcast_to(found_at, lead).copy()
         safe = np.where(found_at[..., None, None] != 0, np.eye(a.shape[-1], dtype=a.dtype), a)
-        found = np.linalg.solve(safe, b)
+        found = _numpy(np.linalg.solve, safe, b)
         found[info != 0] = np.nan
         return columns(found), info
 
@@ -144,7 +169,7 @@ def solve(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def inv(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The inverse, and for each matrix its first zero pivot."""
     try:
-        return columns(np.linalg.inv(a)), no_info(a)
+        return columns(_numpy(np.linalg.inv, a)), no_info(a)
     except np.linalg.LinAlgError:
         info = lu_factor(a)[2]
         bad = (info != 0)[..., None, None]
@@ -158,8 +183,12 @@ def solve_triangular(a: np.ndarray, b: np.ndarray, upper: bool, unitriangular: b
         return np.zeros((*lead, *b.shape[-2:]), b.dtype)
     from scipy.linalg import get_blas_funcs
     trsm = get_blas_funcs("trsm", (a, b))
-    return over_batch(lambda m, right: (trsm(1, m, right, lower=not upper, diag=unitriangular),),
-                      (a, 2), (b, 2))[0]
+
+    def one(matrix: np.ndarray, right: np.ndarray) -> Any:
+        turned = matrix.flags.c_contiguous      # BLAS reads columns: else the matrix is copied
+        return (trsm(1, matrix.T if turned else matrix, columns_first(right), overwrite_b=1,
+                     lower=upper if turned else not upper, trans_a=turned, diag=unitriangular),)
+    return over_batch(one, (a, 2), (b, 2))[0]
 
 
 def lstsq(a: np.ndarray, b: np.ndarray, rcond: float | None, driver: str) -> tuple[Any, ...]:
@@ -196,21 +225,21 @@ def lstsq(a: np.ndarray, b: np.ndarray, rcond: float | None, driver: str) -> tup
 
 def qr(a: np.ndarray, mode: str) -> tuple[np.ndarray, np.ndarray]:
     if mode == "r":
-        return np.zeros(0, a.dtype), columns(np.linalg.qr(a, "r"))
-    q, r = np.linalg.qr(a, mode)
+        return np.zeros(0, a.dtype), columns(_numpy(np.linalg.qr, a, "r"))
+    q, r = _numpy(np.linalg.qr, a, mode)
     return columns(q), columns(r)
 
 
 def geqrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Householder's vectors below R, and their factors."""
-    h, tau = np.linalg.qr(a, "raw")
+    h, tau = _numpy(np.linalg.qr, a, "raw")
     return np.ascontiguousarray(h).swapaxes(-1, -2).astype(a.dtype, copy=False), \
         np.asarray(tau, a.dtype)
 
 
 def svd(a: np.ndarray, full: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     try:
-        u, s, vh = np.linalg.svd(a, full)
+        u, s, vh = _numpy(np.linalg.svd, a, full)
     except np.linalg.LinAlgError:
         raise not_converged("linalg.svd", a) from None
     return columns(u), s, columns(vh)
@@ -218,7 +247,7 @@ def svd(a: np.ndarray, full: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 def svdvals(a: np.ndarray) -> np.ndarray:
     try:
-        return np.linalg.svd(a, compute_uv=False)
+        return _numpy(np.linalg.svd, a, compute_uv=False)
     except np.linalg.LinAlgError:
         raise not_converged("linalg.svd", a) from None
 
@@ -235,7 +264,7 @@ def not_converged(name: str, a: np.ndarray, repeated: str = "singular values") -
 
 def eigh(a: np.ndarray, uplo: str) -> tuple[np.ndarray, np.ndarray]:
     try:
-        values, vectors = np.linalg.eigh(a, uplo)
+        values, vectors = _numpy(np.linalg.eigh, a, uplo)
     except np.linalg.LinAlgError:
         raise not_converged("linalg.eigh", a, "eigenvalues") from None
     return values, columns(vectors)
@@ -243,7 +272,7 @@ def eigh(a: np.ndarray, uplo: str) -> tuple[np.ndarray, np.ndarray]:
 
 def eigvalsh(a: np.ndarray, uplo: str) -> np.ndarray:
     try:
-        return np.linalg.eigvalsh(a, uplo)
+        return _numpy(np.linalg.eigvalsh, a, uplo)
     except np.linalg.LinAlgError:
         raise not_converged("linalg.eigh", a, "eigenvalues") from None
 
@@ -252,7 +281,7 @@ def eig(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     if not np.isfinite(a).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     wide = np.complex64 if a.dtype.itemsize == (8 if a.dtype.kind == "c" else 4) else np.complex128
-    values, vectors = np.linalg.eig(a)
+    values, vectors = _numpy(np.linalg.eig, a)
     return values.astype(wide, copy=False), columns(vectors.astype(wide, copy=False))
 
 
@@ -260,7 +289,7 @@ def eigvals(a: np.ndarray) -> np.ndarray:
     if not np.isfinite(a).all():
         raise RuntimeError("torch.linalg.eig: input tensor should not contain infs or NaNs.")
     wide = np.complex64 if a.dtype.itemsize == (8 if a.dtype.kind == "c" else 4) else np.complex128
-    return np.linalg.eigvals(a).astype(wide, copy=False)
+    return _numpy(np.linalg.eigvals, a).astype(wide, copy=False)
 
 
 # ---- functions of matrices ----------------------------------------------------------------------

@@ -182,6 +182,33 @@ def cumprod(x, axis, dtype=None):
     return _scan(np.multiply, x, axis, dtype)
 
 
+def _running(choose, x, axis):
+    """The extreme so far and its place: of equal elements the last, and every NaN."""
+    if not x.ndim:
+        return x.copy(), np.zeros((), np.int64)
+    wide = _widened(x)
+    values = choose.accumulate(wide, axis=axis)
+    shape = [1] * x.ndim
+    shape[axis] = -1
+    new = wide == values
+    if kind_of(x.dtype) == "f":
+        new = new | np.isnan(wide)
+    places = np.where(new, np.arange(x.shape[axis]).reshape(shape), 0)
+    return silent_astype(values, x.dtype), np.maximum.accumulate(places, axis=axis)
+
+
+@quiet
+def cummax(x, axis):
+    """The largest of the elements so far along one axis, and its place."""
+    return _running(np.maximum, x, axis)
+
+
+@quiet
+def cummin(x, axis):
+    """The smallest of the elements so far along one axis, and its place."""
+    return _running(np.minimum, x, axis)
+
+
 @_reduction
 def logsumexp(x, axis=None, keepdims=False):
     """log(sum(exp(x))), shifted by the maximum so that it does not overflow."""
@@ -199,4 +226,4 @@ def logsumexp(x, axis=None, keepdims=False):
 
 
 REDUCTIONS = ("sum", "prod", "mean", "moments", "max", "min", "argmax", "argmin", "any", "all",
-              "cumsum", "cumprod", "logsumexp")  # fmt: skip
+              "cumsum", "cumprod", "cummax", "cummin", "logsumexp")  # fmt: skip

@@ -525,6 +525,30 @@ def threshold(x, limit, value):
     return np.where(x <= limit, value, x)
 
 
+@pointwise("f")
+def hardsigmoid(x):
+    """min(max(x + 3, 0), 6) / 6"""
+    return np.minimum(np.maximum(x + 3, 0), 6) / 6
+
+
+@pointwise("f")
+def hardswish(x):
+    """x hardsigmoid(x)"""
+    return x * np.minimum(np.maximum(x + 3, 0), 6) / 6
+
+
+@pointwise("f")
+def hardshrink(x, limit):
+    """x, but 0 from -limit to limit"""
+    return np.where((x >= -limit) & (x <= limit), x.dtype.type(0), x)
+
+
+@pointwise("f")
+def softshrink(x, limit):
+    """x moved towards 0 by limit, but not past it"""
+    return np.where(x > limit, x - limit, np.where(x < -limit, x + limit, x * 0))
+
+
 # ---- derivatives: grad times the derivative, in one pass ----------------------------------------
 
 
@@ -567,6 +591,25 @@ def gelu_tanh_backward(grad, x):
 def silu_backward(grad, x):
     s = 1 / (1 + np.exp(-x))
     return grad * np.conj(s * (1 + x * (1 - s)))
+
+
+@pointwise("f")
+def hardsigmoid_backward(grad, x):
+    """The slope is 1/6 between -3 and 3"""
+    return np.where((x > -3) & (x < 3), grad / 6, grad.dtype.type(0))
+
+
+@pointwise("f")
+def hardswish_backward(grad, x):
+    """The slope is 0 up to -3, (2 x + 3) / 6 up to 3, and 1 from there"""
+    middle = grad * (x / 3 + x.dtype.type(0.5))
+    return np.where(x <= -3, grad.dtype.type(0), np.where(x < 3, middle, grad))
+
+
+@pointwise("f")
+def shrink_backward(grad, x, limit):
+    """The gradient outside of -limit to limit: of hardshrink and softshrink alike"""
+    return np.where((x >= -limit) & (x <= limit), grad.dtype.type(0), grad)
 
 
 @pointwise("f")

@@ -50,12 +50,9 @@ def reshape(x, shape):
     return r if not x.size or np.may_share_memory(r, x) else None
 
 
-def empty_like(x, dtype=None):
-    """An uninitialised array with x's shape, without gaps or overlap, its dimensions in memory in
-    the order of x's; an expanded dimension keeps the place that its number gives it."""
-    dtype = x.dtype if dtype is None else dtype
-    if x.flags.c_contiguous:
-        return np.empty(x.shape, dtype)
+def memory_order(x):
+    """The dimensions of x from the outermost in memory to the innermost; an expanded one keeps the
+    place that its number gives it."""
     order = list(range(x.ndim))[::-1]               # the innermost first
     for i in range(1, x.ndim):
         at = i
@@ -68,8 +65,29 @@ def empty_like(x, dtype=None):
                 break
             order[j], order[at] = outer, inner
             at = j
-    order = order[::-1]
-    return np.empty([x.shape[d] for d in order], dtype).transpose(np.argsort(order))
+    return order[::-1]
+
+
+def in_order(x, order):
+    """x with dimension i of it at place order[i]."""
+    return x.transpose(sorted(range(x.ndim), key=order.__getitem__))
+
+
+def empty_like(x, dtype=None):
+    """An uninitialised array with x's shape, without gaps or overlap, its dimensions in memory in
+    the order of x's."""
+    dtype = x.dtype if dtype is None else dtype
+    if x.flags.c_contiguous:
+        return np.empty(x.shape, dtype)
+    order = memory_order(x)
+    return in_order(np.empty([x.shape[d] for d in order], dtype), order)
+
+
+def full_like(x, value):
+    """An array like x with `value` in every element."""
+    result = empty_like(x)
+    result.fill(value)
+    return result
 
 
 def contiguous(x):
@@ -109,8 +127,22 @@ def copy_into(target, x):
     target[...] = x
 
 
+def join(arrays, axis):
+    """A list of arrays, joined along an axis; None where `np.concatenate` is as good."""
+
+
+def copy(x):
+    """A copy of x, its dimensions in memory in the order of x's."""
+    if x.flags.c_contiguous:
+        return x.copy()
+    result = empty_like(x)
+    copy_into(result, x)
+    return result
+
+
 if kernels.native_available:
     from flambeau.kernels import _native
     strided, expand = _native.view_strided, _native.view_expand
     select, reshape = _native.view_select, _native.view_reshape
     contiguous, copy_into = _native.copy_contiguous, _native.copy_into
+    join = _native.join

@@ -207,7 +207,7 @@ def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _elu(input, alpha, 1.0, 1 / alpha)
 
 
-@fused(lambda input, weight: activations.prelu(input, weight), tensors=("input", "weight"),
+@fused(lambda input, weight: kernels.leaky_relu(input, weight), tensors=("input", "weight"),
        backward=lambda grad, input, weight: activations.prelu_backward(grad, input, weight),
        namespace=None, node_name="PreluKernelBackward0")
 def _prelu(input: Tensor, weight: Tensor) -> Tensor:
@@ -365,8 +365,8 @@ public["nn.functional"]["sigmoid"], public["nn.functional"]["tanh"] = sigmoid, t
 # ---- piecewise linear ----------------------------------------------------------------------------
 
 
-@activation(lambda input: activations.hardsigmoid(floating(input, "hardsigmoid_cpu")),
-            lambda grad, input: activations.hardsigmoid_backward(grad, input))
+@activation(lambda input: kernels.hardsigmoid(floating(input, "hardsigmoid_cpu")),
+            lambda grad, input: kernels.hardsigmoid_backward(grad, input))
 def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     """min(max(x + 3, 0), 6) / 6."""
     if inplace:
@@ -374,8 +374,8 @@ def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
     return hardtanh(input + 3, 0, 6) / 6
 
 
-@activation(lambda input: activations.hardswish(floating(input, "hardswish_cpu")),
-            lambda grad, input: activations.hardswish_backward(grad, input))
+@activation(lambda input: kernels.hardswish(floating(input, "hardswish_cpu")),
+            lambda grad, input: kernels.hardswish_backward(grad, input))
 def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     """x · min(max(x + 3, 0), 6) / 6. Howard et al., MobileNetV3, 2019."""
     if inplace:
@@ -384,8 +384,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return flambeau.where(input <= -3, 0, inner)
 
 
-@fused(lambda input, lambd: activations.hardshrink(floating(input, "hardshrink_cpu"), lambd),
-       backward=lambda grad, input, lambd: activations.shrink_backward(grad, input, lambd),
+@fused(lambda input, lambd: kernels.hardshrink(floating(input, "hardshrink_cpu"), lambd),
+       backward=lambda grad, input, lambd: kernels.shrink_backward(grad, input, lambd),
        namespace=BOTH, method=True, out=True)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x where \\|x\\| exceeds `lambd`, else 0."""
@@ -397,10 +397,10 @@ def _softshrink_kernel(x: np.ndarray, limit: float) -> np.ndarray:
     if not 0 <= limit < inf:
         raise RuntimeError("lambda must be in range [0, 3.40282e+38] for input dtype "
                            f"{type_name(from_numpy_dtype(x.dtype))}, but found {limit:g}")
-    return activations.softshrink(x, limit)
+    return kernels.softshrink(x, limit)
 
 
-@fused(_softshrink_kernel, backward=lambda grad, input, lambd: activations.shrink_backward(
+@fused(_softshrink_kernel, backward=lambda grad, input, lambd: kernels.shrink_backward(
     grad, input, lambd), out=True)
 def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
     """x moved towards 0 by `lambd`, but not past it."""

@@ -16,6 +16,7 @@ from flambeau.core.promotion import convert, result_type, scalar_operand, type_n
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.core.views import write
+from flambeau.kernels import views
 from flambeau.ops.coercion import stored, wrong_types
 from flambeau.ops.comparison import isfinite
 from flambeau.ops.node_names import rename
@@ -284,7 +285,7 @@ def nan_to_num(input: Tensor, nan: float | None = None, posinf: float | None = N
     return input, 0.0 if nan is None else nan, posinf, neginf
 
 
-@primitive(lambda self, value: np.full(self.shape, value, self.dtype), kind="pointwise", d_self=0,
+@primitive(views.full_like, kind="pointwise", d_self=0,
            inplace=True, node_name="FillBackward0", name="fill_number", namespace=None,
            method=False)
 def _filled(input: Tensor, value: Any) -> Any:

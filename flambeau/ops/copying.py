@@ -66,11 +66,7 @@ def _copied(x: np.ndarray, order: Any) -> np.ndarray:
         r[...] = x
         return r
     if order == "K":
-        if x.flags.c_contiguous:
-            return x.copy()
-        r = kernels.empty_like(x)
-        kernels.copy_into(r, x)
-        return r
+        return kernels.copy(x)
     if order == "channels_last":
         channels_last_strides(x.shape)
         return channels_last(x)

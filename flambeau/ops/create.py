@@ -95,13 +95,14 @@ def array_of(data: Any, dtype: Any = None, copy: bool = False) -> np.ndarray:
         return _from_number(data, target)
     if isinstance(data, Tensor):
         array = data._array
-        return array.copy() if target is None or target == array.dtype else convert(array, target)
+        return views.copy(array) if target is None or target == array.dtype \
+            else convert(array, target)
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
         from_numpy_dtype(array.dtype)
         if target is not None and target != array.dtype:
             return _convert_new(array, target)
-        return np.array(array, copy=True, order="C") if copy else array
+        return views.copy(array) if copy else array
     if isinstance(data, (list, tuple)) or (isinstance(data, Sequence)
                                            and not isinstance(data, (str, bytes))):
         return _from_sequence(data, target)
@@ -503,21 +504,21 @@ def _like(name: str, doc: str) -> Any:
                 return basis.like_wrapped(function, input, args, dtype)
         target = input.dtype if dtype is None else dtype
         where = input._device if device is None else devices.checked(device)
-        shape = input._array.shape
+        own = input._array
+        shape = own.shape
+        dense = own.flags.c_contiguous or not own.size \
+            or memory_format not in (None, type_info.preserve_format)
+        order = None if dense or where is not devices.cpu else views.memory_order(own)
+        extents = shape if order is None else [shape[d] for d in order]
         if name == "full":
             value = args[0] if args else kwargs["fill_value"]
-            result = make(shape, value, dtype=target, device=where)
+            result = make(extents, value, dtype=target, device=where)
         else:
-            result = make(shape, dtype=target, device=where)
-        own = input._array
-        if not own.flags.c_contiguous and result._array.size \
-                and memory_format in (None, type_info.preserve_format):
-            if where is devices.cpu:
-                laid_out = views.empty_like(own, result._array.dtype)
-                laid_out[...] = result._array
-                result._array = laid_out
-            else:
-                result._array = meta.enlarged(meta.miniature(own), shape, result._array.dtype)
+            result = make(extents, dtype=target, device=where)
+        if order is not None:
+            result._array = views.in_order(result._array, order)
+        elif not dense:
+            result._array = meta.enlarged(meta.miniature(own), shape, result._array.dtype)
         elif memory_format not in (None, type_info.preserve_format, type_info.contiguous_format):
             result = basis.contiguous(result, memory_format=memory_format)
         if requires_grad:

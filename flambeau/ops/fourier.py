@@ -47,10 +47,6 @@ def _laid_out(x: np.ndarray, dims: Any, keep_last: bool) -> tuple[np.ndarray, li
     return x if x.flags.c_contiguous else views.contiguous(x), order
 
 
-def _in_order(x: np.ndarray, order: list[int]) -> np.ndarray:
-    return x.transpose(sorted(range(x.ndim), key=order.__getitem__))
-
-
 def _over(x: np.ndarray, axes: Any, forward: bool, factor: float = 1.0) -> np.ndarray:
     for axis in axes:
         x, factor = fourier.c2c(x, axis, forward, factor), 1.0
@@ -62,7 +58,7 @@ def _c2c(self: np.ndarray, dims: Any, forward: bool, scale: str) -> np.ndarray:
         return self.copy("K")
     x, order = _laid_out(self, dims, False)
     axes = range(x.ndim - 1, x.ndim - 1 - len(dims), -1)
-    return _in_order(_over(x, axes, forward, _factor(self, dims, scale)), order)
+    return views.in_order(_over(x, axes, forward, _factor(self, dims, scale)), order)
 
 
 @linear(_c2c, node_name="FftC2CBackward0", name="fft_c2c", **_HIDDEN,
@@ -80,7 +76,7 @@ def _r2c(self: np.ndarray, dims: Any, scale: str, half: bool) -> np.ndarray:
         whole[..., :have] = found
         np.conjugate(found[..., n - have:0:-1], out=whole[..., have:])
         found = whole
-    return _in_order(_over(found, range(x.ndim - 2, x.ndim - 1 - len(dims), -1), True), order)
+    return views.in_order(_over(found, range(x.ndim - 2, x.ndim - 1 - len(dims), -1), True), order)
 
 
 def _r2c_back(grad: Tensor, self_shape: Any, dims: Any, scale: str, half: bool) -> Tensor:
@@ -100,7 +96,7 @@ def _c2r(self: np.ndarray, dims: Any, scale: str, size: int) -> np.ndarray:
     if len(dims) > 1:
         self = _c2c(self, dims[:-1], False, "none")
     x, order = _laid_out(self, dims[-1:], False)
-    return _in_order(fourier.c2r(x, size, factor), order)
+    return views.in_order(fourier.c2r(x, size, factor), order)
 
 
 def _c2r_back(grad: Tensor, self_shape: Any, dims: Any, scale: str, size: int) -> Tensor:

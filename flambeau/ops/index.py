@@ -272,6 +272,8 @@ def _covered(items: list[Any]) -> int:
 
 def _take(arrays: list[np.ndarray], where: tuple[int, ...]) -> np.ndarray:
     self, *indices = arrays
+    if len(indices) == 1 and indices[0].dtype.kind == "b" and indices[0].shape == self.shape:
+        return indexing.masked(self, indices[0])
     if len(indices) == 1 and indices[0].dtype.kind != "b" and indices[0].ndim == 1:
         index = indices[0]
         if index.size and (index.min() < 0):

@@ -46,7 +46,10 @@ def _cat(arrays: list[np.ndarray], dim: int) -> np.ndarray:
         arrays = [convert(a, common.numpy) for a in arrays]
     kept = [a for a in arrays if a.ndim != 1 or a.size] if any(
         a.ndim == 1 and not a.size for a in arrays) else arrays
-    return np.concatenate(kept, dim) if kept else arrays[0].copy()
+    if not kept:
+        return arrays[0].copy()
+    joined = views.join(kept, dim)
+    return np.concatenate(kept, dim) if joined is None else joined
 
 
 def _check_list(name: str, tensors: Any) -> None:

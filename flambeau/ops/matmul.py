@@ -13,6 +13,7 @@ from flambeau.ops.pointwise import add, mul
 from flambeau.ops.shape import movedim, reshape, transpose, unsafe_view, unsqueeze
 
 _quiet_matmul = kernels.quiet(np.matmul)
+_MANY = 1 << 14     # products of integers: from here on BLAS, where its sums in double are exact
 _WIDE = frozenset({np.dtype(np.float32), np.dtype(np.float64)})
 
 
@@ -26,7 +27,15 @@ def product(x: np.ndarray, y: np.ndarray, name: str = "addmm_impl_cpu_") -> np.n
         return convert(np.asarray(_quiet_matmul(convert(x, wide), convert(y, wide))), d)
     if d.kind == "b":
         raise NotImplementedError(f"\"{name}\" not implemented for 'Bool'")
+    if d.kind in "iu" and x.size * y.shape[-1] > _MANY and _largest(x) * _largest(y) < \
+            2 ** 53 // x.shape[-1]:
+        return np.asarray(np.matmul(x.astype(np.float64), y.astype(np.float64))
+                          ).astype(np.int64).astype(d, copy=False)
     return np.asarray(_quiet_matmul(x, y))
+
+
+def _largest(x: np.ndarray) -> int:
+    return max(int(kernels.max(x)), -int(kernels.min(x)))
 
 
 def same_types(mat1: Tensor, mat2: Tensor) -> None:

@@ -183,25 +183,10 @@ def logcumsumexp(input: Tensor, dim: int) -> Any:
 # ---- extremes -----------------------------------------------------------------------------------
 
 
-def _running_extreme(name: str, choose: Any, keeps: Any) -> Any:
+def _running_extreme(name: str, running: Any) -> Any:
     """`cummax` or `cummin`: of equal elements the last counts, and the first NaN stays."""
-    def running(self: np.ndarray, dim: int) -> tuple[np.ndarray, np.ndarray]:
-        if not self.ndim:
-            return self.copy(), np.zeros((), np.int64)
-        wide = kernels.cast(self, np.float32) if self.dtype.itemsize < 4 and \
-            self.dtype in FLOATING else self
-        values = choose.accumulate(wide, axis=dim)
-        shape = [1] * self.ndim
-        shape[dim] = -1
-        place = np.arange(self.shape[dim]).reshape(shape)
-        new = keeps(wide, values)
-        if wide.dtype.kind == "f":
-            new = new | np.isnan(wide)
-        indices = np.maximum.accumulate(np.where(new, place, 0), axis=dim)
-        return kernels.cast(values, self.dtype), indices
-
-    @primitive(running, dims="dim", shape="self", returns=getattr(return_types, name), name=name,
-               differentiable=(True, False),
+    @primitive(lambda self, dim: running(self, dim), dims="dim", shape="self", name=name,
+               returns=getattr(return_types, name), differentiable=(True, False),
                vjp=lambda grad, result1, self_shape, dim: (
                    put_along(grad[0], result1, self_shape, dim) if self_shape else grad[0],),
                jvp=lambda self_t, result1, dim: (
@@ -211,8 +196,8 @@ def _running_extreme(name: str, choose: Any, keeps: Any) -> Any:
     return cummax
 
 
-cummax = _running_extreme("cummax", np.maximum, np.equal)
-cummin = _running_extreme("cummin", np.minimum, np.equal)
+cummax = _running_extreme("cummax", kernels.cummax)
+cummin = _running_extreme("cummin", kernels.cummin)
 for _function, _which in ((cummax, "largest"), (cummin, "smallest")):
     _function.__doc__ = _function.op.doc = (
         f"The {_which} of each element and all before it along `dim`, and its position.")

@@ -66,3 +66,28 @@ def test_reshape(x, data):
 def test_reshape_to_another_number_of_elements():
     with pytest.raises(ValueError):
         views.reshape(np.zeros((3, 4)).T, (5, 2))
+
+
+@pytest.mark.parametrize("shapes,axis", [
+    ([(900, 20), (900, 3), (900, 0), (900, 7)], 1), ([(100, 200), (3, 200)], 0),
+    ([(10, 0, 300), (10, 5, 300), (10, 2, 300)], 1), ([(20000,), (5,)], 0),
+    ([(0, 5000), (4, 5000)], 0), ([(700, 31, 3), (700, 1, 3)], 1)])
+@pytest.mark.parametrize("dtype", [np.uint8, np.float32, np.complex128])
+def test_join(shapes, axis, dtype):
+    arrays = [(np.arange(np.prod(s)).reshape(s) % 251).astype(dtype) for s in shapes]
+    joined = views.join(arrays, axis)
+    wanted = np.concatenate(arrays, axis)
+    if joined is not None:          # without native kernels it leaves all to NumPy
+        np.testing.assert_array_equal(joined, wanted)
+        assert joined.dtype == dtype
+    assert views.join([a.T for a in arrays], 0) is None or arrays[0].ndim == 1
+    assert views.join([arrays[0], arrays[1].astype(np.int16)], axis) is None
+
+
+def test_layout_of_what_is_like_another():
+    x = np.zeros((3, 4, 5)).transpose(2, 0, 1)
+    for like in (views.empty_like(x), views.full_like(x, 2), views.copy(x)):
+        assert like.strides == x.strides and like.shape == x.shape
+    assert (views.full_like(x, 2) == 2).all()
+    expanded = np.broadcast_to(np.zeros((1, 4)), (3, 4))
+    assert views.copy(expanded).flags.c_contiguous

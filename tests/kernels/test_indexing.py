@@ -126,3 +126,16 @@ def test_bounds(name):
     kind, text, call = ERRORS[name]
     with pytest.raises(kind, match=text):
         call()
+
+
+@pytest.mark.parametrize("dtype", [np.int8, np.float16, np.float32, np.int64, np.complex128])
+@pytest.mark.parametrize("shape", [(), (0,), (5,), (3, 4), (130, 257), (200_000,)])
+def test_masked(dtype, shape):
+    random = np.random.default_rng(0)
+    x = random.integers(-99, 99, shape).astype(dtype)
+    for share in (0.0, 0.3, 1.0):
+        mask = np.asarray(random.random(shape) < share)
+        found = ix.masked(x, mask)
+        assert found.dtype == dtype and found.ndim == 1
+        np.testing.assert_array_equal(found, x[mask])
+        np.testing.assert_array_equal(ix.masked(x.T, mask.T), x.T[mask.T])

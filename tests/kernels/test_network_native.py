@@ -144,7 +144,8 @@ def _attention(make, lead, queries, keys, width, depth, mask, causal):
 def _indexing(make):
     x, src, flat = make(5, 4, 6), make(5, 6, 7), make(9)
     rows, few = make.ints(5, 8), make.ints(4, 3, 4, 5)
-    calls = [(indexing.embedding, make(7, 3), make.ints(7, 2, 5)), (indexing.nonzero, x > 0)]
+    calls = [(indexing.embedding, make(7, 3), make.ints(7, 2, 5)), (indexing.nonzero, x > 0),
+             (indexing.masked, x, x > 0)]
     for axis in (0, 1, -1):
         calls += [
             (indexing.gather, x, axis, few),

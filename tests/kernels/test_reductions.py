@@ -172,6 +172,32 @@ def test_scans(name, dtype):
     )
 
 
+@pytest.mark.parametrize("name", ["cummax", "cummin"])
+@pytest.mark.parametrize("dtype", ALL)
+def test_running_extremes(name, dtype):
+    if np.dtype(dtype).kind == "c":
+        return
+    for shape in [(), (9,), (3, 4, 5), (4, 600), (300, 300)]:
+        x = sample(shape, dtype)
+        if x.dtype.kind not in "bui" and x.size > 1:
+            x.flat[x.size // 2] = np.nan
+        for axis in range(-max(1, x.ndim), x.ndim):
+            for got, want in zip(*(getattr(k, name)(x, axis) for k in (kernels, reductions))):
+                assert got.dtype == want.dtype and got.shape == want.shape
+                np.testing.assert_array_equal(got, want)
+
+
+@pytest.mark.parametrize("name", ["sum", "mean", "prod", "max", "min", "any", "all"])
+@pytest.mark.skipif(not kernels.native_available, reason="no native kernels")
+def test_order_of_reduced_dimensions_is_that_of_memory(name):
+    x = sample((70, 50, 60), "float32") * np.float32(0.01) + 1
+    wanted = getattr(kernels, name)(x)
+    for order in [(2, 1, 0), (1, 2, 0), (1, 0, 2)]:
+        assert getattr(kernels, name)(x.transpose(order)) == wanted
+    np.testing.assert_array_equal(getattr(kernels, name)(x.transpose(2, 0, 1), (0, 2)),
+                                  getattr(kernels, name)(x, (1, 2)))
+
+
 def test_logsumexp_of_extremes():
     x = np.array([[-np.inf, -np.inf], [np.inf, 0], [1000, 1000], [np.nan, 0]], "f4")
     for k in (kernels, reductions):

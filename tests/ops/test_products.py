@@ -1,6 +1,7 @@
 """Products in half precision: rounded as often as torch rounds, no more; and what is refused."""
 import re
 
+import numpy as np
 import pytest
 
 import flambeau
@@ -53,6 +54,17 @@ def test_addr_of_truth_values():
     c, a, b = (flambeau.tensor(v) for v in ([[True, False]], [False], [True, True]))
     assert flambeau.addr(c, a, b, beta=3, alpha=2).tolist() == [[True, False]]
     assert flambeau.addr(c, a, b, beta=0).tolist() == [[False, False]]
+
+
+@pytest.mark.parametrize("dtype", ["int8", "uint8", "int16", "int32", "int64"])
+@pytest.mark.parametrize("high", [7, 2 ** 27])
+def test_products_of_many_integers_are_exact(dtype, high):
+    rng, info = np.random.RandomState(0), np.iinfo(dtype)
+    a, b = (rng.randint(max(-high, info.min), min(high, info.max), shape).astype(dtype)
+            for shape in ((60, 50), (50, 40)))
+    exact = a.astype(object) @ b.astype(object)
+    wanted = ((exact - info.min) % 2 ** info.bits + info.min).astype(dtype)
+    assert flambeau.equal(flambeau.tensor(a) @ flambeau.tensor(b), flambeau.tensor(wanted))
 
 
 def test_integers_wrap_around():

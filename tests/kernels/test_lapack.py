@@ -1,0 +1,70 @@
+"""Linear algebra by LAPACK: layouts that are read without a copy, and numbers of threads."""
+import numpy as np
+import pytest
+
+from flambeau.kernels import blas, lapack
+
+RANDOM = np.random.default_rng(0)
+TYPES = [np.float32, np.float64, np.complex64, np.complex128]
+
+
+def matrix(n, dtype):
+    a = RANDOM.standard_normal((n, n))
+    return (a + 1j * RANDOM.standard_normal((n, n)) if np.dtype(dtype).kind == "c" else a
+            ).astype(dtype)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("layout", ["C", "F"])
+@pytest.mark.parametrize("lead", [(), (2,)])
+def test_cholesky(dtype, upper, layout, lead):
+    a = matrix(6, dtype)
+    a = a @ a.conj().T + 6 * np.eye(6, dtype=dtype)
+    read = np.array(np.triu(a) if upper else np.tril(a), order=layout)
+    factor, info = lapack.cholesky(np.broadcast_to(read, (*lead, 6, 6)), upper)
+    adjoint = factor.conj().swapaxes(-1, -2)
+    product = adjoint @ factor if upper else factor @ adjoint
+    np.testing.assert_allclose(product, np.broadcast_to(a, product.shape), atol=1e-4)
+    assert not info.any() and info.shape == lead
+    assert factor.dtype == dtype and factor.strides[-2] == factor.itemsize
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("upper", [False, True])
+@pytest.mark.parametrize("unit", [False, True])
+@pytest.mark.parametrize("layout", ["C", "F"])
+def test_triangular(dtype, upper, unit, layout):
+    a = matrix(5, dtype) + 4 * np.eye(5, dtype=dtype)
+    b = matrix(5, dtype)[:, :3]
+    before = b.copy()
+    x = lapack.solve_triangular(np.array(a, order=layout), b, upper, unit)
+    whole = np.triu(a, 1) if upper else np.tril(a, -1)
+    whole = whole + (np.eye(5) if unit else np.diag(np.diag(a)))
+    np.testing.assert_allclose(whole @ x, b, atol=1e-4)
+    np.testing.assert_array_equal(b, before)
+
+
+@pytest.mark.parametrize("module,context", [
+    ("numpy.linalg._umath_linalg", blas.numpy_for), ("scipy.linalg._flapack", blas.scipy_for)])
+def test_small_matrices_take_one_thread_and_leave_the_number_as_it_was(module, context):
+    found = blas.controls(module)
+    if found is None:
+        pytest.skip("this BLAS does not tell its number of threads")
+    get, put = found
+    before = get()
+    put(2)
+    try:
+        several = get()
+        with context(np.eye(3)):
+            assert get() == 1
+            with context(np.eye(3)):
+                assert get() == 1
+            assert get() == 1
+        with context(np.ones((1, blas.SMALL + 1))):
+            assert get() == several
+        with pytest.raises(ValueError), context(np.eye(3)):
+            raise ValueError
+        assert get() == several
+    finally:
+        put(before)
