@@ -136,6 +136,26 @@ def ldl_factor(a: np.ndarray, hermitian: bool) -> tuple[np.ndarray, np.ndarray, 
     return over_batch(one, (a, 2))
 
 
+def ldl_layout(pivots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """What `ldl_factor`'s pivots say: the matrix P, the row in which each element of L is kept (a
+    later exchange of rows does not move what is there), and the places below the diagonal that
+    belong to blocks of two rows."""
+    n = pivots.shape[-1]
+
+    def one(found: np.ndarray) -> Any:
+        order, rows = np.arange(n), np.repeat(np.arange(n)[:, None], n, 1)
+        pairs, k = np.zeros((n, n), bool), 0
+        while k < n:
+            last = k + (found[k] < 0 and k + 1 < n)
+            pairs[last, k] = last > k
+            other = min(max(abs(int(found[k])) - 1, 0), n - 1)
+            order[[last, other]] = order[[other, last]]
+            rows[[last, other], :k] = rows[[other, last], :k]
+            k = last + 1
+        return np.eye(n)[order], rows, pairs
+    return over_batch(one, (pivots, 1))
+
+
 def ldl_solve(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool) -> np.ndarray:
     """A⁻¹ b from `ldl_factor`'s results. LAPACK does not check which rows it is to exchange."""
     name = "hetrs" if hermitian and ld.dtype.kind == "c" else "sytrs"

@@ -30,7 +30,7 @@ LATE = [
     "conjugate_views", "inquiry", "embedding", "convolve", "pool", "normalize", "cross_entropy",
     "loss", "attention", "padding", "scan", "searching", "added", "affine_graph", "products",
     "einsum", "differences", "histograms", "sampling", "facts", "rearrange", "memory_methods",
-    "bilinear", "decompositions", "distance", "foreach", "fourier", "linalg", "lowrank",
+    "bilinear", "decompositions", "distance", "foreach", "fourier", "ldl", "linalg", "lowrank",
     "polynomials", "recurrent", "resample", "scatter_views", "segments", "solvers", "sparse",
     "special", "spectrogram", "windows", "quantized_tensors", "fake_quantize", "opaque",
 ]

@@ -33,7 +33,6 @@ from flambeau.ops.linalg_support import (
     by_columns,
     check_floating,
     check_matrix,
-    check_solve,
     check_square,
     composed,
     constant,
@@ -565,66 +564,6 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
 
 
 Tensor.lu = lambda self, pivot=True, get_infos=False: lu(self, pivot, get_infos)
-
-# ---- LDL ----------------------------------------------------------------------------------------
-
-
-@primitive(lapack.ldl_factor, core="(n,n)->(n,n),(n),()", returns=tuple,
-           name="linalg_ldl_factor_ex", **HIDDEN)
-def _ldl_factor(input: Tensor, hermitian: bool) -> Any:
-    return input, hermitian
-
-
-@composed(namespace="linalg")
-def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Any:
-    """Bunch and Kaufman's A = P L D Lᵀ Pᵀ in LAPACK's compact form, and `info`."""
-    check_square(A, "torch.linalg.ldl_factor_ex")
-    check_floating(A, "torch.linalg.ldl_factor_ex")
-    LD, pivots, info = _ldl_factor(A, hermitian)
-    if check_errors:
-        raise_failure(info, "torch.linalg.ldl_factor_ex", _SINGULAR_D)
-    return return_types.linalg_ldl_factor_ex(LD, pivots, info)
-
-
-_SINGULAR_D = ("The diagonal element {} is zero, and using it to solve a system would result in a "
-               "division by zero.")
-
-
-@composed(namespace="linalg")
-def ldl_factor(A: Tensor, *, hermitian: bool = False) -> Any:
-    """The factors of a symmetric (or Hermitian) matrix that need not be definite."""
-    check_square(A, "torch.linalg.ldl_factor_ex")
-    check_floating(A, "torch.linalg.ldl_factor_ex")
-    LD, pivots, info = _ldl_factor(A, hermitian)
-    raise_failure(info, "torch.linalg.ldl_factor", _SINGULAR_D)
-    return return_types.linalg_ldl_factor(LD, pivots)
-
-
-@primitive(lapack.ldl_solve, tensors=("LD", "pivots", "B"), core="(n,n),(n),(n,k)->(n,k)",
-           name="linalg_ldl_solve", **HIDDEN)
-def _ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Any:
-    return LD, pivots, B, hermitian
-
-
-@composed(namespace="linalg")
-@refusing("bool int half", "torch.linalg.ldl_solve: Expected a floating point or complex tensor "
-          "as input. Got {}")
-def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
-    """The solution of A X = B from what `ldl_factor` gave for A."""
-    check_square(LD, "torch.linalg.ldl_solve", "LD")
-    if B._array.ndim < 2:
-        raise RuntimeError("torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but "
-                           f"it has {B._array.ndim} dimensions instead")
-    if LD._array.shape[:-1] != pivots._array.shape:
-        raise RuntimeError("torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be "
-                           "the same, but got pivots with shape "
-                           f"{list(pivots._array.shape)} instead")
-    if pivots._array.dtype.kind not in "iu":
-        raise RuntimeError("torch.linalg.ldl_solve: Expected pivots to be integers. Got "
-                           f"{type_name(pivots.dtype)}")
-    check_solve(B, LD, "torch.linalg.ldl_solve")
-    return _ldl_solve(LD, pivots, B, hermitian)
-
 
 # ---- Householder reflections --------------------------------------------------------------------
 

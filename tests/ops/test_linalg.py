@@ -418,3 +418,32 @@ def test_columns_that_are_not_turned():
     assert found.a.equal(A) and found.a.grad_fn.name() == "GeqrfBackward0"
     found.a.sum().backward()
     assert A.grad.isfinite().all()
+
+
+@pytest.mark.parametrize("blocks", [1, 2])
+@pytest.mark.parametrize("hermitian", [False, True])
+@pytest.mark.parametrize("kind", ["real", "complex"])
+def test_factors_of_indefinite_matrices_have_derivatives(kind, hermitian, blocks):
+    """Also where zeros on the diagonal make the pivots blocks of two rows."""
+    A, B = matrix(2, 4, 4, kind=kind), matrix(2, 4, 2, kind=kind, seed=1)
+    A = A + (A.mH if hermitian else A.mT)
+    if blocks == 2:
+        A = A - flambeau.diag_embed(A.diagonal(0, -2, -1))
+    LD, pivots = linalg.ldl_factor(A, hermitian=hermitian)
+    assert (pivots < 0).any() or blocks == 1
+
+    def factor(A):
+        return linalg.ldl_factor(A, hermitian=hermitian).LD
+
+    def solve(LD, B):
+        return linalg.ldl_solve(LD, pivots, B, hermitian=hermitian)
+
+    flambeau.testing.assert_close(A @ solve(LD.clone().requires_grad_(), B), B)
+    check, twice = flambeau.autograd.gradcheck, flambeau.autograd.gradgradcheck
+    for function, *points in ((factor, A), (lambda B: solve(LD, B), B),
+                              (lambda A, B: solve(factor(A), B), A, B)):
+        points = [p.clone().requires_grad_() for p in points]
+        assert check(function, points, check_forward_ad=True)
+        assert twice(function, points)
+    rows = func.vmap(lambda A, p, B: linalg.ldl_solve(A, p, B, hermitian=hermitian))(LD, pivots, B)
+    flambeau.testing.assert_close(rows, solve(LD, B))
