@@ -102,7 +102,7 @@ struct Callable {
     int tensors;       // how many tensor arguments; -1: a sequence of them
     int nsaved;
     Saved saved[MAX_SAVED];
-    uint32_t dtypes;   // a bit for each that a pointwise op takes as it is
+    uint32_t dtypes;   // a bit for each that the op takes as it is
     bool numbers, differentiable, view, replay;  // numbers: may the second argument be one?
     uint32_t fits;     // a bit for each number of tensors that fits a signature
     Seen *seen;        // the last two calls that fit, with other arguments than tensors

@@ -8,7 +8,11 @@ static bool fits(Callable *f, PyObject *canonical) {
     Py_ssize_t n = PyTuple_GET_SIZE(canonical);
     if (n > MAX_ARGS || n < (f->tensors < 0 ? 1 : f->tensors)) return false;
     PyObject *first = PyTuple_GET_ITEM(canonical, 0);
-    return f->tensors >= 0 || PyList_CheckExact(first) || PyTuple_CheckExact(first);
+    if (f->tensors < 0) return PyList_CheckExact(first) || PyTuple_CheckExact(first);
+    PyObject *array = is_plain_tensor(first) ? slot(first, core.array) : nullptr;
+    if (!array || !PyArray_Check(array)) return true;
+    DType dtype = dtype_of(PyArray_TYPE((PyArrayObject *)array));
+    return dtype != NONE && f->dtypes >> dtype & 1;  // of other types the closure knows more
 }
 
 // The kernel's result for canonical arguments; null without an error: not all tensors are plain.

@@ -25,8 +25,7 @@ from flambeau.core.tensor import (
     gradient_edge,
     plain,
 )
-
-DTYPE_KINDS = "buuuuiiiiffffcc"           # of the native kernels' dtypes, in their order
+from flambeau.kernels.refused import native_dtypes
 
 read_numbers = getattr(native, "read_numbers", lambda data, dtype: None)   # nested lists, if easy
 
@@ -54,7 +53,7 @@ def callable_of(kind: str, op: Any, closure: Any, kernel: Any = None, arguments:
     plan = tuple([(what, where or 0, -1 % 2**64 if who is None else sum(1 << i for i in who))
                   for (what, where), who in zip(getattr(declared, "plan", ()), users)])
     refused = getattr(declared, "reject", "") + "bui" * getattr(declared, "floating", False)
-    dtypes = sum(1 << i for i, k in enumerate(DTYPE_KINDS) if k not in refused)
+    dtypes = native_dtypes(declared.name, refused)
     found = native.fast_make(
         "closure" if plainly else kind, closure, kernel, arguments, op,
         getattr(declared, "Backward", Node), -1 if declared.variadic else len(declared.tensors),

@@ -57,6 +57,7 @@ from flambeau.core.tensor import (
     wrap,
 )
 from flambeau.kernels.reference import rounding_once
+from flambeau.kernels.refused import kernel_of
 
 table: dict[str, Op] = {}               # every op, by name
 public: dict[str, dict[str, Any]] = {}  # the public functions of each namespace
@@ -551,7 +552,7 @@ def _names(given: Any) -> tuple[str, ...]:
 
 
 def make_general(op: Op, interceptors: Any, plain: Any, arguments: Any) -> Callable[..., Any]:
-    kernel, n, variadic, returns = op.kernel, len(op.tensors), op.variadic, op.returns
+    kernel, n, variadic, returns = kernel_of(op), len(op.tensors), op.variadic, op.returns
     differentiable = op.is_differentiable
     one = n == 1 and not variadic and returns is None
     view = op.view

@@ -40,7 +40,7 @@ def _accumulated(function, x, axis, keepdims, dtype):
     if dtype is None:
         dtype = np.dtype(np.int64) if kind_of(x.dtype) in "bi" else x.dtype
     dtype = np.dtype(dtype)
-    if dtype.kind == "W":
+    if kind_of(dtype) in ("W", "8"):
         raise no_kernel("sum" if function is _add_reduce else "prod_out", dtype)
     compute = np.dtype(np.float32) if is_reduced(dtype) else dtype
     result = function(cast(x, compute) if x.dtype != compute else x, axis, keepdims, compute)

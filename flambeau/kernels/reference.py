@@ -24,7 +24,9 @@ def is_reduced(dtype):
 
 
 def kind_of(dtype):
-    """``b``, ``i``, ``f``, ``c``, or ``W`` for complex32; None for what is no number."""
+    """``b``, ``i``, ``f``, ``8`` for float8, ``c``, ``W`` for complex32; None for no number."""
+    if dtype.isbuiltin == 2 and dtype.itemsize == 1:
+        return "8"
     return KINDS.get(dtype.kind, "f" if dtype.isbuiltin == 2 else None)
 
 
@@ -81,7 +83,7 @@ NoKernel.__module__ = "builtins"
 
 def no_kernel(name, dtype):
     """What to raise where the kernel of that name does not take a dtype."""
-    kind = TYPE_NAMES.get(dtype.name, dtype.name)
+    kind = TYPE_NAMES.get(dtype.name) or dtype.name.replace("float", "Float")
     return NoKernel(f"\"{name}_cpu\" not implemented for '{kind}'")
 
 
@@ -172,7 +174,7 @@ def _binary(function, kinds, returns=None):
 
 add = _binary(np.add, "bifcW")
 subtract = _binary(np.subtract, "ifcW")
-multiply = _binary(np.multiply, "bifcW")
+multiply = _binary(np.multiply, "bifcW8")
 fmin = _binary(np.fmin, "bif")
 fmax = _binary(np.fmax, "bif")
 minimum = _binary(np.minimum, "bif")
@@ -180,14 +182,14 @@ maximum = _binary(np.maximum, "bif")
 negative = _unary(np.negative, "ifcW")
 positive = _unary(np.positive, "ifcW")
 square = _unary(np.square, "ifc")
-absolute = _unary(np.absolute, "ifcW", "real")
+absolute = _unary(np.absolute, "ifcW8", "real")
 
 
 def _conjugate(x):
     return x.copy() if x.dtype.kind == "b" else np.conjugate(x)
 
 
-conj = _unary(_conjugate, "bifcW")
+conj = _unary(_conjugate, "bifcW8")
 
 
 @pointwise("fc")
@@ -295,7 +297,7 @@ def addcdiv(x, y, z, value=1):
     return x + value * y / z
 
 
-@pointwise("bifcW", key=1)
+@pointwise("bifcW8", key=1)
 def where(condition, x, y):
     return np.where(condition, x, y)
 
@@ -343,8 +345,8 @@ def lcm(x, y):
 
 # ---- comparison and logic -----------------------------------------------------------------------
 
-equal = _binary(np.equal, "bifcW", bool)
-not_equal = _binary(np.not_equal, "bifcW", bool)
+equal = _binary(np.equal, "bifcW8", bool)
+not_equal = _binary(np.not_equal, "bifcW8", bool)
 less = _binary(np.less, "bif", bool)
 less_equal = _binary(np.less_equal, "bif", bool)
 greater = _binary(np.greater, "bif", bool)
@@ -353,9 +355,9 @@ logical_and = _binary(np.logical_and, "bifc", bool)
 logical_or = _binary(np.logical_or, "bifc", bool)
 logical_xor = _binary(np.logical_xor, "bifc", bool)
 logical_not = _unary(np.logical_not, "bifc", bool)
-isnan = _unary(np.isnan, "bifcW", bool)
-isinf = _unary(np.isinf, "bifcW", bool)
-isfinite = _unary(np.isfinite, "bifcW", bool)
+isnan = _unary(np.isnan, "bifcW8", bool)
+isinf = _unary(np.isinf, "bifcW8", bool)
+isfinite = _unary(np.isfinite, "bifcW8", bool)
 signbit = pointwise("bif", bool)(
     _rename(lambda x: np.signbit(x) if x.dtype.kind == "f" else x < 0, "signbit")
 )

@@ -110,7 +110,8 @@ erfinv = pointwise("erfinv", kernels.erfinv, floating=True, namespace=("torch", 
                    d=lambda result: exp(result * result) * (1 / _SLOPE),
                    doc="The inverse of the error function, on (-1, 1).")
 
-for _function in (erf, erfc, erfinv):
+for _function in (erf, erfc, erfinv, acos, asin, atan, cos, exp, expm1, log, log10, log1p, log2,
+                  sin, sqrt, tan, tanh):
     _function.op.refusal = {"": f"{_function.op.name}_vml_cpu"}
 basis.log, basis.exp, basis.sqrt = log, exp, sqrt
 __all__ = ["Tensor", "composite", "exp", "log", "mul", "sqrt"]

@@ -15,7 +15,8 @@ GROUPS = {
     "i": INTEGERS,
     "f": ["float16", "float32", "float64"],
     "c": ["complex64", "complex128"],
-    "W": [],  # complex32, which has no native kernels
+    "W": [],  # complex32 and float8, which have no native kernels
+    "8": [],
 }
 NAMES = list(reference.POINTWISE)
 # Complex numbers at infinity: C's and NumPy's libraries differ in which part is NaN.
