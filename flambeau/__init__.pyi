@@ -770,7 +770,7 @@ def any(input: Tensor, dim: Any = None, keepdim: _bool = False) -> Tensor:
     """Is any element, or any along `dim`, not zero?"""
 
 def arange(
-    start: Any,
+    start: Any = None,
     end: Any = None,
     step: Any = 1,
     *,

@@ -12,6 +12,9 @@ class _Info:
     """What `finfo` and `iinfo` share: the attributes of NumPy's object of that name."""
 
     def __init__(self, type: dtype | None = None):
+        if not isinstance(type, dtype | None):
+            raise TypeError(f"{self.__class__.__name__}(): argument 'type' (position 1) must be "
+                            f"torch.dtype, not {type.__class__.__name__}")
         self._type = type or get_default_dtype()
         self.bits = self._type.itemsize * 8
         self.dtype = self._type.name

@@ -29,6 +29,11 @@ class device:
             type, index = "cuda", type
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
+        if isinstance(index, bool) or not isinstance(index, int | None):
+            raise TypeError("device(): argument 'index' (position 2) must be int, not "
+                            f"{index.__class__.__name__}")
+        if index is not None and index < 0:
+            raise RuntimeError("Device index must not be negative")
         name, colon, number = type.partition(":")
         if colon:
             if index is not None:

@@ -123,9 +123,9 @@ def from_numpy_dtype(array_type: Any) -> dtype:
         _ = found.numpy                     # loads and registers it
     if found is None:
         raise TypeError(
-            f"can't convert np.ndarray of type numpy.{array_type.name}. The only supported types "
-            "are: float64, float32, float16, complex64, complex128, int64, int32, int16, int8, "
-            "uint64, uint32, uint16, uint8, and bool.")
+            f"can't convert np.ndarray of type numpy.{array_type.type.__name__}. The only "
+            "supported types are: float64, float32, float16, complex64, complex128, int64, int32, "
+            "int16, int8, uint64, uint32, uint16, uint8, and bool.")
     return found
 
 
@@ -166,12 +166,6 @@ def as_numpy_dtype(d: Any) -> np.dtype | None:
         return None
     if type(d) is dtype:
         return d.numpy
-    if d is float:
-        return float64.numpy
-    if d is int:
-        return int64.numpy
-    if d is bool:
-        return bool_.numpy
-    if d is complex:
-        return complex128.numpy
+    if d in (float, int, bool, complex):
+        return {float: float64, int: int64, bool: bool_, complex: complex128}[d].numpy
     raise TypeError(f"dtype must be a torch.dtype, such as torch.float32, not {d!r}")

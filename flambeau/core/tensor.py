@@ -153,6 +153,8 @@ class Tensor(Methods, metaclass=TensorMeta):
 
     @requires_grad.setter
     def requires_grad(self, flag: bool) -> None:
+        if flag is not True and flag is not False:
+            raise RuntimeError("requires_grad must be a bool")
         if not self.is_leaf:
             if flag:
                 return

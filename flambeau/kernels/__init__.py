@@ -67,8 +67,10 @@ if _native is not None:
 
 def set_num_threads(n):
     """Let native kernels use at most `n` threads."""
+    if isinstance(n, bool) or not hasattr(n, "__index__"):
+        raise RuntimeError(f"set_num_threads expects an int, but got {type(n).__name__}")
     if n < 1:
-        raise ValueError(f"expected a positive number of threads, got {n}")
+        raise RuntimeError("set_num_threads expects a positive integer")
     if _native is not None:
         _native.set_num_threads(n)
 

@@ -261,6 +261,12 @@ def stored(value: Any, target: np.dtype) -> Any:
     return int(value) % (limits.max + 1) if target.kind == "u" else int(value)
 
 
+def beyond_c(value: int) -> OverflowError:
+    """An integer of more than 64 bits, where PyTorch reads a number."""
+    return OverflowError("int too big to convert" if value > 0 else
+                         "can't convert negative int to unsigned")
+
+
 def too_large(target: np.dtype) -> RuntimeError:
     name = _STORED.get(target.name, f"{target.name}_t")
     return RuntimeError(f"value cannot be converted to type {name} without overflow")

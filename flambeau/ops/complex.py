@@ -63,6 +63,9 @@ def complex(real: Tensor, imag: Tensor) -> Any:
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     """abs · (cos angle + i sin angle)."""
     check_tensors("polar", abs=abs, angle=angle)
+    if abs.dtype is not angle.dtype:
+        raise RuntimeError(f"Expected object of scalar type {type_name(abs.dtype)} but got scalar "
+                           f"type {type_name(angle.dtype)} for second argument")
     result = complex(abs * angle.cos(), abs * angle.sin())
     return result if out is None else basis.into(out, polar.op, result)
 

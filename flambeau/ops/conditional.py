@@ -17,7 +17,7 @@ from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.core.views import write
 from flambeau.kernels import views
-from flambeau.ops.coercion import stored, wrong_types
+from flambeau.ops.coercion import beyond_c, stored, wrong_types
 from flambeau.ops.comparison import isfinite
 from flambeau.ops.node_names import rename
 from flambeau.ops.pointwise import as_number, c_name
@@ -320,6 +320,8 @@ def fill_(self: Tensor, value: Any) -> Tensor:
     if interceptors or type(self) not in plain or self._edge is not None:
         return _known(_slowly(self, value), "FillBackward2", since)
     own = self._array.dtype
+    if type(value) is int and not -2**63 <= value < 2**64:
+        raise beyond_c(value)
     if type(value) in (float, int) and own.kind == "f" and (
             own.itemsize == 8 or (own.itemsize == 4 and -1e38 < value < 1e38)):
         return write(self, value)

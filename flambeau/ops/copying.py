@@ -19,6 +19,7 @@ from flambeau.core.tensor import alias as bare
 from flambeau.kernels import views as kernels
 from flambeau.kernels.layouts import channels_last, channels_last_strides, has_channels_last
 from flambeau.ops.overlap import is_dense, share_memory
+from flambeau.ops.signatures import worded
 from flambeau.transforms import meta
 
 # ---- casts ---------------------------------------------------------------------------------------
@@ -274,7 +275,7 @@ def _without(name: str, error: type[Exception], message: str) -> None:
 for _name in ("xpu", "mtia"):
     _without(_name, AssertionError, f"Torch not compiled with {_name.upper()} enabled")
 _without("ipu", RuntimeError, "PyTorch is not linked with support for ipu devices")
-Tensor.type_as, Tensor.cpu, Tensor.cuda = type_as, cpu, cuda
+Tensor.type_as, Tensor.cpu, Tensor.cuda = worded(type_as), cpu, cuda
 
 # ---- in-place copy -------------------------------------------------------------------------------
 
@@ -290,6 +291,8 @@ def _copied_over(self: np.ndarray, src: np.ndarray) -> np.ndarray:
            batch=lambda size, dims, self, src: _copy_batched(dims, self, src))
 def copy(input: Tensor, src: Any, non_blocking: bool = False) -> Any:
     """`src` in the shape and type of `input`."""
+    if isinstance(src, (int, float, complex)):
+        src = wrap(np.asarray(src))
     if not isinstance(src, Tensor):
         raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not "
                         f"{type(src).__name__}")

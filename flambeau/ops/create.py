@@ -2,8 +2,9 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import update_wrapper
+from math import prod
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,9 @@ from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import Size, contiguous_strides, size_of
 from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor, plain, wrap
 from flambeau.kernels import views
-from flambeau.ops.coercion import stored
+from flambeau.ops.coercion import beyond_c, stored
+from flambeau.ops.signatures import complaint
+from flambeau.ops.signatures import type_name as type_name_of
 from flambeau.transforms import meta
 
 
@@ -90,7 +93,7 @@ def array_of(data: Any, dtype: Any = None, copy: bool = False) -> np.ndarray:
     kind = type(data)
     if kind is float:
         return np.array(data, target or default_float()) if target is None or target.kind in "fc" \
-            else _convert_new(np.array(data), target)
+            else _from_number(data, target)
     if kind is bool or kind is int or kind is complex:
         return _from_number(data, target)
     if isinstance(data, Tensor):
@@ -99,15 +102,17 @@ def array_of(data: Any, dtype: Any = None, copy: bool = False) -> np.ndarray:
             else convert(array, target)
     if isinstance(data, (np.ndarray, np.generic)):
         array = np.asarray(data)
-        from_numpy_dtype(array.dtype)
+        if kind is np.str_ or kind is np.bytes_:
+            raise TypeError(f"new(): invalid data type 'numpy.{kind.__name__}'")
+        _check_readable(array)
         if target is not None and target != array.dtype:
             return _convert_new(array, target)
         return views.copy(array) if copy else array
     if isinstance(data, (list, tuple)) or (isinstance(data, Sequence)
                                            and not isinstance(data, (str, bytes))):
         return _from_sequence(data, target)
-    if isinstance(data, (str, bytes)) or data is None:
-        raise TypeError(f"new(): invalid data type '{kind.__name__}'")
+    if isinstance(data, (str, bytes)) or data is None or isinstance(data, Mapping):
+        raise _no_number(data, target)
     if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
         return array_of(np.asarray(data), dtype, copy)
     if hasattr(data, "__dlpack__"):
@@ -116,7 +121,27 @@ def array_of(data: Any, dtype: Any = None, copy: bool = False) -> np.ndarray:
         return array_of(int(data) if isinstance(data, numbers.Integral) else float(data), dtype)
     if hasattr(data, "__len__") and hasattr(data, "__getitem__"):
         return _from_sequence([data[i] for i in range(len(data))], target)
-    raise RuntimeError(f"Could not infer dtype of {kind.__name__}")
+    raise _no_number(data, target)
+
+
+def _no_number(data: Any, target: np.dtype | None) -> Exception:
+    """What is said of something that is no number of the type, which is None if it is to be
+    found."""
+    name = type(data).__name__
+    if isinstance(data, (str, bytes)) and target is None:
+        return TypeError(f"new(): invalid data type '{name}'")
+    if target is None:
+        return RuntimeError(f"Could not infer dtype of {name}")
+    if target.kind in "uib":
+        return TypeError(f"'{name}' object cannot be interpreted as an integer")
+    return TypeError(f"must be real number, not {name}")
+
+
+def _check_readable(array: np.ndarray) -> None:
+    from_numpy_dtype(array.dtype)
+    if not array.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. "
+                         "Conversion between byte orders is currently not supported.")
 
 
 def _from_number(data: Any, target: np.dtype | None) -> np.ndarray:
@@ -126,15 +151,20 @@ def _from_number(data: Any, target: np.dtype | None) -> np.ndarray:
             return np.array(data, natural or dtypes.default_complex())
         except OverflowError:
             raise ValueError("Overflow when unpacking long long") from None
-    if type(data) is int and target.kind in "ui":
+    if type(data) in (int, float) and target.kind in "ui":
+        if type(data) is int and not -2**63 <= data < 2**64:
+            raise ValueError("Overflow when unpacking long long")
         try:
             return np.array(stored(data, target), target)
         except RuntimeError:
-            raise RuntimeError(f"value cannot be converted to type {target.name} without "
-                               "overflow") from None
-    if type(data) is complex and target.kind not in "cW":
-        raise TypeError("must be real number, not complex")
+            raise _too_large(target) from None
+    if type(data) is complex and target.kind not in "cWb":
+        raise _no_number(data, target)
     return _convert_new(np.array(data), target)
+
+
+def _too_large(target: np.dtype) -> RuntimeError:
+    return RuntimeError(f"value cannot be converted to type {target.name} without overflow")
 
 
 def _convert_new(array: np.ndarray, target: np.dtype) -> np.ndarray:
@@ -180,25 +210,32 @@ def _from_sequence(data: Any, target: np.dtype | None) -> np.ndarray:
 
 def _check_leaves(array: np.ndarray, target: np.dtype) -> None:
     """Raise if numbers of a list cannot be of the type that is asked for."""
-    if array.dtype.kind in "cW":
-        raise TypeError("must be real number, not complex")
-    if target.kind != "f" and target != np.int64:
+    if array.dtype.kind == "c":
+        raise _no_number(1j, target)
+    if target.kind != "f" and (target != np.int64 or array.dtype.kind == "f"):
         limits = np.iinfo(target)
         low = -limits.max if target.kind == "u" and array.dtype.kind == "i" else limits.min
         if not (array.min() >= low and array.max() <= limits.max):
-            raise RuntimeError(f"value cannot be converted to type {target.name} without overflow")
+            raise _too_large(target)
+
+
+def _is_sequence(data: Any) -> bool:
+    return isinstance(data, (list, tuple)) or (
+        hasattr(data, "__len__") and hasattr(data, "__getitem__")
+        and not isinstance(data, (str, bytes, Tensor, np.ndarray, Mapping)))
 
 
 def _nested_shape(data: Any) -> tuple[int, ...]:
+    """The shape that the first items of nested sequences show. A tensor among them is a number."""
     shape = []
-    while isinstance(data, (list, tuple)) or (
-            hasattr(data, "__len__") and not isinstance(data, (str, bytes, Tensor, np.ndarray))
-            and hasattr(data, "__getitem__")):
+    while _is_sequence(data):
         shape.append(len(data))
         if not len(data):
             break
         data = data[0]
-    if isinstance(data, (Tensor, np.ndarray)):
+    if isinstance(data, str):
+        raise ValueError("too many dimensions 'str'")
+    if isinstance(data, np.ndarray):
         shape += data.shape
     return tuple(shape)
 
@@ -210,51 +247,42 @@ def _holds_arrays(data: Any) -> bool:
 
 
 def _from_leaves(data: Any, shape: tuple[int, ...], target: np.dtype | None) -> np.ndarray:
-    leaves: list[Any] = []
-    depth_of_arrays = [len(shape)]
-
-    def walk(item: Any, depth: int) -> None:
-        if isinstance(item, (Tensor, np.ndarray)):
-            array = item._array if isinstance(item, Tensor) else item
-            if array.ndim and array.shape != shape[depth:]:
-                expected = shape[depth] if depth < len(shape) else 0
-                raise ValueError(f"expected sequence of length {expected} at dim {depth} (got "
-                                 f"{array.shape[0]})")
-            depth_of_arrays[0] = depth
-            leaves.append(array)
-            return
-        if depth == len(shape):
-            if isinstance(item, (list, tuple)):
-                raise TypeError(f"not a sequence of equal depth: found {type(item).__name__} where "
-                                "a number was expected")
-            if isinstance(item, (str, bytes)) or item is None:
-                name = type(item).__name__
-                raise (ValueError(f"too many dimensions '{name}'") if isinstance(item, str)
-                       else TypeError(f"must be real number, not {name}"))
-            leaves.append(item)
-            return
-        if isinstance(item, (str, bytes)):
-            raise ValueError(f"too many dimensions '{type(item).__name__}'")
-        if not hasattr(item, "__len__"):
-            raise TypeError(f"expected sequence of length {shape[depth]} at dim {depth}, but found "
-                            f"{type(item).__name__}")
-        if len(item) != shape[depth]:
-            raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got "
-                             f"{len(item)})")
-        for inner in item:
-            walk(inner, depth + 1)
-
-    walk(data, 0)
-    found = [leaf if isinstance(leaf, np.ndarray) else array_of(leaf) for leaf in leaves]
-    if not found:
+    if 0 in shape:
         return np.empty(shape, target or default_float())
+    leaves: list[np.ndarray] = []
+    _gather_leaves(data, shape, 0, target, leaves)
     if target is None:
-        common = from_numpy_dtype(found[0].dtype)
+        common = from_numpy_dtype(leaves[0].dtype)
         from flambeau.core.promotion import join
-        for leaf in found[1:]:
+        for leaf in leaves[1:]:
             common = join(common, from_numpy_dtype(leaf.dtype))
         target = common.numpy
-    return np.stack([convert(leaf, target) for leaf in found]).reshape(shape)
+    return np.concatenate([convert(leaf, target).reshape(-1) for leaf in leaves]).reshape(shape)
+
+
+def _gather_leaves(item: Any, shape: tuple[int, ...], depth: int, target: np.dtype | None,
+                   leaves: list[np.ndarray]) -> None:
+    """Append the numbers in `item`, which lies `depth` sequences deep."""
+    if depth == len(shape):
+        if isinstance(item, Tensor):
+            if item._array.size != 1:
+                raise ValueError("only one element tensors can be converted to Python scalars")
+        elif _is_sequence(item):
+            raise _no_number(item, target or (leaves[0].dtype if leaves else default_float()))
+        leaves.append(array_of(item, None if isinstance(item, (Tensor, np.generic))
+                               else target and from_numpy_dtype(target)))
+        return
+    if isinstance(item, np.ndarray) and item.shape == shape[depth:]:
+        leaves.append(item)
+        return
+    if not hasattr(item, "__len__") or isinstance(item, Mapping) or (
+            isinstance(item, Tensor) and not item._array.ndim):
+        raise TypeError("not a sequence")
+    if len(item) != shape[depth]:
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got "
+                         f"{len(item)})")
+    for inner in item:
+        _gather_leaves(inner, shape, depth + 1, target, leaves)
 
 
 @creation
@@ -273,7 +301,13 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
             requires_grad: bool | None = None) -> Tensor:
     """`obj` as a tensor; `copy` True or False demands or forbids a copy. It requires grad
     and keeps its history if `requires_grad` says so, or if it says nothing and `obj` does."""
-    result = as_tensor(obj, dtype, device)
+    if not isinstance(obj, (Tensor, np.ndarray)) and not hasattr(obj, "__array_interface__") \
+            and not hasattr(obj, "__dlpack__"):
+        if isinstance(obj, (bytes, bytearray, memoryview)):
+            obj = frombuffer(obj, dtype=dtypes.get_default_dtype() if dtype is None else dtype)
+        elif copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+    result = as_tensor(obj, dtype=dtype, device=device)
     if copy and (result is obj or isinstance(obj, np.ndarray)):
         result = result.clone()
     if requires_grad and not result.requires_grad:
@@ -292,15 +326,12 @@ def from_numpy(ndarray: np.ndarray, /) -> Tensor:
     tensor([0, 1, 2])
     """
     if not isinstance(ndarray, np.ndarray):
-        raise TypeError(f"expected np.ndarray (got {type(ndarray).__name__})")
-    from_numpy_dtype(ndarray.dtype)
+        raise TypeError(f"expected np.ndarray (got {type_name_of(ndarray)})")
+    _check_readable(ndarray)
     if any(s < 0 for s in ndarray.strides):
         raise ValueError("At least one stride in the given numpy array is negative, and tensors "
                          "with negative strides are not currently supported. (You can probably "
                          "work around this by making a copy of your array  with array.copy().) ")
-    if not ndarray.dtype.isnative:
-        raise ValueError("given numpy array has byte order different from the native byte order. "
-                         "Conversion between byte orders is currently not supported.")
     if not ndarray.flags.writeable:
         import warnings
         warnings.warn("The given NumPy array is not writable, and PyTorch does not support "
@@ -365,7 +396,24 @@ class _Writable:
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0,
                requires_grad: bool = False) -> Tensor:
     """A 1-D tensor on the memory of an object with a buffer."""
-    return finish(np.frombuffer(buffer, as_numpy_dtype(dtype), count, offset), None, requires_grad)
+    target: Any = as_numpy_dtype(dtype)
+    try:
+        length = memoryview(buffer).nbytes
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    if not length or not count:
+        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
+    if not 0 <= offset < length:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer "
+                         f"length ({length} bytes) minus 1")
+    left, size = length - offset, target.itemsize
+    if count > 0 and offset + count * size > length:
+        raise ValueError(f"requested buffer length ({count} * {size} bytes) after offset ({offset} "
+                         f"bytes) must not be greater than actual buffer length ({length} bytes)")
+    if count < 0 and left % size:
+        raise ValueError(f"buffer length ({left} bytes) after offset ({offset} bytes) must be a "
+                         f"multiple of element size ({size})")
+    return finish(np.frombuffer(buffer, target, max(count, -1), offset), None, requires_grad)
 
 
 # ---- filled with a value -------------------------------------------------------------------------
@@ -411,7 +459,9 @@ def _no_size(name: str, size: tuple[Any, ...]) -> TypeError:
 
 def checked_shape(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
     """The shape that the arguments of `name` say."""
-    if len(size) == 1 and isinstance(size[0], Tensor) and not size[0].ndim:
+    if len(size) == 1 and isinstance(size[0], Tensor):
+        if size[0]._array.size != 1 or size[0]._array.dtype.kind not in "iu":
+            raise _no_size(name, size)
         size = (int(size[0]),)
     try:
         shape = size_of(size)
@@ -420,6 +470,8 @@ def checked_shape(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
     if shape and min(shape) < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: "
                            f"{list(shape)}")
+    if shape and prod(shape) >= 2**60:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
     return shape
 
 
@@ -446,19 +498,23 @@ def full(size: Any, fill_value: Any, *, out: Any = None, dtype: Any = None, layo
          device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
          names: Any = None) -> Tensor:
     """A tensor of shape `size` filled with `fill_value`, whose type it takes."""
-    value = fill_value.item() if isinstance(fill_value, Tensor) and not fill_value._array.ndim \
-        else fill_value
+    value = fill_value
+    if isinstance(value, Tensor) and not (value._array.ndim or value.requires_grad):
+        value = value.item()
     if not isinstance(value, (int, float, complex, np.number, np.bool_)):
         raise TypeError("full(): argument 'fill_value' (position 2) must be Number, not "
                         f"{type(value).__name__}")
     value = value.item() if isinstance(value, np.generic) else value
+    if type(value) is int and not -2**63 <= value < 2**64:
+        raise beyond_c(value)
     target = array_of(value).dtype if dtype is None and out is None else type_for(out, dtype)
     where, number = devices.checked(device), convert(np.asarray(stored(value, target)), target)
+    shape = checked_shape("full", (size,))
     if where is devices.cpu:
-        array = np.empty(size_of((size,)), target)
+        array = np.empty(shape, target)
         array[...] = number
     else:
-        array = meta.hollow(size_of((size,)), target)
+        array = meta.hollow(shape, target)
     result = finish(array, where, requires_grad)
     return result if out is None else into(out, full.op, result)
 
@@ -558,6 +614,12 @@ def _new(name: str) -> Any:
     op = Op(f"new_{name}", "creation", composite=True, namespace=None, body=body)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        first = type(args[0]) if args else None
+        if name != "tensor" and (first not in (int, tuple, list, Size) or
+                                 (name == "full" and first is int)):
+            said = complaint(f"new_{name}", args, kwargs, True)
+            if said:
+                raise TypeError(said)
         if interceptors:
             return intercept(op, (self, *args), kwargs)
         if type(self) not in plain and overrides.wanted((self,)):
@@ -622,7 +684,13 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
                   pin_memory: bool = False) -> Tensor:
     """An uninitialised tensor with the given strides (in elements)."""
     target = default_float() if dtype is None else as_numpy_dtype(dtype)
-    shape, steps = size_of((size,)), size_of((stride,))
+    shape, steps = checked_shape("empty_strided", (size,)), size_of((stride,))
+    if len(shape) != len(steps):
+        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of "
+                           f"strides ({len(steps)})")
+    if steps and min(steps) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and "
+                           f"strides={list(steps)}")
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, steps)) if 0 not in shape else 0
     where = devices.checked(device)
     memory = np.empty(extent, target) if where is devices.cpu else meta.memory(extent, target)
@@ -635,21 +703,51 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 
 def legacy_constructor(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`Tensor()`, `Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(other)`."""
-    device = kwargs.pop("device", None)
+    if len(args) == 1 and not kwargs and isinstance(args[0], Tensor) and cls is Tensor:
+        return _another(args[0], cls)
+    return _legacy(cls, dtypes.get_default_dtype(), args, kwargs)
+
+
+def _another(source: Tensor, cls: type) -> Tensor:
+    """Another tensor with the same memory."""
+    result = alias(source._array, cls)
+    result._counter = source._counter
+    return result
+
+
+def _legacy(cls: type, target: dtypes.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]
+            ) -> Any:
+    plain = not kwargs and (all(type(a) is int for a in args) or (
+        len(args) == 1 and type(args[0]) in (list, tuple, np.ndarray)))
+    if not plain and (said := complaint("new", args, kwargs, True)):
+        raise TypeError(said)
+    device = kwargs.get("device")
     if device is not None and devices.device(device).type != "cpu":
         raise RuntimeError("legacy constructor expects device type: cpu but device type: "
                            f"{devices.device(device).type} was passed")
-    if len(args) == 1 and isinstance(args[0], Tensor):
-        source = args[0]
-        if source.dtype is not dtypes.get_default_dtype() and cls is Tensor:
-            raise TypeError(f"expected {dtypes.get_default_dtype()} (got {source.dtype})")
-        result = alias(source._array, cls)
-        result._counter = source._counter
-        return result
-    if len(args) == 1 and not isinstance(args[0], (int, Size)):
-        return alias(array_of(args[0], dtypes.get_default_dtype()), cls)
-    shape = size_of(args) if args else (0,)
-    return alias(np.empty(shape, default_float()), cls)
+    data = next(iter((*args, *[kwargs[k] for k in ("other", "data", "size") if k in kwargs])), ())
+    if isinstance(data, Tensor):
+        if data.dtype is not target:
+            raise TypeError(f"expected {_options(target)} (got {_options(data.dtype)})")
+        return _another(data, cls)
+    if isinstance(data, (int, Size)) and type(data) is not bool:
+        return alias(np.empty(checked_shape("new", args), target.numpy), cls)
+    if not args and not kwargs:
+        return alias(np.empty(0, target.numpy), cls)
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if not isinstance(data, np.ndarray) and not _is_sequence(data):
+        raise TypeError(f"new(): data must be a sequence (got {type_name_of(data)})")
+    return alias(array_of(data, target), cls)
+
+
+def _options(d: dtypes.dtype) -> str:
+    """What PyTorch prints of a tensor's type, layout and place."""
+    name = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int",
+            "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
+            "float16": "c10::Half", "bfloat16": "c10::BFloat16"}.get(d.name, d.name)
+    return (f"TensorOptions(dtype={name}, device=cpu, layout=Strided, requires_grad=false "
+            "(default), pinned_memory=false (default), memory_format=(nullopt))")
 
 
 def typed_constructor(name: str, target: dtypes.dtype) -> type:
@@ -659,9 +757,7 @@ def typed_constructor(name: str, target: dtypes.dtype) -> type:
             return isinstance(instance, Tensor) and instance.dtype is target
 
         def __call__(cls, *args: Any, **kwargs: Any) -> Tensor:
-            if len(args) == 1 and not isinstance(args[0], (int, Size)):
-                return wrap(array_of(args[0], target))
-            return wrap(np.empty(size_of(args) if args else (0,), target.numpy))
+            return _legacy(Tensor, target, args, kwargs)
 
     made = Meta(name, (), {"__module__": "torch", "dtype": target,
                            "__doc__": f"Makes tensors of type {target.name}."})

@@ -1,7 +1,7 @@
 """Facts about this build and process, and arithmetic that sizes share with numbers."""
 from __future__ import annotations
 
-from math import floor, trunc
+from math import floor, isfinite, trunc
 from typing import Any
 
 import numpy as np
@@ -113,6 +113,8 @@ def range(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype:
         start, end = 0, start
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if not (isfinite(start) and isfinite(end)):
+        raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     count = floor((end - start) / step) + 1

@@ -22,6 +22,7 @@ from flambeau.ops.create import array_of, full
 from flambeau.ops.overlap import warn_of_expanded
 from flambeau.ops.ranges import arange
 from flambeau.ops.shape import movedim, reshape, unsqueeze
+from flambeau.ops.signatures import type_name as type_name_of
 
 # ---- basic indices: a view -----------------------------------------------------------------------
 
@@ -108,6 +109,8 @@ def getitem(self: Tensor, index: Any) -> Tensor:
         return view if advanced is None else take_at(view, advanced)
     except IndexError as error:
         raise explain(self, index, error) from None
+    except OverflowError:
+        raise ValueError("Overflow when unpacking long long") from None
 
 
 _INT = frozenset({int, type(None)})
@@ -121,8 +124,12 @@ def _plain_slice(s: slice) -> bool:
 def explain(tensor: Tensor, index: Any, error: IndexError) -> IndexError:
     """NumPy's complaint about an index in torch's words."""
     shape = tensor._array.shape
-    items = index if isinstance(index, tuple) else (index,)
-    if not shape and any(type(i) is int for i in items):
+    items = [int(i._array) if isinstance(i, Tensor) and not i._array.ndim
+             and i._array.dtype.kind in "ui" else i
+             for i in (index if isinstance(index, tuple) else (index,))]
+    if not shape and len(items) == 1 and type(items[0]) is slice:
+        return IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if not shape and len(items) == 1 and type(items[0]) is int:
         return IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
                           "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
     count = 0
@@ -132,14 +139,15 @@ def explain(tensor: Tensor, index: Any, error: IndexError) -> IndexError:
         count += item.ndim if isinstance(item, Tensor) and item.dtype.kind == "b" else 1
     if count > len(shape):
         return IndexError(f"too many indices for tensor of dimension {len(shape)}")
-    dim = 0
+    dim = new = 0                       # those of the tensor, and those that None adds
     for item in items:
+        new += item is None
         if item is Ellipsis:
             dim += len(shape) - count
         elif item is not None and not isinstance(item, bool):
             if type(item) is int and not -shape[dim] <= item < shape[dim]:
-                return IndexError(f"index {item} is out of bounds for dimension {dim} with size "
-                                  f"{shape[dim]}")
+                return IndexError(f"index {item} is out of bounds for dimension {dim + new} with "
+                                  f"size {shape[dim]}")
             dim += item.ndim if isinstance(item, Tensor) and item.dtype.kind == "b" else 1
     return error
 
@@ -240,9 +248,11 @@ def _normal(item: Any) -> Any:
         return item
     if isinstance(item, (list, tuple, range, np.ndarray)):
         array = array_of(list(item) if isinstance(item, range) else item)
-        if array.dtype.kind == "f" and (kind is not np.ndarray or not array.size):
+        if array.dtype.kind == "f":
             array = array.astype(np.int64)      # numbers of a list are places, whatever their type
         return _normal(Tensor_of(array))
+    if isinstance(item, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{kind.__name__}'")
     if hasattr(item, "__index__"):
         return int(item.__index__())
     raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte "
@@ -293,12 +303,13 @@ def _take(arrays: list[np.ndarray], where: tuple[int, ...]) -> np.ndarray:
 
 
 def _out_of_bounds(self: np.ndarray, indices: Any, where: Any, error: IndexError) -> IndexError:
-    for position, (index, at) in enumerate(zip(indices, where)):
+    for index, at in zip(indices, where):
         if index.dtype.kind == "b":
-            if index.shape != self.shape[at:at + index.ndim]:
-                return IndexError(f"The shape of the mask {list(index.shape)} at index {position} "
-                                  f"does not match the shape of the indexed tensor "
-                                  f"{list(self.shape)} at index {position}")
+            for i, (n, own) in enumerate(zip(index.shape, self.shape[at:])):
+                if n != own:
+                    return IndexError(f"The shape of the mask {list(index.shape)} at index {i} "
+                                      f"does not match the shape of the indexed tensor "
+                                      f"{list(self.shape)} at index {at + i}")
         elif index.size and (index.max() >= self.shape[at] or index.min() < -self.shape[at]):
             wrong = index[(index >= self.shape[at]) | (index < -self.shape[at])].reshape(-1)[0]
             return IndexError(f"index {wrong} is out of bounds for dimension {at} with size "
@@ -457,6 +468,10 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
 
     With `accumulate`, values are added, and those for one place add up.
     """
+    for position, i in enumerate(indices):
+        if i is not None and not isinstance(i, Tensor):
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got "
+                            f"{type_name_of(i)}")
     advanced = [None if i is None else _normal_tensor(i) for i in indices]
     if len(advanced) > input._array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input._array.ndim} (got "
@@ -498,7 +513,9 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
         _assign(view, value)
         return
     if not isinstance(value, Tensor):
-        value = full((), value, dtype=self.dtype)
+        value = _scalar(value, self.dtype)
+    elif value._array.size == 1 and _is_mask(advanced):
+        value = value.to(self.dtype)                # as `masked_fill` takes it
     else:
         value = _without_ones(value)
         _check_types(self, value)
@@ -522,6 +539,22 @@ def _put_functional(input: Tensor, value: Tensor, indices: Any, where: Any) -> T
     return put_at(input, indices, where, value, False)
 
 
+def _is_mask(advanced: Any) -> bool:
+    tensors = [t for t in advanced if isinstance(t, Tensor)]
+    return len(tensors) == 1 and tensors[0]._array.dtype.kind == "b"
+
+
+def _scalar(value: Any, own: Any) -> Tensor:
+    """A number that is assigned, as a tensor of the type."""
+    if isinstance(value, (np.integer, np.bool_)):
+        value = value.item()
+    if not isinstance(value, (int, float, complex)):
+        raise TypeError(f"can't assign a {type_name_of(value)} to a torch.{type_name(own)}Tensor")
+    if isinstance(value, int) and not -2**63 <= value < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    return full((), value, dtype=own)
+
+
 def _without_ones(value: Tensor) -> Tensor:
     """A value to be assigned, without leading dimensions of 1."""
     shape = value._array.shape
@@ -541,7 +574,7 @@ def _set_plain(self: Tensor, index: Any, value: Any) -> bool:
             values = convert(values, self._array.dtype)
     elif type(value) in (int, float, bool):
         values = value
-        if self._array.dtype.kind in "buc" or (type(value) is float
+        if not -9e18 < value < 9e18 or self._array.dtype.kind in "buc" or (type(value) is float
                                                and self._array.dtype.kind != "f"):
             return False
     else:
@@ -583,16 +616,16 @@ def _assign(view: Tensor, value: Any) -> None:
                                    f"sizes: {list(target)}.  Tensor sizes: {list(shape)}") from None
             raise
         return
-    if isinstance(value, (np.ndarray, np.generic)):
-        view.copy_(Tensor_of(np.asarray(value)))
-        return
-    if not isinstance(value, (int, float, complex, bool)):
-        raise TypeError(f"can't assign a {type(value).__name__} to a "
-                        f"torch.{type_name(view.dtype)}Tensor")
-    view.copy_(full((), value, dtype=view.dtype if not isinstance(value, complex) else None))
+    view.copy_(_scalar(value, view.dtype))
+
+
+def delitem(self: Tensor, index: Any) -> None:
+    """Raises: tensors keep their elements."""
+    raise TypeError("Tensor does not support deleting items")
 
 
 Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem
+Tensor.__delitem__ = delitem                # type: ignore[attr-defined]
 
 
 def new_zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:

@@ -14,6 +14,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.core.views import check_inplace, write
 from flambeau.ops import out_types
 from flambeau.ops.pointwise import as_number
+from flambeau.ops.signatures import worded
 
 
 def is_tensor(obj: Any, /) -> bool:
@@ -74,6 +75,11 @@ def result_type(tensor1: Any, tensor2: Any) -> dtype:
                                   if not isinstance(t, Tensor)])
 
 
+def _worded_function(function: Any) -> Any:
+    return worded(function, bound=False)
+
+
+@_worded_function
 def can_cast(from_: dtype, to: dtype) -> bool:
     """May values of the one type be stored as the other, as promotion has it?
 
@@ -84,6 +90,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return out_types.can_cast(from_, to)
 
 
+@_worded_function
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that values of both types can become.
 
@@ -124,7 +131,7 @@ for _function in (is_tensor, can_cast, promote_types, broadcast_shapes):
 
 
 def _mapped(self: Tensor, function: Any, others: tuple[Tensor, ...]) -> Tensor:
-    arrays = np.broadcast_arrays(self._array, *[t._array for t in others])
+    arrays = [self._array, *[t.expand(self._array.shape)._array for t in others]]
     values = [function(*[x.item() for x in row])
               for row in zip(*[a.reshape(-1) for a in arrays])]
     check_inplace(self, False)
@@ -149,6 +156,6 @@ def _map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
 for _name, _method in (("apply_", _apply_), ("map_", _map_), ("map2_", _map2_)):
     _method.__name__ = _name
     if not hasattr(Tensor, _name):
-        setattr(Tensor, _name, _method)
+        setattr(Tensor, _name, worded(_method))
 
 __all__ = ["can_cast", "is_tensor", "promote_types", "result_type"]

@@ -718,7 +718,14 @@ def _indices(name: str, of: Any) -> Any:
     def function(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
                  layout: Any = None, pin_memory: bool = False) -> Tensor:
         from flambeau.core.dtypes import as_numpy_dtype
-        places = np.stack(of(row, offset, col)).astype(as_numpy_dtype(dtype) or np.int64)
+        for title, extent in (("row", row), ("col", col)):
+            if extent < 0:
+                raise RuntimeError(f"{title} must be non-negative, got{extent}")
+        target = as_numpy_dtype(dtype) or np.dtype(np.int64)
+        from flambeau.ops.ranges import no_kernel
+        if target.name not in ("int64", "int32", "int16"):
+            raise no_kernel(name, target)
+        places = np.stack(of(row, offset, col)).astype(target)
         from flambeau.ops.create import finish
         return finish(places, device)
     function.__name__, function.__doc__ = name, f"Row and column numbers of the {name[:4]} part."

@@ -25,11 +25,12 @@ from flambeau.core.tensor import (
 )
 from flambeau.ops.inplace import publish_inplace_view
 from flambeau.ops.pointwise import c_name
+from flambeau.ops.signatures import worded
 
 
 def _method(function: Any, *spaces: str) -> Any:
     name = function.__name__
-    setattr(Tensor, name, function)
+    setattr(Tensor, name, worded(function))
     for space in spaces:
         public[space][name] = function
     return function

@@ -122,6 +122,15 @@ class Form:
         return self._base is not None
 
 
+def _real(value: Any, target: str) -> Any:
+    """A number that is no complex one, or only by its type."""
+    if type(value) is not complex:
+        return float(value) if target == "double" else value
+    if value.imag:
+        raise RuntimeError(f"value cannot be converted to type {target} without overflow")
+    return value.real
+
+
 class Conversion:
     """The values as Python and NumPy have them."""
 
@@ -175,18 +184,17 @@ class Conversion:
         return bool(self.item())
 
     def __float__(self) -> float:
-        return float(self._number())
+        return _real(self._number(), "double")
 
     def __int__(self) -> int:
-        return int(self._number())
+        return int(_real(self._number(), "int64_t"))
 
     def __complex__(self) -> complex:
         return complex(self._number())
 
     def _number(self) -> Any:
         if self._array.size != 1:
-            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to "
-                               "Scalar")
+            raise ValueError("only one element tensors can be converted to Python scalars")
         return self.item()
 
     def __index__(self) -> int:

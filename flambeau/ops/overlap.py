@@ -22,6 +22,7 @@ _BY_ELEMENT = frozenset({"copy", "lerp", "clamp", "clamp_min", "clamp_max", "whe
 _ANYWHERE = frozenset("""
     fill_number masked_fill index_fill tril triu threshold_of sum amax amin norm vector_norm
     var std nansum prod any all argmax argmin mv bmm full ones zeros eye histc cummax cummin
+    index_put
 """.split())
 # Of these the ones that PyTorch warns of, and the indexing that is one of them.
 _DEPRECATED = {"masked_fill": "tensor[mask] = scalar", "index_fill": "tensor[mask] = scalar",

@@ -22,7 +22,7 @@ def no_kernel(name: str, target: np.dtype) -> NotImplementedError:
 
 
 @creation
-def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
+def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
            layout: Any = None, device: Any = None, requires_grad: bool = False,
            pin_memory: bool = False) -> Tensor:
     """The numbers start, start + step, … below `end`.
@@ -35,6 +35,8 @@ def arange(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype
     """
     if end is None:
         start, end = 0, start
+    elif start is None:
+        start = 0
     if type(start) is type(end) is type(step) is int and dtype is None and out is None and \
             (end - start) * step > 0 and max(start, end) < 1 << 62:
         return finish(np.arange(start, end, step), device, requires_grad)
@@ -62,6 +64,8 @@ def _range(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
         raise too_large(wide)
     if step == 0:
         raise RuntimeError("step must be nonzero")
+    if step != step:
+        raise RuntimeError("step must be nonzero")
     if not all(math.isfinite(v) for v in (start, end)):
         raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
     if (end - start) * step < 0:
@@ -71,7 +75,10 @@ def _range(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
         raise ValueError("step must be nonzero")
     if target == np.int64:
         return np.arange(*[stored(v, target) for v in (start, end, step)], dtype=np.int64)
-    places = np.arange(math.ceil((end - start) / step), dtype=wide)
+    count = math.ceil((end - start) / step)
+    if count >= 2**60:
+        raise RuntimeError("invalid size, possible overflow?")
+    places = np.arange(count, dtype=wide)
     first, by = (int(start), int(step)) if whole else (start, step)
     return convert(np.asarray(first + places * by), target)
 
@@ -118,6 +125,11 @@ def _spaced(name: str, bounds: tuple[Any, Any, Any], base: float | None, out: An
         isinstance(start, complex) or isinstance(end, complex)) else type_for(out, dtype)
     if target.kind == "b":
         raise no_kernel(f"{name}_cpu", target)
+    if target.kind not in "cW" and (isinstance(start, complex) or isinstance(end, complex)):
+        inferred = "double" if default_float().itemsize == 8 else "float"
+        raise RuntimeError(f"torch.{name}(): inferred dtype c10::complex<{inferred}> can't be "
+                           "safely cast to passed dtype "
+                           f"{type_name(from_numpy_dtype(target))}")
     wide = target if base is None else np.dtype(np.complex128 if target.kind in "cW" else
                                                 np.float64)
     array = evenly_spaced(start, end, steps, wide)

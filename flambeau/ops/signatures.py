@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache
+from functools import cache, wraps
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -168,6 +168,7 @@ def _is_float(value: Any) -> bool:
 
 _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Tensor": lambda value: isinstance(value, Tensor),
+    "Storage": lambda value: "Storage" in type(value).__name__,
     "int": _is_int,
     "float": _is_float,
     "Scalar": lambda value: isinstance(value, complex) or _is_float(value),
@@ -245,7 +246,8 @@ def _wrong(signature: Signature, name: str, args: tuple[Any, ...], kwargs: dict[
                 return f"{name}(): {_not_that(parameter, value, place if positional else 0)}"
             value, place = args, count
         if parameter.kind == "int" and isinstance(value, (tuple, list)):
-            bad = next((j for j, item in enumerate(value) if not _is_index(item)), None)
+            bad = next((j for j, item in enumerate(value)
+                        if not (_is_index(item) or (j and isinstance(item, bool)))), None)
             if bad is not None and not unpacked:
                 unpacked = (f"{name}(): argument '{parameter.name}' failed to unpack the object "
                             f"at pos {bad + 1} with error \"type must be tuple of ints,but got "
@@ -293,6 +295,20 @@ def _unknown(signature: Signature, name: str, kwargs: dict[str, Any], count: int
         if key in names[:count]:
             return f"{name}() got multiple values for argument '{key}'"
     return f"{name}() got invalid keyword arguments"
+
+
+def worded(function: Any, bound: bool = True) -> Any:
+    """`function`, which is no op, with PyTorch's words where it fails for its arguments."""
+    @wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return function(*args, **kwargs)
+        except Exception:
+            said = complaint(function.__name__, args[bound:], kwargs, bound)
+            if said:
+                raise TypeError(said) from None
+            raise
+    return call
 
 
 def complaint(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool = False

@@ -2,6 +2,8 @@
 import math
 from pathlib import Path
 
+import numpy
+
 
 def calls(family):
     lines = Path(__file__).with_name(f"{family}_calls.txt").read_text().splitlines()
@@ -22,6 +24,7 @@ def names(torch):
     return {
         "halves": halves, "z": z, "zm": z.reshape(2, 2), "h": z.real.clone(),
         "mask": torch.tensor([True, False, True, False]),
+        "numpy": numpy,
         "torch": torch, "F": torch.nn.functional, "i": torch.arange(6).reshape(2, 3),
         "x2": randn(2, 3), "x3": randn(2, 4, 3), "x4": randn(2, 8, 5, 5), "w4": randn(4, 8, 3, 3),
         "rm": torch.zeros(4), "rv": torch.ones(4), "x5": randn(2, 5), "t5": torch.tensor([1, 4]),
