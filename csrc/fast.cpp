@@ -235,6 +235,7 @@ bool admit(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
     return known > 0 && remember(f, args, n, names) == 0;
 }
 
+// What to return in place of an error.
 PyObject *explain(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
     if (!PyErr_ExceptionMatches(PyExc_Exception)) return nullptr;
     PyObject *type, *value, *trace;
@@ -247,6 +248,7 @@ PyObject *explain(Callable *f, PyObject *const *args, size_t nargsf, PyObject *n
     } else {
         Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
         if (!better) return nullptr;
+        if (PyTuple_Check(better.get())) return incref(PyTuple_GET_ITEM(better.get(), 0));
         PyException_SetCause(better.get(), nullptr);  // `from None`
         PyErr_SetObject((PyObject *)Py_TYPE(better.get()), better.get());
     }

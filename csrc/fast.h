@@ -133,6 +133,7 @@ inline bool fit(Callable *f, PyObject *const *args, size_t nargsf, PyObject *nam
     if (PyList_GET_SIZE(core.interceptors)) return true;
     if (!f->seen || names != f->seen->names || n != f->seen->n) return false;
     if (names) n += PyTuple_GET_SIZE(names);
+    i = 0;
     while (i < n && Py_TYPE(args[i]) == f->seen->types[i]) i++;
     return i == n;
 }

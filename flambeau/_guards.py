@@ -40,6 +40,8 @@ def guarded(closure: Any, op: Any, basis: Any, bound: bool = False, operates: bo
             return closure(*args, **kwargs)
         except Exception as error:
             better = basis.explain(op, args, kwargs, bound, error)
+            if type(better) is tuple:
+                return better[0]
             if operates and isinstance(better or error, TypeError):
                 return NotImplemented
             if better is None:

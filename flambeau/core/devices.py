@@ -26,7 +26,8 @@ class device:
         if isinstance(type, device):
             type, index = type.type, type.index if index is None else index
         elif isinstance(type, int) and not isinstance(type, bool):
-            type, index = "cuda", type
+            raise RuntimeError("Device index must not be negative" if type < 0 else "Cannot access "
+                               "accelerator device when none is available.")
         if not isinstance(type, str):
             raise TypeError(f"device(): argument 'type' must be str, not {type.__class__.__name__}")
         if isinstance(index, bool) or not isinstance(index, int | None):

@@ -100,8 +100,9 @@ class Tensor(Methods, metaclass=TensorMeta):
             return Size(shape)
         if not -len(shape) <= dim < len(shape):
             from flambeau.core.shapes import wrap_dim
-            wrap_dim(dim, len(shape))
-            raise IndexError("Dimension specified as 0 but tensor has no dimensions")
+            if shape:
+                wrap_dim(dim, len(shape))
+            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
         return shape[dim]
 
     @property

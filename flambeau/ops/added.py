@@ -123,7 +123,7 @@ def _check(input: Tensor, shape: tuple[int, ...]) -> None:
 
 def _same_types(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
     names = [type_name(t.dtype) for t in (input, mat1, mat2)]
-    for other, first in (("mat1", names[1]), ("self", names[0])):
+    for other, first in (("self", names[0]), ("mat1", names[1])):
         if first != names[2]:
             raise RuntimeError(f"{other} and mat2 must have the same dtype, but got {first} and "
                                f"{names[2]}")
@@ -140,6 +140,7 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     >>> flambeau.addmm(flambeau.ones(2), flambeau.ones(1, 3), flambeau.ones(3, 2), alpha=2)
     tensor([[7., 7.]])
     """
+    _same_types(input, mat1, mat2)
     a, b = mat1._array.shape, mat2._array.shape
     for name, shape in (("mat1", a), ("mat2", b)):
         if len(shape) != 2:
@@ -148,7 +149,6 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and "
                            f"{b[0]}x{b[1]})")
     _check(input, (a[0], b[1]))
-    _same_types(input, mat1, mat2)
     return input, mat1, mat2, beta, alpha
 
 
@@ -204,15 +204,23 @@ def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any
              for t in (input, vec1, vec2)], beta, alpha
 
 
-def _shape_of_batches(batch1: Tensor, batch2: Tensor) -> tuple[int, ...]:
+def _check_batches(input: Tensor, batch1: Tensor, batch2: Tensor, first: int) -> None:
+    """Raise unless the products can be made and `input` expands to their dimensions from `first`
+    on."""
     a, b = batch1._array.shape, batch2._array.shape
+    _check(input, (*[batch1.size(i) for i in range(first, 2)], batch2.size(2)))
     for name, shape in (("batch1", a), ("batch2", b)):
         if len(shape) != 3:
             raise RuntimeError(f"{name} must be a 3D tensor")
+    if first and a[0] != b[0]:
+        raise RuntimeError("batch1 and batch2 must have same number of batches, got "
+                           f"{a[0]} and {b[0]}")
+    if first and a[2] != b[1]:
+        raise RuntimeError("Incompatible matrix sizes for bmm "
+                           f"({a[1]}x{a[2]} and {b[1]}x{b[2]})")
     if a[0] != b[0] or a[2] != b[1]:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: "
                            f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}].")
-    return a[0], a[1], b[2]
 
 
 def _spread(grad: Tensor, batch: Tensor, alpha: Any) -> Tensor:
@@ -231,7 +239,7 @@ def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1,
     >>> flambeau.addbmm(flambeau.zeros(1), flambeau.ones(2, 1, 3), flambeau.ones(2, 3, 1))
     tensor([[6.]])
     """
-    _check(input, _shape_of_batches(batch1, batch2)[1:])
+    _check_batches(input, batch1, batch2, 1)
     _same_types(input, batch1, batch2)
     return input, batch1, batch2, beta, alpha
 
@@ -249,7 +257,7 @@ def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1,
     >>> flambeau.baddbmm(flambeau.zeros(1), flambeau.ones(2, 1, 3), flambeau.ones(2, 3, 1)).shape
     torch.Size([2, 1, 1])
     """
-    _check(input, _shape_of_batches(batch1, batch2))
+    _check_batches(input, batch1, batch2, 0)
     names = [c_name(t.dtype) for t in (input, batch1, batch2)]
     if len(set(names)) > 1:
         raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: "

@@ -260,7 +260,9 @@ def cpu(self: Tensor, memory_format: Any = None) -> Tensor:
 def cuda(self: Tensor, device: Any = None, non_blocking: bool = False,
          memory_format: Any = None) -> Tensor:
     """There is no CUDA device in this build: raises."""
-    return self.to("cuda" if device is None else device)
+    if device is None or isinstance(device, int):
+        device = "cuda" if device is None else f"cuda:{device}"
+    return self.to(device)
 
 
 def _without(name: str, error: type[Exception], message: str) -> None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
+from types import FunctionType
 from typing import Any
 
 import numpy as np
@@ -53,6 +54,8 @@ class Form:
         strides = array_strides(self._array)
         if dim is None:
             return strides
+        if not strides:
+            return self.size(dim)               # which raises
         from flambeau.core.shapes import wrap_dim
         return strides[wrap_dim(dim, len(strides))]
 
@@ -389,6 +392,8 @@ def adopt(*chapters: type) -> None:
     for chapter in chapters:
         for name, member in vars(chapter).items():
             if name not in ("__module__", "__dict__", "__weakref__", "__doc__", "__qualname__"):
+                if isinstance(member, FunctionType):
+                    member.__qualname__ = f"Tensor.{name}"      # which errors quote
                 setattr(Tensor, name, member)
 
 

@@ -15,7 +15,16 @@ from flambeau.core import overrides
 from flambeau.core.op import Op
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, basis
-from flambeau.ops.signatures import checks, complaint, is_known, most, names, type_name
+from flambeau.ops.signatures import (
+    checks,
+    complaint,
+    is_bare,
+    is_known,
+    most,
+    names,
+    numbered,
+    type_name,
+)
 
 _PREFIXED = ("linalg", "special", "fft")        # namespaces that PyTorch's own names begin with
 _GUARDS = f"{PACKAGE}_guards.py"
@@ -43,12 +52,21 @@ def misfit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool = 
     if "nn.functional" in spaces and not bound and not checks(op.name) and (
             not {*kwargs} <= names(op.name) or len(args) > most(op.name)):
         return None                             # of the layers' function of the same name
-    name, ours = c_name(op), args[1:] if bound else args
+    name, bound = c_name(op), bound and _has_method(op)
+    if not is_known(name, False) and is_known(name, True) and isinstance(next(iter(args), None),
+                                                                         Tensor):
+        bound = True                            # there is only the method
+    ours = args[1:] if bound else args
     said = complaint(name, ours, kwargs, bound)
     if said and (any(is_known(other, bound) and not complaint(other, ours, kwargs, bound)
                      for other in op.aliases) or _as_method(name, args, kwargs, bound)):
         return None
     return TypeError(said) if said else None
+
+
+def _has_method(op: Op) -> bool:
+    """Does the method have a parser of its own, and not only the function that it calls?"""
+    return is_known(op.name, True) or is_bare(op.name) or not is_known(c_name(op), False)
 
 
 def _as_method(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) -> bool:
@@ -84,8 +102,9 @@ def admit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) ->
 
 
 def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, error: Exception
-            ) -> Exception | None:
-    """What to raise in place of the `error` of a call; None if it is right as it is."""
+            ) -> Exception | tuple[Any] | None:
+    """What to raise in place of the `error` of a call; None if it is right as it is. In a tuple the
+    result, if the call only had to be put in other terms."""
     inner = _called_by_ops()
     if (inner and not isinstance(error, (TypeError, AttributeError))) \
             or overrides.wanted(args, kwargs):
@@ -93,6 +112,10 @@ def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, 
     better = misfit(op, args, kwargs, bound)
     if better is not None or inner:
         return better
+    bound = bound and _has_method(op)
+    again = numbered(c_name(op), args[1:] if bound else args, kwargs, bound)
+    if again is not None:
+        return (op.function(*args[:bound], *again[0], **again[1]),)
     if isinstance(error, (TypeError, AttributeError)):
         found = _not_tensors(op, args)
         if found is not None:

@@ -83,10 +83,10 @@ def _truncated(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 floor_divide = pointwise("floor_divide", kernels.floor_divide, d_self=0, d_other=0, numbers="any",
                          doc="The greatest whole number that is not greater than input / other.")
 _MODES = {
-    "floor": pointwise("div_floor", kernels.floor_divide, d_self=0, d_other=0, method=False,
+    "floor": pointwise("div_floor", kernels.floor_divide, numbers="any", d_self=0, d_other=0,
+                       method=False, namespace=None, inplace=False, node_name="DivBackward2"),
+    "trunc": pointwise("div_trunc", _truncated, numbers="any", d_self=0, d_other=0, method=False,
                        namespace=None, inplace=False, node_name="DivBackward2"),
-    "trunc": pointwise("div_trunc", _truncated, d_self=0, d_other=0, method=False, namespace=None,
-                       inplace=False, node_name="DivBackward2"),
 }
 for _mode, _function in _MODES.items():
     _function.op.saved_as = {"rounding_mode": _mode}

@@ -301,19 +301,18 @@ def expand(input: Tensor, *size: Any, implicit: bool = False) -> Tensor:
         raise RuntimeError(f"expand({_label(input)}{{{list(shape)}}}, size={list(sizes)}): the "
                            f"number of sizes provided ({len(sizes)}) must be greater or equal to "
                            f"the number of dimensions in the tensor ({len(shape)})")
-    target = []
-    for i, n in enumerate(sizes):
+    target = [*sizes]
+    for i, n in reversed([*enumerate(sizes)]):
         own = shape[i - extra] if i >= extra else None
         if n == -1:
             if own is None:
                 raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a "
                                    f"leading, non-existing dimension {i}")
-            n = own
+            target[i] = own
         elif own is not None and own not in (1, n):
             raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing "
                                f"size ({own}) at non-singleton dimension {i}.  Target sizes: "
                                f"{list(sizes)}.  Tensor sizes: {list(shape)}")
-        target.append(n)
     return expand_to(input, tuple(target))
 
 

@@ -338,6 +338,33 @@ def complaint(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], bound: b
             f"{_listing(shown, args, kwargs)}")
 
 
+def numbered(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool = False
+             ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The arguments of a call that fits, with Python's numbers for tensors of one number where the
+    signature wants those; None if there are none."""
+    for signature in signatures(f".{name}" if bound else name):
+        if _wrong(signature, name, args, kwargs):
+            continue
+        kinds = {p.name: p.kind for p in signature.parameters}
+        order = [p.kind for p in signature.parameters] + ["int"] * len(args)
+        new = tuple([_number_for(kind, value) for kind, value in zip(order, args)])
+        named = {key: _number_for(kinds.get(NUMPY_NAMES.get(key, key), ""), value)
+                 for key, value in kwargs.items()}
+        same = all(a is b for a, b in zip((*args, *kwargs.values()), (*new, *named.values())))
+        return None if same else (new, named)
+    return None
+
+
+def _number_for(kind: str, value: Any) -> Any:
+    if kind not in ("int", "float", "Scalar"):
+        return value
+    if isinstance(value, Tensor):
+        return value.item()
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+        return [_number_for(kind, v) for v in value]
+    return value
+
+
 def _listing(shown: list[Signature], args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     named = [f"{key}={type_name(value)}" for key, value in reversed(kwargs.items())]
     got = f"({', '.join([*map(type_name, args), *named, *(() if args or not named else ('',))])})"

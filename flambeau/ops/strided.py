@@ -123,8 +123,7 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None
 def _checked(input: Tensor, size: Any, stride: Any, offset: int | None) -> tuple[Geometry, ...]:
     size, stride = size_of((size,)), size_of((stride,))
     if len(size) != len(stride):
-        raise RuntimeError(f"mismatch in length of strides and shape: {len(stride)} and "
-                           f"{len(size)}")
+        raise RuntimeError("mismatch in length of strides and shape")
     if any(s < 0 for s in stride):
         raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got "
                            f"strides: {list(stride)}")

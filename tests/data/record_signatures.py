@@ -87,6 +87,10 @@ def listed(call):
     return None
 
 
+def takes_input(text):
+    return re.search(r" input\b", text) is not None
+
+
 def chosen(call, candidates, method):
     order = listed(call)
     shown = {printed(each): each for each in candidates if "|" not in each}
@@ -95,10 +99,10 @@ def chosen(call, candidates, method):
     else:
         if order is not None:
             print("not found:", call, order, [*shown])
-        inputs = [each for each in shown.values() if " input" in each]
+        inputs = [each for each in shown.values() if takes_input(each)]
         visible = [each for each in shown.values() if each not in inputs] \
             if method else inputs or [*shown.values()]
-    hidden = [each for each in candidates if "|" in each and (" input" in each) != method]
+    hidden = [each for each in candidates if "|" in each and takes_input(each) != method]
     return hidden + visible
 
 
