@@ -102,15 +102,15 @@ static int read_plan(Callable *f, PyObject *plan) {
     return 0;
 }
 
-static PyObject *call_closure(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+PyObject *call_closure(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     return fall_back((Callable *)self, args, nargsf, names);
 }
 
 static const struct {
     const char *name;
     vectorcallfunc call, unguarded;
-} kinds[] = {{"pointwise", guarded<call_pointwise>, call_pointwise},
-             {"inplace", guarded<call_inplace>, call_inplace},
+} kinds[] = {{"pointwise", call_pointwise, call_pointwise},
+             {"inplace", call_inplace, call_inplace},
              {"general", guarded<call_general>, call_general},
              {"composite", guarded<call_composite>, call_composite},
              {"creation", guarded<call_creation>, call_creation},

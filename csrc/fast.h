@@ -146,6 +146,13 @@ PyObject *guarded(PyObject *self, PyObject *const *args, size_t nargsf, PyObject
     return result ? result : explain((Callable *)self, args, nargsf, names);
 }
 
+PyObject *call_closure(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+
+// Of pointwise ops: what they compute themselves fits, and only their closure needs the guard.
+inline PyObject *guarded_closure(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
+    return guarded<call_closure>((PyObject *)f, args, nargsf, names);
+}
+
 PyObject *make_tensor(PyObject *stolen_array);
 PyObject *as_array(PyObject *stolen);                        // a kernel's result as an array
 int grad_enabled();                                          // -1: an error

@@ -48,9 +48,9 @@ static PyObject *run(Callable *f, PyObject *const *args, PyObject *out) {
 PyObject *call_pointwise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Callable *f = (Callable *)self;
     if (PyVectorcall_NARGS(nargsf) != f->tensors || names || watched() || !is_plain_tensor(args[0]))
-        return fall_back(f, args, nargsf, names);
+        return guarded_closure(f, args, nargsf, names);
     PyObject *array = run(f, args, nullptr);
-    if (!array) return PyErr_Occurred() ? nullptr : fall_back(f, args, nargsf, names);
+    if (!array) return PyErr_Occurred() ? nullptr : guarded_closure(f, args, nargsf, names);
     Ref result(make_tensor(array));
     if (!result || !f->differentiable) return result.release();
     bool second = f->tensors == 2 && is_plain_tensor(args[1]);
@@ -107,7 +107,7 @@ static bool shares_memory(PyArrayObject *x, PyObject *other) {
 PyObject *call_inplace(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Callable *f = (Callable *)self;
     if (PyVectorcall_NARGS(nargsf) != 2 || names || watched() || !is_plain_tensor(args[0]))
-        return fall_back(f, args, nargsf, names);
+        return guarded_closure(f, args, nargsf, names);
     int care = needs_care(args[0], args[1]);
     if (care < 0) return nullptr;
     Ref x(slot(args[0], core.array));
@@ -115,10 +115,10 @@ PyObject *call_inplace(PyObject *self, PyObject *const *args, size_t nargsf, PyO
     if (care || !x || !PyArray_Check(x.get()) ||
         !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)x.get()) ||
         shares_memory((PyArrayObject *)x.get(), args[1]))
-        return fall_back(f, args, nargsf, names);
+        return guarded_closure(f, args, nargsf, names);
     Ref r(run(f, args, x.get()));
     if (!r && PyErr_Occurred()) return nullptr;
-    if (r.get() != x.get()) return fall_back(f, args, nargsf, names);
+    if (r.get() != x.get()) return guarded_closure(f, args, nargsf, names);
     return bump(args[0]) < 0 ? nullptr : incref(args[0]);
 }
 

@@ -526,7 +526,8 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
             raise TypeError(f"op {title}: {unknown} name no tensor argument of {tensors}")
         plan_saving(op)
         function = update_wrapper(make_general(op, interceptors, plain, arguments), arguments)
-        op.function = function = fast.callable_of(path, op, function, kernel, arguments)
+        form = path if namespace or method or path != "general" else "canonical"    # no user errs
+        op.function = function = fast.callable_of(form, op, function, kernel, arguments)
         op.call = fast.callable_of("canonical", op, make_general(op, interceptors, plain, None),
                                    kernel)
         op.direct = make_general(op, (), ANY, None)
