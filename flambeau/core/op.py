@@ -86,7 +86,6 @@ class Op:
 
     composite = inplace = view = shares = fused = unsized = False
     core, dims, shape = "", (), None    # what says the shape of the result
-    aliases: tuple[str, ...] = ()
     returns: Any = None                 # None: one result; else what makes the tuple of results
     variadic = False                    # is the first argument a sequence of tensors?
     differentiable: Any = True          # or a tuple of bools, one a result
@@ -709,7 +708,7 @@ def into(out: Any, op: Op, result: Any, read: Any = ()) -> Any:
 
 def publish(op: Op, function: Any, method: Any, aliases: tuple[str, ...]) -> None:
     """Enter an op into the table, its namespaces and, if wanted, the methods of Tensor."""
-    function.op, op.published, op.aliases = op, function, aliases
+    function.op, op.published = op, function
     function.__name__ = function.__qualname__ = op.name
     if op.doc:
         function.__doc__ = op.doc

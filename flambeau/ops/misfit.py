@@ -12,7 +12,7 @@ from typing import Any
 
 from flambeau._places import PACKAGE
 from flambeau.core import overrides
-from flambeau.core.op import Op
+from flambeau.core.op import Op, public
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, basis
 from flambeau.ops.signatures import (
@@ -59,9 +59,14 @@ def misfit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool = 
     ours = args[1:] if bound else args
     said = complaint(name, ours, kwargs, bound)
     if said and (any(is_known(other, bound) and not complaint(other, ours, kwargs, bound)
-                     for other in op.aliases) or _as_method(name, args, kwargs, bound)):
+                     for other in _aliases(op)) or _as_method(name, args, kwargs, bound)):
         return None
     return TypeError(said) if said else None
+
+
+def _aliases(op: Op) -> list[str]:
+    return [name for name, function in public["torch"].items()
+            if name != op.name and getattr(function, "op", None) is op]
 
 
 def _has_method(op: Op) -> bool:
