@@ -96,14 +96,12 @@ class Tensor(Methods, metaclass=TensorMeta):
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the extent of one dimension."""
         shape = self._array.shape
-        if dim is None:
-            return Size(shape)
-        if not -len(shape) <= dim < len(shape):
-            from flambeau.core.shapes import wrap_dim
-            if shape:
-                wrap_dim(dim, len(shape))
-            raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-        return shape[dim]
+        if dim is None or -len(shape) <= dim < len(shape):
+            return Size(shape) if dim is None else shape[dim]
+        from flambeau.core.shapes import wrap_dim
+        if shape:
+            wrap_dim(dim, len(shape))
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
 
     @property
     def ndim(self) -> int:
