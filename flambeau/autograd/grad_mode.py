@@ -159,6 +159,8 @@ class set_grad_enabled(_Switch):
 class _InferenceLevel(Level):
     """Marks what ops make, so that autograd can refuse it later."""
 
+    keeps_memory = True
+
     def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
         result = op.call(*args)
         if not op.inplace:
@@ -216,7 +218,7 @@ class inference_mode(ContextDecorator):
 class _ViewTracking(Level):
     """Lets views remember the ops that made them, not only their place in memory."""
 
-    observes = True
+    observes = keeps_memory = True
 
     def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
         result = op.call(*args)

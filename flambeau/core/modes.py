@@ -35,7 +35,7 @@ class Level:
     is shown composites too: `level.composite(op, run, args, kwargs)`; one that `makes` is shown
     those that make new tensors, and, as the innermost level, those that it `takes`."""
 
-    observes = makes = False
+    observes = makes = keeps_memory = False     # of tensors: what they look at stays theirs
 
     def __enter__(self) -> Level:
         interceptors.append(self)

@@ -285,7 +285,7 @@ class Tensor(Methods, metaclass=TensorMeta):
             if value._array.dtype not in dtypes.FLOATING:
                 raise RuntimeError("data set to a tensor that requires gradients must be floating "
                                    "point or complex dtype")
-        self._array = value._array
+        self._array = basis.memory_of(value, self)
         if value._device is not self._device:
             self._device = value._device
 

@@ -34,9 +34,11 @@ from flambeau.core.tensor import (
     new_tensor,
     plain,
 )
+from flambeau.core.views import check_places
 from flambeau.kernels.views import copy_into
 from flambeau.ops.coercion import each_result
 from flambeau.ops.inplace import slot, write_result
+from flambeau.ops.overlap import written_anywhere
 from flambeau.transforms.meta import MetaTensor
 
 in_memory: Callable[[Tensor], np.ndarray] = slot
@@ -72,13 +74,8 @@ class ConjugateView(Tensor):
     itemsize = property(lambda self: in_memory(self).itemsize)
     nbytes = property(lambda self: in_memory(self).nbytes)
 
-    @property
-    def data(self) -> Tensor:
-        return _seen(self, below(self).data)
-
-    @data.setter
-    def data(self, value: Tensor) -> None:
-        Tensor.data.__set__(self, resolved(value))      # type: ignore[attr-defined]
+    data = property(lambda self: _seen(self, below(self).data),
+                    lambda self, value: Tensor.data.__set__(self, value))   # type: ignore[attr-defined]
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         if force:
@@ -111,13 +108,19 @@ class ConjugateView(Tensor):
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         if not self.is_leaf:
             return Tensor.__deepcopy__(self, memo)      # which says why not
-        return copy.deepcopy(resolved(self).detach().requires_grad_(self.requires_grad), memo)
+        elements = resolved(self).detach().requires_grad_(self.requires_grad)
+        elements.__dict__.update(self._state())
+        return copy.deepcopy(elements, memo)
 
     def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
         if not self.is_leaf:
             return Tensor.__reduce_ex__(self, protocol)
         return _rebuild, (below(self).detach(), self._conjugated, self._negated,
-                          self.requires_grad)
+                          self.requires_grad), self._state()
+
+    def _state(self) -> dict[str, Any]:
+        """What users and modules have attached."""
+        return {k: v for k, v in self.__dict__.items() if not hasattr(Tensor, k)}
 
     def as_subclass(self, cls: type) -> Any:
         """The values as an instance of `cls`, with their history, on memory of their own."""
@@ -172,6 +175,16 @@ def resolved(tensor: Tensor) -> Tensor:
     result = _with_history(tensor)
     result._array, result._base = tensor._turned(in_memory(tensor)), None
     return result
+
+
+def _inherited(value: Tensor, heir: Tensor) -> np.ndarray:
+    """The array of `value` for `heir`, which becomes a view of its kind, or no view any more; one
+    of another class, such as a parameter, gets the elements in memory of their own."""
+    if type(heir) not in (Tensor, ConjugateView):
+        return resolved(value)._array
+    heir.__class__ = type(value) if type(value) is ConjugateView else Tensor
+    heir._conjugated, heir._negated = value._conjugated, value._negated
+    return in_memory(value)
 
 
 def _with_history(view: Tensor) -> Tensor:
@@ -233,8 +246,9 @@ def _turn(function: Any, op: Any, input: Tensor, conjugated: bool, negated: bool
 
 def _computed(input: Tensor) -> bool:
     """Must the operation be done at once? A level has no memory that others could look at."""
-    return bool(levels.get()) or (
-        type(input) not in plain and type(input) not in (ConjugateView, MetaTensor))
+    if not all(level.keeps_memory for level in levels.get()):
+        return True
+    return type(input) not in plain and type(input) not in (ConjugateView, MetaTensor)
 
 
 @composite(method=True, aliases=("_conj",))
@@ -374,6 +388,8 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
             if result is not None:
                 return result
         elif op is not None and op.inplace:
+            if not written_anywhere(op.functional):
+                check_places(below(first))
             rest, named = _all_resolved((args[1:], list(kwargs.values())), {})
             return write_result(op, first, rest, dict(zip(kwargs, named)))
         elif name.endswith("_") and not name.endswith("__"):
@@ -411,5 +427,6 @@ def _check_reinterpreted(name: str, view: Any, args: Any, kwargs: Any) -> None:
 
 
 overrides.own_rules[ConjugateView] = dispatch
-basis.below, basis.resolved, basis.conj_view, basis.neg_view = below, resolved, conj, neg_view
+basis.below, basis.inherited, basis.resolved = below, _inherited, resolved
+basis.conj_view, basis.neg_view = conj, neg_view
 __all__ = ["ConjugateView", "below", "conj", "in_memory", "neg_view", "resolved"]

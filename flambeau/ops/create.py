@@ -710,6 +710,8 @@ def legacy_constructor(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any])
 
 def _another(source: Tensor, cls: type) -> Tensor:
     """Another tensor with the same memory."""
+    if source._conjugated or source._negated:
+        return alias(basis.resolved(source)._array, cls)
     result = alias(source._array, cls)
     result._counter = source._counter
     return result

@@ -247,6 +247,16 @@ def save_anew(node: Any, array: np.ndarray, tensor: Tensor) -> None:
 slot = Tensor._array.__get__             # type: ignore[attr-defined]
 
 
+def memory_of(value: Tensor, heir: Tensor) -> np.ndarray:
+    """The array that `value` is on, for `heir`, which is to show from now on what `value` does."""
+    if not (value._conjugated or value._negated or heir._conjugated or heir._negated):
+        return value._array
+    return basis.inherited(value, heir)
+
+
+basis.memory_of = memory_of
+
+
 def publish_inplace_view(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`t_`, `squeeze_` …: the tensor becomes the view that `function` gives of it."""
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:

@@ -23,7 +23,7 @@ from flambeau.core.tensor import (
     plain,
     wrap,
 )
-from flambeau.ops.inplace import publish_inplace_view
+from flambeau.ops.inplace import publish_inplace_view, slot
 from flambeau.ops.pointwise import c_name
 from flambeau.ops.signatures import worded
 
@@ -101,7 +101,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
 
 def _resize_as(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """`resize_` to the shape of another tensor."""
-    return resize_(self, *the_template.shape)
+    return self.resize_(*the_template.shape)
 
 
 _resize_as.__name__ = "resize_as_"
@@ -123,8 +123,8 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             raise RuntimeError(f"Could not set tensor of type {a} to a tensor of type {b}")
         if size is None:
             self._counter = counter_of(source)
-            return _moved(self, source._array)
-        buffer = array_root(source._array)
+            return _moved(self, slot(source))
+        buffer = array_root(slot(source))
     else:
         buffer = getattr(source, "_untyped_storage", None) or source
         buffer = buffer.untyped() if hasattr(buffer, "untyped") else buffer

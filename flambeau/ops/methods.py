@@ -348,7 +348,8 @@ class Copying:
     @staticmethod
     def _make_subclass(cls: type, data: Tensor, require_grad: bool = False, **_: Any) -> Any:
         """`data`'s values as an instance of `cls`, outside the graph."""
-        result = alias(data._array, cls)
+        result = alias(basis.resolved(data)._array if data._conjugated or data._negated
+                       else data._array, cls)
         result._counter = data._counter
         if require_grad:
             Tensor.requires_grad.__set__(result, True)      # nobody's to override

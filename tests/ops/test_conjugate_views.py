@@ -218,3 +218,47 @@ def test_random_fills(x):
     flambeau.manual_seed(0)
     x.conj().normal_()
     assert (shown(x) == shown(a).conj()).all()
+
+
+def test_data_and_memory_of_views(x):
+    """Who takes over what a view shows becomes a view, or gets the elements."""
+    y = x.conj()
+    y.data = flambeau.tensor([1 + 1j])
+    assert not y.is_conj() and y.tolist() == [1 + 1j]
+    z = flambeau.tensor([1 + 2j])
+    z.data = z.conj()
+    assert z.is_conj() and z.mul_(2).tolist() == [2 - 4j]
+    p = flambeau.nn.Parameter(flambeau.tensor([1 + 2j]))
+    p.data = p.data.conj()
+    p.grad = flambeau.ones(1, dtype=p.dtype)
+    flambeau.optim.SGD([p], lr=1.0).step()
+    assert p.tolist() == [-2j] and type(p) is flambeau.nn.Parameter
+    flambeau.nn.utils.vector_to_parameters(flambeau.tensor([3 + 1j]).conj(), [p])
+    assert p.data.mul_(2).tolist() == [6 - 2j]
+    other = flambeau.zeros(1, dtype=x.dtype).conj()
+    assert other.set_(flambeau.tensor([1 + 1j], dtype=x.dtype).conj()).tolist() == [1 - 1j]
+    assert flambeau.Tensor(flambeau.tensor([2j]).conj().imag).mul_(2).tolist() == [-4]
+
+
+def test_parameters_that_conjugate():
+    m = flambeau.nn.Linear(1, 1, bias=False, dtype=flambeau.complex64)
+    m.weight = flambeau.nn.Parameter(flambeau.tensor([[1j]]).conj())
+    for again in (copy.deepcopy(m.weight), pickle.loads(pickle.dumps(m.weight))):
+        assert isinstance(again, flambeau.nn.Parameter) and again.tolist() == [[-1j]]
+    assert m.to(flambeau.complex128).weight.tolist() == [[-1j]]
+
+
+def test_inference_mode(x):
+    with flambeau.inference_mode():
+        x = x.clone()
+        assert x.conj().mul_(2).is_conj() and (shown(x) == 2 * VALUES).all()
+
+
+def test_writes_that_are_refused():
+    once = flambeau.tensor([1 + 1j]).expand(3).conj()
+    for write in (lambda: once.mul_(2), lambda: once.imag.add_(2)):
+        with pytest.raises(RuntimeError, match="more than one element"):
+            write()
+    with pytest.raises(RuntimeError, match="cannot be converted"):
+        flambeau.tensor([1 + 1j]).conj().imag[0] = 1j
+    assert f"{flambeau.tensor(1 + 2j).conj():.1f}" == "1.0-2.0j"
