@@ -1072,7 +1072,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape; those that have it already are given back."""
 
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
+def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """`expand` to `size`."""
 
 def bucketize(
@@ -1458,7 +1458,7 @@ def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
 def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices."""
 
-def dsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(input: Tensor, *indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` along dimension 2."""
 
 def dstack(tensors: Any, *, out: Any = None) -> Tensor:
@@ -1953,7 +1953,7 @@ def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0) -> 
 
 def histogram(
     input: Tensor,
-    bins: Any,
+    bins: Any = 100,
     *,
     range: Any = None,
     weight: Tensor | None = None,
@@ -1975,7 +1975,7 @@ def histogramdd(
 def hsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns."""
 
-def hsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(input: Tensor, *indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` along dimension 1."""
 
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
@@ -3860,7 +3860,7 @@ def view_as_real_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 def view_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A copy of what `view` shows."""
 
-def vsplit(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(input: Tensor, *indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` along dimension 0."""
 
 def vstack(tensors: Any, *, out: Any = None) -> Tensor:

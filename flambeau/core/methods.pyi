@@ -27,6 +27,13 @@ class Methods:
         """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
     def __and__(self, other: Any) -> Any: ...
     def __array__(self, dtype: Any = None, copy: _bool | None = None) -> np.ndarray: ...
+    def __array_wrap__(
+        self,
+        array: np.ndarray,
+        context: Any = None,
+        return_scalar: _bool = False,
+    ) -> Tensor:
+        """What a function of NumPy has made of this tensor, as a tensor; bools become bytes."""
     def __bool__(self) -> _bool: ...
     def __complex__(self) -> _complex: ...
     def __contains__(self, element: Any) -> _bool: ...
@@ -346,7 +353,7 @@ class Methods:
         """The products of two stacks of matrices, (b, n, k) and (b, k, m), pair by pair."""
     def bool(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as bool; itself if it is."""
-    def broadcast_to(self, size: Any) -> Tensor:
+    def broadcast_to(self, *size: Any) -> Tensor:
         """`expand` to `size`."""
     def byte(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as uint8; itself if it is."""
@@ -521,7 +528,7 @@ class Methods:
         """The sum of the products of two vectors' elements."""
     def double(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as float64; itself if it is."""
-    def dsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def dsplit(self, *indices_or_sections: Any) -> tuple[Tensor, ...]:
         """`tensor_split` along dimension 2."""
     def element_size(self) -> _int:
         """Bytes per element."""
@@ -663,7 +670,7 @@ class Methods:
         elements)."""
     def histogram(
         self,
-        bins: Any,
+        bins: Any = 100,
         *,
         range: Any = None,
         weight: Tensor | None = None,
@@ -672,7 +679,7 @@ class Methods:
     ) -> Any:
         """A histogram with `bins` equal bins in `range`, or with the given edges: (hist,
         bin_edges)."""
-    def hsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def hsplit(self, *indices_or_sections: Any) -> tuple[Tensor, ...]:
         """`tensor_split` along dimension 1."""
     def hypot(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """√(input² + other²), without overflow on the way."""
@@ -1653,7 +1660,7 @@ class Methods:
         """`view` with the shape of `other`."""
     @property
     def volatile(self) -> _bool: ...
-    def vsplit(self, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def vsplit(self, *indices_or_sections: Any) -> tuple[Tensor, ...]:
         """`tensor_split` along dimension 0."""
     def where(self, condition: Any, other: Any) -> Any:
         """This tensor's elements where the condition holds, else those of `other`."""

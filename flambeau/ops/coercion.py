@@ -185,7 +185,8 @@ SPELLINGS = {"axis": "dim", "axis0": "dim0", "axis1": "dim1", "keepdims": "keepd
 def respelled(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A call that the op refuses, once more with torch's other names of arguments, and with
     `f(dims=(0, 1))` as `f(0, 1)`; else the error that is being handled is raised."""
-    code = unwrap(op.body if op.composite else op.arguments).__code__
+    body = (op.functional if op.inplace else op).body if op.composite else None
+    code = unwrap(body or op.arguments).__code__
     count = code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames[:count]
     several = code.co_varnames[count] if code.co_flags & CO_VARARGS else None

@@ -156,6 +156,8 @@ def _overloaded(input: Tensor, dim: Any, keepdim: bool, out: Any, op: Any, both:
     if dim is None:
         result = whole(input)
     else:
+        if input._array.dtype.kind in "cW":
+            raise RuntimeError(f"{op.name}(): does not support complex input")
         result = along(input, dim, keepdim)
     return result if out is None else basis.into(out, op, result, (input,))
 

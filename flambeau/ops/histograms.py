@@ -182,7 +182,7 @@ def _check_bins(input: Tensor, bins: Any, i: int) -> None:
 
 @composite(method=True)
 @refusing("half", "histogramdd")
-def histogram(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
+def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None,
               density: bool = False, out: Any = None) -> Any:
     """A histogram with `bins` equal bins in `range`, or with the given edges: (hist, bin_edges).
 

@@ -343,13 +343,14 @@ def no_overload(name: str, *args: Any) -> TypeError:
 
 
 def _cut_along(name: str, dim: int) -> Any:
-    def function(input: Tensor, indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def function(input: Tensor, *indices_or_sections: Any) -> tuple[Tensor, ...]:
         least = {"hsplit": 1, "vsplit": 2, "dsplit": 3}[name]
         if input.ndim < least:
             raise RuntimeError(f"torch.{name} requires a tensor with at least {least} dimension, "
                                f"but got a tensor with {input.ndim} dimensions!")
         along = 0 if name == "hsplit" and input.ndim == 1 else dim
         how, n = indices_or_sections, input._array.shape[along]
+        how = how[0] if len(how) == 1 else how
         if isinstance(how, Tensor) and not how.ndim:
             how = int(how)
         if not isinstance(how, (int, tuple, list)):
@@ -465,9 +466,9 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 
 
 @composite(method=True)
-def broadcast_to(input: Tensor, size: Any) -> Tensor:
+def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """`expand` to `size`."""
-    return expand(input, size)
+    return expand(input, *size)
 
 
 @composite

@@ -15,7 +15,7 @@ from flambeau import kernels
 from flambeau.core.op import composite, public
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes
-from flambeau.core.tensor import Tensor, plain
+from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.kernels import losses
 from flambeau.ops.cross_entropy import check_reduction, chosen
 from flambeau.ops.fused import fused
@@ -419,6 +419,8 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
                      reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target · x)) for targets 1 and -1."""
     reduction = chosen(reduction, size_average, reduce)
+    if target._array.dtype.kind == "u":             # which has no -1
+        target = basis.cast(target, input._array.dtype)
     if _tracked(target) or target._array.shape != input._array.shape:
         return reduced((input * -target).exp().log1p(), reduction)
     return _soft_margin(input, target, reduction)

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
+from flambeau._guards import method as as_method
 from flambeau.core.op import composite, multilinear, primitive
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis
@@ -245,7 +246,7 @@ def _batched_matmul(input: Tensor, other: Tensor) -> Tensor:
     return result.squeeze(drop) if drop else result
 
 
-Tensor.__matmul__ = matmul
+Tensor.__matmul__ = as_method(matmul, True)
 Tensor.__rmatmul__ = lambda self, other: matmul(other, self)
 
 

@@ -26,6 +26,7 @@ from flambeau.core.tensor import (
     array_strides,
     basis,
     plain,
+    wrap,
 )
 from flambeau.transforms.watched_members import watch_class
 
@@ -169,6 +170,12 @@ class Conversion:
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
         array = self.numpy()
         return array if dtype is None else array.astype(dtype, copy=bool(copy))
+
+    def __array_wrap__(self, array: np.ndarray, context: Any = None,
+                       return_scalar: bool = False) -> Tensor:
+        """What a function of NumPy has made of this tensor, as a tensor; bools become bytes."""
+        array = np.asarray(array)
+        return wrap(array.astype(np.uint8) if array.dtype == np.bool_ else array)
 
     def __dlpack__(self, **options: Any) -> Any:
         """The memory as a DLPack capsule, for other array libraries."""

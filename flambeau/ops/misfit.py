@@ -137,7 +137,8 @@ _LOCAL = re.compile(r"^[\w.<>]+\.<locals>\.\w+\(\)")
 
 def _not_tensors(op: Op, args: tuple[Any, ...]) -> TypeError | None:
     """The error of a function `f(*tensors)` that got something else."""
-    code = getattr(unwrap(op.body), "__code__", None) if op.composite else None
+    body = (op.functional if op.inplace else op).body if op.composite else None
+    code = getattr(unwrap(body), "__code__", None) if body is not None else None
     if code is None or not code.co_flags & CO_VARARGS or code.co_argcount \
             or code.co_varnames[code.co_kwonlyargcount] != "tensors":
         return None

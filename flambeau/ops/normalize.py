@@ -463,6 +463,8 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     if dim == -1:
         return v.norm(pow)
     rank = v._array.ndim
+    if rank == 1:
+        return v.unsqueeze(1).norm(pow, 1).view(-1)
     return v.norm(pow, tuple([d for d in range(rank) if d != dim % rank]), keepdim=True)
 
 

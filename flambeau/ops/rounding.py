@@ -136,7 +136,7 @@ for _name in ("div_", "divide_"):
 floor_divide.op.refusal = {"": "div_floor_cpu"}
 for _mode, _function in _MODES.items():
     _function.op.refusal = {"": f"div_{_mode}_cpu"}
-Tensor.__floordiv__ = floor_divide
+Tensor.__floordiv__ = as_method(floor_divide, True)
 Tensor.__ifloordiv__ = floor_divide.op.inplace_op.function
 Tensor.__rfloordiv__ = operator(lambda self, other: floor_divide(number_first(other, self), self))
 

@@ -347,12 +347,26 @@ def frexp(input: Tensor) -> Any:
     return (input,)
 
 
+def _scaled_by_powers(input: Tensor, exponent: Tensor) -> Tensor:
+    """input · 2^exponent for integers, also where 2^exponent itself would overflow or vanish: in
+    double precision, of which all powers that matter to other types are numbers, or in two steps.
+    """
+    own, wide = input._array.dtype, np.dtype(np.float64)
+    exponent = exponent.clamp(-2046, 2046)
+    if own.itemsize < 8 and own.kind != "c":
+        return basis.cast(mul(basis.cast(input, wide), pow(2.0, basis.cast(exponent, wide))), own)
+    half = exponent.div(2, rounding_mode="floor")
+    return mul(mul(input, pow(2.0, basis.cast(half, wide))),
+               pow(2.0, basis.cast(exponent - half, wide)))
+
+
 @composite(method=True, inplace=True)
 @one_node
 def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """input · 2^other."""
     check_tensors("ldexp", input=input, other=other)
-    result = mul(input, pow(2.0, other))
+    result = _scaled_by_powers(input, other) if other._array.dtype.kind in "iu" \
+        and input._array.dtype in FLOATING else mul(input, pow(2.0, other))
     return result if out is None else basis.into(out, ldexp.op, result)
 
 
