@@ -200,8 +200,17 @@ def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any
             raise RuntimeError(
                 f"Calculated padded input size per channel: ({_by(padded)}). Kernel size: "
                 f"({_by(reach)}). Kernel size can't be greater than actual input size")
+    elif min(output_padding) < 0:
+        raise RuntimeError("negative output_padding is not supported")
     elif any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation)):
         raise _output_padding_error(output_padding, stride, dilation)
+    else:
+        extents = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, s, p, d, k, o in zip(
+            x.shape[2:], stride, padding, dilation, w.shape[2:], output_padding)]
+        if min(extents) < 1 and 0 not in x.shape[2:]:
+            raise RuntimeError(f"Given input size per channel: ({_by(x.shape[2:])}). Calculated "
+                               f"output size per channel: ({_by(extents)}). Output size is too "
+                               "small")
     if not transposed:
         _check_bias(input, bias)
     if 0 in x.shape[2:] and x.shape[0] and x.shape[1]:
