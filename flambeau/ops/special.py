@@ -150,6 +150,17 @@ igammac = pointwise("igammac", kernel.gammaincc, numbers="",
                     d_self=lambda self, other: neg(_gamma_slope(self, other)),
                     d_other=lambda self, other: neg(_gamma_density(self, other)),
                     doc="The regularised upper incomplete gamma function Q(input, other).")
+def _forward_in_second(slope: Any) -> Any:
+    """The rule of forward mode that PyTorch has: it refuses tangents of the first argument."""
+    def rule(tangents: Any, self: Tensor, other: Tensor) -> Tensor:
+        if tangents[0] is not None:
+            raise NotImplementedError("the derivative by the first argument is for reverse mode")
+        return tangents[1] * slope(self, other)
+    return rule
+
+
+igamma.op.jvp_rule = _forward_in_second(igamma.op.rules["other"])
+igammac.op.jvp_rule = _forward_in_second(igammac.op.rules["other"])
 zeta = pointwise("zeta", kernel.zeta, **_HERE, numbers="any", node_name="SpecialZetaBackward0",
                  d_self=lambda self, other: _zeta_slope(self, other),
                  d_other=lambda self, other: zeta(self + 1, other) * neg(self)

@@ -221,7 +221,7 @@ def named_values(op: Op, canonical: tuple[Any, ...], result: Any) -> dict[str, A
 
 
 def _declared(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result: Any) -> Any:
-    values = named_values(op, canonical, result)
+    values = named_values(op, canonical, result) | {"tangents": tangents}
     for name, tensor, tangent in zip(op.tensors, inputs, tangents):
         if tangent is None and tensor is not None:
             tangent = basis.zeros_like(tensor) if tensor._array.dtype in FLOATING else None

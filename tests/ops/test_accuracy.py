@@ -136,3 +136,15 @@ def test_accuracy(name, dtype):
                 continue
             scale = max(1, abs(expected)) if name in OSCILLATING else abs(expected)
             assert abs(found - expected) <= units * unit * scale, argument
+
+
+@pytest.mark.parametrize("function", [torch.igamma, torch.igammac])
+def test_forward_mode_of_incomplete_gammas(function):
+    """By the second argument; tangents of the first are refused, as in PyTorch."""
+    a, x, v = (torch.tensor([2.0, 3.0], dtype=torch.float64) + k for k in (0, 1, 2))
+    leaf = x.clone().requires_grad_()
+    function(a, leaf).sum().backward()
+    slope = torch.func.jvp(lambda x: function(a, x), (x,), (v,))[1]
+    assert torch.allclose(slope, leaf.grad * v)
+    with pytest.raises(NotImplementedError, match="Trying to use forward AD with igamma"):
+        torch.func.jvp(lambda a: function(a, x), (a,), (v,))
