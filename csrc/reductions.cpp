@@ -870,16 +870,22 @@ void enter_scans(Types<T...>) {
     ((scans[1][DTypeOf<T>::value] = scan<true, T>), ...);
 }
 
-template <int PRODUCT>
-PyObject *scan_call(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+// (array, axis): what the table has for the array's type, with the axis counted from the front
+template <class Run>
+PyObject *along_axis(const Run *runs, PyObject *const *args, Py_ssize_t n, PyObject *names) {
     if (names || n != 2 || !is_plain(args[0]) || !PyLong_Check(args[1])) return not_here();
     PyArrayObject *x = (PyArrayObject *)args[0];
     DType type = dtype_of(PyArray_TYPE(x));
     long axis = PyLong_AsLong(args[1]);
     if (PyErr_Occurred()) PyErr_Clear();
     if (axis < 0) axis += PyArray_NDIM(x);
-    if (type == NONE || !scans[PRODUCT][type] || axis < 0 || axis >= PyArray_NDIM(x)) return not_here();
-    return (PyObject *)scans[PRODUCT][type](x, int(axis));
+    if (type == NONE || !runs[type] || axis < 0 || axis >= PyArray_NDIM(x)) return not_here();
+    return (PyObject *)runs[type](x, int(axis));
+}
+
+template <int PRODUCT>
+PyObject *scan_call(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    return along_axis(scans[PRODUCT], args, n, names);
 }
 
 // The largest (or smallest) so far and its place: of equal elements the last, and every NaN.
@@ -959,15 +965,7 @@ void enter_extremes(Types<T...>) {
 
 template <int MAX>
 PyObject *extremes_call(PyObject *const *args, Py_ssize_t n, PyObject *names) {
-    if (names || n != 2 || !is_plain(args[0]) || !PyLong_Check(args[1])) return not_here();
-    PyArrayObject *x = (PyArrayObject *)args[0];
-    DType type = dtype_of(PyArray_TYPE(x));
-    long axis = PyLong_AsLong(args[1]);
-    if (PyErr_Occurred()) PyErr_Clear();
-    if (axis < 0) axis += PyArray_NDIM(x);
-    if (type == NONE || !extremes_so_far[MAX][type] || axis < 0 || axis >= PyArray_NDIM(x))
-        return not_here();
-    return extremes_so_far[MAX][type](x, int(axis));
+    return along_axis(extremes_so_far[MAX], args, n, names);
 }
 
 }  // namespace

@@ -304,10 +304,9 @@ def resolve_neg(input: Tensor) -> Tensor:
 # ---- calls with such views -----------------------------------------------------------------------
 
 # ops that look at memory in another way, besides those that are declared as views
-_LOOK = frozenset("""_detach alias as_strided broadcast_to chunk diagonal dsplit expand expand_as
-    flatten getitem hsplit moveaxis movedim narrow permute ravel reshape reshape_as select split
-    split_with_sizes squeeze swapaxes swapdims t tensor_split transpose unbind unflatten unfold
-    unsqueeze view view_as vsplit""".split())
+_LOOK = frozenset("""_detach as_strided broadcast_to chunk dsplit expand expand_as flatten getitem
+    hsplit moveaxis movedim narrow permute ravel reshape reshape_as split squeeze swapaxes
+    swapdims tensor_split unflatten view view_as vsplit""".split())
 # what is made of others that look
 _BODIES = frozenset("""_neg_view adjoint atleast_1d atleast_2d atleast_3d broadcast_tensors conj
     imag is_conj is_neg meshgrid real resolve_conj resolve_neg""".split())
