@@ -179,12 +179,15 @@ def run_prehooks(node: Node, hooks: Any, grad: Any) -> Any:
 
 def run_posthooks(node: Node, hooks: Any, produced: Any, grad: Any) -> Any:
     outputs = (grad,) if node.outputs == 1 else tuple(grad or (None,) * node.outputs)
-    produced = tuple(produced)
+    shown = node.of_inputs(tuple(produced))
     for hook in list(hooks.post.values()):
-        answer = hook(produced, outputs)
+        answer = hook(shown, outputs)
         if answer is not None:
-            produced = _replacements(produced, answer, hook)
-    return produced
+            shown = _replacements(shown, answer, hook)
+    if node.differentiated is None:
+        return shown
+    found = dict(zip(node.differentiated, shown))
+    return tuple([found.get(i) for i in range(len(node.edges))])
 
 
 basis.run_tensor_hooks = run_tensor_hooks

@@ -18,9 +18,12 @@ import re
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from flambeau import return_types
 from flambeau.autograd.saved_hooks import SavedTensor
-from flambeau.core.graph import Node, unpack, user_value
+from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.graph import Node, unpack
 from flambeau.core.op import parameters
 from flambeau.core.tensor import Tensor, basis
 
@@ -44,9 +47,16 @@ ALSO: dict[str, Any] = {
     "scales_d": _of_scales(-3)}
 
 
+def _user_value(value: Any) -> Any:
+    """A saved value as users see it: shapes as plain tuples, dtypes as torch's."""
+    if isinstance(value, np.dtype):
+        return from_numpy_dtype(value)
+    return tuple(value) if type(value) is list else value
+
+
 def saved_attribute(node: Node, name: str) -> Any:
     """The value of `node._saved_<name>`."""
-    return _find(node, name, lambda node, i: user_value(unpack(node, i)), "_saved_")
+    return _find(node, name, lambda node, i: _user_value(unpack(node, i)), "_saved_")
 
 
 def raw_attribute(node: Node, name: str) -> Any:

@@ -50,6 +50,7 @@ class Node(Place):
     simple = True                        # one output, no hooks: nothing to look after
     unfold: Any = lambda self: self      # the node as users see it: some stand for several
     packed = False                       # do hooks of the user hold what it saved?
+    differentiated: Any = None           # the inputs that the op has derivatives by, if not all
     accepts_undefined = False            # is `apply` called when no gradient arrived at all?
     result_state: Any = None             # class and attributes of results, where not a plain Tensor
 
@@ -73,7 +74,12 @@ class Node(Place):
         """For each input: the node that gets its gradient, and for which of that node's outputs."""
         return tuple([(None, 0) if e is None
                       else (basis.accumulator_of(e), 0) if type(e) in tensor_types
-                      else (e.node.unfold(), e.index) for e in self.edges])
+                      else (e.node.unfold(), e.index) for e in self.of_inputs(self.edges)])
+
+    def of_inputs(self, values: Any) -> Any:
+        """Of one value for each tensor argument those whose tensors have a derivative."""
+        chosen = self.differentiated
+        return values if chosen is None else tuple([values[i] for i in chosen])
 
     @property
     def metadata(self) -> dict[Any, Any]:
@@ -110,7 +116,7 @@ class Node(Place):
             produced = self.apply(grads[0])
         else:
             produced = self.apply(list(grads))
-        produced = tuple(produced)
+        produced = tuple(self.of_inputs(produced))
         return produced[0] if len(produced) == 1 else produced
 
     def __getattr__(self, name: str) -> Any:
@@ -257,14 +263,6 @@ def unpack_packed(node: Node, packed: Packed) -> Tensor:
     result._counter = value._counter
     result._edge = packed.edge(node)
     return result
-
-
-def user_value(value: Any) -> Any:
-    """A saved value as users see it: shapes as plain tuples, dtypes as torch's."""
-    if isinstance(value, np.dtype):
-        from flambeau.core.dtypes import from_numpy_dtype
-        return from_numpy_dtype(value)
-    return tuple(value) if type(value) is list else value
 
 
 # ---- hooks --------------------------------------------------------------------------------------

@@ -92,6 +92,7 @@ class Op:
     jvp_rule: Any = None
     batch_rule: Any = None
     vjp: Any = None
+    nondiff: tuple[str, ...] = ()       # tensors that `vjp` gives no gradient of
     saved_as: dict[str, Any] = {}       # PyTorch's names of saved values: formulas, or constants
     refusal: dict[str, str] = {}        # what to say of kinds of dtype; "": the kernel's name
     functional: Any = None              # of an in-place op: what it computes
@@ -186,7 +187,17 @@ def plan_saving(op: Op) -> None:
         frozenset(i for i, t in enumerate(op.tensors) if name in parameters(op.rules.get(t)))
         for name in wanted)
     op.Backward = node_class(op.node_name, op=op, saved_names=op.saved, saved_kinds=tuple(kinds),
-                             apply=make_apply(op), outputs=1)
+                             apply=make_apply(op), differentiated=differentiated(op))
+
+
+def differentiated(op: Op) -> Any:
+    """Which tensors an op has derivatives by, if not by all: no indices, no masks."""
+    if op.variadic:
+        first = [int(n.removeprefix(op.tensors[0] + "_from")) for n in op.nondiff]
+        return range(first[0]) if first else None
+    found = [i for i, t in enumerate(op.tensors) if (
+        t not in op.nondiff if op.vjp is not None else op.rules.get(t) is not None)]
+    return None if len(found) == len(op.tensors) else tuple(found)
 
 
 def make_apply(op: Op) -> Callable[[Node, Any], Any]:
@@ -485,12 +496,14 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
               dims: Any = (), shapes: Any = (), core: str = "", name: str = "", shows: Any = (),
               node_name: str = "", namespace: Any = "torch", method: Any = True,
               inplace: bool = False, aliases: tuple[str, ...] = (), path: str = "general",
-              unsized: Any = False, shares: bool = False, shape: Any = None, **rules: Any) -> Any:
+              unsized: Any = False, shares: bool = False, shape: Any = None, nondiff: Any = (),
+              **rules: Any) -> Any:
     """Declare an op by its kernel; decorates the function that maps users' arguments to canonical
     ones: the `tensors`, then the rest, in the order of the kernel's parameters.
 
     d_<tensor>  the gradient of that argument, as a formula of `grad` and of what it names
     vjp         instead: all gradients at once, as a sequence; `needs` says which are wanted
+    nondiff     tensors that the vjp gives no gradient of, such as indices
     jvp         the tangent of the result, from `tangents` (None where zero) and what it names;
                 where absent it follows from the kind, or from the transposed vjp
     kind        "linear" (jointly, in all tensors), "multilinear" (in each alone), or "general"
@@ -516,6 +529,7 @@ def primitive(kernel: Any, *, tensors: Any = ("self",), vjp: Any = None, jvp: An
         op = Op(title, kind, kernel=kernel, tensors=tensors, params=tuple(names), vjp=vjp,
                 rules={k[2:]: v for k, v in rules.items()}, jvp_rule=jvp, batch_rule=batch,
                 view=view, returns=returns, differentiable=differentiable, variadic=variadic,
+                nondiff=_names(nondiff),
                 dims=_names(dims), shapes=_names(shapes), core=core, arguments=arguments,
                 node_name=node_name or class_name(title), namespace=namespace,
                 unsized=unsized, shares=shares, shape=shape, shows=_names(shows),

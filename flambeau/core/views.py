@@ -18,14 +18,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
-from flambeau._places import bump
 from flambeau.core import overrides
 from flambeau.core.devices import cpu
 from flambeau.core.graph import Node, next_order
 from flambeau.core.modes import grad_enabled, is_inference_mode_enabled
-from flambeau.core.promotion import convert
 from flambeau.core.tensor import LEAF, LOOKUP, Tensor, array_strides, basis, gradient_edge
 from flambeau.kernels.views import has_one_place
 
@@ -136,19 +132,6 @@ _nothing.edges, _nothing.saved, _nothing.order = (None,), (), 0
 def gradient_edge_before_write(base: Tensor) -> Any:
     edge = base._edge
     return base if edge is LEAF else edge
-
-
-def write(tensor: Tensor, values: Any) -> Tensor:
-    """Store `values` (an array, or a number) into `tensor`, cutting what was there out of the
-    graph: for `fill_` and `zero_`."""
-    check_inplace(tensor, False, apart=False)
-    if tensor._device is cpu:
-        tensor._array[...] = convert(values, tensor._array.dtype) if isinstance(
-            values, np.ndarray) else values
-    bump(tensor)
-    if tensor._edge is not None and grad_enabled():
-        rebase_to_constant(tensor)
-    return tensor
 
 
 def rebase_to_constant(tensor: Tensor) -> None:

@@ -15,10 +15,10 @@ from flambeau.core.op import SCALARS, composite, linear, primitive, public
 from flambeau.core.promotion import convert, result_type, scalar_operand, type_name
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, basis, plain, wrap
-from flambeau.core.views import write
 from flambeau.kernels import views
 from flambeau.ops.coercion import beyond_c, stored, wrong_types
 from flambeau.ops.comparison import isfinite
+from flambeau.ops.inplace import write
 from flambeau.ops.node_names import rename
 from flambeau.ops.pointwise import as_number, c_name
 
@@ -187,7 +187,8 @@ def _number_clamp(name: str, node_name: str) -> Any:
 
 def _tensor_clamp(name: str, node_name: str) -> Any:
     @primitive(_clip, tensors=("self", "min", "max"), kind="pointwise", vjp=_bounds_vjp,
-               node_name=node_name, method=False, namespace=None, params=(), name=name)
+               node_name=node_name, method=False, namespace=None, params=(), name=name,
+               nondiff={"clamp_min_tensors": "max", "clamp_max_tensors": "min"}.get(name, ()))
     def clamp_tensors(input: Tensor, min: Tensor | None, max: Tensor | None) -> Any:
         given = [t for t in (input, min, max) if t is not None]
         wanted = result_type([t._array for t in given]).numpy

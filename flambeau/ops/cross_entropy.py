@@ -101,7 +101,8 @@ def _nll(name: str, node_name: str) -> Any:
         return _nll_body(input, target, weight, reduction, ignore_index)
 
     return fused(_nll_kernel, backward=_nll_backward, extras=("divisor",), namespace=None,
-                 tensors=("input", "target", "weight"), name=name, node_name=node_name)(body)
+                 tensors=("input", "target", "weight"), nondiff=("target", "weight"), name=name,
+                 node_name=node_name)(body)
 
 
 _nll1d = _nll("_nll_loss", "NllLossBackward0")
@@ -173,7 +174,7 @@ def _cross_entropy_kernel(input: np.ndarray, target: np.ndarray, weight: Any, re
        backward=lambda grad, input, target, stats, weight, divisor, ignore_index, smoothing: (
            kernels.cross_entropy_backward(_share(grad, divisor), input, target, stats, weight,
                                           ignore_index, smoothing), None, None),
-       namespace=None, node_name="NllLossBackward0")
+       nondiff=("target", "weight"), namespace=None, node_name="NllLossBackward0")
 def _cross_entropy(input: Tensor, target: Tensor, weight: Any, reduction: str, ignore_index: int,
                    smoothing: float) -> Tensor:
     return _smoothed(log_softmax(input, 1), target, weight, reduction, ignore_index, smoothing)

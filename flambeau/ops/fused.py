@@ -18,14 +18,23 @@ from flambeau.core.graph import (
     unpack,
 )
 from flambeau.core.modes import grad_enabled, intercept, interceptors, levels, set_grad_mode
-from flambeau.core.op import Op, class_name, edges_of, node_watchers, parameters, publish, watch
+from flambeau.core.op import (
+    Op,
+    class_name,
+    differentiated,
+    edges_of,
+    node_watchers,
+    parameters,
+    publish,
+    watch,
+)
 from flambeau.core.tensor import Tensor, basis, gradient_edge, new_tensor, plain, wrap
 
 
 def fused(kernel: Any, *, backward: Any, extras: tuple[str, ...] = (), when: Any = None,
           namespace: Any = "nn.functional", method: Any = False, node_name: str = "",
           tensors: tuple[str, ...] = ("input",), aliases: tuple[str, ...] = (),
-          name: str = "", out: bool = False) -> Any:
+          name: str = "", out: bool = False, nondiff: tuple[str, ...] = ()) -> Any:
     """Annotate a composite with kernels that run it, and its gradient, in one go.
 
     The body is the mathematics: every transform (forward mode, vmap, `create_graph`) runs it, and
@@ -35,16 +44,18 @@ def fused(kernel: Any, *, backward: Any, extras: tuple[str, ...] = (), when: Any
     backward    arrays: `grad`, `needs`, and by name what it uses of the arguments, `result`, extras
     when        optional condition on the arguments for using the kernels
     out         does it take `out=`?
+    nondiff     tensors that `backward` gives no gradient of
     """
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:
         return make_fused(body, kernel, backward, extras, when, tensors, namespace, method,
-                          node_name, aliases, name, out)
+                          node_name, aliases, name, out, nondiff)
     return declare
 
 
 def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tuple[str, ...],
                when: Any, tensors: tuple[str, ...], namespace: Any, method: Any, node_name: str,
-               aliases: tuple[str, ...], name: str, writes: bool) -> Callable[..., Any]:
+               aliases: tuple[str, ...], name: str, writes: bool,
+               nondiff: tuple[str, ...] = ()) -> Callable[..., Any]:
     """The public function of a `fused` declaration."""
     title = name or body.__name__
     signature = inspect.signature(body)
@@ -53,7 +64,8 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
     if names[:len(tensors)] != tensors:
         raise TypeError(f"op {title}: its first parameters are {names}, not {tensors}")
     op = Op(title, "fused", composite=True, fused=True, kernel=kernel, tensors=tensors,
-            params=names[len(tensors):], vjp=backward, namespace=namespace, doc=body.__doc__)
+            params=names[len(tensors):], vjp=backward, namespace=namespace, doc=body.__doc__,
+            nondiff=nondiff)
     op.body = op.direct = body
     wanted = parameters(backward)
     # every tensor argument is saved: the body may be run again on them
@@ -99,7 +111,8 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
         return produced
 
     Backward = node_class(node_name or class_name(title), op=op, saved_names=saved,
-                          saved_kinds=kinds, apply=apply, rest=())
+                          saved_kinds=kinds, apply=apply, rest=(),
+                          differentiated=differentiated(op))
     op.Backward = Backward
 
     def call(*args: Any, **kwargs: Any) -> Any:

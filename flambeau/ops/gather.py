@@ -217,7 +217,7 @@ def _scatter_reduce(self: np.ndarray, index: np.ndarray, src: np.ndarray, dim: i
 
 
 @primitive(_scatter_reduce, tensors=("self", "index", "src"), dims="dim", inplace=True,
-           vjp=_reduce_gradients)
+           vjp=_reduce_gradients, nondiff="index")
 def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *,
                    include_self: bool = True) -> Any:
     """`input` combined with `src` where `index` says along `dim`.

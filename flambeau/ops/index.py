@@ -356,7 +356,7 @@ def _take_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[i
 
 
 @linear(_take, tensors=("tensors",), variadic=True, method=False, namespace=None, name="index",
-        node_name="IndexBackward0", batch=_take_batched,
+        node_name="IndexBackward0", nondiff="tensors_from1", batch=_take_batched,
         unsized=lambda tensors, where: any(t.is_meta and t._array.dtype.kind == "b"
                                            for t in tensors[1:]),
         vjp=lambda grad, tensors_from1, tensors_shapes, where: [
@@ -443,7 +443,7 @@ def _ranked(tensor: Tensor, rank: int) -> Tensor:
 
 @linear(_put, tensors=("tensors",), variadic=True, method=False, namespace=None,
         name="index_put_many", node_name="IndexPutBackward0", batch=_put_batched,
-        vjp=_put_gradients,
+        vjp=_put_gradients, nondiff="tensors_from2",
         jvp=lambda tensors, tensors_t, where, accumulate: put_many(
             (tensors_t[0], tensors_t[1], *tensors[2:]), where, accumulate))
 def put_many(tensors: Any, where: tuple[int, ...], accumulate: bool) -> Any:

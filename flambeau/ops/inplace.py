@@ -29,6 +29,7 @@ from flambeau.ops.out_types import can_cast
 from flambeau.ops.overlap import (
     check_overlap,
     share_memory,
+    slot,
     write_changes,
     written_anywhere,
 )
@@ -75,9 +76,9 @@ def check_stored(op_name: str, target: Tensor, result: np.ndarray) -> None:
     if found is not wanted and not can_cast(found, wanted):
         raise RuntimeError(f"result type {type_name(found)} can't be cast to the desired output "
                            f"type {type_name(wanted)}")
-    if result.shape != target._array.shape and not is_expandable_to(result.shape,
-                                                                    target._array.shape):
-        raise RuntimeError(f"output with shape {list(target._array.shape)} doesn't match the "
+    shape = slot(target).shape
+    if result.shape != shape and not is_expandable_to(result.shape, shape):
+        raise RuntimeError(f"output with shape {list(shape)} doesn't match the "
                            f"broadcast shape {list(result.shape)}")
 
 
@@ -170,9 +171,9 @@ def coerce_inplace(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any
 def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any],
                  public: bool = True) -> Tensor:
     """Compute the functional op, then store its result and take over its node."""
-    functional = op.functional
+    functional, memory = op.functional, slot(input)
     tracked = grad_enabled() and (input.requires_grad or _any_requires_grad(args, kwargs))
-    expanded = has_one_place(input._array) and written_anywhere(functional)
+    expanded = has_one_place(memory) and written_anywhere(functional)
     check_inplace(input, tracked, not expanded)
     check_overlap(functional, input, args)
     source = input
@@ -182,24 +183,24 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     result = run(source, *args, **kwargs)
     values = result._array
     check_stored(op.name, input, values)
-    if values.shape != input._array.shape:
-        raise RuntimeError(f"output with shape {list(input._array.shape)} doesn't match the "
+    if values.shape != memory.shape:
+        raise RuntimeError(f"output with shape {list(memory.shape)} doesn't match the "
                            f"broadcast shape {list(values.shape)}")
     if input._device is cpu:
-        values = convert(values, input._array.dtype)
+        values = convert(values, memory.dtype)
         if type(input) in overrides.own_rules:
             input._store(values)                # its memory does not hold what it shows
         elif expanded:
-            write_changes(functional.name, input._array, input._array.copy(), values)
+            write_changes(functional.name, memory, memory.copy(), values)
         else:
-            copy_into(input._array, values)
+            copy_into(memory, values)
     bump(input)
     edge = result._edge
     if edge is not None and grad_enabled():
         edge = gradient_edge(result)
         if edge is not None:
-            if result._array.dtype != input._array.dtype:
-                cast = basis.cast(result, input._array.dtype)
+            if result._array.dtype != memory.dtype:
+                cast = basis.cast(result, memory.dtype)
                 edge = gradient_edge(cast)
             else:
                 # later writes to the tensor are noticed where the node saved its result
@@ -208,6 +209,19 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     elif tracked and input._edge is not None:
         rebase_to_constant(input)
     return input
+
+
+def write(tensor: Tensor, values: Any) -> Tensor:
+    """Store `values` (an array, or a number) into `tensor`, cutting what was there out of the
+    graph: for `fill_` and `zero_`."""
+    check_inplace(tensor, False, apart=False)
+    if tensor._device is cpu:
+        tensor._array[...] = convert(values, tensor._array.dtype) if isinstance(
+            values, np.ndarray) else values
+    bump(tensor)
+    if tensor._edge is not None and grad_enabled():
+        rebase_to_constant(tensor)
+    return tensor
 
 
 def _any_requires_grad(args: tuple[Any, ...], kwargs: dict[str, Any]) -> bool:
@@ -226,7 +240,9 @@ def _stand_in(tensor: Tensor, copied: bool) -> Tensor:
     source = new_tensor()
     if tensor._device is not cpu:
         source.__class__ = type(tensor)
-    source._array = tensor._array.copy() if copied and tensor._device is cpu else tensor._array
+    array = tensor._array
+    copied = copied and tensor._device is cpu and type(tensor) not in overrides.own_rules
+    source._array = array.copy() if copied else array
     source._base = source._counter = None
     source._edge = None if tensor._edge is None else gradient_edge(tensor)
     return source
@@ -243,9 +259,6 @@ def save_anew(node: Any, array: np.ndarray, tensor: Tensor) -> None:
 
 
 # ---- writes to the shape alone -------------------------------------------------------------------
-
-slot = Tensor._array.__get__             # type: ignore[attr-defined]
-
 
 def memory_of(value: Tensor, heir: Tensor) -> np.ndarray:
     """The array that `value` is on, for `heir`, which is to show from now on what `value` does."""

@@ -11,8 +11,9 @@ from flambeau.core.op import composite, public
 from flambeau.core.shapes import Size
 from flambeau.core.shapes import broadcast_shapes as common_shape
 from flambeau.core.tensor import Tensor
-from flambeau.core.views import check_inplace, write
+from flambeau.core.views import check_inplace
 from flambeau.ops import out_types
+from flambeau.ops.inplace import write
 from flambeau.ops.pointwise import as_number
 from flambeau.ops.signatures import worded
 

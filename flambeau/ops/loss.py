@@ -185,7 +185,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
            *losses.binary_cross_entropy_backward(
                _share(grad, input.size, reduction), input, target, weight, needs), None),
        tensors=("input", "target", "weight"), namespace=None, name="_binary_cross_entropy",
-       node_name="BinaryCrossEntropyBackward0")
+       node_name="BinaryCrossEntropyBackward0", nondiff=("weight",))
 def _bce(input: Tensor, target: Tensor, weight: Any, reduction: str) -> Tensor:
     one, two = input.log().clamp_min(-100), (-input).log1p().clamp_min(-100)
     loss = -(target * one + (1 - target) * two)
@@ -222,7 +222,8 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
                _share(grad, input.size, reduction), input, target, weight, pos_weight, needs),
            None, None),
        tensors=("input", "target", "weight", "pos_weight"), namespace=None,
-       name="_binary_cross_entropy_with_logits", node_name="BinaryCrossEntropyWithLogitsBackward0",
+       nondiff=("weight", "pos_weight"), name="_binary_cross_entropy_with_logits",
+       node_name="BinaryCrossEntropyWithLogitsBackward0",
        when=lambda input, target, weight, pos_weight, reduction: _alike(input, target)
        and not _tracked(weight) and not _tracked(pos_weight))
 def _bce_with_logits(input: Tensor, target: Tensor, weight: Any, pos_weight: Any,

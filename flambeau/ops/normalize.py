@@ -80,7 +80,8 @@ def _batch_norm_train(input: Tensor, weight: Any, bias: Any, eps: float,
        backward=lambda grad, input, weight, running_mean, running_var, eps: (
            *kernels.batch_norm_eval_backward(grad, input, running_mean, running_var, weight, eps),
            None, None),
-       node_name="NativeBatchNormBackward0", namespace=None)
+       node_name="NativeBatchNormBackward0", namespace=None,
+       nondiff=("running_mean", "running_var"))
 def _batch_norm_eval(input: Tensor, weight: Any, bias: Any, running_mean: Tensor,
                      running_var: Tensor, eps: float) -> Tensor:
     """Normalised by given statistics."""

@@ -2,12 +2,16 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 from flambeau.core.op import Op
 from flambeau.core.tensor import Tensor, array_strides, plain
+
+slot: Callable[[Tensor], np.ndarray]        # what is in memory, whatever the tensor shows of it
+slot = Tensor._array.__get__                # type: ignore[attr-defined]
 
 # Ops that read by index: not even the very elements that are written may be read.
 _BY_INDEX = frozenset({"index_add", "index_copy", "index_put", "index_reduce", "put", "scatter",
@@ -54,7 +58,7 @@ def check_overlap(op: Op, written: Tensor, operands: Any) -> None:
     by_index = op.name in _BY_INDEX
     if not by_index and op.kind != "pointwise" and op.name not in _BY_ELEMENT:
         return
-    target = written._array
+    target = slot(written)
     for operand in operands:
         if type(operand) in (tuple, list):
             check_overlap(op, written, operand)

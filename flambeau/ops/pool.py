@@ -85,6 +85,7 @@ def _max_op(name: str, node_name: str, kernel: Any, dims: int, params: tuple[str
     ops.append(primitive(
         kernel, tensors=tensors, params=params, returns=tuple, differentiable=(True, False),
         node_name=node_name, method=False, namespace=None, jvp=take, shows=params,
+        nondiff=tensors[1:],
         vjp=lambda grad, result1, self_shape: [
             None if grad[0] is None else add_at(grad[0], result1, self_shape, dims),
             *[None] * (len(tensors) - 1)],

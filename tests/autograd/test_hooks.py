@@ -416,3 +416,42 @@ def test_saved_values_have_the_names_of_pytorch():
     assert flambeau.nn.functional.gelu(x).grad_fn._saved_self is x
     assert "_saved_self_sym_sizes" in dir(x.sum().grad_fn)
     assert "_saved_indices" in dir(x[:, rows].grad_fn)
+
+
+_INDEX, _MASK = flambeau.tensor([0, 2]), flambeau.tensor([True, False, True])
+_F = flambeau.nn.functional
+
+
+@pytest.mark.parametrize("call, edges", [
+    (lambda x: x.gather(0, _INDEX), 1),
+    (lambda x: x.index_select(0, _INDEX), 1),
+    (lambda x: x[_INDEX], 1),
+    (lambda x: x.index_put((_INDEX,), x[:2]), 2),
+    (lambda x: x.masked_fill(_MASK, 2.0), 1),
+    (lambda x: flambeau.where(_MASK, x, x * 2), 2),
+    (lambda x: x.scatter_reduce(0, _INDEX, x[:2], "prod"), 2),
+    (lambda x: x.clamp_max(x.detach()), 2),
+    (lambda x: _F.nll_loss(x.expand(3, 3), flambeau.tensor([0, 1, 2]), flambeau.ones(3)), 1),
+    (lambda x: _F.binary_cross_entropy(x, x.detach(), flambeau.ones(3)), 2),
+])
+def test_nodes_have_edges_for_what_is_differentiable(call, edges):
+    """As PyTorch's: not for indices, masks, weights of classes."""
+    x = flambeau.tensor([0.25, 0.5, 0.75], requires_grad=True)
+    node = call(x).grad_fn
+    grads = node(flambeau.ones(node.shape))
+    assert len(node.next_functions) == edges
+    assert len(grads if isinstance(grads, tuple) else (grads,)) == edges
+
+
+def test_a_hooks_replacement_goes_past_the_mask():
+    x, y = (flambeau.ones(3, requires_grad=True) for _ in range(2))
+    result = flambeau.where(_MASK, x, y)
+    seen = []
+
+    def doubled(grads, outputs):
+        seen.append(len(grads))
+        return tuple([2 * g for g in grads])
+    result.grad_fn.register_hook(doubled)
+    result.sum().backward()
+    assert seen == [2]
+    assert x.grad.tolist() == [2, 0, 2] and y.grad.tolist() == [0, 2, 0]
