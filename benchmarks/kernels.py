@@ -39,6 +39,9 @@ def rows(size):
         yield name, getattr(kernels, name), getattr(reference, name), (positive, y)
     yield "row broadcast", kernels.multiply, np.multiply, (x, row)
     yield "column broadcast", kernels.multiply, np.multiply, (x, row[:, None])
+    narrow, triple = x.reshape(-1)[: side * side // 3 * 3].reshape(-1, 3), row[:3]
+    yield "row broadcast of 3", kernels.multiply, np.multiply, (narrow, triple)
+    yield "column broadcast of 3", kernels.multiply, np.multiply, (narrow, narrow[:, :1])
     yield "transposed", kernels.add, np.add, (x, y.T)
     yield "where", kernels.where, np.where, (x > 0, x, y)
     for dtype in ("f2", "f8", "i4"):

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <string>
+#include <type_traits>
 #include <unordered_map>
 
 #include "parallel.h"
@@ -18,62 +19,67 @@ namespace {
 
 constexpr npy_intp BLOCK = 512;
 
+enum class Way { FLAT, ROWS, PARTS, BLOCKS };
+
 struct Plan {
     Loop loop;
     int ndim, count;
     npy_intp shape[NPY_MAXDIMS];
     const Operand *operands;
-    bool flat[MAX_OPERANDS], scalar[MAX_OPERANDS];
-    bool all_flat;
+    bool flat[MAX_OPERANDS], repeats[MAX_OPERANDS];
+    Way way;
+    npy_intp period;  // after so many elements what repeats has started again
 };
-
-template <class T>
-void copy_strided(char *to, npy_intp to_stride, const char *from, npy_intp from_stride, npy_intp n) {
-    for (npy_intp i = 0; i < n; i++) {
-        T element;
-        std::memcpy(&element, from + i * from_stride, sizeof(T));
-        std::memcpy(to + i * to_stride, &element, sizeof(T));
-    }
-}
 
 struct Wide {
     uint64_t low, high;
 };
 
-void copy_row(npy_intp size, char *to, npy_intp ts, const char *from, npy_intp fs, npy_intp n) {
+// Copies n elements of a strided operand to a contiguous buffer, or back (`out`).
+template <class T, bool out>
+INLINE void copy_strided(char *strided, npy_intp step, T *buffer, npy_intp n) {
+    for (npy_intp i = 0; i < n; i++) {
+        if (out)
+            std::memcpy(strided + i * step, buffer + i, sizeof(T));
+        else
+            std::memcpy(buffer + i, strided + i * step, sizeof(T));
+    }
+}
+
+template <class T, bool out>
+INLINE void copy_row(char *strided, npy_intp step, T *buffer, npy_intp n) {
+    if (!out && step == 0) {
+        T element;
+        std::memcpy(&element, strided, sizeof(T));
+        std::fill(buffer, buffer + n, element);
+    } else if (step == sizeof(T)) {  // the constant step lets the compiler vectorise
+        copy_strided<T, out>(strided, sizeof(T), buffer, n);
+    } else {
+        copy_strided<T, out>(strided, step, buffer, n);
+    }
+}
+
+// Calls run(T()) for the type of elements of that size.
+template <class Run>
+void for_size(npy_intp size, Run run) {
     switch (size) {
-        case 1: copy_strided<uint8_t>(to, ts, from, fs, n); break;
-        case 2: copy_strided<uint16_t>(to, ts, from, fs, n); break;
-        case 4: copy_strided<uint32_t>(to, ts, from, fs, n); break;
-        case 8: copy_strided<uint64_t>(to, ts, from, fs, n); break;
-        default: copy_strided<Wide>(to, ts, from, fs, n);
+        case 1: return run(uint8_t());
+        case 2: return run(uint16_t());
+        case 4: return run(uint32_t());
+        case 8: return run(uint64_t());
+        default: return run(Wide());
     }
 }
 
 template <class T>
-void repeat(char *to, const char *from, npy_intp n) {
-    T element;
-    std::memcpy(&element, from, sizeof(T));
-    std::fill((T *)to, (T *)to + n, element);
+CLONES void fill(T *buffer, const char *element, npy_intp n) {
+    T value;
+    std::memcpy(&value, element, sizeof(T));
+    for (npy_intp i = 0; i < n; i++) buffer[i] = value;
 }
 
-void copy_row_contiguous(npy_intp size, char *to, const char *from, npy_intp fs, npy_intp n) {
-    if (fs == 0) {
-        switch (size) {
-            case 1: return repeat<uint8_t>(to, from, n);
-            case 2: return repeat<uint16_t>(to, from, n);
-            case 4: return repeat<uint32_t>(to, from, n);
-            case 8: return repeat<uint64_t>(to, from, n);
-            default: return repeat<Wide>(to, from, n);
-        }
-    }
-    switch (size) {  // the constant stride lets the compiler vectorise
-        case 1: copy_strided<uint8_t>(to, 1, from, fs, n); break;
-        case 2: copy_strided<uint16_t>(to, 2, from, fs, n); break;
-        case 4: copy_strided<uint32_t>(to, 4, from, fs, n); break;
-        case 8: copy_strided<uint64_t>(to, 8, from, fs, n); break;
-        default: copy_strided<Wide>(to, 16, from, fs, n);
-    }
+void repeat(npy_intp size, char *buffer, const char *element, npy_intp n) {
+    for_size(size, [&](auto t) { fill((decltype(t) *)buffer, element, n); });
 }
 
 struct Place {
@@ -103,75 +109,175 @@ void advance(const Plan &plan, Place &place, npy_intp steps) {
     }
 }
 
+template <npy_intp n>
+using Fixed = std::integral_constant<npy_intp, n>;
+
+template <class T, bool out, class Length>
+INLINE void copy_rows(char *p, npy_intp next, npy_intp step, T *buffer, npy_intp rows, Length row) {
+    for (npy_intp r = 0; r < rows; r++)
+        copy_row<T, out>(p + r * next, step, buffer + r * row, row);
+}
+
 // Copies `n` elements from `place` on between a strided operand and a contiguous buffer.
-void transfer(const Plan &plan, const Operand &o, Place place, char *buffer, npy_intp n, bool out) {
+template <class T, bool out>
+CLONES void transfer_elements(const Plan &plan, const Operand &o, Place place, T *buffer, npy_intp n) {
     int last = plan.ndim - 1;
+    npy_intp row = plan.shape[last], step = o.strides[last];
     while (n > 0) {
-        npy_intp row = std::min(n, plan.shape[last] - place.at[last]);
         char *p = address(plan, o, place);
-        if (out)
-            copy_row(o.size, p, o.strides[last], buffer, o.size, row);
-        else
-            copy_row_contiguous(o.size, buffer, p, o.strides[last], row);
-        buffer += row * o.size;
-        n -= row;
-        if (n > 0) advance(plan, place, row);
+        npy_intp done = std::min(n, row - place.at[last]);
+        if (last == 0 || done < row) {
+            copy_row<T, out>(p, step, buffer, done);
+        } else {  // whole rows
+            npy_intp rows = std::min(n / row, plan.shape[last - 1] - place.at[last - 1]);
+            npy_intp next = o.strides[last - 1];
+            switch (row) {  // the compiler writes out the shortest
+                case 2: copy_rows<T, out>(p, next, step, buffer, rows, Fixed<2>()); break;
+                case 3: copy_rows<T, out>(p, next, step, buffer, rows, Fixed<3>()); break;
+                case 4: copy_rows<T, out>(p, next, step, buffer, rows, Fixed<4>()); break;
+                default: copy_rows<T, out>(p, next, step, buffer, rows, row);
+            }
+            done = rows * row;
+        }
+        buffer += done, n -= done;
+        if (n > 0) advance(plan, place, done);
     }
 }
 
-int run_range(const Plan &plan, npy_intp begin, npy_intp end) {
+void transfer(const Plan &plan, const Operand &o, const Place &place, char *buffer, npy_intp n,
+              bool out) {
+    for_size(o.size, [&](auto t) {
+        using T = decltype(t);
+        if (out)
+            transfer_elements<T, true>(plan, o, place, (T *)buffer, n);
+        else
+            transfer_elements<T, false>(plan, o, place, (T *)buffer, n);
+    });
+}
+
+// In blocks of whole periods, so that what repeats is gathered once.
+int run_blocks(const Plan &plan, npy_intp begin, npy_intp end) {
     char *p[MAX_OPERANDS];
-    if (plan.all_flat) {
-        for (int k = 0; k < plan.count; k++)
-            p[k] = plan.operands[k].data + begin * plan.operands[k].size;
-        return plan.loop(end - begin, p);
-    }
     alignas(64) char buffers[MAX_OPERANDS][BLOCK * 16];
-    int last = plan.ndim - 1, result = plan.count - 1, bad = 0;
-    npy_intp row = plan.shape[last];
-    bool some_scalar = false;
-    bool direct = row >= 8;  // no operand needs a buffer: whole rows at once
-    for (int k = 0; k < plan.count; k++) {
-        const Operand &o = plan.operands[k];
-        if (plan.scalar[k])
-            copy_row_contiguous(o.size, buffers[k], o.data, 0, std::min(BLOCK, end - begin));
-        some_scalar |= plan.scalar[k];
-        if (!plan.flat[k] && !plan.scalar[k] && o.strides[last] != o.size) direct = false;
-    }
-    bool by_rows = direct || row >= 64;
-    const char *repeated[MAX_OPERANDS] = {};  // whose element fills the buffer already
+    int result = plan.count - 1, bad = 0;
+    npy_intp whole = BLOCK / plan.period * plan.period;
+    bool scatter = !plan.flat[result], filled = false;
     Place place;
     locate(plan, begin, place);
     for (npy_intp i = begin; i < end;) {
-        npy_intp n = end - i;
-        if (by_rows) n = std::min(n, row - place.at[last]);
-        if (!direct || some_scalar) n = std::min(n, BLOCK);
-        bool scatter = false;
+        npy_intp n = std::min(end - i, whole - i % whole);
         for (int k = 0; k < plan.count; k++) {
             const Operand &o = plan.operands[k];
-            if (plan.flat[k]) {
-                p[k] = o.data + i * o.size;
-            } else if (by_rows && o.strides[last] == o.size) {
-                p[k] = address(plan, o, place);
-            } else {
-                p[k] = buffers[k];
-                if (k == result)
-                    scatter = true;
-                else if (by_rows && o.strides[last] == 0 && !plan.scalar[k]) {
-                    const char *element = address(plan, o, place);
-                    if (element != repeated[k])
-                        copy_row_contiguous(o.size, p[k], element, 0, std::min(BLOCK, end - i));
-                    repeated[k] = element;
-                } else if (!plan.scalar[k])
-                    transfer(plan, o, place, p[k], n, false);
-            }
+            p[k] = plan.flat[k] ? o.data + i * o.size : buffers[k];
+            if (!plan.flat[k] && k != result && !(filled && plan.repeats[k]))
+                transfer(plan, o, place, p[k], n, false);
         }
+        filled = i % whole == 0;
         bad |= plan.loop(n, p);
         if (scatter) transfer(plan, plan.operands[result], place, p[result], n, true);
         i += n;
         if (i < end) advance(plan, place, n);
     }
     return bad;
+}
+
+// Row by row, where every operand steps evenly along them.
+int run_rows(const Plan &plan, npy_intp begin, npy_intp end) {
+    char *p[MAX_OPERANDS];
+    int last = plan.ndim - 1, bad = 0;
+    npy_intp row = plan.shape[last];
+    Place place;
+    locate(plan, begin, place);
+    for (npy_intp i = begin; i < end;) {
+        for (int k = 0; k < plan.count; k++) p[k] = address(plan, plan.operands[k], place);
+        npy_intp n = std::min(end - i, row - place.at[last]), rows = 1;
+        if (n == row) rows = std::min((end - i) / row, plan.shape[last - 1] - place.at[last - 1]);
+        for (npy_intp r = 0; r < rows; r++) {
+            bad |= plan.loop(n, p);
+            for (int k = 0; k < plan.count; k++) p[k] += plan.operands[k].strides[last - 1];
+        }
+        i += rows * n;
+        if (i < end) advance(plan, place, rows * n);
+    }
+    return bad;
+}
+
+// In parts of long rows: an operand that repeats one element there fills its buffer once a row.
+int run_parts(const Plan &plan, npy_intp begin, npy_intp end) {
+    char *p[MAX_OPERANDS];
+    alignas(64) char buffers[MAX_OPERANDS][BLOCK * 16];
+    int last = plan.ndim - 1, result = plan.count - 1, bad = 0;
+    npy_intp row = plan.shape[last];
+    const char *repeated[MAX_OPERANDS] = {};  // whose element fills the buffer already
+    Place place;
+    locate(plan, begin, place);
+    for (npy_intp i = begin; i < end;) {
+        npy_intp n = std::min({end - i, row - place.at[last], BLOCK});
+        for (int k = 0; k < plan.count; k++) {
+            const Operand &o = plan.operands[k];
+            char *here = address(plan, o, place);
+            npy_intp step = o.strides[last];
+            p[k] = step == o.size ? here : buffers[k];
+            if (step == o.size || k == result || here == repeated[k]) continue;
+            if (step) {
+                transfer(plan, o, place, p[k], n, false);
+            } else {
+                repeat(o.size, p[k], here, std::min(BLOCK, row));
+                repeated[k] = here;
+            }
+        }
+        bad |= plan.loop(n, p);
+        if (p[result] == buffers[result])
+            transfer(plan, plan.operands[result], place, p[result], n, true);
+        i += n;
+        if (i < end) advance(plan, place, n);
+    }
+    return bad;
+}
+
+int run_range(const Plan &plan, npy_intp begin, npy_intp end) {
+    if (plan.way != Way::FLAT) {
+        auto run = plan.way == Way::ROWS    ? run_rows
+                   : plan.way == Way::PARTS ? run_parts
+                                            : run_blocks;
+        return run(plan, begin, end);
+    }
+    char *p[MAX_OPERANDS];
+    for (int k = 0; k < plan.count; k++)
+        p[k] = plan.operands[k].data + begin * plan.operands[k].size;
+    return plan.loop(end - begin, p);
+}
+
+// How an operand may be read: as it lies, or again and again the first `period` elements of it.
+void inspect(Plan &plan, int k) {
+    const Operand &o = plan.operands[k];
+    npy_intp expected = o.size, period = 1;
+    int varying = 0;  // dimensions from here on repeat
+    while (varying < plan.ndim && o.strides[varying] == 0) varying++;
+    plan.flat[k] = true;
+    for (int d = plan.ndim - 1; d >= 0; d--) {
+        plan.flat[k] &= o.strides[d] == expected;
+        expected *= plan.shape[d];
+        if (d >= varying) period *= plan.shape[d];
+    }
+    plan.repeats[k] = period <= BLOCK / 2 && k < plan.count - 1;
+    if (plan.repeats[k]) plan.period = std::max(plan.period, period);
+}
+
+// Rows are worth a call of the loop each where they are long. Where an operand would have to be
+// gathered they may be shorter.
+Way choose_way(const Plan &plan) {
+    int last = plan.ndim - 1;
+    bool flat = true, gathers = false, even = true;
+    for (int k = 0; k < plan.count; k++) {
+        const Operand &o = plan.operands[k];
+        flat &= plan.flat[k];
+        gathers |= !plan.flat[k] && !plan.repeats[k];
+        even &= o.strides[last] == o.size;
+    }
+    if (flat) return Way::FLAT;
+    if (plan.shape[last] < (!gathers ? BLOCK : even ? 64 : 128)) return Way::BLOCKS;
+    return even ? Way::ROWS : Way::PARTS;
 }
 
 }  // namespace
@@ -205,19 +311,11 @@ int run_loop(Loop loop, int ndim, npy_intp *shape, int count, Operand *operands)
     plan.ndim = coalesce(ndim, shape, count, operands);
     plan.count = count;
     plan.operands = operands;
-    plan.all_flat = true;
+    plan.period = 1;
     npy_intp n = 1;
     for (int d = 0; d < plan.ndim; d++) n *= plan.shape[d] = shape[d];
-    for (int k = 0; k < count; k++) {
-        npy_intp expected = operands[k].size;
-        plan.flat[k] = plan.scalar[k] = true;
-        for (int d = plan.ndim - 1; d >= 0; d--) {
-            plan.flat[k] &= operands[k].strides[d] == expected;
-            plan.scalar[k] &= operands[k].strides[d] == 0;
-            expected *= plan.shape[d];
-        }
-        plan.all_flat &= plan.flat[k];
-    }
+    for (int k = 0; k < count; k++) inspect(plan, k);
+    plan.way = choose_way(plan);
     if (n < PARALLEL_FROM) return run_range(plan, 0, n);
     int bad = 0;
     PyThreadState *state = PyEval_SaveThread();
@@ -521,7 +619,7 @@ PyArrayObject *run_simple(const Entry &e, int nin, PyArrayObject **x, char (*num
         } else {
             if (n > 16) return nullptr;
             npy_intp size = size_of(e.in[i]);
-            copy_row_contiguous(size, buffers[i], x[i] ? PyArray_BYTES(x[i]) : numbers[i], 0, n);
+            repeat(size, buffers[i], x[i] ? PyArray_BYTES(x[i]) : numbers[i], n);
             p[i] = buffers[i];
         }
     }

@@ -178,12 +178,15 @@ def test_layouts(dtype):
     [
         [(3, 1), (4,)], [(), (5, 6)], [(2, 1, 3), (1, 4, 1)], [(300, 3), (3,)], [(1,), (0,)],
         [(700, 1), (1, 700)], [(3, 700), (3, 1)], [(5, 1, 200), (40, 1)], [(2, 2), ()],
+        [(300, 3), (300, 1)], [(40000, 3), (3,)], [(30, 3, 5, 5), (3, 1, 1)], [(90, 1), (4,)],
+        [(400, 2), (1, 2)], [(9, 1, 80), (9, 80)], [(9, 100), (9, 1)], [(7, 1, 6), (7, 50, 1)],
     ],
 )  # fmt: skip
+@pytest.mark.parametrize("dtype", ["f4", "i1", "c16"])
 @pytest.mark.parametrize("transpose", [False, True])
-def test_broadcasting(shapes, transpose):
+def test_broadcasting(shapes, dtype, transpose):
     random = np.random.RandomState(0)
-    a, b = (np.asarray(random.rand(*s), "f4") for s in shapes)
+    a, b = (np.asarray(50 * random.rand(*s), dtype) for s in shapes)
     if transpose:
         a, b = a.T, b.T if b.ndim == a.ndim else b
     try:
@@ -194,6 +197,15 @@ def test_broadcasting(shapes, transpose):
         return
     np.testing.assert_array_equal(kernels.subtract(a, b), want)
     np.testing.assert_array_equal(kernels.subtract(b, a), -want)
+
+
+def test_short_rows_of_wider_memory():
+    wide = np.arange(4000, dtype="f4").reshape(1000, 4)
+    want = wide.copy()
+    want[:, :3] += np.arange(3)
+    kernels.add(wide[:, :3], np.arange(3, dtype="f4"), wide[:, :3])
+    np.testing.assert_array_equal(wide, want)
+    np.testing.assert_array_equal(kernels.multiply(wide[::-1, 2:], 2.0), 2 * wide[::-1, 2:])
 
 
 def test_memory_order_is_kept():
