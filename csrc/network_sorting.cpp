@@ -3,7 +3,8 @@
 // Elements become unsigned keys of the same order, in which NaN is the greatest and -0 equals 0.
 // Keys are sorted together with positions by their bytes (least significant first), which keeps
 // ties in order; bytes that all keys share are skipped. Medians compare keys and positions as pairs,
-// so ties go to the first; which of equal elements `topk` and `kthvalue` find is as torch has it.
+// so ties go to the first; which of equal elements `topk`, `kthvalue` and `mode` find is as torch
+// has it.
 #include "network_module.h"
 
 namespace network {
@@ -236,6 +237,17 @@ PyObject *topk(PyObject *const *args) {
     return done ? results(values, indices) : declined();
 }
 
+std::vector<npy_intp> shape_without(const Array &x, PyObject *axis_, bool keep) {
+    std::vector<npy_intp> shape = x.dims();
+    npy_intp axis = PyLong_AsSsize_t(axis_);
+    if (axis < 0) axis += x.ndim();
+    if (keep)
+        shape[axis] = 1;
+    else
+        shape.erase(shape.begin() + axis);
+    return shape;
+}
+
 enum Which { KTH, MEDIAN, NANMEDIAN };
 
 // One element of each line, by its rank.
@@ -245,13 +257,7 @@ PyObject *select(PyObject *x_, PyObject *axis_, PyObject *keep_, npy_intp rank, 
     int keep = PyObject_IsTrue(keep_);
     if (!take_any(x_, x) || !a.read(x, axis_) || a.n < 1 || rank >= a.n || a.n >= npy_intp(1) << 32)
         return declined();
-    std::vector<npy_intp> shape = x.dims();
-    npy_intp axis = PyLong_AsSsize_t(axis_);
-    if (axis < 0) axis += x.ndim();
-    if (keep)
-        shape[axis] = 1;
-    else
-        shape.erase(shape.begin() + axis);
+    std::vector<npy_intp> shape = shape_without(x, axis_, keep);
     Array values = Array::empty(shape, PyArray_TYPE(x.array())),
           indices = Array::empty(shape, NPY_INT64);
     if (!values || !indices) return nullptr;
@@ -302,9 +308,58 @@ PyObject *nanmedian(PyObject *const *args) {
     return select(args[0], args[1], args[2], 0, NANMEDIAN);
 }
 
+template <class T>
+bool has_nan(const T *x, npy_intp n) {
+    if (std::numeric_limits<T>::has_quiet_NaN)
+        for (npy_intp i = 0; i < n; i++)
+            if (x[i] != x[i]) return true;
+    return false;
+}
+
+// The last of the longest run of equal items, the first such run; not among NaN, which `std::sort`
+// may not be given.
+PyObject *mode(PyObject *const *args) {
+    Array x;
+    Axis a;
+    int keep = PyObject_IsTrue(args[2]);
+    if (!take_any(args[0], x) || !a.read(x, args[1]) || a.n < 1 || a.n >= npy_intp(1) << 32)
+        return declined();
+    std::vector<npy_intp> shape = shape_without(x, args[1], keep);
+    Array values = Array::empty(shape, PyArray_TYPE(x.array())),
+          indices = Array::empty(shape, NPY_INT64);
+    if (!values || !indices) return nullptr;
+    bool done = true;
+    {
+        Unlocked unlocked;
+        done = with_keys(PyArray_TYPE(x.array()), [&](auto zero) {
+            using T = decltype(zero);
+            done = !has_nan(x.data<T>(), a.outer * a.n * a.inner);
+            if (!done) return;
+            each_line(
+                a, 1, x.data<T>(), values.data<T>(), indices.data<int64_t>(), 16 * a.n,
+                [&](const T *from, T *v, int64_t *at, Item<KeyOf<T>> *items, Item<KeyOf<T>> *) {
+                    using I = Item<KeyOf<T>>;
+                    load_items(from, a.inner, a.n, false, items);
+                    std::sort(items, items + a.n,
+                              [](const I &x, const I &y) { return x.key() < y.key(); });
+                    npy_intp run = 0, most = 0;
+                    for (npy_intp i = 0; i < a.n; i++) {
+                        run++;
+                        if (i + 1 < a.n && items[i].key() == items[i + 1].key()) continue;
+                        if (run > most) *at = items[i].at(), most = run;
+                        run = 0;
+                    }
+                    *v = from[*at * a.inner];
+                });
+        }) && done;
+    }
+    return done ? results(values, indices) : declined();
+}
+
 PyMethodDef methods[] = {NETWORK_METHOD(sort, 4),      NETWORK_METHOD(topk, 5),
                          NETWORK_METHOD(kthvalue, 4),  NETWORK_METHOD(median, 3),
-                         NETWORK_METHOD(nanmedian, 3), {nullptr, nullptr, 0, nullptr}};
+                         NETWORK_METHOD(nanmedian, 3), NETWORK_METHOD(mode, 3),
+                         {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace
 

@@ -1,7 +1,8 @@
 """Selecting by rank with the algorithms of C++ libraries, step by step.
 
-Which of several equal elements comes first is visible in the positions that `topk` and `kthvalue`
-give; torch's come from libstdc++'s `partial_sort`, `nth_element` and `sort`, and a quickselect.
+Which of several equal elements comes first is visible in the positions that `topk`, `kthvalue` and
+`mode` give; torch's come from libstdc++'s `partial_sort`, `nth_element` and `sort`, and a
+quickselect. Ranks that are NaN are no order, and then the steps themselves are what is specified.
 Each function takes `items`, a list that it reorders, and `rank`, what they are compared by.
 """
 
@@ -14,8 +15,13 @@ def first_items(items, rank, k, ordered):
     else:
         _nth_element(items, rank, k - 1)
         if ordered:
-            _sort(items, rank, 0, k - 1, _depth(k - 1))
-            _insertion_sort(items, rank, 0, k - 1)
+            sort(items, rank, k - 1)
+
+
+def sort(items, rank, n):
+    """Bring the first `n` items in order; those of equal rank in no particular one."""
+    _sort(items, rank, 0, n, _depth(n))
+    _insertion_sort(items, rank, 0, n)
 
 
 def quick_select(items, rank, k):
@@ -71,10 +77,10 @@ def _partition(items, rank, first, last):
     _swap(items, first, middle)
     pivot, i, j = rank[items[first]], first + 1, last
     while True:
-        while rank[items[i]] < pivot:
+        while i < len(items) and rank[items[i]] < pivot:
             i += 1
         j -= 1
-        while pivot < rank[items[j]]:
+        while j >= 0 and pivot < rank[items[j]]:
             j -= 1
         if i >= j:
             return i
@@ -111,7 +117,18 @@ def _sort(items, rank, first, last, depth):
 
 
 def _insertion_sort(items, rank, first, last):
-    items[first:last] = sorted(items[first:last], key=rank.__getitem__)
+    """Only the first 16 are compared with the least one, which stops the others."""
+    for i in range(first + 1, last):
+        value = items[i]
+        own, hole = rank[value], i
+        if i - first < 16 and own < rank[items[first]]:
+            items[first + 1:i + 1] = items[first:i]
+            hole = first
+        else:
+            while hole > first and own < rank[items[hole - 1]]:
+                items[hole] = items[hole - 1]
+                hole -= 1
+        items[hole] = value
 
 
 def _partial_sort(items, rank, first, middle, last):

@@ -1,7 +1,7 @@
 """Sorting and its kin.
 
-NaN counts as greater than every number, indices are int64. Ties keep their order, but for `topk`
-and `kthvalue`, which find those that torch finds (`selection.py`).
+NaN counts as greater than every number, indices are int64. Ties keep their order, but for `topk`,
+`kthvalue` and `mode`, which find those that torch finds (`selection.py`).
 """
 
 import numpy as np
@@ -40,14 +40,17 @@ def topk(x, k, axis, largest=True, sorted=True):
     return np.take_along_axis(x, order, axis), order
 
 
-def _by_line(x, axis, choose, count):
+def _ranks(line):
+    return np.unique(line, return_inverse=True)[1].reshape(-1).tolist()
+
+
+def _by_line(x, axis, choose, count, ranks=_ranks):
     """What `choose(positions, ranks)` gives, `count` positions, for each line along `axis`."""
     lines = np.moveaxis(x, axis, -1)
     n = lines.shape[-1]
     order = np.empty((*lines.shape[:-1], count), np.int64)
     for at in np.ndindex(lines.shape[:-1]):
-        rank = np.unique(lines[at], return_inverse=True)[1].reshape(-1).tolist()
-        order[at] = choose(list(range(n)), rank)
+        order[at] = choose(list(range(n)), ranks(lines[at]))
     return np.ascontiguousarray(np.moveaxis(order, -1, axis))
 
 
@@ -92,20 +95,23 @@ def nanmedian(x, axis, keepdims=False):
 
 @kernel
 def mode(x, axis, keepdims=False):
-    """The most frequent element, the smallest of equally frequent ones, and its last position."""
+    """The most frequent element, the smallest of equally frequent ones, and a position of it."""
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
-    rows = np.moveaxis(x, axis, -1)
-    ordered, order = sort(rows, -1, False, True)
-    n = ordered.shape[-1]
-    starts = np.concatenate(
-        [np.ones((*ordered.shape[:-1], 1), bool), ordered[..., 1:] != ordered[..., :-1]], -1
-    )
-    position = np.arange(n)
-    length = position - np.maximum.accumulate(np.where(starts, position, 0), axis=-1)
-    last = np.argmax(length, axis=-1)[..., None]
-    index = np.moveaxis(np.take_along_axis(order, last, -1), -1, axis)
-    return _drop(np.take_along_axis(x, index, axis), index, axis, keepdims)
+
+    def chosen(items, values):
+        selection.sort(items, values, len(items))
+        best, run, most = items[0], 0, 0
+        for item, following in zip(items, [*items[1:], None]):
+            run += 1
+            if following is None or values[item] != values[following]:
+                if run > most:
+                    best, most = item, run
+                run = 0
+        return [best]
+
+    order = _by_line(x, axis, chosen, 1, np.ndarray.tolist)
+    return _drop(np.take_along_axis(x, order, axis), order, axis, keepdims)
 
 
 @kernel
