@@ -15,11 +15,13 @@ from flambeau import kernels
 from flambeau.core.op import composite, public
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes
-from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.core.tensor import Tensor, plain
 from flambeau.kernels import losses
 from flambeau.ops.cross_entropy import check_reduction, chosen
 from flambeau.ops.fused import fused
+from flambeau.ops.inplace import check_stored
 from flambeau.ops.node_names import one_node
+from flambeau.ops.pointwise import together
 from flambeau.ops.pool import refuse
 from flambeau.ops.refusals import refusing
 
@@ -48,11 +50,21 @@ def _alike(input: Tensor, target: Tensor, *rest: Any) -> bool:
     return x.dtype == y.dtype and x.shape == y.shape and x.dtype.kind in "fV"
 
 
-def _check_sizes(input: Tensor, target: Tensor) -> None:
-    if target.size() != input.size():
-        warnings.warn(f"Using a target size ({target.size()}) that is different to the input size "
-                      f"({input.size()}). This will likely lead to incorrect results due to "
-                      "broadcasting. Please ensure they have the same size.", stacklevel=4)
+def _of_one_size(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Both broadcast (so neither promotes as a 0-d tensor does), with a warning."""
+    if target.size() == input.size():
+        return input, target
+    warnings.warn(f"Using a target size ({target.size()}) that is different to the input size "
+                  f"({input.size()}). This will likely lead to incorrect results due to "
+                  "broadcasting. Please ensure they have the same size.", stacklevel=4)
+    return flambeau.broadcast_tensors(input, target)
+
+
+def _difference(input: Tensor, target: Tensor, name: str) -> Tensor:
+    """input - target in their common type, which is to be a real floating one."""
+    input, target = together(input, target)
+    refuse(input._array, "buic", name)
+    return input - target
 
 
 def elementwise(name: str, value: Any, slope: Any, node_name: str,
@@ -87,8 +99,7 @@ def _squared(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 @elementwise("_mse_loss", _squared, lambda x, y: kernels.multiply(
     kernels.subtract(x, y), np.asarray(2, x.dtype)), "MseLossBackward0")
 def _mse(input: Tensor, target: Tensor, reduction: str) -> Tensor:
-    difference = input - target
-    refuse(difference._array, "buic", "mse_cpu")
+    difference = _difference(input, target, "mse_cpu")
     return reduced(difference * difference, reduction)
 
 
@@ -109,8 +120,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
     tensor(5.)
     """
     reduction = chosen(reduction, size_average, reduce)
-    if target._array.shape != input._array.shape if isinstance(target, Tensor) else True:
-        _check_sizes(input, target)
+    input, target = _of_one_size(input, target)
     if weight is not None:
         return _weighted(_mse(input, target, "none"), weight, input, reduction)
     return _mse(input, target, reduction)
@@ -121,8 +131,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any
             reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
     """|input - target|, times `weight` if given (the mean is then the weighted one)."""
     reduction = chosen(reduction, size_average, reduce)
-    if target.size() != input.size():
-        _check_sizes(input, target)
+    input, target = _of_one_size(input, target)
     loss = (input - target).abs()
     if weight is not None:
         return _weighted(loss, weight, input, reduction)
@@ -132,8 +141,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any
 @elementwise("_smooth_l1_loss", losses.smooth_l1, losses.smooth_l1_slope,
              "SmoothL1LossBackward0", ("beta",))
 def _smooth_l1(input: Tensor, target: Tensor, limit: float, reduction: str) -> Tensor:
-    difference = input - target
-    refuse(difference._array, "buic", "smooth_l1_cpu")
+    difference = _difference(input, target, "smooth_l1_cpu")
     distance = difference.abs()
     near = difference * difference * (0.5 / limit if limit else 0.5)
     return reduced(flambeau.where(distance < limit, near, distance - 0.5 * limit), reduction)
@@ -144,8 +152,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
                    reduction: str = "mean", beta: float = 1.0) -> Tensor:
     """½ d² / beta where d = |input - target| is below `beta`, else d - ½ beta."""
     reduction = chosen(reduction, size_average, reduce)
-    if target.size() != input.size():
-        _check_sizes(input, target)
+    input, target = _of_one_size(input, target)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
     if beta == 0:
@@ -155,11 +162,15 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
 
 @elementwise("_huber_loss", losses.huber, losses.huber_slope, "HuberLossBackward0", ("delta",))
 def _huber(input: Tensor, target: Tensor, limit: float, reduction: str) -> Tensor:
-    difference = input - target
-    refuse(difference._array, "buic", "huber_cpu")
+    """In the common type, and then in that of the input."""
+    both = [t._array for t in together(input, target)]
+    check_stored("huber_loss", input, np.broadcast_to(both[1], broadcast_shapes(
+        *[array.shape for array in both])))
+    difference = _difference(input, target, "huber_cpu")
     distance = difference.abs()
     far = (distance - 0.5 * limit) * limit
-    return reduced(flambeau.where(distance < limit, difference * difference * 0.5, far), reduction)
+    loss = flambeau.where(distance < limit, difference * difference * 0.5, far)
+    return reduced(loss.to(input.dtype), reduction)
 
 
 @composite(namespace=NETWORK)
@@ -167,8 +178,7 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
                weight: Tensor | None = None) -> Tensor:
     """½ d² where d = |input - target| is below `delta`, else delta · (d - ½ delta)."""
     check_reduction(reduction)
-    if target.size() != input.size():
-        _check_sizes(input, target)
+    input, target = _of_one_size(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
@@ -205,10 +215,10 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     x, y = input._array, target._array
     if weight is not None:
         weight = weight.expand(broadcast_shapes(y.shape, weight._array.shape))
-    refuse(x, "buic", "binary_cross_entropy")
     if x.dtype != y.dtype:
         raise RuntimeError(f"Found dtype {type_name(target.dtype)} but expected "
                            f"{type_name(input.dtype)}")
+    refuse(x, "buic", "binary_cross_entropy")
     for name, values in (("input", x), ("target", y)):
         if not losses.all_within_unit(values):
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
@@ -260,15 +270,17 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     for factor in (weight, pos_weight):
         if factor is not None:
             broadcast_shapes(factor._array.shape, input._array.shape)
+    refuse(input._array, "buicW", "log_sigmoid_cpu")
     if input.dtype is target.dtype:
         return _bce_with_logits(input, target, weight, pos_weight, reduction)
-    refuse(input._array, "bui", "log_sigmoid_cpu")
-    both = flambeau.result_type(input, target)
-    if not target.is_floating_point():
-        raise RuntimeError(f"result type {type_name(both)} can't be cast to the desired output "
-                           f"type {type_name(target.dtype)}")
-    loss = _bce_with_logits(input.to(both), target.to(both), weight, pos_weight, "none")
-    return reduced(loss.to(target.dtype), reduction)
+    negative, rest = flambeau.logaddexp(-input, flambeau.zeros_like(input)), 1 - target
+    check_stored("mul", target, input._array)       # in place, in the type of the target
+    if pos_weight is not None:
+        negative = (1 + (pos_weight - 1) * target) * negative
+    loss = (rest * input).to(target.dtype) + negative
+    check_stored("sub", target, loss._array)
+    loss = loss.to(target.dtype)
+    return reduced(loss if weight is None else loss * weight, reduction)
 
 
 @composite(name="binary_cross_entropy_with_logits")
@@ -281,13 +293,15 @@ def _bce_with_logits_by_number(input: Tensor, target: Tensor, weight: Tensor | N
 
 
 def _kl_div(input: Tensor, target: Tensor, log_target: bool) -> Tensor:
+    for kinds, what in (("cW", "Complex"), ("bui", "Integral")):
+        if input._array.dtype.kind in kinds or target._array.dtype.kind in kinds:
+            raise RuntimeError(f"kl_div: {what} inputs not supported.")
     if log_target:
         return target.exp() * (target - input)
     return flambeau.xlogy(target, target) - target * input
 
 
 @composite(namespace=NETWORK)
-@refusing("complex", "kl_div: Complex inputs not supported.")
 def kl_div(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
            reduction: str = "mean", log_target: bool = False) -> Tensor:
     """target · (log target - input), for log-probabilities `input`.
@@ -365,7 +379,8 @@ def hinge_embedding_loss(input: Tensor, target: Tensor, margin: float = 1.0,
 
 def _hinge_embedding(input: Tensor, target: Tensor, margin: float, reduction: str) -> Tensor:
     zero = flambeau.zeros_like(input)
-    apart = flambeau.where(target != 1, (margin - input).clamp_min(0), zero)
+    margins = flambeau.full((), margin, dtype=input.dtype)
+    apart = flambeau.where(target != 1, (margins - input).clamp_min(0), zero)
     return reduced(apart + flambeau.where(target != -1, input, zero), reduction)
 
 
@@ -406,13 +421,20 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
         raise RuntimeError("margin_ranking_loss : All input tensors should have same dimension but "
                            f"got sizes: input1: {input1.size()}, input2: {input2.size()}, target: "
                            f"{target.size()} ")
-    return reduced((-target * (input1 - input2) + margin).clamp_min(0), reduction)
+    difference = input1 - input2
+    return reduced((-target * difference + float(margin)).clamp_min(0), reduction)
 
 
 @elementwise("_soft_margin_loss", losses.soft_margin, losses.soft_margin_slope,
              "SoftMarginLossBackward0")
 def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
-    return reduced((input * -target).exp().log1p(), reduction)
+    """Each step is stored in the type of the input."""
+    product = -input * target
+    check_stored("mul", input, product._array)
+    product = product.to(input.dtype)
+    loss = product.exp()
+    check_stored("exp", input, loss._array)
+    return reduced(loss.log1p(), reduction)
 
 
 @composite(namespace=NETWORK)
@@ -420,10 +442,8 @@ def soft_margin_loss(input: Tensor, target: Tensor, size_average: Any = None, re
                      reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target · x)) for targets 1 and -1."""
     reduction = chosen(reduction, size_average, reduce)
-    if target._array.dtype.kind == "u":             # which has no -1
-        target = basis.cast(target, input._array.dtype)
-    if _tracked(target) or target._array.shape != input._array.shape:
-        return reduced((input * -target).exp().log1p(), reduction)
+    if _tracked(target):                            # the slope by the target is another
+        return _soft_margin.op.body(input, target, reduction)
     return _soft_margin(input, target, reduction)
 
 
