@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import inf
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import activations
 from flambeau.kernels.random import rrelu_slopes
+from flambeau.kernels.reference import compute_dtype
 from flambeau.ops import pointwise
 from flambeau.ops.coercion import stored
 from flambeau.ops.elementary import sigmoid, tanh
@@ -24,6 +24,7 @@ from flambeau.ops.inplace import make_inplace
 from flambeau.ops.node_names import one_node
 from flambeau.ops.refusals import refusing
 from flambeau.ops.sampling import sampled, sampler
+from flambeau.type_info import finfo
 
 BOTH = ("nn.functional", "torch")
 
@@ -36,11 +37,25 @@ def floating(x: np.ndarray, name: str) -> np.ndarray:
     return x
 
 
+def within(x: np.ndarray, number: Any) -> Any:
+    """`number` if it fits the type that elements of x are computed in; torch's error if not."""
+    if type(number) in (float, int) and -_LARGEST <= number <= _LARGEST:
+        return number
+    return stored(number, compute_dtype(x.dtype) if x.dtype in FLOATING else x.dtype)
+
+
+_LARGEST = float(np.finfo(np.float32).max)
+
+
 def activation(kernel: Any, backward: Any, *, namespace: Any = "nn.functional",
                write: bool = False, **options: Any) -> Any:
     """A `fused` op whose last parameter is `inplace`; `write` also publishes `name_`."""
+    def run(input: np.ndarray, *rest: Any) -> np.ndarray:
+        return kernel(input, *[within(input, number) for number in rest[:-1]])
+
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:
-        function = fused(lambda input, *rest: kernel(input, *rest[:-1]), backward=backward,
+        function = fused(run if kernel.__code__.co_argcount > 1 else
+                         lambda input, inplace: kernel(input), backward=backward,
                          when=lambda *args: args[-1] is False, namespace=namespace,
                          **options)(body)
         writer = make_inplace(function.op)
@@ -131,8 +146,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
            namespace=None, method=False, inplace=True, name="threshold_of",
            node_name="ThresholdBackward0")
 def _threshold(input: Tensor, threshold: float, value: float) -> Any:
-    numbers = [v.item() if isinstance(v, Tensor) else v for v in (threshold, value)]
-    return input, *numbers
+    return input, threshold, value
 
 
 @linear(lambda grad, self, threshold: kernels.threshold_backward(
@@ -153,9 +167,15 @@ def threshold(input: Tensor, threshold: float, value: float, inplace: bool = Fal
             else _threshold(input, threshold, value))
 
 
-for _space in BOTH:
-    public[_space]["threshold_"] = _threshold.op.inplace_op.function
-_threshold.op.inplace_op.function.__name__ = "threshold_"
+def _write(name: str, function: Any, spaces: tuple[str, ...] = ("nn.functional",)) -> None:
+    """Publish what writes into the input under torch's name, which the op itself does not have."""
+    writer = make_inplace(function.op)
+    writer.__name__ = writer.__qualname__ = writer.op.name = name
+    for space in spaces:
+        public[space][name] = writer
+
+
+_write("threshold_", _threshold, BOTH)
 
 
 def _elu_kernel(x: np.ndarray, alpha: float, scale: float = 1.0, rate: float = 1.0) -> np.ndarray:
@@ -171,7 +191,7 @@ def _elu(input: Tensor, alpha: float, scale: float, rate: float) -> Tensor:
 
 
 @activation(_elu_kernel, lambda grad, input, alpha: kernels.elu_backward(
-    grad, input, alpha, 1.0, 1.0), write=True)
+    grad, input, alpha, 1.0, 1.0))
 def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x above 0, alpha · (exp(x) - 1) below. Clevert et al., ICLR 2016."""
     if inplace:
@@ -179,6 +199,16 @@ def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     return _elu(input, alpha, 1.0, 1.0)
 
 
+@fused(lambda input, *numbers: _elu_kernel(input, *[within(input, v) for v in numbers]),
+       backward=lambda grad, input, alpha, scale, input_scale: kernels.elu_backward(
+           grad, input, alpha, scale, input_scale),
+       namespace=None, name="elu_of", node_name="EluBackward0")
+def _scaled_elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0,
+                input_scale: float = 1.0) -> Tensor:
+    return _elu(input, alpha, scale, input_scale)
+
+
+_write("elu_", _scaled_elu)
 _SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
@@ -330,8 +360,8 @@ def _softplus(input: Tensor) -> Tensor:
     return flambeau.logaddexp(input, flambeau.zeros_like(input))
 
 
-@fused(lambda input, beta, threshold: kernels.softplus(floating(input, "softplus_cpu"), beta,
-                                                       threshold),
+@fused(lambda input, beta, threshold: kernels.softplus(
+           floating(input, "softplus_cpu"), within(input, beta), within(input, threshold)),
        backward=lambda grad, input, beta, threshold: kernels.softplus_backward(
            grad, input, beta, threshold), out=True)
 def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
@@ -384,7 +414,8 @@ def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
     return flambeau.where(input <= -3, 0, inner)
 
 
-@fused(lambda input, lambd: kernels.hardshrink(floating(input, "hardshrink_cpu"), lambd),
+@fused(lambda input, lambd: kernels.hardshrink(
+           floating(input, "hardshrink_cpu"), within(input, lambd)),
        backward=lambda grad, input, lambd: kernels.shrink_backward(grad, input, lambd),
        namespace=BOTH, method=True, out=True)
 def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
@@ -393,9 +424,10 @@ def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
 
 
 def _softshrink_kernel(x: np.ndarray, limit: float) -> np.ndarray:
-    floating(x, "softshrink_check")
-    if not 0 <= limit < inf:
-        raise RuntimeError("lambda must be in range [0, 3.40282e+38] for input dtype "
+    most = finfo(from_numpy_dtype(floating(x, "softshrink_check").dtype)).max
+    limit = stored(limit, np.dtype(float))
+    if not 0 <= limit <= most:
+        raise RuntimeError(f"lambda must be in range [0, {most:g}] for input dtype "
                            f"{type_name(from_numpy_dtype(x.dtype))}, but found {limit:g}")
     return kernels.softshrink(x, limit)
 

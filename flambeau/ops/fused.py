@@ -8,7 +8,7 @@ from typing import Any
 
 from numpy import asarray, ndarray
 
-from flambeau.core import engine, overrides
+from flambeau.core import engine, fast, overrides
 from flambeau.core.graph import (
     next_order,
     node_class,
@@ -182,8 +182,7 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
             basis.pack_node(node)
         return result
 
-    update_wrapper(call, body)
-    op.function = op.call = call
+    op.function = op.call = fast.callable_of("closure", op, update_wrapper(call, body))
     op.plain_call = plain_call
-    publish(op, call, method, aliases)
-    return call
+    publish(op, op.function, method, aliases)
+    return op.function

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from inspect import CO_VARARGS, unwrap
+from inspect import CO_VARARGS, signature, unwrap
 from typing import Any
 
 from flambeau._places import PACKAGE
@@ -18,6 +18,7 @@ from flambeau.core.tensor import Tensor, basis
 from flambeau.ops.signatures import (
     checks,
     complaint,
+    handed_on,
     is_bare,
     is_known,
     most,
@@ -46,6 +47,10 @@ def misfit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool = 
     """The error of a call whose arguments fit no signature; None if they fit one, or if the
     signatures of the op are not known."""
     spaces = _spaces(op)
+    if _is_layer(op) and not bound:
+        said = handed_on(op.name, *_bound(op, args, kwargs))[0]
+        if said:
+            return TypeError(said)
     if not {"torch", *_PREFIXED} & {*spaces} and not (
             "nn.functional" in spaces and checks(op.name)):
         return None                             # other functions of Python, by other names
@@ -62,6 +67,22 @@ def misfit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool = 
                      for other in _aliases(op)) or _as_method(name, args, kwargs, bound)):
         return None
     return TypeError(said) if said else None
+
+
+def _is_layer(op: Op) -> bool:
+    """Is it a function of layers that hands its numbers on to a C++ function?"""
+    return "nn.functional" in _spaces(op) and not checks(op.name) and is_known(op.name, False)
+
+
+def _bound(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]
+           ) -> tuple[tuple[str, ...], list[Any]]:
+    """The parameters of a function, and the arguments that they get; none if they don't fit."""
+    try:
+        bound = signature(op.body).bind(*args, **kwargs)
+    except TypeError:
+        return (), []
+    bound.apply_defaults()
+    return tuple(bound.arguments), [*bound.arguments.values()]
 
 
 def _aliases(op: Op) -> list[str]:
@@ -117,6 +138,11 @@ def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, 
     better = misfit(op, args, kwargs, bound)
     if better is not None or inner:
         return better
+    if _is_layer(op) and not bound:
+        named, values = _bound(op, args, kwargs)
+        again = handed_on(op.name, named, values)[1]
+        if any(value is not given for value, given in zip(again, values)):
+            return (op.function(**dict(zip(named, again))),)
     bound = bound and _has_method(op)
     again = numbered(c_name(op), args[1:] if bound else args, kwargs, bound)
     if again is not None:

@@ -355,6 +355,24 @@ def numbered(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bo
     return None
 
 
+def handed_on(name: str, names: tuple[str, ...], values: list[Any]) -> tuple[str, list[Any]]:
+    """What is said of the numbers that a function of Python, with parameters of those `names`,
+    hands on to the C++ function of its name; and all values, with numbers for tensors of one."""
+    values = [*values]
+    for signature in signatures(name)[:1]:
+        for i, (own, parameter) in enumerate(zip(names, signature.parameters[:len(values)])):
+            value, kind = values[i], parameter.kind
+            if own != parameter.name or "::" in (parameter.default or ""):      # there an enum
+                break
+            if parameter.size >= 0 or parameter.nullable or kind not in (
+                    "int", "float", "Scalar") or (kind == "int" and value is None):
+                continue
+            if not _is(kind, value):
+                return f"{name}(): {_not_that(parameter, value, i + 1)}", values
+            values[i] = _number_for(kind, value)
+    return "", values
+
+
 def _number_for(kind: str, value: Any) -> Any:
     if kind not in ("int", "float", "Scalar"):
         return value

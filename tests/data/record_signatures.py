@@ -129,6 +129,10 @@ def main():
                 if c_name in known:
                     layers += [name] if space == "nn.functional" else []
                     functions[c_name] = chosen(function, [*map(short, known[c_name])], False)
+    for name in public["nn.functional"]:        # what functions of Python hand their arguments to
+        function = getattr(torch._C._nn, name, None)
+        if name not in functions and is_native(function) and name in known:
+            functions[name] = chosen(function, [*map(short, known[name])], False)
     x = torch.ones(())
     for name in dir(flambeau.Tensor):
         method = getattr(torch.Tensor, name, None)
