@@ -1169,8 +1169,7 @@ class Methods:
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """`linalg.pinv`, with singular values up to rcond · σ₁ counted as zero."""
     def polygamma(self, n: Any) -> Any: ...
-    def polygamma_(self, n: _int) -> Tensor:
-        """Write the result of `polygamma_last` into this tensor; returns the tensor."""
+    def polygamma_(self, n: Any) -> Any: ...
     def polygamma_last_(self, n: _int) -> Tensor:
         """Write the result of `polygamma_last` into this tensor; returns the tensor."""
     def positive(self) -> Tensor:

@@ -45,13 +45,13 @@ def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
     dims: list[int] = []
     for d in (dim,) if isinstance(dim, int) else dim:
         room = max(ndim, 1)
+        if d in dims:
+            raise RuntimeError(f"dim={d} appears multiple times in the list of dims")
         if not -room <= d < room:
             raise IndexError(f"Dimension out of range (expected to be in range of [{-room}, "
                              f"{room - 1}], but got {d})")
-        if d % room in dims:
-            raise RuntimeError(f"dim={d % room} appears multiple times in the list of dims")
         dims.append(d % room)
-    return tuple(dims)
+    return tuple(sorted(dims))
 
 
 def _least(dtype: Any) -> Any:
@@ -107,8 +107,8 @@ def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     input, mask = _parts(input, mask)
     dtype = _summed_dtype(input.dtype) if dtype is None else dtype
     result = _filled(input, mask, 1).to(dtype)
-    for d in sorted(_dims(dim, input.ndim), reverse=True):
-        result = result.prod(d, keepdim=bool(keepdim)) if input.ndim else result.prod()
+    for d in reversed(_dims(dim, input.ndim)):
+        result = result.prod(d, keepdim=bool(keepdim))
     return result
 
 
@@ -161,15 +161,18 @@ def mean(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
 
 def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = None,
            mask: Tensor | None = None) -> Tensor:
-    """The median of the elements that the mask selects, of two the smaller; nan of none."""
+    """The median of the elements that the mask selects, of two the smaller; nan of none, which
+    integers have not."""
     input, mask = _parts(input, mask)
-    dtype = input.dtype if dtype is None else dtype
-    if not dtype.is_floating_point:
-        raise ValueError("input must be of a floating point dtype, or dtype= given")
-    (at,) = _dims(int(dim), input.ndim)
-    filled = _filled(input.to(dtype), mask, math.nan)
-    find = flambeau.median if mask is None else flambeau.nanmedian
-    return find(filled, at, keepdim).values
+    at = _dims(dim, input.ndim)[0]
+    values = input if input.is_floating_point() else input.to(flambeau.float32)
+    result = flambeau.nanmedian(_filled(values, mask, math.nan), at, keepdim).values
+    if values is input:
+        return result
+    if result.isnan().any():
+        raise ValueError("masked median expects no fully masked out rows if dtype is not floating "
+                         "point")
+    return result.to(input.dtype if dtype is None else dtype)
 
 
 def norm(input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool | None = False,
@@ -177,8 +180,8 @@ def norm(input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool 
     """(Σ |x|^ord)^(1/ord) of the elements that the mask selects."""
     input, mask = _parts(input, mask)
     filled = _filled(input, mask, _inf if ord == -_inf else 0)
-    return flambeau.linalg.vector_norm(filled, 2.0 if ord is None else ord,
-                                       _dims(dim, input.ndim), bool(keepdim), dtype=dtype)
+    return flambeau.linalg.vector_norm(filled, ord, _dims(dim, input.ndim), bool(keepdim),
+                                       dtype=dtype)
 
 
 def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any = None,
@@ -199,6 +202,8 @@ def _spread(input: Any, dim: Any, unbiased: bool | None, correction: Any, keepdi
         correction = 0.0 if unbiased is False else 1.0
     dtype = _float_dtype(input.dtype) if dtype is None else dtype
     dims = _dims(dim, input.ndim)
+    if input.dtype is flambeau.bool:
+        flambeau.subtract(input, 0.0)           # refuses
     if mask is None:
         find = flambeau.std if root else flambeau.var
         return find(input.to(dtype), dims, correction=correction, keepdim=keepdim).to(dtype)
@@ -230,32 +235,30 @@ def std(input: Any, dim: Any = None, unbiased: bool | None = None, *,
 
 # ---- along a dimension --------------------------------------------------------------------------
 
-def _along(name: str, what: str, neutral: float, function: Any) -> Any:
+def _along(name: str, what: str, neutral: Any, function: Any) -> Any:
     def apply(input: Any, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
         input, mask = _parts(input, mask)
-        if dtype is None:
-            dtype = input.dtype if neutral in (0, 1) else _float_dtype(input.dtype)
-        (at,) = _dims(int(dim), input.ndim)
-        return function(_filled(input.to(dtype), mask, neutral), at).to(dtype)
+        at = _dims(dim, input.ndim)[0]
+        filled = _filled(input, mask, neutral(input.dtype))
+        return function(filled, at, dtype=input.dtype if dtype is None else dtype)
     apply.__name__ = apply.__qualname__ = name
     apply.__doc__ = f"{what} along `dim`, of the elements that the mask selects."
     return apply
 
 
-cumsum = _along("cumsum", "Running sums", 0, lambda x, dim: x.cumsum(dim))
-cumprod = _along("cumprod", "Running products", 1, lambda x, dim: x.cumprod(dim))
-softmax = _along("softmax", "exp(x) / Σ exp(x)", -_inf, lambda x, dim: x.softmax(dim))
-log_softmax = _along("log_softmax", "x - log Σ exp(x)", -_inf, lambda x, dim: x.log_softmax(dim))
-softmin = _along("softmin", "exp(-x) / Σ exp(-x)", _inf,
-                 lambda x, dim: flambeau.nn.functional.softmin(x, dim))
+cumsum = _along("cumsum", "Running sums", lambda dtype: 0, flambeau.cumsum)
+cumprod = _along("cumprod", "Running products", lambda dtype: 1, flambeau.cumprod)
+softmax = _along("softmax", "exp(x) / Σ exp(x)", _least, flambeau.softmax)
+log_softmax = _along("log_softmax", "x - log Σ exp(x)", _least, flambeau.log_softmax)
+softmin = _along("softmin", "exp(-x) / Σ exp(-x)", _greatest,
+                 lambda x, dim, dtype: flambeau.nn.functional.softmin(x, dim, dtype=dtype))
 
 
 def normalize(input: Any, ord: float, dim: int, *, eps: float = 1e-12, dtype: Any = None,
               mask: Tensor | None = None) -> Tensor:
     """x / max(norm(x, ord), eps) along `dim`, of the elements that the mask selects."""
     input, mask = _parts(input, mask)
-    (at,) = _dims(int(dim), input.ndim)
-    length = norm(input, ord, at, keepdim=True, dtype=dtype, mask=mask)
+    length = norm(input, ord, dim, keepdim=True, dtype=dtype, mask=mask)
     return flambeau.divide(_filled(input, mask, 0), length.clamp(min=eps))
 
 

@@ -296,8 +296,13 @@ def dropout3d(
 def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """x above 0, alpha · (exp(x) - 1) below. Clevert et al., ICLR 2016."""
 
-def elu_(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
-    """Write the result of `elu` into this tensor; returns the tensor."""
+def elu_(
+    input: Tensor,
+    alpha: _float = 1.0,
+    scale: _float = 1.0,
+    input_scale: _float = 1.0,
+) -> Tensor:
+    """Write the result of `elu_of` into this tensor; returns the tensor."""
 
 def embedding(
     input: Tensor,

@@ -21,6 +21,7 @@ from flambeau.ops.comparison import isfinite
 from flambeau.ops.inplace import write
 from flambeau.ops.node_names import rename
 from flambeau.ops.pointwise import as_number, c_name
+from flambeau.ops.signatures import worded
 
 # ---- where --------------------------------------------------------------------------------------
 
@@ -82,7 +83,7 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
     return result if out is None else basis.into(out, where.op, result, (condition, input, other))
 
 
-Tensor.where = lambda self, condition, other: where(condition, self, other)
+Tensor.where = worded(lambda self, condition, other: where(condition, self, other), name="where")
 Tensor.where.__doc__ = "This tensor's elements where the condition holds, else those of `other`."
 
 # ---- masked_fill --------------------------------------------------------------------------------
@@ -343,6 +344,7 @@ def _known(result: Tensor, name: str, since: int) -> Tensor:
     return result
 
 
+fill_, zero_ = worded(fill_), worded(zero_)
 Tensor.fill_, Tensor.zero_ = fill_, zero_
 public["torch"] |= {"fill_": fill_, "zero_": zero_}
 

@@ -225,15 +225,12 @@ def _parse_to(*args: Any, device: Any = None, dtype: Any = None, non_blocking: b
             as_numpy_dtype(dtype), copy, memory_format)
 
 
-Tensor.to = to
+Tensor.to = to = worded(to)
 
 
 def _typed(name: str, target: dtypes.dtype) -> Any:
     def method(self: Tensor, *, memory_format: Any = None) -> Tensor:
         if interceptors or type(self) not in plain or memory_format is not None:
-            if memory_format is not None and not isinstance(memory_format, type_info.memory_format):
-                raise TypeError(f"{name}(): argument 'memory_format' must be torch.memory_format, "
-                                f"not {type(memory_format).__name__}")
             return self.to(target) if memory_format is None else self.to(
                 target, memory_format=memory_format)
         return self if self._array.dtype == target.numpy else cast(self, target.numpy)
@@ -244,7 +241,7 @@ def _typed(name: str, target: dtypes.dtype) -> Any:
 
 for _name, _target in [*dtypes.ALIASES.items(), ("bool", dtypes.bool_), ("byte", dtypes.uint8),
                        ("char", dtypes.int8), ("bfloat16", dtypes.bfloat16)]:
-    setattr(Tensor, _name, _typed(_name, _target))
+    setattr(Tensor, _name, worded(_typed(_name, _target)))
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
@@ -271,13 +268,13 @@ def _without(name: str, error: type[Exception], message: str) -> None:
         raise error(message)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"There is no {name.upper()} device in this build: raises."
-    setattr(Tensor, name, method)
+    setattr(Tensor, name, worded(method))
 
 
 for _name in ("xpu", "mtia"):
     _without(_name, AssertionError, f"Torch not compiled with {_name.upper()} enabled")
 _without("ipu", RuntimeError, "PyTorch is not linked with support for ipu devices")
-Tensor.type_as, Tensor.cpu, Tensor.cuda = worded(type_as), cpu, cuda
+Tensor.type_as, Tensor.cpu, Tensor.cuda = map(worded, (type_as, cpu, cuda))
 
 # ---- in-place copy -------------------------------------------------------------------------------
 
@@ -346,7 +343,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 
 copy_.op = _copy_slowly.op
-Tensor.copy_ = copy_
+Tensor.copy_ = copy_ = worded(copy_)
 
 
 @composite(namespace=None, method=False)

@@ -19,7 +19,7 @@ from flambeau.core.shapes import Size, contiguous_strides, size_of
 from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor, plain, wrap
 from flambeau.kernels import views
 from flambeau.ops.coercion import beyond_c, stored
-from flambeau.ops.signatures import complaint
+from flambeau.ops.signatures import complaint, worded
 from flambeau.ops.signatures import type_name as type_name_of
 from flambeau.transforms import meta
 
@@ -614,12 +614,6 @@ def _new(name: str) -> Any:
     op = Op(f"new_{name}", "creation", composite=True, namespace=None, body=body)
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-        first = type(args[0]) if args else None
-        if name != "tensor" and (first not in (int, tuple, list, Size) or
-                                 (name == "full" and first is int)):
-            said = complaint(f"new_{name}", args, kwargs, True)
-            if said:
-                raise TypeError(said)
         if interceptors:
             return intercept(op, (self, *args), kwargs)
         if type(self) not in plain and overrides.wanted((self,)):
@@ -632,7 +626,7 @@ def _new(name: str) -> Any:
 
 
 for _name in ("zeros", "ones", "empty", "full", "tensor"):
-    setattr(Tensor, f"new_{_name}", _new(_name))
+    setattr(Tensor, f"new_{_name}", worded(_new(_name)))
 
 
 @creation
@@ -793,7 +787,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     return self.to(dtype)
 
 
-Tensor.type = type_
+Tensor.type = worded(type_, name="type")
 basis.legacy_constructor, basis.like_wrapped = legacy_constructor, like_wrapped
 basis.zeros_like, basis.ones_like, basis.empty_like = zeros_like, ones_like, empty_like
 __all__ = ["array_of", "contiguous_strides", "finish", "tensor"]

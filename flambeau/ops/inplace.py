@@ -33,6 +33,7 @@ from flambeau.ops.overlap import (
     write_changes,
     written_anywhere,
 )
+from flambeau.ops.signatures import worded
 
 _WHY = "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify " \
     "your code by moving both the view and the inplace either both inside the {} block (if you " \
@@ -295,8 +296,9 @@ def publish_inplace_view(name: str, function: Callable[..., Tensor]) -> Callable
         return self
     method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"`{name}` in place; returns the tensor."
-    setattr(Tensor, f"{name}_", method)
-    return method
+    checked = worded(method)
+    setattr(Tensor, f"{name}_", checked)
+    return checked
 
 
 basis.make_inplace, basis.forbidden = make_inplace, forbidden

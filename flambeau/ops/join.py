@@ -265,6 +265,8 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     >>> [len(part) for part in flambeau.arange(5).split(2)]
     [2, 2, 1]
     """
+    if isinstance(split_size_or_sections, Tensor) and split_size_or_sections.numel() == 1:
+        split_size_or_sections = int(split_size_or_sections)
     if not isinstance(split_size_or_sections, int):
         return split_with_sizes(tensor, split_size_or_sections, dim)
     return split_sizes(*split_arguments(tensor, split_size_or_sections, dim))

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from inspect import CO_VARARGS, signature, unwrap
+from inspect import CO_VARARGS, unwrap
 from typing import Any
 
 from flambeau._places import PACKAGE
@@ -15,10 +15,10 @@ from flambeau.core import overrides
 from flambeau.core.op import Op, public
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, basis
+from flambeau.ops.forwarding import RULES
 from flambeau.ops.signatures import (
     checks,
     complaint,
-    handed_on,
     is_bare,
     is_known,
     most,
@@ -47,17 +47,19 @@ def misfit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool = 
     """The error of a call whose arguments fit no signature; None if they fit one, or if the
     signatures of the op are not known."""
     spaces = _spaces(op)
-    if _is_layer(op) and not bound:
-        said = handed_on(op.name, *_bound(op, args, kwargs))[0]
-        if said:
-            return TypeError(said)
+    inner = _handed_on(op, args, kwargs)
+    if inner is not None:
+        said = complaint(*inner)
+        return TypeError(said) if said else None
+    if rule_of(op) and spaces[0] != "nn.functional":
+        return None
     if not {"torch", *_PREFIXED} & {*spaces} and not (
             "nn.functional" in spaces and checks(op.name)):
         return None                             # other functions of Python, by other names
     if "nn.functional" in spaces and not bound and not checks(op.name) and (
             not {*kwargs} <= names(op.name) or len(args) > most(op.name)):
         return None                             # of the layers' function of the same name
-    name, bound = c_name(op), bound and _has_method(op)
+    name, bound = c_name(op), (bound or op.kind == "method") and _has_method(op)
     if not is_known(name, False) and is_known(name, True) and isinstance(next(iter(args), None),
                                                                          Tensor):
         bound = True                            # there is only the method
@@ -69,20 +71,22 @@ def misfit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool = 
     return TypeError(said) if said else None
 
 
-def _is_layer(op: Op) -> bool:
-    """Is it a function of layers that hands its numbers on to a C++ function?"""
-    return "nn.functional" in _spaces(op) and not checks(op.name) and is_known(op.name, False)
+def rule_of(op: Op) -> Any:
+    """What the op hands on to an inner function, if PyTorch's is written in Python."""
+    space = _spaces(op)[0]
+    return RULES.get(op.name if space == "torch" else f"{space}.{op.name}")
 
 
-def _bound(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]
-           ) -> tuple[tuple[str, ...], list[Any]]:
-    """The parameters of a function, and the arguments that they get; none if they don't fit."""
+def _handed_on(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """The call of an inner function that a call leads to; None if none does."""
+    rule = rule_of(op)
+    if rule is None:
+        return None
     try:
-        bound = signature(op.body).bind(*args, **kwargs)
-    except TypeError:
-        return (), []
-    bound.apply_defaults()
-    return tuple(bound.arguments), [*bound.arguments.values()]
+        inner = rule(*args, **kwargs)
+    except Exception:                           # of Python's part, of which nothing is said here
+        return None
+    return inner if inner is not None and is_known(inner[0], False) else None
 
 
 def _aliases(op: Op) -> list[str]:
@@ -124,7 +128,7 @@ def admit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) ->
         return True
     if inner:
         _lenient.add(key)
-    return False if inner or overrides.wanted(args, kwargs) else better
+    return False if inner or overrides.overriding(args, kwargs) else better
 
 
 def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, error: Exception
@@ -133,18 +137,21 @@ def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, 
     result, if the call only had to be put in other terms."""
     inner = _called_by_ops()
     if (inner and not isinstance(error, (TypeError, AttributeError))) \
-            or overrides.wanted(args, kwargs):
+            or overrides.overriding(args, kwargs):
         return None
     better = misfit(op, args, kwargs, bound)
     if better is not None or inner:
         return better
-    if _is_layer(op) and not bound:
-        named, values = _bound(op, args, kwargs)
-        again = handed_on(op.name, named, values)[1]
-        if any(value is not given for value, given in zip(again, values)):
-            return (op.function(**dict(zip(named, again))),)
-    bound = bound and _has_method(op)
-    again = numbered(c_name(op), args[1:] if bound else args, kwargs, bound)
+    bound = (bound or op.kind == "method") and _has_method(op)
+    inner = _handed_on(op, args, kwargs)
+    if inner is not None:
+        again = _numbered_within(inner, args, kwargs)
+    elif rule_of(op):
+        again = None
+    else:
+        again = numbered(c_name(op), args[1:] if bound else args, kwargs, bound)
+    if again is not None and inner is not None:
+        return (op.function(*again[0], **again[1]),)
     if again is not None:
         return (op.function(*args[:bound], *again[0], **again[1]),)
     if isinstance(error, (TypeError, AttributeError)):
@@ -156,6 +163,17 @@ def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, 
     if isinstance(error, ValueError) and "broadcast" in str(error):
         return _unequal(args, kwargs) or RuntimeError(str(error))
     return None
+
+
+def _numbered_within(inner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`numbered` of the arguments that are handed on to an inner function."""
+    changed = numbered(*inner)
+    if changed is None:
+        return None
+    before, after = [(*values, *named.values()) for values, named in (inner[1:], changed)]
+    new = {id(old): value for old, value in zip(before, after)}
+    return (tuple([new.get(id(value), value) for value in args]),
+            {key: new.get(id(value), value) for key, value in kwargs.items()})
 
 
 _LOCAL = re.compile(r"^[\w.<>]+\.<locals>\.\w+\(\)")

@@ -28,6 +28,7 @@ from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.ops.coercion import numbers_between, stored, with_keywords, wrong_types
 from flambeau.ops.node_names import number_nodes, rename
 from flambeau.ops.overlap import share_memory
+from flambeau.ops.signatures import worded
 
 # ---- sums, products, quotients ------------------------------------------------------------------
 
@@ -468,7 +469,7 @@ def _float_power_(self: Tensor, exponent: Any) -> Tensor:
     return self.pow_(exponent)
 
 
-Tensor.float_power_ = _float_power_
+Tensor.float_power_ = worded(_float_power_, name="float_power_")
 
 rsqrt = pointwise("rsqrt", kernels.rsqrt, floating=True, d=lambda result: result * result * result
                   * -0.5, doc="1 / √input.")

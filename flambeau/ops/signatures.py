@@ -11,14 +11,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from functools import cache, wraps
+from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from flambeau import type_info
-from flambeau.core import devices, dtypes
+from flambeau._guards import method
+from flambeau.core import devices, dtypes, fast
+from flambeau.core.op import Op
 from flambeau.core.tensor import Tensor
 
 # NumPy's names of arguments, which PyTorch takes too
@@ -203,6 +205,8 @@ def _fits(parameter: Parameter, value: Any, numbers: bool, place: int) -> bool:
             if not isinstance(item, Tensor) and not (item is None and parameter.name == "indices"):
                 raise Misfit(f"expected Tensor as element {i} in argument {place}, but got "
                              f"{type_name(item)}")
+    if kind == "float" and value and isinstance(value[0], Tensor):
+        return False
     return not value or (_is_index(value[0]) if kind == "int" else _is(kind, value[0]))
 
 
@@ -211,7 +215,7 @@ def type_name(value: Any) -> str:
     cls = type(value)
     if cls is Tensor:
         return "Tensor"
-    if cls.__module__.partition(".")[0] == "flambeau" and not isinstance(value, Tensor):
+    if cls.__module__.partition(".")[0] in ("flambeau", "torch") and not isinstance(value, Tensor):
         return {"Generator": "torch._C.Generator"}.get(cls.__name__, f"torch.{cls.__name__}")
     made_in_c = not cls.__flags__ & 1 << 9                  # those have the module in their name
     return f"{cls.__module__}.{cls.__name__}" if made_in_c and cls.__module__ != "builtins" \
@@ -297,18 +301,17 @@ def _unknown(signature: Signature, name: str, kwargs: dict[str, Any], count: int
     return f"{name}() got invalid keyword arguments"
 
 
-def worded(function: Any, bound: bool = True) -> Any:
-    """`function`, which is no op, with PyTorch's words where it fails for its arguments."""
-    @wraps(function)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return function(*args, **kwargs)
-        except Exception:
-            said = complaint(function.__name__, args[bound:], kwargs, bound)
-            if said:
-                raise TypeError(said) from None
-            raise
-    return call
+def worded(function: Any, bound: bool = True, name: str = "", space: str = "torch") -> Any:
+    """`function`, which is no op, with the check of arguments and the words that an op has."""
+    function.__name__ = function.__qualname__ = name or function.__name__
+    op = Op(function.__name__, "method" if bound else "function", composite=True,
+            namespace=space, body=function, function=function)
+    checked = fast.callable_of("closure", op, function)
+    if not bound:
+        return checked
+    made = method(checked)
+    made.is_member = True               # modes and subclasses see it as they see a property
+    return made
 
 
 def complaint(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool = False
@@ -353,24 +356,6 @@ def numbered(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bo
         same = all(a is b for a, b in zip((*args, *kwargs.values()), (*new, *named.values())))
         return None if same else (new, named)
     return None
-
-
-def handed_on(name: str, names: tuple[str, ...], values: list[Any]) -> tuple[str, list[Any]]:
-    """What is said of the numbers that a function of Python, with parameters of those `names`,
-    hands on to the C++ function of its name; and all values, with numbers for tensors of one."""
-    values = [*values]
-    for signature in signatures(name)[:1]:
-        for i, (own, parameter) in enumerate(zip(names, signature.parameters[:len(values)])):
-            value, kind = values[i], parameter.kind
-            if own != parameter.name or "::" in (parameter.default or ""):      # there an enum
-                break
-            if parameter.size >= 0 or parameter.nullable or kind not in (
-                    "int", "float", "Scalar") or (kind == "int" and value is None):
-                continue
-            if not _is(kind, value):
-                return f"{name}(): {_not_that(parameter, value, i + 1)}", values
-            values[i] = _number_for(kind, value)
-    return "", values
 
 
 def _number_for(kind: str, value: Any) -> Any:

@@ -27,6 +27,7 @@ from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import LEAF, Tensor, basis, tensor_types, wrap
 from flambeau.ops import sparse_compressed as forms
+from flambeau.ops.signatures import worded
 from flambeau.ops.sparse_compressed import BLOCKED, BY_ROW, COO, TITLES
 
 _ZEROS = bytes(32)
@@ -232,7 +233,7 @@ def sparse_op(node_name: str, tensors: str = "self", params: str = "", vjp: Any 
 def publish(function: Any, method: bool = True, torch: bool = False) -> Any:
     """Make `function` a method of Tensor, and perhaps a function of the package."""
     if method:
-        setattr(Tensor, function.__name__, function)
+        setattr(Tensor, function.__name__, worded(function))
     if torch:
         public["torch"][function.__name__] = function
         function.__module__ = "torch"

@@ -25,6 +25,7 @@ from flambeau.ops.create import full_like
 from flambeau.ops.elementary import cos, exp, log, log1p, sigmoid
 from flambeau.ops.node_names import number_nodes, one_node
 from flambeau.ops.pointwise import mul, neg, pow, reciprocal, sgn, together
+from flambeau.ops.signatures import worded
 from flambeau.ops.softmax import log_softmax, softmax
 
 _HERE = {"floating": True, "namespace": "special", "method": False, "inplace": False}
@@ -72,7 +73,7 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
     return result if out is None else basis.into(out, polygamma.op, result)
 
 
-Tensor.polygamma = lambda self, n: polygamma(n, self)
+Tensor.polygamma = worded(lambda self, n: polygamma(n, self), name="polygamma")
 
 
 @composite(namespace=None, inplace=True, name="polygamma_last")
@@ -80,7 +81,8 @@ def _polygamma_last(input: Tensor, n: int) -> Tensor:
     return polygamma(n, input)
 
 
-Tensor.polygamma_ = _polygamma_last.op.inplace_op.function
+Tensor.polygamma_ = worded(
+    lambda self, n: _polygamma_last.op.inplace_op.function(self, n), name="polygamma_")
 
 
 @composite(method=True, inplace=True)

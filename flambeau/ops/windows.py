@@ -47,14 +47,13 @@ def _finished(name: str, M: int, dtype: Any, layout: Any, device: Any, requires_
               single: bool = True) -> Tensor:
     """A window of `values` at start, start + step, …, computed in its own type. `single` says that
     a window of one value is 1."""
-    target = dtypes.as_numpy_dtype(dtype) or dtypes.default_float()
     if M < 0:
         raise ValueError(f"{name} requires non-negative window length, got M={M}")
     if layout not in (None, strided):
         raise ValueError(f"{name} is implemented for strided tensors only, got: {layout}")
-    if target not in (np.float32, np.float64):
-        raise ValueError(f"{name} expects float32 or float64 dtypes, got: {dtype}")
-    own = from_numpy_dtype(target)
+    own = from_numpy_dtype(dtypes.default_float()) if dtype is None else dtype
+    if own not in (dtypes.float32, dtypes.float64):
+        raise ValueError(f"{name} expects float32 or float64 dtypes, got: {own}")
     if M == 1 and single:
         window = ones(1, dtype=own)
     else:
@@ -65,7 +64,7 @@ def _finished(name: str, M: int, dtype: Any, layout: Any, device: Any, requires_
 
 def _step(M: int, sym: bool) -> float:
     """1 / (M - 1), and 1 / M for a periodic window."""
-    return 1 / ((M - 1 if sym else M) or 1)
+    return 1 / ((M - 1 if M < 2 or sym else M) or 1)
 
 
 def _sum_of_cosines(x: Tensor, coefficients: Iterable[float]) -> Tensor:
@@ -88,13 +87,14 @@ def _cosine_window(name: str, coefficients: tuple[float, ...], doc: str) -> Any:
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any = None,
                    layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Σ (-1)ᵏ a_k cos(2πkn/(M-1))"""
-    if not isinstance(a, Iterable):
-        raise TypeError("Coefficients must be a list/tuple")
-    a = list(a)
-    if not a:
-        raise ValueError("Coefficients cannot be empty")
+    def values(x: Tensor) -> Tensor:
+        if not isinstance(a, Iterable):
+            raise TypeError("Coefficients must be a list/tuple")
+        if not a:
+            raise ValueError("Coefficients cannot be empty")
+        return _sum_of_cosines(x, a)
     return _finished("general_cosine", M, dtype, layout, device, requires_grad,
-                     0, 2 * np.pi * _step(M, sym), lambda x: _sum_of_cosines(x, a))
+                     0, 2 * np.pi * _step(M, sym), values)
 
 
 hann = _cosine_window("hann", (0.5, 0.5), """(1 - cos(2πn/(M-1))) / 2
@@ -130,13 +130,13 @@ def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
 def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
            requires_grad: bool = False) -> Tensor:
     """sin(π(n + ½)/M)"""
-    step = np.pi / max(M if sym or M <= 1 else M + 1, 1)
+    step = np.pi / max(M if M <= 1 or sym else M + 1, 1)
     return _finished("cosine", M, dtype, layout, device, requires_grad,
                      0.5 * step, step, lambda x: x.sin(), single=False)
 
 
 def _middle(M: int, sym: bool) -> float:
-    return (M if not sym and M > 1 else M - 1) / 2
+    return (M if M > 1 and not sym else M - 1) / 2
 
 
 @composite(namespace="signal.windows")

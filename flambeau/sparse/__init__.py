@@ -20,6 +20,7 @@ from typing import Any
 from flambeau import Tensor
 from flambeau.ops import sparse as _sparse
 from flambeau.ops import sparse_math, sparse_places, sparse_products, sparse_reduce
+from flambeau.ops.signatures import worded
 from flambeau.ops.sparse_diagonals import spdiags
 
 _rules = _sparse.rules
@@ -28,7 +29,7 @@ _rules = _sparse.rules
 def _published(name: str, function: Any) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__module__ = "torch.sparse"
-    return function
+    return worded(function, bound=False, space="sparse")
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
@@ -160,7 +161,7 @@ def __getattr__(name: str) -> Any:
 
 for _name in ("mm", "addmm", "sampled_addmm", "sum", "softmax", "log_softmax", "spsolve",
               "as_sparse_gradcheck"):
-    _published(_name, globals()[_name])
+    globals()[_name] = _published(_name, globals()[_name])
 
 __all__ = ["SparseSemiStructuredTensor", "SparseSemiStructuredTensorCUSPARSELT",
            "SparseSemiStructuredTensorCUTLASS", "addmm", "as_sparse_gradcheck",

@@ -8,6 +8,7 @@ with a `__torch_function__` of its own for good. Seen on a class they are the me
 from __future__ import annotations
 
 import threading
+from inspect import getattr_static
 from types import FunctionType
 from typing import Any
 
@@ -32,8 +33,8 @@ _originals: dict[str, Any] = {}
 def _is_ours(name: str, member: Any) -> bool:
     if name in _LEFT or (name[0] == "_" and not name.endswith("__")):
         return False
-    return isinstance(member, property) or (type(member) is FunctionType
-                                            and not hasattr(member, "op"))
+    return isinstance(member, property) or getattr(member, "is_member", False) or (
+        type(member) is FunctionType and not hasattr(member, "op"))
 
 
 class _Watched:
@@ -44,9 +45,9 @@ class _Watched:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         if instance is None:
-            return self.member
-        if type(self.member) is FunctionType:
-            return _Bound(self.member, instance)
+            return self.member.__get__(None, owner)
+        if not isinstance(self.member, property):
+            return _Bound(self.member.__get__(None, owner), instance)
         return _asked(self.member.__get__, (instance,), {})
 
 
@@ -99,7 +100,7 @@ def watch_class(cls: Any) -> None:
             return
     members = _originals or vars(Tensor)
     for name, member in list(members.items()):
-        if _is_ours(name, member) and getattr(cls, name, None) is member:
+        if _is_ours(name, member) and getattr_static(cls, name) is member:
             setattr(cls, name, _watched(member))
     cls._watches_members = True
 

@@ -18,6 +18,7 @@ import torch
 import flambeau
 from flambeau.core.op import public
 
+RULES = Path(flambeau.__file__).parent / "ops" / "forwarding.py"     # speak of inner functions too
 SPACES = {"torch": torch, "linalg": torch.linalg, "fft": torch.fft, "special": torch.special,
           "nn.functional": torch.nn.functional}
 PREFIXES = {"linalg": "linalg_", "fft": "fft_", "special": "special_"}
@@ -93,6 +94,8 @@ def takes_input(text):
 
 def chosen(call, candidates, method):
     order = listed(call)
+    if order is None:           # a storage's has the same name
+        candidates = [each for each in candidates if not each.startswith("Storage ")]
     shown = {printed(each): each for each in candidates if "|" not in each}
     if order is not None and all(each in shown for each in order):
         visible = [shown[each] for each in order]
@@ -111,12 +114,18 @@ def is_native(function):
 
 
 def takes_nothing(method):
+    return all(words in said_of(method, args, kwargs) for words, args, kwargs in (
+        ("takes no keyword arguments", (), TOO_MANY), ("takes no arguments", (object(),), {})))
+
+
+def said_of(method, args, kwargs):
     try:
-        method(torch.ones(()), **TOO_MANY)
+        method(torch.ones(()), *args, **kwargs)
     except TypeError as error:
-        return "takes no keyword arguments" in str(error)
+        return str(error)
     except Exception:
-        return False
+        return ""
+    return ""
 
 
 def main():
@@ -129,10 +138,13 @@ def main():
                 if c_name in known:
                     layers += [name] if space == "nn.functional" else []
                     functions[c_name] = chosen(function, [*map(short, known[c_name])], False)
-    for name in public["nn.functional"]:        # what functions of Python hand their arguments to
-        function = getattr(torch._C._nn, name, None)
-        if name not in functions and is_native(function) and name in known:
-            functions[name] = chosen(function, [*map(short, known[name])], False)
+    spoken_of = {*re.findall(r"\w+", RULES.read_text())}
+    for module in (torch._C._nn, torch._C._VariableFunctions, torch._C._sparse):
+        for name in dir(module):
+            if name not in functions and name in known and is_native(getattr(module, name)) and (
+                    (module is torch._C._nn and not name.startswith("_test"))
+                    or {name, name.removesuffix("_")} & spoken_of):
+                functions[name] = chosen(getattr(module, name), [*map(short, known[name])], False)
     x = torch.ones(())
     for name in dir(flambeau.Tensor):
         method = getattr(torch.Tensor, name, None)

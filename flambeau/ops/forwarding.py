@@ -1,0 +1,302 @@
+"""What PyTorch's functions that are written in Python hand on to its functions in C++.
+
+Those check the types of their arguments, and a wrong one is reported by their name and position:
+
+>>> import flambeau
+>>> flambeau.unique(flambeau.ones(2), return_counts=1)
+Traceback (most recent call last):
+TypeError: _unique2(): argument 'return_counts' must be bool, not int
+
+A rule takes what the function takes and says which call that leads to; where it raises itself, it
+has nothing to say. Rules look at types, at `None` and at flags, for a call is checked once for the
+types of its arguments.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from flambeau import type_info
+from flambeau.core import dtypes
+
+Call = tuple[str, tuple[Any, ...], dict[str, Any]]
+
+
+class _Inner:
+    """Makes `c.name(...)` a description of that call, `c[name](...)` too."""
+
+    def __getattr__(self, name: str) -> Callable[..., Call]:
+        return lambda *args, **kwargs: (name, args, kwargs)
+
+    __getitem__ = __getattr__
+
+
+c = _Inner()
+REDUCTION = 0                       # what stands for a reduction, once it has become a number
+
+
+def _given(value: Any, otherwise: Any) -> Any:
+    return otherwise if value is None else value
+
+
+def _repeated(n: int) -> Callable[[Any], Any]:
+    return lambda value: value if isinstance(value, (tuple, list)) else (value,) * n
+
+
+_pair = _repeated(2)
+
+
+def _pooled(name: str) -> Any:
+    def rule(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
+             ceil_mode: Any = False, return_indices: Any = False) -> Call:
+        return c[f"{name}_with_indices" if return_indices else name](
+            input, kernel_size, _given(stride, []), padding, dilation, ceil_mode)
+    return rule
+
+
+def _activation(name: str, *defaults: Any) -> Any:
+    """Of an activation with these parameters and `inplace`."""
+    def rule(input: Any, *args: Any, inplace: Any = False, **kwargs: Any) -> Call:
+        given = [*args[:len(defaults)], *defaults[len(args):]]
+        for key, value in kwargs.items():
+            given[_PARAMETERS[name].index(key)] = value
+        inplace = args[len(defaults)] if len(args) > len(defaults) else inplace
+        return c[f"{name}_" if inplace else name](input, *given)
+    return rule
+
+
+_PARAMETERS = {"hardtanh": ("min_val", "max_val"), "elu": ("alpha",), "celu": ("alpha",),
+               "leaky_relu": ("negative_slope",), "threshold": ("threshold", "value"),
+               "rrelu": ("lower", "upper", "training"), "relu": (), "relu6": (), "selu": (),
+               "hardsigmoid": (), "silu": (), "mish": (), "hardswish": ()}
+
+
+def _dropped(name: str, train: bool = True) -> Any:
+    return lambda input, p=0.5, training=train, inplace=False: \
+        c[f"{name}_" if inplace else name](input, p, training)
+
+
+def _shrinking(name: str) -> Any:
+    """Of an adaptive pooling; a size of None is that of the input."""
+    return lambda input, output_size, return_indices=False: c[name](
+        input, [_given(n, 1) for n in output_size] if isinstance(output_size, (tuple, list))
+        else output_size)
+
+
+def _interpolated(input: Any, size: Any = None, scale_factor: Any = None, mode: Any = "nearest",
+                  align_corners: Any = None, recompute_scale_factor: Any = None,
+                  antialias: Any = False) -> Call | None:
+    n = input.ndim - 2
+    names = {"nearest": f"upsample_nearest{n}d", "nearest-exact": f"_upsample_nearest_exact{n}d",
+             "linear": "upsample_linear1d", "bilinear": "upsample_bilinear2d",
+             "trilinear": "upsample_trilinear3d", "bicubic": "upsample_bicubic2d"}
+    several = isinstance(size, (tuple, list))
+    if recompute_scale_factor or antialias or not 1 <= n <= 3 or (size is None) == (
+            scale_factor is None) or (several and any(type(s) is not int for s in size)):
+        return None
+    sizes, scales = [None if value is None else value if isinstance(value, (list, tuple))
+                     else [value] * n for value in (size, scale_factor)]
+    if mode.startswith("nearest"):
+        return c[names[mode]](input, sizes, scales)
+    return c[names[mode]](input, sizes, align_corners or False, scales)
+
+
+def _resized(mode: str, align: Any = None) -> Any:
+    return lambda input, size=None, scale_factor=None: _interpolated(
+        input, size, scale_factor, mode, align)
+
+
+def _normed(input: Any, p: Any = "fro", dim: Any = None, keepdim: Any = False, out: Any = None,
+            dtype: Any = None) -> Call:
+    dims = [dim] if type(dim) is int else dim
+    more = {"dtype": dtype} if out is None else {"dtype": dtype, "out": out}
+    if p == "fro" and (dim is None or type(dim) is int or len(dim) <= 2):
+        return c.linalg_vector_norm(input, 2, dims, keepdim, **more)
+    if isinstance(p, str):
+        return c.linalg_matrix_norm(input, p, [*range(input.ndim)] if dims is None else dims,
+                                    keepdim, **more)
+    return c.linalg_vector_norm(input, 2.0 if p is None else p, dims, keepdim, **more)
+
+
+def _normalized(input: Any, p: Any = 2.0, dim: Any = 1, eps: Any = 1e-12, out: Any = None) -> Call:
+    return _normed(input, p, dim, True)
+
+
+def _split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> Call:
+    one = not isinstance(split_size_or_sections, (tuple, list)) and (
+        not hasattr(split_size_or_sections, "numel") or split_size_or_sections.numel() == 1)
+    return c["split" if one else "split_with_sizes"](
+        tensor, int(split_size_or_sections) if one else split_size_or_sections, dim)
+
+
+def _unpooled(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
+              output_size: Any = None) -> Call:
+    return c.max_unpool2d(input, indices, [1, 1])
+
+
+def _compared(name: str) -> Any:
+    """Of a loss whose input and target broadcast first."""
+    def rule(input: Any, target: Any, size_average: Any = None, reduce: Any = None,
+             reduction: Any = "mean", **more: Any) -> Call | None:
+        if not (hasattr(input, "ndim") and hasattr(target, "ndim")):
+            return None
+        return c[name](input, target, REDUCTION, *[more[k] for k in ("beta", "delta") if k in more])
+    return rule
+
+
+def _huber(input: Any, target: Any, reduction: Any = "mean", delta: Any = 1.0, weight: Any = None
+           ) -> Call | None:
+    return _compared("huber_loss")(input, target, delta=delta)
+
+
+def _window(single: bool) -> Any:
+    """Of a window; is one of a `single` value made apart?"""
+    def rule(M: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
+             requires_grad: Any = False, **own: Any) -> Call | None:
+        more = {"dtype": dtypes.float32, "layout": type_info.strided, "device": device,
+                "requires_grad": requires_grad}
+        if M < 0:
+            return None
+        if M == 0 or (M == 1 and single):
+            return c["ones" if M else "empty"]((int(M),), **more)
+        return c.linspace(start=0.0, end=1.0, steps=M, **more)
+    return rule
+
+
+RULES: dict[str, Any] = {
+    # of `torch`
+    "norm": _normed,
+    "split": _split,
+    "stft": lambda input, n_fft, hop_length=None, win_length=None, window=None, center=True,
+    pad_mode="reflect", normalized=False, onesided=None, return_complex=None, align_to_window=None:
+        c.stft(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex,
+               align_to_window),
+    "unique": lambda input, sorted=True, return_inverse=False, return_counts=False, dim=None:
+        c._unique2(input, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
+        if dim is None else
+        c.unique_dim(input, dim, sorted=sorted, return_inverse=return_inverse,
+                     return_counts=return_counts),
+    "unique_consecutive": lambda input, return_inverse=False, return_counts=False, dim=None:
+        c.unique_consecutive(input, return_inverse=return_inverse, return_counts=return_counts,
+                             dim=dim),
+    **{f"signal.windows.{name}": _window(name not in ("cosine", "exponential", "gaussian"))
+       for name in ("bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine",
+                    "general_hamming", "hamming", "hann", "kaiser", "nuttall")},
+    # of sparse tensors
+    "sparse.mm": lambda mat1, mat2, *reduce, **more: c._sparse_mm(mat1, mat2, *reduce, **more),
+    "sparse.addmm": lambda *args, **named: c._sparse_addmm(*args, **named),
+    "sparse.sampled_addmm": lambda *args, **named: c.sparse_sampled_addmm(*args, **named),
+    "sparse.sum": lambda input, dim=None, dtype=None: c._sparse_sum(
+        input, *([] if dim is None else [dim]), **({} if dtype is None else {"dtype": dtype})),
+    "sparse.softmax": lambda *args, **named: c._sparse_softmax(*args, **named),
+    "sparse.log_softmax": lambda *args, **named: c._sparse_log_softmax(*args, **named),
+    # pooling
+    **{f"nn.functional.max_pool{n}d": _pooled(f"max_pool{n}d") for n in (1, 2, 3)},
+    **{f"nn.functional.adaptive_max_pool{n}d": _shrinking(f"adaptive_max_pool{n}d")
+       for n in (1, 2, 3)},
+    **{f"nn.functional.adaptive_avg_pool{n}d": _shrinking(f"adaptive_avg_pool{n}d")
+       for n in (2, 3)},
+    "nn.functional.max_unpool2d": _unpooled,
+    "nn.functional.max_unpool3d": lambda input, indices, kernel_size, stride=None, padding=0,
+    output_size=None: c.max_unpool3d(input, indices, [1, 1, 1], stride or kernel_size, padding),
+    # activations
+    **{f"nn.functional.{name}": _activation(name, *defaults) for name, defaults in {
+        "hardtanh": (-1.0, 1.0), "elu": (1.0,), "celu": (1.0,), "leaky_relu": (0.01,),
+        "threshold": (0.0, 0.0), "rrelu": (0.125, 1 / 3, False), "relu": (), "relu6": (),
+        "selu": (), "hardsigmoid": (), "silu": (), "mish": (), "hardswish": ()}.items()},
+    "nn.functional.glu": lambda input, dim=-1: c.glu(input, dim),
+    # dropout
+    "nn.functional.dropout": _dropped("dropout"),
+    "nn.functional.alpha_dropout": _dropped("alpha_dropout", False),
+    "nn.functional.feature_alpha_dropout": _dropped("feature_alpha_dropout", False),
+    **{f"nn.functional.dropout{n}d": _dropped("feature_dropout") for n in (1, 2, 3)},
+    # embeddings
+    "nn.functional.embedding": lambda input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
+    scale_grad_by_freq=False, sparse=False:
+        c.embedding(weight, input, _given(padding_idx, -1), scale_grad_by_freq,
+                    sparse),
+    "nn.functional.embedding_bag": lambda input, weight, offsets=None, max_norm=None, norm_type=2,
+    scale_grad_by_freq=False, mode="mean", sparse=False, per_sample_weights=None,
+    include_last_offset=False, padding_idx=None:
+        c.embedding_bag(weight, input, _given(offsets, input), scale_grad_by_freq, 0,
+                        sparse, per_sample_weights, include_last_offset, padding_idx),
+    # normalization
+    "nn.functional.batch_norm": lambda input, running_mean, running_var, weight=None, bias=None,
+    training=False, momentum=0.1, eps=1e-5:
+        c.batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps, True),
+    "nn.functional.instance_norm": lambda input, running_mean=None, running_var=None, weight=None,
+    bias=None, use_input_stats=True, momentum=0.1, eps=1e-5:
+        c.instance_norm(input, weight, bias, running_mean, running_var, use_input_stats, momentum,
+                        eps, True),
+    "nn.functional.layer_norm": lambda input, normalized_shape, weight=None, bias=None, eps=1e-5:
+        c.layer_norm(input, normalized_shape, weight, bias, eps, True),
+    "nn.functional.rms_norm": lambda input, normalized_shape, weight=None, eps=None:
+        c.rms_norm(input, normalized_shape, weight, eps),
+    "nn.functional.group_norm": lambda input, num_groups, weight=None, bias=None, eps=1e-5:
+        c.group_norm(input, num_groups, weight, bias, eps, True),
+    "nn.functional.normalize": _normalized,
+    # losses
+    "nn.functional.ctc_loss": lambda log_probs, targets, input_lengths, target_lengths, blank=0,
+    reduction="mean", zero_infinity=False:
+        c.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, REDUCTION,
+                   zero_infinity),
+    "nn.functional.nll_loss": lambda input, target, weight=None, size_average=None,
+    ignore_index=-100, reduce=None, reduction="mean":
+        c.nll_loss_nd(input, target, weight, REDUCTION, ignore_index),
+    "nn.functional.cross_entropy": lambda input, target, weight=None, size_average=None,
+    ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0:
+        c.cross_entropy_loss(input, target, weight, REDUCTION, ignore_index, label_smoothing),
+    "nn.functional.poisson_nll_loss": lambda input, target, log_input=True, full=False,
+    size_average=None, eps=1e-8, reduce=None, reduction="mean":
+        c.poisson_nll_loss(input, target, log_input, full, eps, REDUCTION),
+    "nn.functional.kl_div": lambda input, target, size_average=None, reduce=None, reduction="mean",
+    log_target=False: c.kl_div(input, target, REDUCTION, log_target=log_target),
+    "nn.functional.binary_cross_entropy": lambda input, target, weight=None, size_average=None,
+    reduce=None, reduction="mean": c.binary_cross_entropy(input, target, weight, REDUCTION),
+    "nn.functional.binary_cross_entropy_with_logits": lambda input, target, weight=None,
+    size_average=None, reduce=None, reduction="mean", pos_weight=None:
+        c.binary_cross_entropy_with_logits(input, target, weight, pos_weight, REDUCTION),
+    "nn.functional.margin_ranking_loss": lambda input1, input2, target, margin=0, size_average=None,
+    reduce=None, reduction="mean": c.margin_ranking_loss(input1, input2, target, margin, REDUCTION),
+    "nn.functional.cosine_embedding_loss": lambda input1, input2, target, margin=0,
+    size_average=None, reduce=None, reduction="mean":
+        c.cosine_embedding_loss(input1, input2, target, margin, REDUCTION),
+    "nn.functional.hinge_embedding_loss": lambda input, target, margin=1.0, size_average=None,
+    reduce=None, reduction="mean": c.hinge_embedding_loss(input, target, margin, REDUCTION),
+    **{f"nn.functional.{name}": (
+        lambda input, target, size_average=None, reduce=None, reduction="mean", name=name:
+        c[name](input, target, REDUCTION)) for name in ("multilabel_margin_loss",
+                                                        "soft_margin_loss")},
+    **{f"nn.functional.{name}": _compared(name) for name in ("l1_loss", "mse_loss",
+                                                             "smooth_l1_loss")},
+    "nn.functional.huber_loss": _huber,
+    "nn.functional.multi_margin_loss": lambda input, target, p=1, margin=1.0, weight=None,
+    size_average=None, reduce=None, reduction="mean":
+        c.multi_margin_loss(input, target, p, margin, weight, REDUCTION),
+    "nn.functional.triplet_margin_loss": lambda anchor, positive, negative, margin=1.0, p=2,
+    eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean":
+        c.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, REDUCTION),
+    # images
+    "nn.functional.interpolate": _interpolated,
+    "nn.functional.upsample_nearest": _resized("nearest"),
+    "nn.functional.upsample_bilinear": _resized("bilinear", True),
+    "nn.functional.grid_sample": lambda input, grid, mode="bilinear", padding_mode="zeros",
+    align_corners=None: c.grid_sampler(input, grid, 0, 0, align_corners or False),
+    "nn.functional.affine_grid": lambda theta, size, align_corners=None:
+        c.affine_grid_generator(theta, size, align_corners or False),
+    "nn.functional.pad": lambda input, pad, mode="constant", value=None:
+        c.pad(input, pad, mode, value),
+    "nn.functional.unfold": lambda input, kernel_size, dilation=1, padding=0, stride=1:
+        c.im2col(input, _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride)),
+    "nn.functional.fold": lambda input, output_size, kernel_size, dilation=1, padding=0, stride=1:
+        c.col2im(input, _pair(output_size), _pair(kernel_size), _pair(dilation), _pair(padding),
+                 _pair(stride)),
+    "nn.functional.fractional_max_pool2d": lambda input, kernel_size, output_size=None,
+    output_ratio=None, return_indices=False, _random_samples=None:
+        c.fractional_max_pool2d(input, kernel_size, _given(output_size, [1, 1]),
+                                _given(_random_samples, input)),
+    "nn.functional.fractional_max_pool3d": lambda input, kernel_size, output_size=None,
+    output_ratio=None, return_indices=False, _random_samples=None:
+        c.fractional_max_pool3d(input, kernel_size, _given(output_size, [1, 1, 1]),
+                                _given(_random_samples, input)),
+}
