@@ -52,8 +52,7 @@ def callable_of(kind: str, op: Any, closure: Any, kernel: Any = None, arguments:
     users = getattr(declared, "users", ())
     plan = tuple([(what, where or 0, -1 % 2**64 if who is None else sum(1 << i for i in who))
                   for (what, where), who in zip(getattr(declared, "plan", ()), users)])
-    refused = getattr(declared, "reject", "") + "bui" * getattr(declared, "floating", False)
-    dtypes = native_dtypes(declared.name, refused)
+    dtypes = native_dtypes(declared.name, getattr(declared, "floating", False))
     found = native.fast_make(
         "closure" if plainly else kind, closure, kernel, arguments, op,
         getattr(declared, "Backward", Node), -1 if declared.variadic else len(declared.tensors),

@@ -57,7 +57,7 @@ from flambeau.core.tensor import (
     wrap,
 )
 from flambeau.kernels.reference import rounding_once
-from flambeau.kernels.refused import kernel_of
+from flambeau.kernels.refused import kernel_name, kernel_of, refused_by
 
 table: dict[str, Op] = {}               # every op, by name
 public: dict[str, dict[str, Any]] = {}  # the public functions of each namespace
@@ -379,7 +379,7 @@ def pointwise(name: str, kernel: Any, *, d: Any = None, d_self: Any = None, d_ot
               vjp: Any = None, floating: bool = False, tensors: tuple[str, ...] | None = None,
               namespace: Any = "torch", method: Any = True, inplace: bool = True,
               dunder: str = "", aliases: tuple[str, ...] = (), real_result: bool = False,
-              doc: str = "", node_name: str = "", reject: str = "",
+              doc: str = "", node_name: str = "",
               numbers: str = "other", wide: bool = False) -> Any:
     """Declare an op that works element by element on one tensor, or on two that broadcast.
 
@@ -388,7 +388,6 @@ def pointwise(name: str, kernel: Any, *, d: Any = None, d_self: Any = None, d_ot
     d_other
     vjp         instead of those: the gradients themselves, as a formula that also names `grad`
     floating    integers become the default floating type first (`sin`), as opposed to `add`
-    reject      kinds of dtype (of "bui fc") that the op refuses
     numbers     which of two arguments may be a Python number: "" (none), "other", "any"
     wide        numbers meet half types in float32: only the result is rounded
     """
@@ -397,7 +396,7 @@ def pointwise(name: str, kernel: Any, *, d: Any = None, d_self: Any = None, d_ot
     rules = {"self": d_self, "other": d_other} if two else {"self": d}
     op = Op(name, "pointwise", kernel=rounding_once(kernel) if wide else kernel, tensors=names,
             rules=rules, vjp=vjp, node_name=node_name or class_name(name), floating=floating,
-            namespace=namespace, doc=doc, reject=reject, numbers=numbers, wide=wide,
+            namespace=namespace, doc=doc, reject=refused_by(name), numbers=numbers, wide=wide,
             one_type=kernel)                    # for operands of the same type
     plan_saving(op)
     make = make_binary if two else make_unary
@@ -428,7 +427,7 @@ def make_unary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
         x = input._array
         if floating and x.dtype not in FLOATING:
             x = convert(x, dtypes.default_float())
-        if rejected and x.dtype.kind in rejected:
+        if x.dtype.char in rejected:
             raise unsupported(op, x)
         try:
             r = kernel(x)
@@ -470,7 +469,7 @@ def make_binary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
             b = None
         else:
             return coerce(op, (input, other), out)
-        if rejected and x.dtype.kind in rejected:
+        if x.dtype.char in rejected:
             raise unsupported(op, x)
         try:
             r = kernel(x, y)
@@ -699,7 +698,7 @@ def unsupported(op: Op, x: ndarray) -> RuntimeError:
         error = NotImplementedError if kind in "cW" and len(op.tensors) == 1 else RuntimeError
         return error(op.refusal[kind])
     name = type_name(dtypes.from_numpy_dtype(x.dtype))
-    kernel = op.refusal.get("", f"{op.name}_cpu")
+    kernel = kernel_name(op.name, x.dtype) or op.refusal.get("", f"{op.name}_cpu")
     return NotImplementedError(f'"{kernel}" not implemented for \'{name}\'')
 
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from flambeau.core import dtypes
 from flambeau.core.dtypes import dtype, from_numpy_dtype
-from flambeau.kernels.reference import TYPE_NAMES
+from flambeau.kernels.reference import type_title as type_name
 
 CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 UNSIGNED = frozenset({dtypes.uint16, dtypes.uint32, dtypes.uint64})     # join floating types only
@@ -62,10 +62,6 @@ def join(a: dtype, b: dtype) -> dtype:
 
 def is_float8(d: dtype) -> bool:
     return d.kind == "f" and d.itemsize == 1
-
-
-def type_name(d: dtype) -> str:
-    return TYPE_NAMES.get(d.name, d.name.replace("uint", "UInt").replace("float", "Float"))
 
 
 def _join_integers(a: dtype, b: dtype) -> dtype:

@@ -73,6 +73,12 @@ TYPE_NAMES = {
 }  # fmt: skip
 
 
+def type_title(dtype):
+    """What messages call a dtype, of NumPy or of torch."""
+    name = dtype.name
+    return TYPE_NAMES.get(name) or name.replace("uint", "UInt").replace("float", "Float")
+
+
 class NoKernel(TypeError, NotImplementedError):
     """There is no kernel for a dtype: callers know it as a TypeError, users as torch's error."""
 
@@ -83,8 +89,7 @@ NoKernel.__module__ = "builtins"
 
 def no_kernel(name, dtype):
     """What to raise where the kernel of that name does not take a dtype."""
-    kind = TYPE_NAMES.get(dtype.name) or dtype.name.replace("float", "Float")
-    return NoKernel(f"\"{name}_cpu\" not implemented for '{kind}'")
+    return NoKernel(f"\"{name}_cpu\" not implemented for '{type_title(dtype)}'")
 
 
 def pointwise(kinds, returns=None, key=0, stepwise=False):

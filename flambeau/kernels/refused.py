@@ -1,18 +1,22 @@
 """Types of elements for which PyTorch has no kernel of an op, although ours could compute them.
 
 A program that asks for one is told so, as PyTorch tells it. The table is by ops' names in
-`flambeau.core.op.table`; pointwise kernels say themselves which kinds they take.
+`flambeau.core.op.table`; a row has the name of PyTorch's kernel, which the message cites, and the
+kinds of types that are not among those it is compiled for.
 """
 
 import functools
 
 import numpy as np
 
-from .reference import TYPE_NAMES, kind_of
+from .reference import type_title
 
-# What the kinds of a row are: b(ool), B(yte), i(ntegers of 8, 16 and 32 bits), e (half types),
-# c(omplex), W (complex32), 8 (float8).
-_RARE = "8W"
+# The kinds of a row, and the characters of their dtypes: b(ool), B(yte), i(ntegers of 8, 16 and
+# 32 bits), l(ong), U(nsigned of 16 bits and more), e (half types), f(loats), c(omplex),
+# W (complex32), 8 (float8).
+CHARACTERS = {"b": "?", "B": "B", "i": "bhi", "l": "lq", "U": "HILQ", "e": "eE", "f": "fd",
+              "c": "FD", "W": "O", "8": "45GCW"}
+_USUAL = "UW8"      # what kernels are rarely compiled for
 
 
 def _convolution_name(self, weight, bias, stride, padding, dilation, transposed, *_):
@@ -21,120 +25,196 @@ def _convolution_name(self, weight, bias, stride, padding, dilation, transposed,
         return f"slow_conv_transpose{n}d_out_cpu"
     if any(d != 1 for d in dilation):
         return "slow_conv_dilated<>"
-    return "" if self.dtype.kind in "iu" else f"slow_conv{n}d_cpu"
+    return "" if self.dtype.kind == "i" else f"slow_conv{n}d_cpu"
+
+
+def _power_name(self, exponent, *_):
+    return "" if exponent in (0, 1) else "pow"
 
 
 def _rows(rows):
-    """"op name of PyTorch's kernel [kinds]", a line each."""
+    """"op name of PyTorch's kernel [kinds]", a line each; several for an op with several names."""
     found = {}
     for row in rows.strip().splitlines():
         name, said, *kinds = row.split()
-        found[name] = said, (kinds[0] if kinds else "") + _RARE
+        characters = "".join([CHARACTERS[kind] for kind in (kinds[0] if kinds else _USUAL)])
+        found.setdefault(name, []).append((characters, said))
     return found
 
 
-REFUSED = {"convolution": (_convolution_name, "bBi" + _RARE)} | _rows("""
+REFUSED = _rows("""
 _adaptive_avg_pool2d    adaptive_avg_pool2d
 _adaptive_avg_pool3d    adaptive_avg_pool3d_cpu
 _adaptive_max_pool2d    adaptive_max_pool2d
 _adaptive_max_pool3d    adaptive_max_pool3d_cpu
-_avg_pool2d             avg_pool2d                          Bi
-_avg_pool3d             avg_pool3d_out_frame                Bie
+_avg_pool2d             avg_pool2d                         BiUW8
+_avg_pool3d             avg_pool3d_out_frame               BiUeW8
 _fractional_max_pool2d  fractional_max_pool2d_out_frame
 _fractional_max_pool3d  fractional_max_pool3d_out_frame
 _im2col                 im2col_out_cpu
-_max_unpool2d           max_unpool2d                        bBilc
-_max_unpool3d           max_unpool3d                        bBilc
-_reflection_pad1d       reflection_pad1d                    b
-_reflection_pad2d       reflection_pad2d                    b
-_reflection_pad3d       reflection_pad3d                    b
-_replication_pad1d      replication_pad1d                   b
-_replication_pad2d      replication_pad2d                   b
-_replication_pad3d      replication_pad3d                   b
-_running_product        cumprod_out_cpu
-addbmm                  addmm_impl_cpu_
-addmm                   addmm_impl_cpu_
-addmv                   addmv_impl_cpu
+_is_member              isin_default_cpu
+_max_unpool2d           max_unpool2d                       bBilUcW8
+_max_unpool3d           max_unpool3d                       bBilUcW8
+_reflection_pad1d       reflection_pad1d                   bUW8
+_reflection_pad2d       reflection_pad2d                   bUW8
+_reflection_pad3d       reflection_pad3d                   bUW8
+_replication_pad1d      replication_pad1d                  bUW8
+_replication_pad2d      replication_pad2d                  bUW8
+_replication_pad3d      replication_pad3d                  bUW8
+_running_product        cumprod_out_cpu                    W8
+_search_sorted          searchsorted_out_cpu               bUcW8
+abs                     abs_cpu                            bU
+add                     add_stub                           U8
+add_scaled              add_stub                           U8
+addbmm                  addmm_impl_cpu_                    bUW
+addcdiv                 addcdiv_cpu_out                    W8
+addcmul                 addcmul_cpu_out                    bU8
+addmm                   addmm_impl_cpu_                    bUW
+addmv                   addmv_impl_cpu                     bUW8
 addr                    addr_cpu
-baddbmm                 baddbmm
-bmm                     bmm
-cross_along             cross
-cummax                  cummax_cpu                          c
-cummin                  cummin_cpu                          c
-dot                     dot
+amax_along              max_values_cpu                     UcW8
+amin_along              min_values_cpu                     UcW8
+argmax_all              argmax_cpu                         U8
+argmax_dim              argmax_cpu                         U8
+argmin_all              argmin_cpu                         U8
+argmin_dim              argmin_cpu                         U8
+baddbmm                 baddbmm                            bUW8
+bincount                bincount_cpu                       U
+bitwise_left_shift      lshift_cpu                         bUefcW8
+bitwise_not             bitwise_not_cpu                    UefcW8
+bitwise_right_shift     rshift_cpu                         bUefcW8
+bmm                     bmm                                bUW8
+channel_shuffle         channel_shuffle
+clamp_max_number        clamp_max_scalar_cpu               bUW8
+clamp_max_tensors       minimum_cpu                        UcW8
+clamp_min_number        clamp_min_scalar_cpu               bUW8
+clamp_min_tensors       maximum_cpu                        UcW8
+clamp_number            clamp_scalar_cpu                   bUW8
+clamp_tensors           clamp_cpu                          bUW8
+cross_along             cross                              bUW8
+cummax                  cummax_cpu                         UcW8
+cummin                  cummin_cpu                         UcW8
+div_floor               div_floor_cpu                      bUcW8
+div_trunc               div_trunc_cpu                      bUcW8
+dot                     dot                                bUW8
 flip                    flip_cpu
+floor_divide            div_floor_cpu                      bUcW8
+fmax                    maximum_cpu                        U
+fmax                    fmax_cpu                           8
+fmin                    minimum_cpu                        U
+fmin                    fmin_cpu                           8
+fmod                    fmod_cpu                           bUcW8
 gather                  scatter_gather_tensor_cpu
+gcd                     gcd_cpu                            bUefcW8
+ge                      ge_cpu                             UcW8
 geqrf                   geqrf_cpu
+gt                      gt_cpu                             UcW8
+heaviside_of            heaviside_cpu                      U8
+index_add               index_add_                         U8
+index_copy              index_copy_cpu                     U8
+index_put_many          index_put                          U
+index_select            index_select                       U
+kthvalue_along          kthvalue_cpu                       bUcW8
+lcm                     lcm_cpu                            bUefcW8
+le                      le_cpu                             UcW8
 linalg_cholesky_ex      cholesky_cpu
 linalg_ldl_factor_ex    ldl_factor_kernel_cpu
 linalg_ldl_solve        ldl_solve_kernel_cpu
 linalg_lu_factor_ex     lu_cpu
 linalg_qr               geqrf_cpu
 linalg_solve_triangular triangular_solve_cpu
+linear                  addmm_impl_cpu_                    bUW
 logcumsumexp            logcumsumexp_out_cpu
+logical_and             logical_and_cpu
+logical_not             logical_not_cpu
+logical_or              logical_or_cpu
+logical_xor             logical_xor_cpu
+lt                      lt_cpu                             UcW8
 masked_scatter          masked_scatter
+max_all                 max_all                            UcW8
+max_dim                 max_cpu                            U8
 max_pool2d_with_indices max_pool2d
 max_pool3d_with_indices max_pool3d
-median_all              median_out
-median_along            median_out
-mm                      addmm_impl_cpu_
-mv                      addmv_impl_cpu
-nanmedian_all           median_out
-nanmedian_along         median_out
+maximum                 maximum_cpu                        U8
+median_all              median_cpu                         bUcW8
+median_along            median_out                         bUcW8
+min_all                 min_all                            UcW8
+min_dim                 min_cpu                            U8
+minimum                 minimum_cpu                        U8
+mm                      addmm_impl_cpu_                    bUW
+mode_along              mode_cpu                           UcW8
+mv                      addmv_impl_cpu                     bUW8
+nanmedian_all           median_cpu                         bUcW8
+nanmedian_along         median_out                         bUcW8
+neg                     neg_cpu                            bU8
+nonzero_rows            nonzero_count_cpu                  U8
+pixel_shuffle           pixel_shuffle
+pixel_unshuffle         pixel_unshuffle
+pow_of_number           pow                                bUW8
+pow_tensors             pow                                bUW8
 put                     take_put_cpu
+relu                    clamp_min_scalar_cpu               U8
+remainder               remainder_cpu                      bUcW8
 replaced                nan_to_num
-running_sum             cumsum_out_cpu
+rsub                    add_stub                           bU8
+running_sum             cumsum_out_cpu                     W8
 scatter_add             scatter_gather_tensor_cpu
 scatter_reduce          scatter_reduce_exclude_input_init
 scatter_src             scatter_gather_tensor_cpu
 scatter_value           scatter_gather_scalar_cpu
+sgn                     sign_cpu                           U8
+sign                    sign_cpu                           U8
+sub                     add_stub                           bU8
+sub_scaled              add_stub                           U8
 take                    take_cpu
-channel_shuffle         channel_shuffle
-linear                  addmm_impl_cpu_
-pixel_shuffle           pixel_shuffle
-pixel_unshuffle         pixel_unshuffle
+topk_along              topk_cpu                           U8
+tril                    tril                               U8
+triu                    triu                               U8
+xor_of_bits             xor_sum_cpu                        UcW8
 """)
+for _name, _said, _kinds in (("convolution", _convolution_name, "bBiU8"),
+                             ("pow_number", _power_name, "bUW8")):
+    REFUSED[_name] = [("".join([CHARACTERS[kind] for kind in _kinds]), _said)]
 
 
-def kind_of_row(dtype):
-    """The letter of a dtype in the table; of others "f" (float32 and wider) and "U"."""
-    kind = kind_of(dtype)
-    if kind == "f":
-        return "e" if dtype.itemsize == 2 else "f"
-    if kind != "i":
-        return kind
-    if dtype.kind == "u":
-        return "B" if dtype.itemsize == 1 else "U"
-    return "l" if dtype.itemsize == 8 else "i"
+def refused_by(name):
+    """The characters of the dtypes that the op of that name refuses."""
+    return "".join([characters for characters, _ in REFUSED.get(name, ())])
+
+
+def kernel_name(name, dtype):
+    """What PyTorch calls the kernel of that op that would take such elements; "" if not known."""
+    rows = REFUSED.get(name, ())
+    return next((said for characters, said in rows if dtype.char in characters), "")
 
 
 def kernel_of(op):
     """The kernel of `op`, which refuses what the table says; itself where that is nothing."""
-    said, kinds = REFUSED.get(op.name, ("", ""))
-    if not kinds:
+    refused = refused_by(op.name)
+    if not refused:
         return op.kernel
 
     @functools.wraps(op.kernel)
     def kernel(first, *rest):
         x = first[0] if op.variadic else first
-        if kind_of_row(x.dtype) in kinds and x.size:
+        if x.dtype.char in refused and all(a.size for a in (x, *rest) if type(a) is np.ndarray):
+            said = kernel_name(op.name, x.dtype)
             name = said if type(said) is str else said(x, *rest)
-            title = TYPE_NAMES.get(x.dtype.name) or x.dtype.name.replace("float", "Float")
             if name:
-                raise NotImplementedError(f"\"{name}\" not implemented for '{title}'")
+                raise NotImplementedError(
+                    f"\"{name}\" not implemented for '{type_title(x.dtype)}'")
         return op.kernel(first, *rest)
     return kernel
 
 
-# The native kernels' dtypes, in their order: NumPy's kind, and the letter that the table gives.
-_NATIVE = [(d.kind, kind_of_row(d)) for d in map(np.dtype, (
-    "bool uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float16 float32 float64 "
-    "complex64 complex128").split())]  # the second float16 stands for bfloat16
+# The characters of the native kernels' dtypes, in their order: bool, unsigned and signed integers,
+# float16, bfloat16, float32, float64, complex64, complex128.
+_NATIVE = "?BHILbhileEfdFD"
+_NOT_FLOATING = "?BHILbhil"
 
 
-def native_dtypes(name, rejected):
-    """The dtypes that an op of that name takes, as bits, but for the kinds that it rejects itself:
-    calls with others are for the closure."""
-    _, kinds = REFUSED.get(name, ("", ""))
-    return sum(1 << i for i, (kind, letter) in enumerate(_NATIVE)
-               if kind not in rejected and letter not in kinds)
+def native_dtypes(name, floating):
+    """The dtypes that an op of that name takes, as bits: calls with others are for the closure.
+    Those of a `floating` op are the ones that it need not convert first."""
+    refused = refused_by(name) + _NOT_FLOATING * floating
+    return sum(1 << i for i, character in enumerate(_NATIVE) if character not in refused)

@@ -132,8 +132,8 @@ def _pointwise_inplace(op: Op, interceptors: Any, plain: Any) -> Callable[..., A
                 y = other._array
         elif type(other) in scalars:
             y = scalar_cache.get((x.dtype, other)) if type(other) is not complex else None
-        if y is None or (edge is not None and grad_enabled()) or floating or rejected \
-                or not x.flags.c_contiguous or input._inference:
+        if y is None or (edge is not None and grad_enabled()) or floating \
+                or x.dtype.char in rejected or not x.flags.c_contiguous or input._inference:
             return write_result(op, input, (other,), {})
         try:
             r = kernel(x, y, x)

@@ -39,7 +39,7 @@ add = pointwise("add", kernels.add, d_self=1, d_other=1, dunder="__add__ __radd_
     >>> flambeau.add(flambeau.tensor([1.0, 2.0]), 10, alpha=2)
     tensor([21., 22.])
     """)
-sub = pointwise("sub", kernels.subtract, d_self=1, d_other=-1, reject="b", numbers="any",
+sub = pointwise("sub", kernels.subtract, d_self=1, d_other=-1, numbers="any",
                 aliases=("subtract",), doc="The difference input - alpha · other.")
 mul = pointwise("mul", kernels.multiply, d_self=lambda other: other, d_other=lambda self: self,
                 dunder="__mul__ __rmul__", aliases=("multiply",), numbers="any", wide=True,
@@ -48,7 +48,7 @@ true_divide = pointwise(
     "div", kernels.divide, floating=True, d_self=over(lambda other: other),
     d_other=lambda self, other: neg(self / other / other), dunder="__truediv__ __div__",
     aliases=("divide", "true_divide"), numbers="any", wide=True)
-neg = pointwise("neg", kernels.negative, d=-1, dunder="__neg__", aliases=("negative",), reject="b",
+neg = pointwise("neg", kernels.negative, d=-1, dunder="__neg__", aliases=("negative",),
                 doc="-input.")
 reciprocal = pointwise("reciprocal", kernels.reciprocal, floating=True,
                        d=lambda result: neg(result * result), doc="1 / input.")
@@ -82,7 +82,7 @@ def scaled_second(function: Any, sign: int) -> Any:
         return bool(interceptors) or not all(
             type(x) in SCALARS or (type(x) in plain and x._array.dtype.kind != "b")
             for x in (input, other))
-    check = refuse_bool if op.reject else lambda *operands: None
+    check = refuse_bool if "?" in op.reject else lambda *operands: None
 
     def common(input: Any, other: Any, alpha: Any) -> Any:
         """alpha as an element of both, if they are of one type and nothing is to be recorded."""
@@ -196,7 +196,7 @@ neg.op.refusal = {"b": "Negation, the `-` operator, on a bool tensor" + _MASK}
 
 
 _from_number = pointwise("rsub", lambda x, y, *out: kernels.subtract(y, x, *out), d_self=-1,
-                         d_other=1, reject="b", method=False, inplace=False, namespace=None,
+                         d_other=1, method=False, inplace=False, namespace=None,
                          node_name="RsubBackward1")
 
 
