@@ -19,17 +19,85 @@ CHARACTERS = {"b": "?", "B": "B", "i": "bhi", "l": "lq", "U": "HILQ", "e": "eE",
 _USUAL = "UW8"      # what kernels are rarely compiled for
 
 
+@functools.cache
+def characters(kinds):
+    """Those of the dtypes of some kinds."""
+    return "".join([CHARACTERS[kind] for kind in kinds])
+
+
+def no_kernel(name, dtype):
+    """What to raise where PyTorch's kernel of that name does not take a dtype."""
+    return NotImplementedError(f"\"{name}\" not implemented for '{type_title(dtype)}'")
+
+
+def refuse(x, kinds, name):
+    """Raise that if the elements of `x` are of one of `kinds`."""
+    if x.dtype.char in characters(kinds):
+        raise no_kernel(name, x.dtype)
+
+
+# ---- the table ----------------------------------------------------------------------------------
+
 def _convolution_name(self, weight, bias, stride, padding, dilation, transposed, *_):
     n = max(self.ndim - 2, 2)
     if transposed:
         return f"slow_conv_transpose{n}d_out_cpu"
     if any(d != 1 for d in dilation):
         return "slow_conv_dilated<>"
-    return "" if self.dtype.kind == "i" else f"slow_conv{n}d_cpu"
+    return "" if self.dtype.char in characters("Bi") else f"slow_conv{n}d_cpu"
 
 
 def _power_name(self, exponent, *_):
     return "" if exponent in (0, 1) else "pow"
+
+
+def _flip_name(self, dims, *_):
+    """Whole rows are copied; other elements are turned around one by one."""
+    long = [i for i in range(self.ndim) if self.shape[i] > 1]
+    turned = set(dims).intersection(long)
+    rows = long and self.strides[long[-1]] == self.itemsize and long[-1] not in turned
+    return "flip_cpu" if turned and not rows else ""
+
+
+def _reduce_name(self, index, src, dim, reduce, include_self=True, *_):
+    if not include_self:
+        return "scatter_reduce_exclude_input_init"
+    return "scatter_gather_tensor_cpu" + ("" if reduce in ("sum", "prod") else f"_reduce_{reduce}")
+
+
+def _clamp_name(self, low, high, *_):
+    return "clamp_cpu" if low is not None and high is not None else \
+        "minimum_cpu" if low is None else "maximum_cpu"
+
+
+def _clamp_number_name(self, low, high, *_):
+    return "clamp_scalar_cpu" if low is not None and high is not None else \
+        "clamp_max_scalar_cpu" if low is None else "clamp_min_scalar_cpu"
+
+
+def _sum_name(self, dim, keepdim, dtype):
+    """Integers are summed as int64 unless their own type is asked for."""
+    return "sum_cpu" if dtype in (None, self.dtype) else ""
+
+
+def _prod_name(self, *rest):
+    return "prod_out_cpu" if rest[-1] in (None, self.dtype) else ""
+
+
+def _slices_name(self, *_):
+    return "index_select" if self.ndim < 2 else ""
+
+
+def _add_name(self, index, source, dim, alpha=1, *_):
+    if self.ndim < 2:
+        return "index_add_"
+    whole = alpha == 1 and dim in (0, self.ndim - 1)
+    return "scatter_gather_tensor_cpu" if whole else "add_stub"
+
+
+def _unless_one(name):
+    """Of a single element these kernels are not asked."""
+    return lambda self, *_: name if self.ndim else ""
 
 
 def _rows(rows):
@@ -37,8 +105,7 @@ def _rows(rows):
     found = {}
     for row in rows.strip().splitlines():
         name, said, *kinds = row.split()
-        characters = "".join([CHARACTERS[kind] for kind in (kinds[0] if kinds else _USUAL)])
-        found.setdefault(name, []).append((characters, said))
+        found.setdefault(name, []).append((characters(kinds[0] if kinds else _USUAL), said))
     return found
 
 
@@ -51,8 +118,12 @@ _avg_pool2d             avg_pool2d                         BiUW8
 _avg_pool3d             avg_pool3d_out_frame               BiUeW8
 _fractional_max_pool2d  fractional_max_pool2d_out_frame
 _fractional_max_pool3d  fractional_max_pool3d_out_frame
+_fill_number            masked_fill                        U8
+_fill_tensor            masked_fill                        U8
 _im2col                 im2col_out_cpu
 _is_member              isin_default_cpu
+_mean_all               sum_cpu                            W8
+_mean_dims              sum_cpu                            W8
 _max_unpool2d           max_unpool2d                       bBilUcW8
 _max_unpool3d           max_unpool3d                       bBilUcW8
 _reflection_pad1d       reflection_pad1d                   bUW8
@@ -85,19 +156,14 @@ bitwise_not             bitwise_not_cpu                    UefcW8
 bitwise_right_shift     rshift_cpu                         bUefcW8
 bmm                     bmm                                bUW8
 channel_shuffle         channel_shuffle
-clamp_max_number        clamp_max_scalar_cpu               bUW8
+clamp_max_number        clamp_max_scalar_cpu               bU8
 clamp_max_tensors       minimum_cpu                        UcW8
-clamp_min_number        clamp_min_scalar_cpu               bUW8
+clamp_min_number        clamp_min_scalar_cpu               bU8
 clamp_min_tensors       maximum_cpu                        UcW8
-clamp_number            clamp_scalar_cpu                   bUW8
-clamp_tensors           clamp_cpu                          bUW8
 cross_along             cross                              bUW8
-cummax                  cummax_cpu                         UcW8
-cummin                  cummin_cpu                         UcW8
 div_floor               div_floor_cpu                      bUcW8
 div_trunc               div_trunc_cpu                      bUcW8
 dot                     dot                                bUW8
-flip                    flip_cpu
 floor_divide            div_floor_cpu                      bUcW8
 fmax                    maximum_cpu                        U
 fmax                    fmax_cpu                           8
@@ -110,11 +176,7 @@ ge                      ge_cpu                             UcW8
 geqrf                   geqrf_cpu
 gt                      gt_cpu                             UcW8
 heaviside_of            heaviside_cpu                      U8
-index_add               index_add_                         U8
 index_copy              index_copy_cpu                     U8
-index_put_many          index_put                          U
-index_select            index_select                       U
-kthvalue_along          kthvalue_cpu                       bUcW8
 lcm                     lcm_cpu                            bUefcW8
 le                      le_cpu                             UcW8
 linalg_cholesky_ex      cholesky_cpu
@@ -132,17 +194,14 @@ logical_xor             logical_xor_cpu
 lt                      lt_cpu                             UcW8
 masked_scatter          masked_scatter
 max_all                 max_all                            UcW8
-max_dim                 max_cpu                            U8
 max_pool2d_with_indices max_pool2d
 max_pool3d_with_indices max_pool3d
 maximum                 maximum_cpu                        U8
 median_all              median_cpu                         bUcW8
 median_along            median_out                         bUcW8
 min_all                 min_all                            UcW8
-min_dim                 min_cpu                            U8
 minimum                 minimum_cpu                        U8
 mm                      addmm_impl_cpu_                    bUW
-mode_along              mode_cpu                           UcW8
 mv                      addmv_impl_cpu                     bUW8
 nanmedian_all           median_cpu                         bUcW8
 nanmedian_along         median_out                         bUcW8
@@ -155,11 +214,10 @@ pow_tensors             pow                                bUW8
 put                     take_put_cpu
 relu                    clamp_min_scalar_cpu               U8
 remainder               remainder_cpu                      bUcW8
-replaced                nan_to_num
+nan_to_num              nan_to_num                         W8
 rsub                    add_stub                           bU8
 running_sum             cumsum_out_cpu                     W8
 scatter_add             scatter_gather_tensor_cpu
-scatter_reduce          scatter_reduce_exclude_input_init
 scatter_src             scatter_gather_tensor_cpu
 scatter_value           scatter_gather_scalar_cpu
 sgn                     sign_cpu                           U8
@@ -167,14 +225,24 @@ sign                    sign_cpu                           U8
 sub                     add_stub                           bU8
 sub_scaled              add_stub                           U8
 take                    take_cpu
-topk_along              topk_cpu                           U8
+sort_along              sorting_kernel_method_name         8
 tril                    tril                               U8
 triu                    triu                               U8
 xor_of_bits             xor_sum_cpu                        UcW8
 """)
-for _name, _said, _kinds in (("convolution", _convolution_name, "bBiU8"),
-                             ("pow_number", _power_name, "bUW8")):
-    REFUSED[_name] = [("".join([CHARACTERS[kind] for kind in _kinds]), _said)]
+REFUSED |= {name: [(characters(kinds), said)] for name, said, kinds in (
+    ("convolution", _convolution_name, "bBiU8"), ("pow_number", _power_name, "bUW8"),
+    ("flip", _flip_name, "UW8"),
+    ("scatter_reduce", _reduce_name, "UW8"), ("clamp_tensors", _clamp_name, "bU8"),
+    ("_sum_all", _sum_name, "UW8"), ("_sum_dims", _sum_name, "UW8"),
+    ("_prod_all", _prod_name, "UW8"), ("_prod_dim", _prod_name, "UW8"),
+    ("clamp_number", _clamp_number_name, "bU8"), ("index_select", _slices_name, "U"),
+    ("index_add", _add_name, "U8"),
+    *[(name, _unless_one(said), kinds) for name, said, kinds in (
+        ("max_dim", "max_cpu", "U8"), ("min_dim", "min_cpu", "U8"),
+        ("cummax", "cummax_cpu", "UcW8"), ("cummin", "cummin_cpu", "UcW8"),
+        ("topk_along", "topk_cpu", "U8"), ("mode_along", "mode_cpu", "UcW8"),
+        ("kthvalue_along", "kthvalue_cpu", "bUcW8"))])}
 
 
 def refused_by(name):
@@ -201,8 +269,7 @@ def kernel_of(op):
             said = kernel_name(op.name, x.dtype)
             name = said if type(said) is str else said(x, *rest)
             if name:
-                raise NotImplementedError(
-                    f"\"{name}\" not implemented for '{type_title(x.dtype)}'")
+                raise no_kernel(name, x.dtype)
         return op.kernel(first, *rest)
     return kernel
 

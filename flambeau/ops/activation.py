@@ -8,7 +8,7 @@ import numpy as np
 
 import flambeau
 from flambeau import kernels
-from flambeau.core.dtypes import FLOATING, from_numpy_dtype
+from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.op import composite, linear, primitive, public
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
@@ -16,6 +16,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.kernels import activations
 from flambeau.kernels.random import rrelu_slopes
 from flambeau.kernels.reference import compute_dtype
+from flambeau.kernels.refused import refuse
 from flambeau.ops import pointwise
 from flambeau.ops.coercion import stored
 from flambeau.ops.elementary import sigmoid, tanh
@@ -31,9 +32,7 @@ BOTH = ("nn.functional", "torch")
 
 def floating(x: np.ndarray, name: str) -> np.ndarray:
     """`x` if it holds real floating numbers; torch's refusal, which names a kernel, if not."""
-    if x.dtype not in FLOATING or x.dtype.kind in "cW":
-        raise NotImplementedError(f'"{name}" not implemented for '
-                                  f"'{type_name(from_numpy_dtype(x.dtype))}'")
+    refuse(x, "bBilUcW8", name)
     return x
 
 
@@ -98,6 +97,7 @@ def _check_hardtanh(x: np.ndarray, low: float, high: float) -> None:
         raise NotImplementedError("clamp is not supported for complex types")
     if low > high:
         raise ValueError("min_val cannot be greater than max_val")
+    refuse(x, "U8", "clamp_scalar_cpu")
     if kind == "u" and low < 0:
         raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
 
@@ -245,7 +245,7 @@ def _prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 
 @composite(namespace=BOTH, method=True)
-@refusing("bool int complex")
+@refusing("bBilUcW8")
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x above 0, weight · x below; `weight` has one element, or one a channel (dimension 1)."""
     shape, n = input._array.shape, weight._array.size
@@ -322,7 +322,7 @@ def gelu(input: Tensor, approximate: str = "none") -> Tensor:
 
 
 def _silu_kernel(x: np.ndarray) -> np.ndarray:
-    if x.dtype.kind in "cW":
+    if x.dtype.kind == "c":
         return kernels.multiply(x, kernels.sigmoid(x))
     return kernels.silu(floating(x, "silu_cpu"))
 

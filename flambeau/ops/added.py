@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
+from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import primitive
 from flambeau.core.promotion import convert, is_half, result_type, type_name
 from flambeau.core.shapes import is_expandable_to
@@ -55,8 +56,8 @@ def _weighted(self: np.ndarray, product: np.ndarray, beta: Any, alpha: Any) -> n
 
 def _in_single(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any,
                name: str = "addmm_impl_cpu_") -> Any:
-    """Half types in single precision, rounded once."""
-    if not is_half(a.dtype):
+    """Half types, and narrower ones, in single precision, rounded once."""
+    if a.dtype.itemsize > 2 or a.dtype not in FLOATING:
         return _weighted(self, product(a, b, name), beta, alpha)
     wide = [convert(x, _SINGLE) for x in (self, a, b)]
     return convert(_in_single(*wide, beta, alpha), a.dtype)

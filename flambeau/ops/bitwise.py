@@ -5,6 +5,7 @@ from typing import Any
 
 from flambeau import kernels
 from flambeau._guards import method as as_method
+from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import pointwise
 from flambeau.core.tensor import Tensor
 from flambeau.ops.pointwise import number_first, operator
@@ -34,7 +35,7 @@ bitwise_not = pointwise("bitwise_not", kernels.bitwise_not, doc="Every bit rever
 
 
 def _invert(self: Tensor) -> Tensor:
-    if self._array.dtype.kind in "fc":
+    if self._array.dtype in FLOATING:
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type "
                         "tensors")
     return bitwise_not(self)

@@ -57,7 +57,7 @@ def complex(real: Tensor, imag: Tensor) -> Any:
 
 
 @composite
-@refusing("bool int", "Expected both inputs to be Half, Float or Double tensors but got {0} and "
+@refusing("bBilU", "Expected both inputs to be Half, Float or Double tensors but got {0} and "
           "{0}")
 @one_node
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:

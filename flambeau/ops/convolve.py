@@ -6,12 +6,13 @@ batched image joins the batch; batched weights become groups.
 """
 from __future__ import annotations
 
+from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from flambeau.core.op import composite, multilinear, primitive, public
-from flambeau.core.promotion import type_name
+from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import convolution as kernels
 from flambeau.kernels.layouts import channels_last, has_channels_last
@@ -22,9 +23,24 @@ from flambeau.ops.pointwise import c_name
 # ---- the three bilinear ops ----------------------------------------------------------------------
 
 
+def _in_single(kernel: Any) -> Any:
+    """`kernel`, for complex32 in complex64."""
+    @wraps(kernel)
+    def run(x: np.ndarray, *rest: Any) -> np.ndarray:
+        if x.dtype.kind != "W":
+            return kernel(x, *rest)
+        wide = [convert(a, np.dtype(np.complex64)) if type(a) is np.ndarray else a
+                for a in (x, *rest)]
+        return convert(kernel(*wide), x.dtype)
+    return run
+
+
 def _convolve(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
               padding: Any, dilation: Any, transposed: bool, output_padding: Any,
               groups: int) -> np.ndarray:
+    if input.dtype.kind == "W":
+        return _in_single(_convolve)(input, weight, bias, stride, padding, dilation, transposed,
+                                     output_padding, groups)
     stepwise = transposed and kernels.rounds_steps(input.dtype, output_padding, stride)
     if bias is not None and is_narrow(input.dtype) and not stepwise:    # rounded once, at the end
         wide = [a.astype(np.float32) for a in (input, weight, bias)]
@@ -123,7 +139,7 @@ def _input_grad_batched(size: int, dims: Any, grad: Tensor, weight: Tensor, shap
     return _parted(size, result, 1), 1
 
 
-@multilinear(kernels.convolution_input_grad, tensors=("self", "weight"), method=False,
+@multilinear(_in_single(kernels.convolution_input_grad), tensors=("self", "weight"), method=False,
              namespace=None, params=("shape", "stride", "padding", "dilation", "transposed",
                                      "output_padding", "groups"),
              d_self=lambda grad, weight, stride, padding, dilation, transposed, output_padding,
@@ -147,7 +163,7 @@ def _weight_grad_batched(size: int, dims: Any, grad: Tensor, input: Tensor, shap
     return _parted(size, result, 0), 0
 
 
-@multilinear(kernels.convolution_weight_grad, tensors=("self", "image"), method=False,
+@multilinear(_in_single(kernels.convolution_weight_grad), tensors=("self", "image"), method=False,
              namespace=None, params=("shape", "stride", "padding", "dilation", "transposed",
                                      "output_padding", "groups"),
              d_self=lambda grad, image, stride, padding, dilation, transposed, output_padding,

@@ -18,6 +18,7 @@ from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import Size, contiguous_strides, size_of
 from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor, plain, wrap
 from flambeau.kernels import views
+from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import beyond_c, stored
 from flambeau.ops.signatures import complaint, worded
 from flambeau.ops.signatures import type_name as type_name_of
@@ -541,6 +542,8 @@ def eye(n: int, m: int | None = None, *, out: Any = None, dtype: Any = None, lay
         if value is not None and value < 0:
             raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
     target = type_for(out, dtype)
+    if target.char in characters("UW"):
+        raise no_kernel("eye", target)
     result = finish(np.eye(n, m, dtype=target), device, requires_grad)
     return result if out is None else into(out, eye.op, result)
 

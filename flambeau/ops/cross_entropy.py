@@ -134,7 +134,7 @@ def _check_target(input: Tensor, target: Tensor, weight: Any) -> None:
 
 
 @composite(namespace=NETWORK)
-@refusing("bool int complex", "nll_loss_out_frame")
+@refusing("bBilUcW8", "nll_loss_out_frame")
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
              ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """-weight[t] · input[t], for log-probabilities `input` (n, c, ...) and classes t (n, ...).

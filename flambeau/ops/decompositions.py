@@ -26,6 +26,7 @@ from flambeau.core.op import primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import lapack
+from flambeau.kernels.refused import characters, refuse
 from flambeau.ops.join import cat, diag_embed, diagonal, narrow, tril, triu
 from flambeau.ops.linalg_support import (
     HIDDEN,
@@ -33,6 +34,7 @@ from flambeau.ops.linalg_support import (
     by_columns,
     check_floating,
     check_matrix,
+    check_precision,
     check_square,
     composed,
     constant,
@@ -94,16 +96,23 @@ def _cholesky(input: Tensor, upper: bool) -> Any:
 def cholesky_ex(A: Tensor, *, upper: bool = False, check_errors: bool = False) -> Any:
     """`cholesky` and, for each matrix, 0 or the order of the leading minor that is not positive."""
     check_square(A, "linalg.cholesky_ex")
-    check_floating(A, "linalg.cholesky_ex")
+    _check_cholesky(A, "linalg.cholesky")
     L, info = _cholesky(A, upper)
     if check_errors:
         raise_failure(info, "linalg.cholesky_ex", NOT_POSITIVE)
     return return_types.linalg_cholesky_ex(L, info)
 
 
+def _check_cholesky(A: Tensor, name: str) -> None:
+    if name == "cholesky":
+        refuse(A._array, "bBilUeW8", "cholesky_cpu")
+    refuse(A._array, "8", "tril")
+    check_floating(A, name, "cholesky_cpu")
+
+
 def _cholesky_checked(A: Tensor, upper: bool, name: str) -> Tensor:
     check_square(A, name)
-    check_floating(A, name)
+    _check_cholesky(A, name)
     L, info = _cholesky(A, upper)
     raise_failure(info, name, NOT_POSITIVE)
     return L
@@ -203,7 +212,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
         raise RuntimeError(f"qr received unrecognized mode '{mode}' but expected one of 'reduced' "
                            "(default), 'r', or 'complete'")
     check_matrix(A, "linalg.qr")
-    check_floating(A, "linalg.qr")
+    check_floating(A, "linalg.qr", "geqrf_cpu")
     return return_types.linalg_qr(*_qr(A, mode))
 
 
@@ -211,7 +220,7 @@ def linalg_qr(A: Tensor, mode: str = "reduced") -> Any:
 def qr(input: Tensor, some: bool = True) -> Any:
     """`linalg.qr` with mode "reduced" or, if not `some`, "complete"."""
     check_matrix(input, "linalg.qr")
-    check_floating(input, "linalg.qr")
+    check_floating(input, "linalg.qr", "geqrf_cpu")
     return return_types.qr(*_qr(input, "reduced" if some else "complete"))
 
 
@@ -283,7 +292,7 @@ def linalg_svd(A: Tensor, full_matrices: bool = True, *, driver: str | None = No
     tensor([2., 1.])
     """
     check_matrix(A, "linalg.svd")
-    check_floating(A, "linalg.svd")
+    check_floating(A, "linalg.svd", "linalg_svd_cpu")
     _no_driver(driver)
     return return_types.linalg_svd(*_svd(A, full_matrices))
 
@@ -298,7 +307,7 @@ def _no_driver(driver: str | None) -> None:
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values, falling."""
     check_matrix(A, "linalg.svdvals")
-    check_floating(A, "linalg.svdvals")
+    check_floating(A, "linalg.svd", "linalg_svd_cpu")
     _no_driver(driver)
     return singular_values(A)
 
@@ -307,7 +316,7 @@ def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
 def svd(input: Tensor, some: bool = True, compute_uv: bool = True) -> Any:
     """input = U diag(S) Vᴴ: `linalg.svd`, but it gives V, and by default thin factors."""
     check_matrix(input, "linalg.svd")
-    check_floating(input, "linalg.svd")
+    check_floating(input, "linalg.svd", "linalg_svd_cpu")
     if not compute_uv:
         m, n = input._array.shape[-2:]
         lead = input._array.shape[:-2]
@@ -362,7 +371,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
     tensor([1., 3.])
     """
     check_square(A, "linalg.eigh")
-    check_floating(A, "linalg.eigh")
+    refuse(A._array, "bBilUeW8", "linalg_eigh_cpu")
     return return_types.linalg_eigh(*_eigh(A, _triangle(UPLO)))
 
 
@@ -370,7 +379,7 @@ def eigh(A: Tensor, UPLO: str = "L") -> Any:
 def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues, rising, of a symmetric or Hermitian matrix."""
     check_square(A, "linalg.eigvalsh")
-    check_floating(A, "linalg.eigvalsh")
+    refuse(A._array, "bBilUeW8", "linalg_eigh_cpu")
     uplo = _triangle(UPLO)
     return _eigh(A, uplo)[0] if differentiating(A) else _eigvalsh(A, uplo)
 
@@ -414,15 +423,21 @@ def eig(A: Tensor) -> Any:
     tensor([0.+1.j, 0.-1.j])
     """
     check_square(A, "linalg.eig")
-    check_floating(A, "linalg.eig")
+    _check_eigen(A)
     return return_types.linalg_eig(*_eig(A))
+
+
+def _check_eigen(A: Tensor) -> None:
+    if A._array.dtype.char in characters("bBilU8"):
+        raise RuntimeError(f"Unknown Complex ScalarType for {type_name(A.dtype)}")
+    check_precision(A, "", "linalg_eig_out_cpu")
 
 
 @composed(namespace="linalg")
 def eigvals(A: Tensor) -> Tensor:
     """The eigenvalues of a square matrix, complex, in no order."""
     check_square(A, "linalg.eigvals")
-    check_floating(A, "linalg.eigvals")
+    _check_eigen(A)
     return _eig(A)[0] if differentiating(A) else _eigvals(A)
 
 
@@ -487,7 +502,7 @@ def _factored(A: Tensor, pivot: bool) -> Any:
     if A._array.ndim < 2:
         raise RuntimeError("torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: "
                            f"{list(A._array.shape)} instead")
-    check_floating(A, "linalg.lu_factor")
+    refuse(A._array, "bBilUeW8", "lu_cpu")
     if not pivot:
         raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
     return _lu_factor(A)
@@ -599,7 +614,7 @@ def _reflect_by_columns(A: Tensor) -> tuple[Tensor, Tensor]:
 
 
 @composed(method=True)
-@refusing("half bool int")
+@refusing("bBilUeW8")
 @one_node
 def geqrf(input: Tensor) -> Any:
     """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""

@@ -78,7 +78,7 @@ _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
 
 
 @composite
-@refusing("half", "cdist")
+@refusing("e8", "cdist")
 @one_node
 def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
     """The p-norm distance of each row of `x1` (..., m, k) to each row of `x2` (..., n, k).
@@ -118,7 +118,7 @@ def _pdist(input: Tensor, p: float) -> Tensor:
 
 
 @composite(namespace=BOTH)
-@refusing("half", "pdist")
+@refusing("e8", "pdist")
 def pdist(input: Tensor, p: float = 2) -> Tensor:
     """The p-norm distances of all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ...."""
     if input._array.ndim != 2:

@@ -14,7 +14,8 @@ from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import random as kernels
-from flambeau.ops.random_fills import bernoulli_fill, drawn, is_common, stream_of, unsupported
+from flambeau.kernels.refused import no_kernel
+from flambeau.ops.random_fills import bernoulli_fill, drawn, is_common, stream_of
 
 _SATURATION = 1.7580993408473766        # minus the value that SELU tends to at minus infinity
 
@@ -40,7 +41,7 @@ def dropout_mask(input: Tensor, p: float, feature: bool = False, generator: Any 
     """
     target, stream = input._array.dtype, stream_of(generator, "dropout")
     if not is_common(target):
-        raise unsupported("bernoulli_scalar_cpu_", target)
+        raise no_kernel("bernoulli_scalar_cpu_", target)
     shape, like = _shape_of_mask(input, feature)
     return drawn(shape, target, lambda array: kernels.dropout_mask(stream, array, float(p)),
                  input._device, like)

@@ -10,6 +10,7 @@ from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis
+from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import wrong_types
 from flambeau.ops.comparison import isnan, maximum, minimum
 from flambeau.ops.conditional import where
@@ -28,11 +29,6 @@ def check_extent(name: str, input: Tensor, dim: int) -> None:
     shape = input._array.shape
     if shape and shape[dim] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {dim} to have non-zero size.")
-
-
-def refuse_complex(name: str, input: Tensor) -> None:
-    if input._array.dtype.kind in "cW":
-        raise NotImplementedError(f"\"{name}\" not implemented for '{type_name(input.dtype)}'")
 
 
 def evenly(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
@@ -128,7 +124,7 @@ def _with_index(kernel: Any, where: Any) -> Any:
 
 def checked_dims(name: str, input: Tensor, dim: Any) -> tuple[int, ...] | None:
     """The dimensions to reduce, None for all; raises where there is nothing to choose from."""
-    refuse_complex(f"{name[1:]}_values_cpu" if name.startswith("a") else f"{name}_all", input)
+    refuse(input._array, "cW", f"{name[1:]}_values_cpu" if name.startswith("a") else f"{name}_all")
     if dim is None or dim == () or dim == []:
         if not input._array.size:
             raise RuntimeError(f"{name}(): Expected reduction dim to be specified for "
@@ -201,7 +197,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False,
     if dim is None and not input._array.size:
         raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the "
                            "operation has no identity.")
-    refuse_complex("aminmax_cpu", input)
+    refuse(input._array, "UcW8", "aminmax_cpu")
     for each in () if out is None else out:
         if each.dtype is not input.dtype:
             raise RuntimeError(f"Expected out tensor to have dtype {c_name(input)}, but got "
@@ -235,7 +231,7 @@ def _place(name: str, kernel: Any, doc: str) -> Any:
         if isinstance(out, Tensor) and out._array.dtype != np.int64:
             raise RuntimeError("Expected out tensor to have dtype long int, but got "
                                f"{c_name(out)} instead")
-        if input._array.dtype.kind in "bc":
+        if input._array.dtype.kind in "bcW":
             kind = "bool" if input._array.dtype.kind == "b" else "complex"
             raise RuntimeError(f"{name}(): does not support {kind} input")
         if dim is None:

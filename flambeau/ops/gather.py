@@ -9,6 +9,7 @@ from flambeau.core.op import composite, linear, primitive
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import indexing
+from flambeau.kernels.refused import refuse
 from flambeau.ops.create import full
 from flambeau.ops.index import new_zeros, slice_backward
 
@@ -213,6 +214,8 @@ def _product_gradients(grad: Any, self: Any, index: Any, src: Any, dim: int,
 
 def _scatter_reduce(self: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int, reduce: str,
                     include_self: bool) -> np.ndarray:
+    if reduce not in ("sum", "prod"):
+        refuse(self, "b" if reduce == "mean" else "c", f"scatter_gather_tensor_cpu_reduce_{reduce}")
     return indexing.scatter(self, dim, index, _cut(src, index), reduce, include_self)
 
 

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from flambeau import return_types
-from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite, primitive
-from flambeau.core.promotion import convert, type_name
+from flambeau.core.promotion import convert
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import quiet
+from flambeau.kernels.refused import refuse
 from flambeau.ops.pointwise import c_name
 from flambeau.ops.refusals import refusing
 from flambeau.ops.slices import take
@@ -77,9 +77,10 @@ def histc_rows(input: Tensor, bins: int, min: float, max: float) -> Any:
            batch=_histc_batched)
 def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     """How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all elements)."""
-    if input._array.dtype not in FLOATING or input._array.dtype.kind in "cW":
-        kernel = "linspace_cpu" if input._array.dtype.kind == "b" else "histogram_cpu"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(input.dtype)}'")
+    refuse(input._array, "b", "linspace_cpu")
+    refuse(input._array, "UW8" if min or max else "UcW8",
+           "linspace_cpu" if min or max else "aminmax_cpu")
+    refuse(input._array, "Bilc", "histogram_cpu")
     _check_bins(input, bins, 0)
     return input, bins, min, max
 
@@ -133,9 +134,8 @@ def _histogrammed(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,
                   density: bool) -> tuple[Tensor, ...]:
     """The histogram of points with one element of `bins` for each coordinate."""
     axes = len(bins)
-    if input._array.dtype not in FLOATING or input._array.dtype.kind in "cW":
-        raise NotImplementedError(
-            f"\"histogramdd\" not implemented for '{type_name(input.dtype)}'")
+    refuse(input._array, "bBilUcW8",
+           "histogramdd" if limits is None and not isinstance(bins[0], Tensor) else "histogram_cpu")
     for i, each in enumerate(bins):
         _check_bins(input, each, i)
     if weight is not None:
@@ -181,7 +181,7 @@ def _check_bins(input: Tensor, bins: Any, i: int) -> None:
 
 
 @composite(method=True)
-@refusing("half", "histogramdd")
+@refusing("e", "histogramdd")
 def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None,
               density: bool = False, out: Any = None) -> Any:
     """A histogram with `bins` equal bins in `range`, or with the given edges: (hist, bin_edges).
@@ -195,7 +195,7 @@ def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tens
 
 
 @composite
-@refusing("half", "histogramdd")
+@refusing("e", "histogramdd")
 def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
                 density: bool = False) -> Any:
     """The histogram of points, the rows of the last dimension: (hist, bin_edges of each axis)."""

@@ -18,6 +18,7 @@ from flambeau.core.op import composite, linear
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types
 from flambeau.kernels import indexing, views
+from flambeau.kernels.refused import refuse
 from flambeau.ops.create import array_of, full
 from flambeau.ops.overlap import warn_of_expanded
 from flambeau.ops.ranges import arange
@@ -381,6 +382,7 @@ def take_at(self: Tensor, advanced: list[Any]) -> Tensor:
 
 def _put(arrays: list[np.ndarray], where: tuple[int, ...], accumulate: bool) -> np.ndarray:
     self, values, *indices = arrays
+    refuse(self, "U", "index_put")
     return _put_into(self.copy(), values, indices, where, accumulate)
 
 

@@ -16,6 +16,7 @@ from flambeau.core.promotion import join as join_types
 from flambeau.core.shapes import broadcast_shapes, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import views
+from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.coercion import values_below
 from flambeau.ops.index import basic_view, slice_backward
 from flambeau.ops.inplace import publish_inplace_view
@@ -725,7 +726,6 @@ def _indices(name: str, of: Any) -> Any:
             if extent < 0:
                 raise RuntimeError(f"{title} must be non-negative, got{extent}")
         target = as_numpy_dtype(dtype) or np.dtype(np.int64)
-        from flambeau.ops.ranges import no_kernel
         if target.name not in ("int64", "int32", "int16"):
             raise no_kernel(name, target)
         places = np.stack(of(row, offset, col)).astype(target)
@@ -845,6 +845,7 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All combinations of `r` elements of a vector, one a row."""
     pick = itertools.combinations_with_replacement if with_replacement else itertools.combinations
+    refuse(input._array, "U" if r else "", "masked_select")
     rows = np.array(list(pick(range(input.numel()), r)), np.int64).reshape(-1, r)
     return input[wrap(rows)]
 

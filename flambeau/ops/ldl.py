@@ -91,7 +91,7 @@ def _ldl_factor(input: Tensor, hermitian: bool) -> Any:
 def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Any:
     """Bunch and Kaufman's A = P L D Lᵀ Pᵀ in LAPACK's compact form, and `info`."""
     check_square(A, "torch.linalg.ldl_factor_ex")
-    check_floating(A, "torch.linalg.ldl_factor_ex")
+    check_floating(A, "torch.linalg.ldl_factor_ex", "ldl_factor_kernel_cpu")
     LD, pivots, info = _ldl_factor(A, hermitian)
     if check_errors:
         raise_failure(info, "torch.linalg.ldl_factor_ex", _SINGULAR_D)
@@ -106,7 +106,7 @@ _SINGULAR_D = ("The diagonal element {} is zero, and using it to solve a system 
 def ldl_factor(A: Tensor, *, hermitian: bool = False) -> Any:
     """The factors of a symmetric (or Hermitian) matrix that need not be definite."""
     check_square(A, "torch.linalg.ldl_factor_ex")
-    check_floating(A, "torch.linalg.ldl_factor_ex")
+    check_floating(A, "torch.linalg.ldl_factor_ex", "ldl_factor_kernel_cpu")
     LD, pivots, info = _ldl_factor(A, hermitian)
     raise_failure(info, "torch.linalg.ldl_factor", _SINGULAR_D)
     return return_types.linalg_ldl_factor(LD, pivots)
@@ -132,7 +132,7 @@ def _solve_by_factors(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) ->
 
 
 @composed(namespace="linalg")
-@refusing("bool int half", "torch.linalg.ldl_solve: Expected a floating point or complex tensor "
+@refusing("bBilUe", "torch.linalg.ldl_solve: Expected a floating point or complex tensor "
           "as input. Got {}")
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
     """The solution of A X = B from what `ldl_factor` gave for A."""

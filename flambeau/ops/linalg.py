@@ -20,6 +20,7 @@ from flambeau.ops.linalg_support import (
     HIDDEN,
     adjoint,
     check_floating,
+    check_lapack,
     check_matrix,
     check_square,
     composed,
@@ -211,7 +212,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     tensor(2.)
     """
     check_matrix(A, "linalg.cond")
-    check_floating(A, "linalg.cond")
+    check_floating(A, "linalg.svd", "linalg_svd_cpu")
     if p in (None, 2, -2):
         S = singular_values(A)
         if not A._array.shape[-1] or not A._array.shape[-2]:
@@ -242,7 +243,7 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
     tensor(1)
     """
     check_matrix(A, "linalg.matrix_rank")
-    check_floating(A, "linalg.matrix_rank")
+    check_lapack(A)
     if tol is not None:
         atol, rtol = tol, 0.0
     return _rank(A, numbers(atol), numbers(rtol), hermitian)
@@ -289,7 +290,7 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 
 @composed
-@refusing("half", "linalg.vander supports floating point, complex, and integer tensors, but "
+@refusing("e", "linalg.vander supports floating point, complex, and integer tensors, but "
           "got {}")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector's elements as columns, falling unless `increasing`.

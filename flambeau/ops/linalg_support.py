@@ -12,6 +12,7 @@ from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.kernels.lapack import LinAlgError
+from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.matmul import adjoint, conj, matmul
 from flambeau.ops.pointwise import mul
 from flambeau.ops.shape import transpose, unsqueeze
@@ -48,13 +49,25 @@ def check_square(A: Tensor, name: str, argument: str = "A") -> None:
                            f"{m} by {n} matrices")
 
 
-def check_floating(A: Tensor, name: str) -> None:
-    d = A._array.dtype
-    if d not in FLOATING:
+def check_floating(A: Tensor, name: str, kernel: str = "") -> None:
+    """Raise unless LAPACK knows the type; of low precision says so the function or its `kernel`."""
+    if A._array.dtype not in FLOATING:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got "
                            f"{type_name(A.dtype)}")
-    if d.itemsize < 4:
-        raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_name(A.dtype)}")
+    check_precision(A, name, kernel)
+
+
+def check_precision(A: Tensor, name: str, kernel: str = "") -> None:
+    if A._array.dtype.char not in characters("eW8"):
+        return
+    if kernel:
+        raise no_kernel(kernel, A._array.dtype)
+    raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_name(A.dtype)}")
+
+
+def check_lapack(A: Tensor) -> None:
+    if A._array.dtype.char in characters("bBilUeW8"):
+        raise RuntimeError("This function doesn't handle types other than float and double")
 
 
 def check_same_type(A: Tensor, B: Tensor, name: str, a: str = "A", b: str = "B") -> None:

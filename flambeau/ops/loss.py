@@ -17,12 +17,12 @@ from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, plain
 from flambeau.kernels import losses
+from flambeau.kernels.refused import refuse
 from flambeau.ops.cross_entropy import check_reduction, chosen
 from flambeau.ops.fused import fused
 from flambeau.ops.inplace import check_stored
 from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import together
-from flambeau.ops.pool import refuse
 from flambeau.ops.refusals import refusing
 
 NETWORK = "nn.functional"
@@ -47,7 +47,8 @@ def _share(grad: np.ndarray, size: int, reduction: str) -> np.ndarray:
 def _alike(input: Tensor, target: Tensor, *rest: Any) -> bool:
     """Can kernels run: one floating type, one shape?"""
     x, y = input._array, target._array
-    return x.dtype == y.dtype and x.shape == y.shape and x.dtype.kind in "fV"
+    return x.dtype == y.dtype and x.shape == y.shape and x.dtype.kind in "fV" \
+        and x.dtype.itemsize > 1
 
 
 def _of_one_size(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -63,7 +64,7 @@ def _of_one_size(input: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 def _difference(input: Tensor, target: Tensor, name: str) -> Tensor:
     """input - target in their common type, which is to be a real floating one."""
     input, target = together(input, target)
-    refuse(input._array, "buic", name)
+    refuse(input._array, "bBilUcW8", name)
     return input - target
 
 
@@ -462,7 +463,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
 
 
 @composite(namespace=NETWORK)
-@refusing("half bool int complex", "multi_margin_loss_cpu_kernel")
+@refusing("bBilUecW8", "multi_margin_loss_cpu_kernel")
 @one_node
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0,
                       weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
@@ -512,7 +513,7 @@ def _check_vectors(x: np.ndarray) -> None:
 
 
 @composite(namespace=NETWORK)
-@refusing("half bool int complex", "multilabel_margin_loss_forward_out_frame")
+@refusing("bBilUecW8", "multilabel_margin_loss_forward_out_frame")
 @one_node
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None,
                            reduce: Any = None, reduction: str = "mean") -> Tensor:

@@ -9,7 +9,6 @@ import numpy as np
 import flambeau
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core import modes
-from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import interceptors
 from flambeau.core.op import composite, public
 from flambeau.core.promotion import join
@@ -17,9 +16,9 @@ from flambeau.core.tensor import Tensor, plain, wrap
 from flambeau.kernels import normalization as kernels
 from flambeau.kernels.layouts import keeping_layout
 from flambeau.kernels.network import is_narrow
+from flambeau.kernels.refused import refuse
 from flambeau.ops.fused import fused
 from flambeau.ops.linalg_support import composed
-from flambeau.ops.pool import refuse
 from flambeau.transforms.batching import is_batched
 
 NETWORK = "nn.functional"
@@ -130,7 +129,7 @@ def _batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, mean:
                     ("bias", bias)):
         if p is not None and p._array.size != channels:
             raise RuntimeError(f"{name} should contain {channels} elements not {p._array.size}")
-    refuse(x, "buic", "batch_norm")
+    refuse(x, "bBilUcW8", "batch_norm")
     _same_types(input, mean, var, weight, bias)
     if not training:
         return _batch_norm_eval(input, weight, bias, mean, var, eps)
@@ -257,8 +256,7 @@ def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = Non
     dims = _check_normalized(input, normalized_shape, weight, bias, "layer_norm")
     x = input._array
     _same_types(input, weight, bias)
-    if x.dtype not in FLOATING or x.dtype.kind in "cW":
-        refuse(x, "buic", "LayerNormKernelImpl")
+    refuse(x, "bBilUcW8", "LayerNormKernelImpl")
     return _layer_norm(input, weight, bias, dims, eps)
 
 
@@ -302,7 +300,7 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
         raise ValueError(f"Input tensor must have at least {len(normalized_shape)} dimensions, but "
                          f"got {input._array.ndim}")
     dims = _check_normalized(input, normalized_shape, weight, None, "rms_norm")
-    refuse(input._array, "bui", "rms_norm")
+    refuse(input._array, "bBilUW8", "rms_norm")
     if weight is not None and weight._array.dtype != input._array.dtype \
             and not is_narrow(input._array.dtype):
         common = join(input.dtype, weight.dtype)
@@ -346,7 +344,7 @@ def group_norm_op(input: Tensor, num_groups: int, weight: Tensor | None = None,
                                f"channels in input, but got {name} of shape "
                                f"{list(p._array.shape)} and input of shape {list(shape)}")
     _same_types(input, weight, bias)
-    refuse(input._array, "buic", "GroupNormKernelImpl")
+    refuse(input._array, "bBilUcW8", "GroupNormKernelImpl")
     return _group_norm(input, weight, bias, num_groups, eps)
 
 

@@ -25,6 +25,7 @@ from flambeau.core.promotion import (
     type_name,
 )
 from flambeau.core.tensor import Tensor, basis, plain, wrap
+from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import numbers_between, stored, with_keywords, wrong_types
 from flambeau.ops.node_names import number_nodes, rename
 from flambeau.ops.overlap import share_memory
@@ -438,6 +439,7 @@ Tensor.__ipow__ = Tensor.pow_
 @composite(method=True, inplace=True)
 def square(input: Tensor, *, out: Any = None) -> Tensor:
     """The square of each element."""
+    refuse(input._array, "U", "pow")
     result = pow_number(input, 2)
     return result if out is None else basis.into(out, square.op, result, (input,))
 

@@ -10,12 +10,12 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.op import composite, linear, primitive, public
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import pooling as kernels
 from flambeau.kernels.layouts import keeping_layout
+from flambeau.kernels.refused import refuse
 from flambeau.ops.linalg_support import composed
 
 NETWORK = "nn.functional"
@@ -34,13 +34,6 @@ def leading(op: Any) -> Any:
         found = op()(*tensors, *canonical[len(dims):])
         return found, 0 if isinstance(found, Tensor) else [0] * len(found)
     return rule
-
-
-def refuse(x: np.ndarray, kinds: str, name: str) -> None:
-    """torch's refusal of some kinds of dtype, which names a kernel."""
-    if x.dtype.kind in kinds:
-        raise NotImplementedError(f'"{name}" not implemented for '
-                                  f"'{type_name(from_numpy_dtype(x.dtype))}'")
 
 
 # ---- taking from, and adding to, given places ----------------------------------------------------
@@ -179,7 +172,7 @@ def _max_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any
     dilation = per_axis(dilation, n, name, "dilation")
     x = input._array
     _check_rank(x, n)
-    refuse(x, "bc", name)
+    refuse(x, "bUcW8", name)
     _check_windows(x, kernel, stride, padding, dilation, ceil_mode,
                    f"{name}_with_indices_out_cpu_template")
     return _MAX[n](input, kernel, stride, padding, dilation, bool(ceil_mode))
@@ -203,7 +196,7 @@ def _max_pool1d(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dila
     stride = kernel if stride is None or stride == () or stride == [] \
         else _single(stride, op, "stride")
     if not indices:
-        refuse(input._array, "bui", "max_pool1d_impl")
+        refuse(input._array, "bBilUW8", "max_pool1d_impl")
         _check_line(input._array, kernel, stride, padding, dilation, ceil_mode)
     values, where = _max_pool(2, input.unsqueeze(-2), (1, kernel), (1, stride), (0, padding),
                               (1, dilation), ceil_mode)
@@ -308,7 +301,7 @@ def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any
     if divisor_override == 0:
         raise RuntimeError("divisor must be not zero")
     _check_rank(x, n)
-    refuse(x, "bc", name)
+    refuse(x, "bcW8", name)
     _check_windows(x, kernel, stride, padding, (1,) * n, ceil_mode, name)
     return _AVG[n](input, kernel, stride, padding, bool(ceil_mode), bool(count_include_pad),
                    divisor_override)
@@ -413,14 +406,14 @@ def _adaptive_avg(n: int, input: Tensor, output_size: Any) -> Tensor:
     sizes = _adaptive_sizes(n, input, output_size, f"adaptive_avg_pool{n}d")
     if sizes == (1,) * n:
         return input.mean(tuple(range(-n, 0)), True)
-    refuse(input._array, "buic", f"adaptive_avg_pool{n}d")
+    refuse(input._array, "bBilUcW8", f"adaptive_avg_pool{n}d" + "_cpu" * (n == 3))
     return _ADAPTIVE_AVG[n](input, sizes)
 
 
 def _adaptive_max(n: int, input: Tensor, output_size: Any) -> Any:
     name = f"adaptive_max_pool{n}d"
     sizes = _adaptive_sizes(n, input, output_size, name)
-    refuse(input._array, "buic", name)
+    refuse(input._array, "bBilUcW8", name + "_cpu" * (n == 3))
     return _ADAPTIVE_MAX[n](input, sizes)
 
 
@@ -516,7 +509,7 @@ def _fractional(n: int, input: Tensor, kernel_size: Any, output_size: Any, outpu
     if samples._array.dtype != x.dtype:
         raise RuntimeError("Expect _random_samples to have the same dtype as input")
     _check_rank(x, n)
-    refuse(x, "buic", f"{name}_out_frame")
+    refuse(x, "bBilUcW8", f"{name}_out_frame")
     out = "_out" if n == 3 else ""
     if 0 in x.shape[-n - 1:]:
         at = x.ndim - n - 1 + x.shape[-n - 1:].index(0)

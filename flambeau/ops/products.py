@@ -69,7 +69,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 
 
 @composed(namespace="linalg")
-@refusing("bool int", "linalg.vecdot: Expected a floating point or complex tensor as input. Got {}")
+@refusing("bBilU", "linalg.vecdot: Expected a floating point or complex tensor as input. Got {}")
 def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
     """The sums of conj(x) · y along `dim`; other dimensions broadcast.
 
@@ -281,7 +281,7 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 
 
 @composed(method=True)
-@refusing("bool", "trace")
+@refusing("bUW8", "trace")
 @one_node
 def trace(input: Tensor) -> Tensor:
     """The sum of a matrix's diagonal.

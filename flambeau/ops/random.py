@@ -17,6 +17,7 @@ from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import random as kernels
+from flambeau.kernels.refused import no_kernel
 from flambeau.ops.coercion import resize_output
 from flambeau.ops.create import checked_shape
 from flambeau.ops.node_names import one_node
@@ -35,7 +36,6 @@ from flambeau.ops.random_fills import (
     refused,
     stream_of,
     uniform_fill,
-    unsupported,
     vmap_level,
 )
 
@@ -118,7 +118,7 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         if not self._array.size:
             return overwrite(self, lambda array: None)
         if not is_common(self._array.dtype):
-            raise unsupported("bernoulli_tensor_cpu_self_", self._array.dtype)
+            raise no_kernel("bernoulli_tensor_cpu_self_", self._array.dtype)
         check_probabilities(p._array)
         if interceptors and vmap_level() is not None:
             return self.copy_(basis.bernoulli(p.expand(self._array.shape),
@@ -298,7 +298,7 @@ def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = Non
             raise RuntimeError(f"value cannot be converted to type {target.name}_t without "
                                "overflow")
         if target.kind == "b" or not is_common(target):
-            raise unsupported("randperm", target)
+            raise no_kernel("randperm", target)
         digits = kernels.digits(target)
         if is_real(target) and digits != 8 and n > (1 << digits) + 1:    # bfloat16 may round
             top = "2049" if digits == 11 else f"2^{digits}+1"

@@ -30,6 +30,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.kernels import random as kernels
 from flambeau.kernels import views as memory
 from flambeau.kernels.reference import real_dtype
+from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.create import empty, finish
 from flambeau.random import Generator, default_generator
 from flambeau.transforms import meta
@@ -150,16 +151,11 @@ C_NAMES = {"bool": "bool", "uint8": "unsigned char", "int8": "signed char", "int
             "complex64": "c10::complex<float>", "complex128": "c10::complex<double>"}
 
 
-def unsupported(kernel: str, array_type: np.dtype) -> NotImplementedError:
-    name = type_name(from_numpy_dtype(array_type))
-    return NotImplementedError(f'"{kernel}" not implemented for \'{name}\'')
-
-
 def refused(kernel: str, array_type: np.dtype) -> Fill:
     """The fill of a type that PyTorch's kernel lacks: it is asked only where there are elements."""
     def fill(array: np.ndarray) -> None:
         if array.size:
-            raise unsupported(kernel, array_type)
+            raise no_kernel(kernel, array_type)
     return fill
 
 
@@ -184,7 +180,7 @@ def uniform_fill(array_type: np.dtype, low: Any, high: Any, generator: Any) -> F
         in_parts = uniform_fill(real_dtype(array_type), low, high, generator)
         return lambda array: in_parts(as_pairs(array))
     if not is_real(array_type):
-        raise unsupported("check_uniform_bounds", array_type)
+        raise no_kernel("check_uniform_bounds", array_type)
     if (low, high) != (0.0, 1.0):
         top = _largest(array_type)
         for value, name in ((low, "from"), (high, "to")):
@@ -222,6 +218,8 @@ def integer_fill(array_type: np.dtype, low: int, high: int, generator: Any) -> F
     if array_type.kind in "cW":
         raise RuntimeError("check_random_bounds handles only integral, floating-point and boolean "
                            "types")
+    if array_type.char in characters("8"):
+        return refused("random_update_from_to", array_type)
     if is_real(array_type):
         if low < -256 or high > 256:            # every type holds smaller integers
             low, high = _rounded_bounds(array_type, low, high)
@@ -300,7 +298,7 @@ def check_probabilities(p: np.ndarray) -> None:
     if not p.size:
         return
     if not is_real(p.dtype):
-        raise unsupported("bernoulli_tensor_cpu_p_", p.dtype)
+        raise no_kernel("bernoulli_tensor_cpu_p_", p.dtype)
     if not (p.min() >= 0 and p.max() <= 1):
         raise RuntimeError("Expected p_in >= 0 && p_in <= 1 to be true, but got false: "
                            "probabilities lie between 0 and 1")

@@ -11,14 +11,10 @@ from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.op import into, table
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import stored, too_large, wrong_types
 from flambeau.ops.create import creation, finish, type_for
 from flambeau.ops.pointwise import pow
-
-
-def no_kernel(name: str, target: np.dtype) -> NotImplementedError:
-    return NotImplementedError(
-        f"\"{name}\" not implemented for '{type_name(from_numpy_dtype(target))}'")
 
 
 @creation
@@ -57,7 +53,7 @@ def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None
 
 def _range(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
     """How many numbers there are is found in float64; for int64, in integers."""
-    if target.kind in "bc":
+    if target.char in characters("bUcW8"):
         raise no_kernel("arange_cpu", target)
     wide = np.dtype(np.int64 if target.kind in "ui" else np.float64)
     if any(isinstance(v, complex) for v in (start, end, step)):
@@ -123,7 +119,7 @@ def _spaced(name: str, bounds: tuple[Any, Any, Any], base: float | None, out: An
         raise RuntimeError("number of steps must be non-negative")
     target = dtypes.default_complex() if dtype is None and out is None and (
         isinstance(start, complex) or isinstance(end, complex)) else type_for(out, dtype)
-    if target.kind == "b":
+    if target.char in characters("bUW8") and steps > 1:
         raise no_kernel(f"{name}_cpu", target)
     if target.kind not in "cW" and (isinstance(start, complex) or isinstance(end, complex)):
         inferred = "double" if default_float().itemsize == 8 else "float"

@@ -11,8 +11,9 @@ from flambeau.core.op import composite, linear, public
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import convolution as columns
+from flambeau.kernels.refused import refuse
 from flambeau.ops.linalg_support import composed
-from flambeau.ops.pool import leading, refuse
+from flambeau.ops.pool import leading
 from flambeau.ops.resample import folded
 
 NETWORK = "nn.functional"
@@ -179,7 +180,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
                              f"[{-len(shape)}, {len(shape) - 1}], but got 2)")
         raise RuntimeError("Expected 3D or 4D (batch mode) tensor with possibly 0 batch size and "
                            f"other non-zero dimensions for input, but got: {list(shape)}")
-    refuse(input._array, "iu", "im2col_out_cpu")
+    refuse(input._array, "BilUW8", "im2col_out_cpu")
     blocks = _blocks(shape[-2:], *geometry)
     if min(blocks) < 1:
         kernel, dilation, padding, _ = geometry
@@ -218,7 +219,7 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
                            "dimension "
                            f"{at + 1} to match the calculated number of sliding blocks {rows} * "
                            f"{cols} = {rows * cols}, but got input.size({at + 1})={shape[at + 1]}.")
-    refuse(input._array, "iu", "col2im_out_cpu")
+    refuse(input._array, "BilUW8", "col2im_out_cpu")
     if len(shape) == 2:
         return _col2im(input.unsqueeze(0), size, *geometry).squeeze(0)
     return _col2im(input, size, *geometry)

@@ -13,6 +13,7 @@ from flambeau.core.op import composite, linear, primitive, public
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.kernels.refused import refuse
 from flambeau.ops.comparison import isnan, logical_not
 from flambeau.ops.conditional import masked_fill
 from flambeau.ops.elementary import exp
@@ -276,6 +277,8 @@ any = _truth("any", kernels.any, "Is any element, or any along `dim`, not zero?"
 @composite(method=True)
 def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements differ from zero, in all or along `dim`."""
+    if dim is None:
+        refuse(input._array, "U8", "nonzero_count_cpu")
     return sum(input != 0, dim)
 
 

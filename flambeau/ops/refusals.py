@@ -12,43 +12,34 @@ from collections.abc import Callable
 from functools import wraps
 from typing import Any
 
-import numpy as np
-
-from flambeau.core.promotion import is_half, type_name
+from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
-
-_KINDS: dict[str, Callable[[np.dtype], bool]] = {
-    "half": is_half,
-    "bool": lambda d: d.kind == "b",
-    "int": lambda d: d.kind in "ui",
-    "uint8": lambda d: d.kind == "u",
-    "complex": lambda d: d.kind in "cW",
-}
+from flambeau.kernels.refused import characters, no_kernel
 
 
 def refusing(kinds: str, said: str = "", argument: int = 0) -> Callable[[Any], Any]:
-    """Decorates the function of an op that refuses `kinds` of dtype of one of its tensors.
+    """Decorates the function of an op that refuses `kinds` of dtype of one of its tensors: letters
+    of `kernels.refused.CHARACTERS`.
 
     `said` is the name of PyTorch's kernel ("the op's name_cpu" if left out) or, with blanks, a
     sentence in which `{}` is the type.
     """
-    tests = [_KINDS[kind] for kind in kinds.split()]
+    refused = characters(kinds)
 
     def declare(function: Any) -> Any:
         what = said or f"{function.__name__}_cpu"
 
         @wraps(function)
         def call(*args: Any, **kwargs: Any) -> Any:
-            check(args[argument] if len(args) > argument else None, tests, what)
+            check(args[argument] if len(args) > argument else None, refused, what)
             return function(*args, **kwargs)
         return call
     return declare
 
 
-def check(value: Any, tests: Any, said: str) -> None:
-    if not isinstance(value, Tensor) or not any(test(value._array.dtype) for test in tests):
+def check(value: Any, refused: str, said: str) -> None:
+    if not isinstance(value, Tensor) or value._array.dtype.char not in refused:
         return
-    name = type_name(value.dtype)
     if " " in said:
-        raise RuntimeError(said.format(name))
-    raise NotImplementedError(f"\"{said}\" not implemented for '{name}'")
+        raise RuntimeError(said.format(type_name(value.dtype)))
+    raise no_kernel(said, value._array.dtype)

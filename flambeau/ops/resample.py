@@ -6,16 +6,14 @@ import warnings
 from itertools import product
 from typing import Any
 
-import numpy as np
-
 import flambeau
 from flambeau.core.op import composite, linear, public
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import resampling as kernels
 from flambeau.kernels.layouts import keeping_layout
+from flambeau.kernels.refused import refuse
 from flambeau.ops.fused import fused
-from flambeau.ops.pool import refuse
 
 NETWORK = "nn.functional"
 
@@ -173,12 +171,19 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
                  for group in (spatial, sizes)]
         raise RuntimeError("Input and output sizes should be greater than 0, but got input "
                            f"({named[0]}) output ({named[1]})")
-    if input._array.dtype != np.uint8:
-        refuse(input._array, "buic", f"upsample_{mode.replace('-', '_')}{n}d")
-    elif mode in ("linear", "trilinear"):
-        refuse(input._array, "u", "compute_indices_weights_linear")
+    refuse(input._array, "bBilUcW8" if mode in ("linear", "trilinear") else "bilUcW8",
+           _kernel_name(n, mode, antialias))
     kind = f"{mode}-antialias" if antialias else mode
     return _RESAMPLERS[kind, n](input, sizes, bool(align_corners), scales)
+
+
+def _kernel_name(n: int, mode: str, antialias: bool) -> str:
+    """What PyTorch calls the kernel that would interpolate."""
+    if antialias:
+        return "compute_index_ranges_weights"
+    stem = mode.removeprefix("bi").removeprefix("tri").removesuffix("-exact")
+    return f"compute_indices_weights_{stem}" if n != 2 or stem == "cubic" else \
+        f"upsample_{mode.removesuffix('-exact')}2d_channels_last"
 
 
 def _deprecated(name: str) -> None:
@@ -323,7 +328,8 @@ def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_m
     if input._array.dtype != grid._array.dtype:
         raise RuntimeError(f"expected scalar type {type_name(input.dtype)} but found "
                            f"{type_name(grid.dtype)}")
-    refuse(input._array, "buic", f"grid_sampler_{dims}d_cpu")
+    refuse(input._array, "bBilUcW8",
+           "grid_sampler_2d_cpu_kernel_impl" if dims == 2 else "grid_sampler3d_cpu")
     return _SAMPLERS[dims](input, grid, mode, _PADDING[padding_mode], bool(align_corners))
 
 

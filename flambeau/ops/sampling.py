@@ -18,6 +18,7 @@ from flambeau.core.shapes import broadcast_error
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import random as kernels
 from flambeau.kernels import random_gradients as gradients
+from flambeau.kernels.refused import no_kernel
 from flambeau.ops.coercion import resize_output, values_below
 from flambeau.ops.create import finish
 from flambeau.ops.overlap import check_overlap
@@ -31,7 +32,6 @@ from flambeau.ops.random_fills import (
     normal_fill,
     outside,
     stream_of,
-    unsupported,
     vmap_level,
 )
 from flambeau.ops.special import _standard_gamma_grad
@@ -139,7 +139,7 @@ def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None,
         target = array.dtype
         return drawn(array.shape, target, bernoulli_fill(target, p, generator), input._device)
     if array.dtype.kind in "cW" and array.size:
-        raise unsupported("bernoulli_tensor_cpu_self_", array.dtype)
+        raise no_kernel("bernoulli_tensor_cpu_self_", array.dtype)
     check_probabilities(values_below(input))
     if out is not None:
         if out._array.shape != array.shape:
@@ -155,7 +155,7 @@ def poisson(input: Tensor, generator: Any = None) -> Tensor:
     """Counts with Poisson distributions of the rates in `input`."""
     values = values_below(input)
     if not is_real(values.dtype):
-        raise unsupported("poisson_cpu", values.dtype)
+        raise no_kernel("poisson_cpu", values.dtype)
     if not (values >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
     result = _on_meta(input)
@@ -173,7 +173,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
         raise RuntimeError(f"Found dtype {type_name(prob.dtype)} but expected "
                            f"{type_name(count.dtype)}")
     if count._array.dtype.itemsize < 4:
-        raise unsupported("binomial_cpu", count._array.dtype)
+        raise no_kernel("binomial_cpu", count._array.dtype)
     count, prob = _aligned(count, prob)
     result = _on_meta(count)
     return sampled(_binomial, count, prob, generator) if result is None else result
@@ -260,7 +260,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
                         "needs a size")
     target = (mean if isinstance(mean, Tensor) else std)._array.dtype
     if target not in dtypes.FLOATING:
-        raise unsupported("normal_kernel_cpu", target)
+        raise no_kernel("normal_kernel_cpu", target)
     _check_deviation(std)
     if not isinstance(std, Tensor):
         op, canonical = _normal_of_means, (mean, generator, float(std))
@@ -311,7 +311,7 @@ def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
     Marsaglia and Tsang, A simple method for generating gamma variables, 2000.
     """
     if not is_real(input._array.dtype) or input._array.dtype.itemsize < 4:
-        raise unsupported("gamma_cpu", input._array.dtype)
+        raise no_kernel("gamma_cpu", input._array.dtype)
     result = _on_meta(input)
     return sampled(_gamma, input, generator) if result is None else result
 
@@ -320,7 +320,7 @@ def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """Dirichlet samples of the concentrations along the last dimension of `input`."""
     if not is_real(input._array.dtype) or input._array.dtype.itemsize < 4:
-        raise unsupported("dirichlet", input._array.dtype)
+        raise no_kernel("dirichlet", input._array.dtype)
     result = _on_meta(input)
     return sampled(_dirichlet, input, generator) if result is None else result
 

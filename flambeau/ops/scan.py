@@ -12,6 +12,7 @@ from flambeau.core.op import composite, linear, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, plain, wrap
+from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.conditional import where
 from flambeau.ops.create import eye, ones
 from flambeau.ops.elementary import exp, log
@@ -19,7 +20,6 @@ from flambeau.ops.extremes import put_along
 from flambeau.ops.gather import gather
 from flambeau.ops.join import triu
 from flambeau.ops.pointwise import abs
-from flambeau.ops.ranges import no_kernel
 from flambeau.ops.reduce import has_zero
 from flambeau.ops.shape import movedim, unsqueeze
 
@@ -28,7 +28,7 @@ def _type(name: str, dtype: Any, out: Any) -> Any:
     """The type to compute in: `dtype`, or that of `out=`."""
     wanted = out._array.dtype if dtype is None and isinstance(out, Tensor) else \
         as_numpy_dtype(dtype)
-    if wanted is not None and wanted.kind == "b":
+    if wanted is not None and wanted.char in characters("bUW8"):
         raise no_kernel(f"{name}_out_cpu", wanted)
     return wanted
 

@@ -14,6 +14,7 @@ from flambeau.core.promotion import promote, type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
 from flambeau.kernels import indexing, sorting
+from flambeau.kernels.refused import refuse
 from flambeau.ops.pointwise import as_number
 from flambeau.ops.refusals import refusing
 from flambeau.ops.slices import take
@@ -130,7 +131,7 @@ def _wanted(parts: Any, inverse: bool, counts: bool) -> Any:
 
 
 @composite(method=True)
-@refusing("complex", "unique")
+@refusing("cW8", "unique")
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
            return_counts: bool = False, dim: int | None = None) -> Any:
     """The distinct elements in ascending order (or distinct slices along `dim`); on request the
@@ -146,7 +147,7 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
 
 
 @composite(method=True)
-@refusing("complex", "unique")
+@refusing("cW8", "unique")
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:
     """The elements (or slices along `dim`) without those that equal the one before."""
@@ -205,7 +206,7 @@ def _search_sorted(sorted_sequence: Tensor, values: Tensor, sorter: Tensor | Non
 
 
 @composite
-@refusing("complex", "searchsorted_out_cpu")
+@refusing("UcW8", "searchsorted_out_cpu")
 def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False,
                  right: bool = False, side: str | None = None, sorter: Tensor | None = None,
                  out: Any = None) -> Tensor:
@@ -252,7 +253,7 @@ def _as_values(input: Any, like: Tensor) -> Tensor:
 
 
 @composite
-@refusing("complex", "searchsorted_out_cpu")
+@refusing("UcW8", "searchsorted_out_cpu")
 def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False,
               out: Any = None) -> Tensor:
     """Which of the buckets between the sorted `boundaries` each value falls into."""
@@ -275,6 +276,10 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False,
         raise TypeError("isin() received an invalid combination of arguments: one at least must be "
                         "a Tensor")
     elements = elements if isinstance(elements, Tensor) else _as_values(elements, test_elements)
+    if elements._array.dtype.kind in "bc":
+        raise RuntimeError("Unsupported input type encountered for isin(): "
+                           f"{type_name(elements.dtype)}")
+    refuse(elements._array, "UW8", "isin_default_cpu")
     if not isinstance(test_elements, Tensor):
         found = elements == test_elements
     else:

@@ -13,6 +13,7 @@ from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import indexing
+from flambeau.kernels.refused import refuse
 from flambeau.ops.gather import (
     gather,
     scatter_add,
@@ -222,6 +223,7 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     if index._array.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
     dim = wrap_dim(dim, input._array.ndim)
+    refuse(input._array, "U8", "index_fill_cpu")
     if isinstance(value, Tensor):
         if value._array.ndim:
             raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got "
@@ -325,6 +327,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """The elements of `input` where `mask` is True, as a vector; the two broadcast."""
     if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
+    refuse(input._array, "U", "masked_select")
     shape = broadcast_shapes(input._array.shape, mask._array.shape)
     if not shape:
         result = getitem(reshape(input, (1,)), reshape(mask, (1,)))
@@ -387,7 +390,7 @@ def _masked_back(grad: Tensor, mask: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 @composite(method=True)
-@refusing("bool complex", "index_func_")
+@refusing("bUcW8", "index_func_")
 @one_node
 def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
                  include_self: bool = True, out: Any = None) -> Tensor:

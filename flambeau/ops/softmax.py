@@ -5,12 +5,12 @@ import warnings
 from typing import Any
 
 import flambeau
-from flambeau.core.dtypes import FLOATING, as_numpy_dtype, from_numpy_dtype
+from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.op import composite, primitive
-from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import softmax as kernels
+from flambeau.kernels.refused import refuse
 
 
 def _prepared(input: Tensor, dim: Any, dtype: Any, name: str) -> tuple[Tensor, int]:
@@ -19,10 +19,8 @@ def _prepared(input: Tensor, dim: Any, dtype: Any, name: str) -> tuple[Tensor, i
     if dtype is not None:
         input = basis.cast(input, as_numpy_dtype(dtype))
         x = input._array
-    if x.dtype not in FLOATING or x.dtype.kind in "cW":
-        where = "_lastdim" if x.ndim and dim in (-1, x.ndim - 1) else ""
-        raise NotImplementedError(f'"{name}{where}_kernel_impl" not implemented for '
-                                  f"'{type_name(from_numpy_dtype(x.dtype))}'")
+    where = "_lastdim" if x.ndim and dim in (-1, x.ndim - 1) else ""
+    refuse(x, "bBilUcW8", f"{name}{where}_kernel_impl")
     n = x.ndim
     return input, dim if 0 <= dim < n else wrap_dim(dim, n)
 

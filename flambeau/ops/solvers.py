@@ -34,6 +34,7 @@ from flambeau.ops.linalg_support import (
     by_columns,
     check_fit,
     check_floating,
+    check_lapack,
     check_matrix,
     check_same_type,
     check_solve,
@@ -88,7 +89,7 @@ def solved(A: Tensor, B: Tensor) -> Tensor:
 
 def _solve_any(A: Tensor, B: Tensor, left: bool, name: str) -> tuple[Tensor, Tensor]:
     check_square(A, name)
-    check_floating(A, name)
+    check_floating(A, name, "lu_cpu")
     check_same_type(A, B, name)
     a, b = A._array.shape, B._array.shape
     # B holds vectors if it is one, or has the shape of A without its last dimension
@@ -163,7 +164,7 @@ def triangular(A: Tensor, B: Tensor, upper: bool, unitriangular: bool = False) -
 
 
 @composed(namespace="linalg")
-@refusing("half bool int", "triangular_solve_cpu")
+@refusing("bBilUeW8", "triangular_solve_cpu")
 @one_node(name="LinalgSolveTriangularBackward0")
 def solve_triangular(A: Tensor, B: Tensor, *, upper: bool, left: bool = True,
                      unitriangular: bool = False) -> Tensor:
@@ -206,7 +207,7 @@ def triangular_solve(b: Tensor, A: Tensor, upper: bool = True, transpose: bool =
 
 
 @composed(method=True)
-@refusing("half bool int")
+@refusing("bBilUeW8")
 @one_node
 def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
     """X with A X = B, from the Cholesky factor of A."""
@@ -220,7 +221,7 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: bool = False) -> Tensor:
 
 
 @composed(method=True)
-@refusing("half bool int", "cholesky_inverse_out_cpu")
+@refusing("bBilUeW8", "cholesky_inverse_out_cpu")
 @one_node
 def cholesky_inverse(L: Tensor, upper: bool = False) -> Tensor:
     """The inverse of A from its Cholesky factor."""
@@ -260,7 +261,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
 
 
 @composed(method=True)
-@refusing("bool int half", "torch.linalg.lu_solve: Expected a floating point or complex tensor "
+@refusing("bBilUe", "torch.linalg.lu_solve: Expected a floating point or complex tensor "
           "as input. Got {}")
 @one_node(name="LinalgLuSolveBackward0")
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
@@ -309,7 +310,7 @@ def inv(A: Tensor) -> Tensor:
 def inv_ex(A: Tensor, *, check_errors: bool = False) -> Any:
     """`inv`, and for each matrix 0 or the number of its first zero pivot."""
     check_square(A, "linalg.inv_ex")
-    check_floating(A, "linalg.inv_ex")
+    check_floating(A, "linalg.inv")
     found, info = _inv(A)
     if check_errors:
         raise_failure(info, "linalg.inv_ex", NO_INVERSE)
@@ -464,7 +465,7 @@ def lstsq(A: Tensor, B: Tensor, rcond: float | None = None, *, driver: str | Non
         raise RuntimeError(f"{name}: input must have at least 2 dimensions.")
     if not B._array.ndim:
         raise RuntimeError(f"{name}: other must have at least 1 dimension.")
-    check_floating(A, name)
+    check_lapack(A)
     if A._array.dtype != B._array.dtype:
         raise RuntimeError(f"{name}: Expected input and other to have the same dtype, but got "
                            f"input's dtype {A.dtype} and other's dtype {B.dtype}")
@@ -523,7 +524,7 @@ def _determinant(A: Tensor) -> Tensor:
     tensor(6.)
     """
     check_square(A, "linalg.det")
-    check_floating(A, "linalg.det")
+    check_floating(A, "linalg.det", "lu_cpu")
     return _det(A)
 
 

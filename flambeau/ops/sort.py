@@ -7,11 +7,11 @@ import numpy as np
 
 from flambeau import return_types
 from flambeau.core.op import composite, primitive
-from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import sorting
-from flambeau.ops.extremes import at_index, check_extent, evenly, refuse_complex, take_along
+from flambeau.kernels.refused import refuse
+from flambeau.ops.extremes import at_index, check_extent, evenly, take_along
 from flambeau.ops.refusals import refusing
 
 # ---- sorted whole -------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def _topk(input: Tensor, k: int, dim: int, largest: bool, sorted: bool) -> Any:
 
 
 @composite(method=True)
-@refusing("bool", "topk does not support bool dtypes on CPU")
+@refusing("b", "topk does not support bool dtypes on CPU")
 def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True, *,
          out: Any = None) -> Any:
     """The `k` largest (or smallest) elements along `dim`, and their positions.
@@ -109,7 +109,8 @@ def topk(input: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: boo
     values=tensor([3., 2.]),
     indices=tensor([0, 2]))
     """
-    refuse_complex("topk", input)
+    if input._array.dtype.kind in "cW":
+        raise RuntimeError(" topk does not support complex dtypes on CPU")
     k, dim = int(k), wrap_dim(dim, input._array.ndim)
     if not 0 <= k <= (input._array.shape[dim] if input._array.ndim else 1):
         raise RuntimeError("selected index k out of range")
@@ -128,9 +129,7 @@ def kthvalue(input: Tensor, k: int, dim: int = -1, keepdim: bool = False, *,
     """The k-th smallest element along `dim`, counted from 1, and its position."""
     dim = wrap_dim(dim, input._array.ndim)
     check_extent("kthvalue", input, dim)
-    if input._array.dtype.kind in "bc":
-        raise NotImplementedError(
-            f"\"kthvalue_cpu\" not implemented for '{type_name(input.dtype)}'")
+    refuse(input._array, "bc", "kthvalue_cpu")
     if not 1 <= k <= (input._array.shape[dim] if input._array.ndim else 1):
         raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {dim}")
     result = _kthvalue(input, k, dim, keepdim)
@@ -162,9 +161,8 @@ def _median(name: str, kernel: Any, doc: str) -> Any:
 
     def median(input: Tensor, dim: int | None = None, keepdim: bool = False, *,
                out: Any = None) -> Any:
-        refuse_complex("median_cpu", input)
-        if input._array.dtype.kind == "b" and input._array.size:
-            raise NotImplementedError("\"median_cpu\" not implemented for 'Bool'")
+        refuse(input._array, "bcW" if input._array.size else "cW",
+               "median_cpu" if dim is None else "median_out")
         if dim is None:
             result = of_all(input)
         else:
@@ -198,7 +196,7 @@ def _mode(input: Tensor, dim: int, keepdim: bool) -> Any:
 def mode(input: Tensor, dim: int = -1, keepdim: bool = False, *, out: Any = None) -> Any:
     """The most frequent element along `dim`, the smallest of equally frequent ones, and a position
     of it."""
-    refuse_complex("mode_cpu", input)
+    refuse(input._array, "cW", "mode_cpu")
     dim = wrap_dim(dim, input._array.ndim)
     check_extent("mode", input, dim)
     result = _mode(input, dim, keepdim)

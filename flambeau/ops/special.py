@@ -392,7 +392,7 @@ _step = pointwise("heaviside_of", kernels.heaviside, d_self=0, method=False, nam
 def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
     """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
     check_tensors("heaviside", input=input, values=values)
-    if "c" in (input._array.dtype.kind, values._array.dtype.kind):
+    if input._array.dtype.kind in "cW" or values._array.dtype.kind in "cW":
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
     if not input.dtype is values.dtype is (values if out is None else out).dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")

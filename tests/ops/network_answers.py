@@ -1,8 +1,12 @@
 """Runs the calls of a file `*_calls.txt` on PyTorch or flambeau and says what came of them."""
 import math
+import re
 from pathlib import Path
 
 import numpy
+
+KINDS = ("bool uint8 int32 int64 uint16 uint64 bfloat16 float32 complex32 complex64 float8_e5m2 "
+         "float8_e4m3fn").split()
 
 
 def calls(family):
@@ -20,9 +24,23 @@ def names(torch):
         n = torch.arange(math.prod(shape)).reshape(shape)
         x = (n * 37 % 101 - 50) * 0.12
         return x.half(), x.bfloat16()
+
+    def taking(function, *shape):
+        """Which types of elements a function takes, and what it says of the others."""
+        said = {}
+        for kind in KINDS:
+            x = torch.ones(shape or (2, 2)).to(getattr(torch, kind))
+            try:
+                function(x)
+                message = "taken"
+            except (RuntimeError, TypeError, ValueError) as error:
+                named = re.match('"(.+)" not implemented for', str(error))
+                message = named[1] if named else str(error)[:40]
+            said.setdefault(message, []).append(kind)
+        return said
     z = torch.view_as_complex((torch.arange(8.0).reshape(4, 2) * 1.1 - 3).half())
     return {
-        "halves": halves, "z": z, "zm": z.reshape(2, 2), "h": z.real.clone(),
+        "halves": halves, "taking": taking, "z": z, "zm": z.reshape(2, 2), "h": z.real.clone(),
         "mask": torch.tensor([True, False, True, False]),
         "numpy": numpy,
         "torch": torch, "F": torch.nn.functional, "i": torch.arange(6).reshape(2, 3),
