@@ -8,7 +8,7 @@ import numpy as np
 
 import flambeau
 from flambeau import kernels
-from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.op import composite, linear, primitive, public
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim

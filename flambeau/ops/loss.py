@@ -219,7 +219,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
     if x.dtype != y.dtype:
         raise RuntimeError(f"Found dtype {type_name(target.dtype)} but expected "
                            f"{type_name(input.dtype)}")
-    refuse(x, "buic", "binary_cross_entropy")
+    refuse(x, "bBilUcW8", "binary_cross_entropy")
     for name, values in (("input", x), ("target", y)):
         if not losses.all_within_unit(values):
             raise RuntimeError(f"all elements of {name} should be between 0 and 1")
@@ -271,7 +271,7 @@ def binary_cross_entropy_with_logits(input: Tensor, target: Tensor, weight: Tens
     for factor in (weight, pos_weight):
         if factor is not None:
             broadcast_shapes(factor._array.shape, input._array.shape)
-    refuse(input._array, "buicW", "log_sigmoid_cpu")
+    refuse(input._array, "bBilUcW8", "log_sigmoid_cpu")
     if input.dtype is target.dtype:
         return _bce_with_logits(input, target, weight, pos_weight, reduction)
     negative, rest = flambeau.logaddexp(-input, flambeau.zeros_like(input)), 1 - target
