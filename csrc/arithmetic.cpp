@@ -171,7 +171,7 @@ void check_zero(Kernel *k, Types<T...>) {
 }
 
 // The double that is nearest to the quotient of two floats has the same whole part below 2^28, and
-// the remainder is exact in double; blocks with other numbers are for std::fmod.
+// the remainder is exact in double; blocks with other numbers, or infinities, are for std::fmod.
 template <class Op>
 CLONES int float_division(npy_intp n, char *const *p) {
     const float *a = (const float *)p[0], *b = (const float *)p[1];
@@ -183,7 +183,7 @@ CLONES int float_division(npy_intp n, char *const *p) {
         int far = 0;
         for (npy_intp i = 0; i < m; i++) {
             double x = a[i], y = b[i], whole = std::trunc(x / y);
-            far |= !(std::fabs(whole) < 0x1p28);
+            far |= !(std::fabs(whole) < 0x1p28) | !(std::fabs(y) < HUGE_VAL);
             left[i] = std::copysign(float(x - whole * y), a[i]);
         }
         if (far)

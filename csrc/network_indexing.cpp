@@ -453,7 +453,7 @@ PyObject *masked(PyObject *const *args) {
     return result.release();
 }
 
-// Coordinates of what is true.
+// Coordinates of what is true: those of one dimension lie side by side.
 PyObject *nonzero(PyObject *const *args) {
     Array x;
     if (type_of(args[0]) != NPY_BOOL || !take_any(args[0], x) || x.ndim() < 1) return declined();
@@ -462,32 +462,35 @@ PyObject *nonzero(PyObject *const *args) {
     std::vector<npy_intp> starts(rows + 1, 0);
     for (npy_intp row = 0; row < rows; row++)
         starts[row + 1] = starts[row] + count_true(p + row * width, width);
-    Array result = Array::empty({starts[rows], ndim}, NPY_INT64);
+    npy_intp count = starts[rows];
+    Array result = Array::empty({ndim, count}, NPY_INT64);
     if (!result) return nullptr;
-    Unlocked unlocked;
-    parallel_for(
-        rows, std::max<npy_intp>(1, PARALLEL_FROM / (width + 1)),
-        [&](int64_t first, int64_t last) {
-            std::vector<npy_intp> place(ndim, 0);
-            for (npy_intp row = first; row < last; row++) {
-                npy_intp rest = row;
-                for (npy_intp d = ndim - 2; d >= 0; d--) {
-                    place[d] = rest % x.dim(int(d));
-                    rest /= x.dim(int(d));
+    {
+        Unlocked unlocked;
+        parallel_for(
+            rows, std::max<npy_intp>(1, PARALLEL_FROM / (width + 1)),
+            [&](int64_t first, int64_t last) {
+                std::vector<npy_intp> place(ndim, 0);
+                for (npy_intp row = first; row < last; row++) {
+                    npy_intp rest = row;
+                    for (npy_intp d = ndim - 2; d >= 0; d--) {
+                        place[d] = rest % x.dim(int(d));
+                        rest /= x.dim(int(d));
+                    }
+                    const uint8_t *from = p + row * width;
+                    int64_t *to = result.data<int64_t>() + starts[row];
+                    int64_t *end = result.data<int64_t>() + starts[row + 1];
+                    for (npy_intp j = 0; j < width && to != end; j++) {
+                        // Written whether it counts or not: there is no branch to guess.
+                        for (npy_intp d = 0; d < ndim - 1; d++) to[d * count] = place[d];
+                        to[(ndim - 1) * count] = j;
+                        to += from[j] != 0;
+                    }
                 }
-                const uint8_t *from = p + row * width;
-                int64_t *to = result.data<int64_t>() + starts[row] * ndim;
-                int64_t *end = result.data<int64_t>() + starts[row + 1] * ndim;
-                for (npy_intp j = 0; j < width && to != end; j++) {
-                    // Written whether it counts or not: there is no branch to guess.
-                    for (npy_intp d = 0; d < ndim - 1; d++) to[d] = place[d];
-                    to[ndim - 1] = j;
-                    to += from[j] ? ndim : 0;
-                }
-            }
-        },
-        1);
-    return result.release();
+            },
+            1);
+    }
+    return PyArray_Transpose(result.array(), nullptr);
 }
 
 // A contiguous copy, made by all threads: what is written first is then theirs.

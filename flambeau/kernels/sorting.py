@@ -4,6 +4,8 @@ NaN counts as greater than every number, indices are int64. Ties keep their orde
 `kthvalue` and `mode`, which find those that torch finds (`selection.py`).
 """
 
+import math
+
 import numpy as np
 
 from flambeau.kernels import selection
@@ -131,12 +133,12 @@ def unique(x, return_inverse=False, return_counts=False):
 def unique_rows(x, axis, return_inverse=False, return_counts=False):
     """As `unique`, for slices along `axis`, in lexicographic order."""
     rows = np.moveaxis(x, axis, 0)
-    flat = rows.reshape(len(rows), -1)
+    flat = rows.reshape(len(rows), math.prod(rows.shape[1:]))
     order = np.lexsort(flat.T[::-1]) if flat.shape[1] else np.arange(len(flat))
     values, inverse, counts = _runs(flat[order])
     where = np.empty(len(order), np.int64)
     where[order] = inverse
-    values = np.moveaxis(values.reshape(-1, *rows.shape[1:]), 0, axis)
+    values = np.moveaxis(values.reshape(len(values), *rows.shape[1:]), 0, axis)
     return (
         np.ascontiguousarray(values),
         where if return_inverse else None,
@@ -152,7 +154,7 @@ def unique_consecutive(x, axis=None, return_inverse=False, return_counts=False):
         values, inverse = values[:, 0], inverse.reshape(x.shape)
     else:
         rows = np.moveaxis(x, axis, 0)
-        values, inverse, counts = _runs(rows.reshape(len(rows), -1))
+        values, inverse, counts = _runs(rows.reshape(len(rows), math.prod(rows.shape[1:])))
         values = np.ascontiguousarray(np.moveaxis(values.reshape(-1, *rows.shape[1:]), 0, axis))
     return values, inverse if return_inverse else None, counts if return_counts else None
 

@@ -53,19 +53,44 @@ def reshape(x, shape):
 def memory_order(x):
     """The dimensions of x from the outermost in memory to the innermost; an expanded one keeps the
     place that its number gives it."""
-    order = list(range(x.ndim))[::-1]               # the innermost first
-    for i in range(1, x.ndim):
+    return common_order(x.shape, x.strides)
+
+
+def common_order(shape, *operands):
+    """The order in memory of a result of operands that broadcast to `shape`, given the strides of
+    each: by those of the first operand that is expanded in neither of two dimensions."""
+    order = list(range(len(shape)))[::-1]           # the innermost first
+    for i in range(1, len(order)):
         at = i
         for j in range(i - 1, -1, -1):
             inner, outer = order[j], order[at]
-            a, b = x.strides[inner], x.strides[outer]
-            if not a or not b or (a == b and x.shape[inner] <= x.shape[outer]):
-                continue
-            if a < b:
+            found = 0
+            for strides in operands:
+                a, b = strides[inner], strides[outer]
+                if a and b:
+                    found = a - b or max(shape[inner] - shape[outer], 0)
+                    if found:
+                        break
+            if found < 0:
                 break
-            order[j], order[at] = outer, inner
-            at = j
+            if found:
+                order[j], order[at] = outer, inner
+                at = j
     return order[::-1]
+
+
+def arranged(x, order):
+    """x, or a copy, with its dimensions in memory in this order."""
+    size = x.itemsize
+    for d in reversed(order):
+        if x.shape[d] > 1 and x.strides[d] != size:
+            break
+        size *= x.shape[d]
+    else:
+        return x
+    result = in_order(np.empty([x.shape[d] for d in order], x.dtype), order)
+    copy_into(result, x)
+    return result
 
 
 def in_order(x, order):

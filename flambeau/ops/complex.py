@@ -27,7 +27,9 @@ def conjugated(tensor: Tensor) -> Tensor:
 
 
 def join_parts(real: np.ndarray, imag: np.ndarray) -> np.ndarray:
-    r = np.empty(np.broadcast_shapes(real.shape, imag.shape), _complex_type(real.dtype))
+    wanted = _complex_type(real.dtype)
+    r = views.empty_like(real, wanted) if real.shape == imag.shape \
+        else np.empty(np.broadcast_shapes(real.shape, imag.shape), wanted)
     views.part(r, "real")[...], views.part(r, "imag")[...] = real, imag
     return r
 

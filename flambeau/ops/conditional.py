@@ -95,7 +95,12 @@ def _check_mask(mask: Tensor) -> None:
                            f"{c_name(mask)}")
 
 
-@primitive(lambda self, mask, value: kernels.where(mask, value, self), tensors=("self", "mask"),
+def _filled(self: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:
+    r = kernels.where(mask, value, self)
+    return r if r.flags.c_contiguous else views.contiguous(r)
+
+
+@primitive(_filled, tensors=("self", "mask"),
            core="(),()->()", node_name="MaskedFillBackward0", method=False, namespace=None,
            d_self=lambda grad, mask: masked_fill(grad, mask, 0),
            jvp=lambda self_t, mask: masked_fill(self_t, mask, 0))
@@ -103,9 +108,9 @@ def _fill_number(input: Tensor, mask: Tensor, value: Any) -> Any:
     return input, mask, value
 
 
-@linear(lambda self, mask, value: kernels.where(mask, value, self),
-        tensors=("self", "mask", "value"), core="(),(),()->()", node_name="MaskedFillBackward1",
-        method=False, namespace=None, d_self=lambda grad, mask: masked_fill(grad, mask, 0),
+@linear(_filled, tensors=("self", "mask", "value"), core="(),(),()->()",
+        node_name="MaskedFillBackward1", method=False, namespace=None,
+        d_self=lambda grad, mask: masked_fill(grad, mask, 0),
         d_value=lambda grad, mask: where(mask, grad, 0))
 def _fill_tensor(input: Tensor, mask: Tensor, value: Tensor) -> Any:
     return input, mask, value

@@ -164,6 +164,9 @@ def _laid_out(tensor: Tensor, memory_format: Any) -> bool:
     """Does `to` leave the strides as they are? It tells channels last from all others only."""
     if memory_format is None or memory_format is type_info.preserve_format:
         return True
+    rank = {type_info.channels_last: 4, type_info.channels_last_3d: 5}.get(memory_format)
+    if rank not in (None, tensor._array.ndim):
+        raise RuntimeError(f"required rank {rank} tensor to use {str(memory_format)[6:]} format")
     return has_channels_last(tensor._array) is (
         memory_format is not type_info.contiguous_format)
 

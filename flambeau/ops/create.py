@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import type_info
+from flambeau._settings import warn_once
 from flambeau.core import devices, dtypes, fast, overrides
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import intercept, interceptors, is_inference_mode_enabled
@@ -414,6 +415,9 @@ def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0,
     if count < 0 and left % size:
         raise ValueError(f"buffer length ({left} bytes) after offset ({offset} bytes) must be a "
                          f"multiple of element size ({size})")
+    if memoryview(buffer).readonly:
+        warn_once("The given buffer is not writable, and PyTorch does not support non-writable "
+                  "tensors: a write to the tensor would be a write to the buffer.")
     return finish(np.frombuffer(buffer, target, max(count, -1), offset), None, requires_grad)
 
 

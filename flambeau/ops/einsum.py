@@ -45,6 +45,10 @@ def _einsum(*args: Any) -> Tensor:
     else:
         operands = args[1:]
         inputs, output = _parse(args[0])
+    for i, operand in enumerate(operands):
+        if not isinstance(operand, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 1, but got "
+                            f"{type(operand).__name__}")
     if len(inputs) != len(operands):
         more = "more" if len(operands) > len(inputs) else "fewer"
         raise RuntimeError(f"einsum(): {more} operands were provided than specified in the "

@@ -383,7 +383,7 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise RuntimeError("Class values must be smaller than num_classes.")
     elif num_classes == -1:
         raise RuntimeError("one_hot: num_classes must be given where the classes have no values.")
-    return (tensor.unsqueeze(-1) == flambeau.arange(num_classes)).long()
+    return (tensor.contiguous().unsqueeze(-1) == flambeau.arange(num_classes)).long()
 
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._settings import warn_once
 from flambeau.core.op import composite, linear, primitive
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
@@ -78,22 +79,24 @@ def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
     return input, index, src, dim
 
 
-def _check_scatter(input: Tensor, dim: int, index: Tensor, src: Tensor) -> None:
-    if src._array.dtype != input._array.dtype:
+def _check_scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> None:
+    """Does each index have a place, and an element of `src` if that is a tensor?"""
+    if src is not None and src._array.dtype != input._array.dtype:
         raise RuntimeError("scatter(): Expected self.dtype to be equal to src.dtype")
     if not index._array.size:
         return
-    a, b, c = (max(t._array.ndim, 1) for t in (input, index, src))
+    a, b, c = (max(t._array.ndim, 1) for t in (input, index, index if src is None else src))
     if not a == b == c:
         raise RuntimeError("Index tensor must have the same number of dimensions as "
                            f"{'self' if a != b else 'src'} tensor")
-    for d in range(index._array.ndim):
-        n = index._array.shape[d]
-        if (d != dim and n > input._array.shape[d]) or n > (src._array.shape[d]
-                                                            if src._array.ndim else 1):
-            raise RuntimeError(f"Expected index {list(index._array.shape)} to be no larger than "
-                               f"self {list(input._array.shape)} apart from dimension {dim} and to "
-                               f"be no larger size than src {list(src._array.shape)}")
+    own, given = input._array.shape or (1,), index._array.shape or (1,)
+    source = None if src is None else src._array.shape or (1,)
+    if any((d != dim and n > own[d]) or (source is not None and n > source[d])
+           for d, n in enumerate(given)):
+        larger = "" if src is None else (
+            f" and to be no larger size than src {list(src._array.shape)}")
+        raise RuntimeError(f"Expected index {list(index._array.shape)} to be no larger than self "
+                           f"{list(input._array.shape)} apart from dimension {dim}{larger}")
 
 
 def _cut(src: np.ndarray, index: np.ndarray) -> np.ndarray:
@@ -141,9 +144,12 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
     """
     dim = _check_index("scatter", input, dim, index)
     source = value if src is None else src
-    if isinstance(source, Tensor):
-        _check_scatter(input, dim, index, source)
+    _check_scatter(input, dim, index, source if isinstance(source, Tensor) else None)
     if reduce is not None:
+        if isinstance(source, Tensor):
+            warn_once("The reduce argument of torch.scatter with Tensor src is deprecated and will "
+                      "be removed in a future PyTorch release. Use torch.scatter_reduce instead "
+                      "for more reduction options.")
         if reduce not in ("add", "multiply"):
             raise RuntimeError("reduce argument must be either add or multiply.")
         if not isinstance(source, Tensor):

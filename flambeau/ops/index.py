@@ -16,7 +16,7 @@ from flambeau.core import dtypes, overrides
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import composite, linear
 from flambeau.core.promotion import convert, type_name
-from flambeau.core.tensor import Tensor, basis, plain, tensor_types
+from flambeau.core.tensor import Tensor, array_strides, basis, plain, tensor_types
 from flambeau.kernels import indexing, views
 from flambeau.kernels.refused import refuse
 from flambeau.ops.create import array_of, full
@@ -43,9 +43,33 @@ def slice_backward(input: Tensor, shape: tuple[int, ...], index: Any) -> Any:
     return input, shape, index
 
 
+def _basic(self: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
+    result = self[index]
+    for item, following in zip(index, index[1:]):
+        if item is None and following is not Ellipsis and following != _WHOLE:
+            return _with_steps(self, result, index)
+    return result
+
+
+def _with_steps(self: np.ndarray, result: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
+    """The same view, in which the dimensions that None adds step over what followed them when they
+    were added: an index is applied from left to right."""
+    strides, at, dim = list(result.strides), 0, 0
+    for item in index:
+        if item is None:
+            strides[at] = self.shape[dim] * self.strides[dim] if dim < self.ndim else self.itemsize
+            at += 1
+        elif item is Ellipsis:
+            whole = self.ndim - sum(type(i) in (int, slice) for i in index)
+            at, dim = at + whole, dim + whole
+        else:
+            at, dim = at + (type(item) is slice), dim + 1
+    return views.strided(result, result.shape, tuple(strides), 0)
+
+
 def _declare_view(kind: str) -> Any:
     """The view op of basic indices, under the name that torch's node for the last of them has."""
-    @linear(lambda self, index: self[index], view=True, method=False, namespace=None,
+    @linear(_basic, view=True, method=False, namespace=None,
             name=f"basic_{kind.lower()}", node_name=f"{kind}Backward0",
             d_self=lambda grad, self_shape, index: slice_backward(grad, self_shape, index),
             batch=lambda size, dims, self, index: (
@@ -243,6 +267,8 @@ def _normal(item: Any) -> Any:
         if (d.kind not in "bi" and d != np.uint8) or (d.kind == "i" and d.itemsize < 4):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if d == np.uint8:
+            warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype "
+                          "torch.bool instead.", UserWarning, stacklevel=4)
             return item.to(dtypes.bool_)
         if not item._array.ndim and d.kind != "b" and type(item) in plain:
             return int(item._array)
@@ -257,7 +283,7 @@ def _normal(item: Any) -> Any:
     if hasattr(item, "__index__"):
         return int(item.__index__())
     raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte "
-                     f"Variables are valid indices (got {kind.__name__})")
+                     f"Variables are valid indices (got {type_name_of(item)})")
 
 
 def Tensor_of(array: np.ndarray) -> Tensor:
@@ -281,26 +307,86 @@ def _covered(items: list[Any]) -> int:
     return sum(i.ndim if isinstance(i, np.ndarray) and i.dtype.kind == "b" else 1 for i in items)
 
 
+_FIRST = tuple(range(64))
+
+
 def _take(arrays: list[np.ndarray], where: tuple[int, ...]) -> np.ndarray:
     self, *indices = arrays
-    if len(indices) == 1 and indices[0].dtype.kind == "b" and indices[0].shape == self.shape:
-        return indexing.masked(self, indices[0])
-    if len(indices) == 1 and indices[0].dtype.kind != "b" and indices[0].ndim == 1:
-        index = indices[0]
-        if index.size and (index.min() < 0):
-            size = self.shape[where[0]]
-            if index.min() < -size:
-                raise IndexError(f"index {index.min()} is out of bounds for dimension {where[0]} "
-                                 f"with size {size}")
-            index = np.where(index < 0, index + size, index)
-        try:
-            return indexing.index_select(self, where[0], index)
-        except (IndexError, RuntimeError):
-            pass
+    in_front = self.flags.c_contiguous and where == _FIRST[:len(where)]
+    # one mask of all dimensions, or one list of places, has kernels of its own
+    if len(indices) == 1 and not (in_front and indices[0].ndim != (
+            self.ndim if indices[0].dtype.kind == "b" else 1)):
+        found = _take_one(self, indices[0], where[0])
+        if found is not None:
+            return found
     try:
-        return self[numpy_index(indices, where, self.ndim)]
+        result = self[numpy_index(indices, where, self.ndim)]
     except IndexError as error:
         raise _out_of_bounds(self, indices, where, error) from None
+    if result.ndim < 2 or (in_front and all(i.flags.c_contiguous for i in indices)):
+        return result
+    return views.arranged(result, _order_of_taken(self, indices, where, result.shape))
+
+
+def _take_one(self: np.ndarray, index: np.ndarray, at: int) -> np.ndarray | None:
+    """Slices along one dimension, or along those that a mask covers; None where the general way
+    is to do it, or to say what is wrong."""
+    shape = index.shape
+    if index.dtype.kind == "b":
+        after = at + index.ndim
+        if shape != self.shape[at:after]:
+            return None
+        if shape == self.shape:
+            return indexing.masked(self, index)
+        merged = views.reshape(self, (*self.shape[:at], index.size, *self.shape[after:]))
+        index = np.flatnonzero(index)
+        shape = index.shape
+    else:
+        merged = self
+        if index.ndim != 1:
+            if not index.flags.c_contiguous:
+                return None
+            index = index.reshape(-1)
+        if index.size and index.min() < 0:
+            index = np.where(index < 0, index + self.shape[at], index)
+    if merged is None:
+        return None
+    order = None
+    if not merged.flags.c_contiguous:
+        extents = (*merged.shape[:at], len(index), *merged.shape[at + 1:])
+        order = _order_of_taken(merged, [index], [at], extents)
+        merged, at = merged.transpose(order), order.index(at)
+    try:
+        result = indexing.index_select(merged, at, index)
+    except (IndexError, RuntimeError):
+        return None
+    if order is not None:
+        result, at = views.in_order(result, order), order[at]
+    return result if len(shape) == 1 else result.reshape(
+        *result.shape[:at], *shape, *result.shape[at + 1:])
+
+
+def _order_of_taken(self: np.ndarray, indices: Any, where: Any, shape: Any) -> list[int]:
+    """The order of the result's dimensions in memory: that of the operands, to which `self` is one
+    that is expanded in the dimensions of the indices."""
+    covered = [at + i for index, at in zip(indices, where)
+               for i in range(index.ndim if index.dtype.kind == "b" else 1)]
+    kept = [d for d in range(self.ndim) if d not in covered]
+    taken = len(shape) - len(kept)
+    before = where[0] if covered[-1] - covered[0] + 1 == len(covered) else 0
+    steps = array_strides(self)
+    own = [steps[d] for d in kept]
+    operands = [[*own[:before], *[0] * taken, *own[before:]]]
+    for index in indices:
+        mask = index.dtype.kind == "b"          # stands for one list of places a dimension
+        extents = shape[before:before + 1] if mask else index.shape
+        strides = (index.ndim,) if mask else array_strides(index)
+        front = before + taken - len(extents)
+        first, last = (extents[0] * strides[0], strides[-1]) if extents else (1, 1)
+        wide = [first] * front + [*strides] + [last] * (len(kept) - before)
+        fits = (1,) * front + tuple(extents) + (1,) * (len(kept) - before)
+        operands.append([s if n == own else 0 for n, own, s in zip(fits, shape, wide)])
+    return views.common_order(shape, *operands)
 
 
 def _out_of_bounds(self: np.ndarray, indices: Any, where: Any, error: IndexError) -> IndexError:
@@ -311,6 +397,8 @@ def _out_of_bounds(self: np.ndarray, indices: Any, where: Any, error: IndexError
                     return IndexError(f"The shape of the mask {list(index.shape)} at index {i} "
                                       f"does not match the shape of the indexed tensor "
                                       f"{list(self.shape)} at index {at + i}")
+        elif index.size and not self.shape[at]:
+            return IndexError("index is out of bounds for dimension with size 0")
         elif index.size and (index.max() >= self.shape[at] or index.min() < -self.shape[at]):
             wrong = index[(index >= self.shape[at]) | (index < -self.shape[at])].reshape(-1)[0]
             return IndexError(f"index {wrong} is out of bounds for dimension {at} with size "
@@ -514,9 +602,14 @@ def setitem(self: Tensor, index: Any, value: Any) -> None:
     if advanced is None:
         _assign(view, value)
         return
+    filled = _is_mask(advanced) and (not isinstance(value, Tensor) or value._array.size == 1)
+    if filled and any(isinstance(i, Tensor) and i._array.dtype == np.uint8
+                      for i in (index if isinstance(index, tuple) else (index,))):
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
+                           "unsigned char")
     if not isinstance(value, Tensor):
         value = _scalar(value, self.dtype)
-    elif value._array.size == 1 and _is_mask(advanced):
+    elif filled:
         value = value.to(self.dtype)                # as `masked_fill` takes it
     else:
         value = _without_ones(value)

@@ -111,6 +111,8 @@ def broadcast_shapes(*shapes: Any) -> Size:
     """
     given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
     common: tuple[int, ...] = ()
+    if any(n < 0 for shape in given for n in shape):
+        raise ValueError("Attempting to broadcast a dimension with negative length!")
     for i, shape in enumerate(given):
         try:
             common = common_shape(common, shape)

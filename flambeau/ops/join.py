@@ -123,7 +123,8 @@ def cat(tensors: Any, dim: int = 0) -> Any:
 
 
 def _stack(arrays: list[np.ndarray], dim: int) -> np.ndarray:
-    return _cat([views.expand_dims(a, dim) for a in arrays], dim)
+    return _cat([views.expand_dims(np.ascontiguousarray(a) if a.ndim else a, dim)
+                 for a in arrays], dim)
 
 
 @linear(_stack, tensors=("tensors",), variadic=True, dims="dim", method=False,
@@ -496,8 +497,8 @@ def repeat(input: Tensor, *repeats: Any) -> Tensor:
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of "
                            "dimensions of tensor")
     if repeats and min(repeats) < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(repeats)}: "
-                           f"{[r * n for r, n in zip(repeats, shape)]}")
+        wide = [r * n for r, n in zip(repeats, (1,) * (len(repeats) - len(shape)) + shape)]
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(wide)}: {wide}")
     shape = (1,) * (len(repeats) - len(shape)) + shape
     spread = reshape(input, tuple(itertools.chain(*[(1, n) for n in shape])))
     wide = expand(spread, tuple(itertools.chain(*zip(repeats, shape))))
@@ -522,6 +523,7 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
         raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
     if repeats is None:
         counts = input._array
+        _check_counts(counts)
         return input.new_empty((output_size,), dtype=int64) if hollow else \
             wrap(np.repeat(np.arange(len(counts)), counts))
     if dim is None:
@@ -531,13 +533,21 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     if counts.ndim == 1 and counts.size not in (1, n):
         raise RuntimeError(f"repeats must have the same size as input along dim, but got "
                            f"repeats.size(0) = {counts.size} and input.size({dim}) = {n}")
+    _check_counts(counts)
     if (counts < 0).any():
-        raise RuntimeError("repeats can not be negative")
+        raise RuntimeError("repeats can not be negative" if isinstance(repeats, Tensor)
+                           else "Repeats must be non-negative")
     if hollow:
         return index_select(input, dim, repeat_interleave(repeats, output_size=output_size))
     places = np.repeat(np.arange(n), counts if counts.ndim and counts.size == n
                        else np.broadcast_to(counts.reshape(-1)[:1], (n,)))
     return index_select(input, dim, wrap(places))
+
+
+def _check_counts(counts: np.ndarray) -> None:
+    if counts.dtype not in (np.int64, np.int32):
+        name = type_name(from_numpy_dtype(counts.dtype))
+        raise NotImplementedError(f'"repeat_interleave_cpu" not implemented for \'{name}\'')
 
 
 def _flip(self: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
@@ -701,7 +711,8 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
 def _triangle(upper: bool) -> Any:
     name = "triu" if upper else "tril"
 
-    @linear(lambda self, diagonal: (np.triu if upper else np.tril)(self, diagonal), name=name,
+    @linear(lambda self, diagonal: np.ascontiguousarray(
+                (np.triu if upper else np.tril)(self, diagonal)), name=name,
             inplace=True, d_self=lambda grad, diagonal: function(grad, diagonal),
             batch=lambda size, dims, self, diagonal: (
                 function(movedim(self, dims[0], 0), diagonal), 0))
@@ -793,6 +804,8 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """
     if len(tensors) == 1 and not isinstance(tensors[0], Tensor):
         tensors = tuple(tensors[0])
+    if not tensors:
+        raise RuntimeError("meshgrid expects a non-empty TensorList")
     if indexing is None:
         import warnings
         warnings.warn("torch.meshgrid: in an upcoming release, it will be required to pass the "
@@ -804,10 +817,10 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     swap = indexing == "xy" and len(tensors) >= 2
     if swap:
         tensors = (tensors[1], tensors[0], *tensors[2:])
-    for i, t in enumerate(tensors):
+    for t in tensors:
         if t.ndim > 1:
             raise RuntimeError("torch.meshgrid: Expected 0D or 1D tensor in the tensor list but "
-                               f"got: {t.ndim}D at position {i}")
+                               f"got: {t._array}")
     if len({t.dtype for t in tensors}) > 1:
         raise RuntimeError("meshgrid expects all tensors to have the same dtype")
     shape = tuple([t.numel() for t in tensors])

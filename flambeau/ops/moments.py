@@ -295,6 +295,10 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None
     if input._array.ndim < 2:
         raise RuntimeError("renorm: input needs at least 2 dimensions, got "
                            f"{input._array.ndim} dimensions")
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
     own = dim % input._array.ndim
     others = tuple([i for i in range(input._array.ndim) if i != own])
     size = vector_norm(input, p, others, True)

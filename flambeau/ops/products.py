@@ -300,8 +300,8 @@ def _conjugate_transpose(self: Tensor) -> Tensor:
     """The conjugate transpose of a matrix."""
     if self.ndim not in (0, 2):
         raise RuntimeError("tensor.H is only supported on matrices (2-D tensors). Got "
-                           f"{self.ndim}-D tensor. For batches of matrices, consider using "
-                           "tensor.mH")
+                           f"{self.ndim}-D tensor." + " For batches of matrices, consider "
+                           "using tensor.mH" * (self.ndim > 2))
     return _adjoint_view(self)
 
 

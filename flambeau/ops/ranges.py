@@ -75,6 +75,8 @@ def _range(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
     if count >= 2**60:
         raise RuntimeError("invalid size, possible overflow?")
     places = np.arange(count, dtype=wide)
+    if target.kind == "f" and target.itemsize >= 4:
+        return _in_lanes(float(start), float(step), count, target)
     first, by = (int(start), int(step)) if whole else (start, step)
     return convert(np.asarray(first + places * by), target)
 
@@ -147,15 +149,44 @@ def evenly_spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndar
     """The first half counts from `start`, the second back from `end`, in the result's type."""
     if steps == 1:
         return convert(np.array([start]), target)
-    work = target if target.kind in "fc" and target.itemsize >= 4 else np.dtype(np.float32)
+    work = target if target.kind in "fcV" else np.dtype(np.float32)
     if target.kind in "ui":
         start, end, work = stored(start, target), stored(end, target), np.dtype(np.float64)
     first, last = np.asarray(start, work), np.asarray(end, work)
     step = (last - first) / np.asarray(max(steps - 1, 1), work)
     index = np.arange(steps)
-    array = np.where(index < steps // 2, first + step * index.astype(work),
-                     last - step * (steps - 1 - index).astype(work)).astype(work)
+    array = np.where(index < steps // 2, _fused(step, index, first),
+                     _fused(-step, steps - 1 - index, last)).astype(work)
     return convert(array, target)
+
+
+def _in_lanes(start: float, step: float, count: int, target: np.dtype) -> np.ndarray:
+    """start + k · step as PyTorch's vectors of 32 bytes compute it: their first elements from
+    `start`, the others from the first; those that do not fill two vectors, alone."""
+    lanes = 32 // target.itemsize
+    k = np.arange(count)
+    lane = np.where(k < count - count % (2 * lanes), k % lanes, 0)
+    by, base = np.float64(step), np.float64(start)
+    first = _fused(by, k - lane, base).astype(target)
+    return _fused(by, lane, first.astype(np.float64)).astype(target)
+
+
+def _fused(step: np.ndarray, index: np.ndarray, base: np.ndarray) -> np.ndarray:
+    """step · index + base, rounded once where the numbers are real and finite, as PyTorch's
+    multiply-add does: doubles by the exact sum of a product's two parts (Dekker, A floating-point
+    technique for extending the available precision, 1971)."""
+    with np.errstate(all="ignore"):
+        if step.dtype == np.float32:
+            return (np.float64(step) * index + np.float64(base)).astype(np.float32)
+        product = step * index.astype(step.dtype)
+        if step.dtype != np.float64 or not (np.isfinite(base).all() and abs(step) < 1e290):
+            return base + product
+        high = step * 134217729.0
+        high -= high - step                 # the upper half of the digits; indices have few
+        error = (high * index - product) + (step - high) * index
+        total = base + product
+        part = total - base
+        return total + (((base - (total - part)) + (product - part)) + error)
 
 
 __all__ = ["arange", "evenly_spaced", "linspace", "logspace"]

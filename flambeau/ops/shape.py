@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._settings import warn_once
 from flambeau.core.op import composite, linear
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, plain
@@ -35,7 +36,8 @@ def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
         return shape
     negative = [n for n in shape if n < -1]
     if negative:
-        raise RuntimeError(f"invalid shape dimension {negative[0]}")
+        raise RuntimeError(f"invalid shape dimension {negative[0]} at index "
+                           f"{shape.index(negative[0])} of shape {list(shape)}")
     raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
 
 
@@ -146,7 +148,10 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
         raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does "
                            f"not match the length of the desired ordering of dimensions i.e. "
                            f"input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}")
-    return permute_to(input, wrap_dims(dims, input.ndim))
+    wrapped = tuple([wrap_dim(d, input.ndim) for d in dims])
+    if len(set(wrapped)) < len(wrapped):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return permute_to(input, wrapped)
 
 
 @linear(lambda self, dim0, dim1: self.swapaxes(dim0, dim1) if self.ndim else self[...], view=True,
@@ -180,12 +185,23 @@ def _t_batched(self: Tensor, dim: int) -> Tensor:
 
 def _reversed_dims(self: Tensor) -> Tensor:
     """All dimensions in reverse order."""
+    if self._array.ndim != 2:
+        warn_once("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+                  "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+                  "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
+                  "to reverse the dimensions of a tensor." if self._array.ndim else
+                  "Tensor.T is deprecated on 0-D tensors. This function is the identity in these "
+                  "cases.")
     dims = tuple(range(self._array.ndim))[::-1]
     return permute_to(self, dims) if type(self) in plain else permute(self, dims)
 
 
 def _matrix_transpose(self: Tensor) -> Tensor:
     """The last two dimensions exchanged."""
+    if not self._array.ndim:
+        warn_once("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these "
+                  "cases.")
+        return self
     if self._array.ndim < 2:
         raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got "
                            f"{self._array.ndim}-D tensor.")
@@ -263,9 +279,9 @@ def squeeze_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
     shape = input._array.shape
-    dims = range(len(shape)) if dim is None else wrap_dims(dim, len(shape)) if shape else ()
+    dims = range(len(shape)) if dim is None else wrap_dims(dim, len(shape))
     op = _squeeze_all if dim is None else _squeeze_one if isinstance(dim, int) else _squeeze_some
-    return op(input, tuple([d for d in dims if shape[d] == 1]), dim)
+    return op(input, tuple([d for d in dims if shape and shape[d] == 1]), dim)
 
 
 # ---- expanding -----------------------------------------------------------------------------------

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._settings import warn_once
 from flambeau.core.dtypes import bool_, int64
 from flambeau.core.graph import next_order
 from flambeau.core.op import composite, linear, primitive, publish_inplace
@@ -46,7 +47,7 @@ def _check_combined(name: str, input: Tensor, dim: int, index: Tensor, source: T
     if found != n:
         raise RuntimeError(f"{name}(): Number of indices ({n}) should be equal to "
                            f"source.size(dim): ({found}), for dim: {dim}")
-    if a[:dim] + a[dim + 1:] != b[:dim] + b[dim + 1:]:
+    if a[:dim] + a[dim + 1:] != b[:dim] + b[dim + 1:] or (not a and source._array.size != 1):
         raise RuntimeError("source tensor shape must match self tensor shape, excluding the "
                            f"specified dimension. Got self.shape = {list(a)} source.shape = "
                            f"{list(b)}")
@@ -192,8 +193,11 @@ def _fill_kernel(self: np.ndarray, index: np.ndarray, dim: int, value: Any) -> n
     if not r.ndim:
         r[...] = value
     else:
-        if index.size and (index.max() >= r.shape[dim] or index.min() < -r.shape[dim]):
-            raise IndexError("index out of range in self")
+        size = r.shape[dim]
+        wrong = index[(index >= size) | (index < -size)].reshape(-1)
+        if wrong.size:
+            raise IndexError(f"index {wrong[0]} is out of bounds for dimension {dim} with size "
+                             f"{size}")
         r[(slice(None),) * dim + (index,)] = value
     return r
 
@@ -236,6 +240,9 @@ def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
         result = basis.where(chosen, value.to(input.dtype), input)
         rename(result, "IndexFillBackward1", since)
         return result
+    if isinstance(value, complex) and not input.dtype.is_complex:
+        raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not "
+                           "supported")
     return fill_slices(input, index, dim, value)
 
 
@@ -270,6 +277,10 @@ def take(input: Tensor, index: Tensor) -> Any:
 def _put_flat(self: np.ndarray, index: np.ndarray, source: np.ndarray,
               accumulate: bool) -> np.ndarray:
     r = np.array(self, order="C")
+    wrong = index[(index >= r.size) | (index < -r.size)].reshape(-1)
+    if wrong.size:
+        raise IndexError(f"out of range: tried to access index {wrong[0]} on a tensor of {r.size} "
+                         "elements.")
     indexing.index_put_(r.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate)
     return r
 
@@ -290,8 +301,12 @@ def _put_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tens
         d_source=lambda grad, index, source_shape: reshape(take(grad, index), source_shape))
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
     """`input` with `source` at places of the flattened tensor; `accumulate` adds."""
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError("put_(): self and source expected to have the same dtype, but got "
+                           f"self.dtype = {type_name(input.dtype)} and source.dtype = "
+                           f"{type_name(source.dtype)}")
     if index._array.size != source._array.size:
-        raise RuntimeError("put_(): Expected source and index to have the same number of elements, "
+        raise IndexError("put_(): Expected source and index to have the same number of elements, "
                            f"but got source.numel() = {source._array.size}, index.numel() = "
                            f"{index._array.size}")
     return input, index, source, accumulate
@@ -301,6 +316,9 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
 def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *,
                    out: Any = None) -> Tensor:
     """`gather` with broadcasting of the other dimensions; of the flattened tensor without `dim`."""
+    if indices.dtype is not int64:
+        raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got "
+                           f"{type_name(indices.dtype)}")
     if dim is None:
         result = gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
     else:
@@ -316,7 +334,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *,
             a = list(broadcast_shapes(tuple(a), tuple(b)))
             b = a[:]
             a[dim], b[dim] = n, k
-            indices = basis.where(indices < 0, indices + n, indices)
+            indices = indices % n if n else indices
         result = gather(input.expand(a), dim, indices.expand(b))
     return result if out is None else basis.into(out, take_along_dim.op, result)
 
@@ -328,7 +346,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     refuse(input._array, "U", "masked_select")
-    shape = broadcast_shapes(input._array.shape, mask._array.shape)
+    shape = broadcast_shapes(mask._array.shape, input._array.shape)
     if not shape:
         result = getitem(reshape(input, (1,)), reshape(mask, (1,)))
     else:
@@ -341,8 +359,7 @@ def _masked_scatter(self: np.ndarray, mask: np.ndarray, source: np.ndarray) -> n
     mask = np.broadcast_to(mask, r.shape)
     count = int(mask.sum())
     if count > source.size:
-        raise RuntimeError("masked_scatter: expected self to have at least as many elements as "
-                           "source has ones in mask")
+        raise RuntimeError("Number of elements of source < number of ones in mask")
     r[mask] = source.reshape(-1)[:count]
     return r
 
@@ -372,7 +389,7 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype "
                            f"{mask.dtype}")
     if source._array.dtype != input._array.dtype:
-        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got "
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
                            f"{type_name(input.dtype)} and {type_name(source.dtype)}")
     return input, mask, source
 
@@ -398,6 +415,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin "
                            f"but got {reduce}.")
+    warn_once("index_reduce() is in beta and the API may change at any time.")
     dim = _check_combined("index_reduce_", input, dim, index, source)
     shape = [1] * source._array.ndim
     if shape:

@@ -9,7 +9,7 @@ from flambeau import return_types
 from flambeau.core.op import composite, primitive
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
-from flambeau.kernels import sorting
+from flambeau.kernels import sorting, views
 from flambeau.kernels.refused import refuse
 from flambeau.ops.extremes import at_index, check_extent, evenly, take_along
 from flambeau.ops.refusals import refusing
@@ -38,7 +38,11 @@ def _chosen(name: str, kernel: Any, keepdim: bool | None = None, node_name: str 
 
 
 def _sort_kernel(self: np.ndarray, dim: int, descending: bool, stable: bool) -> Any:
-    return sorting.sort(self, dim, descending, stable)
+    if self.flags.c_contiguous:
+        return sorting.sort(self, dim, descending, stable)
+    order = views.memory_order(self)        # the results lie in memory as the input does
+    found = sorting.sort(self.transpose(order), order.index(dim), descending, stable)
+    return [views.in_order(f, order) for f in found]
 
 
 _sort_as_is = _chosen("sort", _sort_kernel, True)(

@@ -62,8 +62,10 @@ def _as_strided(self: np.ndarray, window: Geometry, own: Geometry,
                 given: int | None = None) -> np.ndarray:
     size, stride, offset = window
     root, item = array_root(self), self.itemsize
+    if offset < 0:
+        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
     last = offset + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else offset - 1
-    if (last + 1) * item > root.nbytes or offset < 0:
+    if (last + 1) * item > root.nbytes:
         raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage "
                            f"offset {offset}, and itemsize {item} requiring a storage size of "
                            f"{(last + 1) * item} are out of bounds for storage of size "

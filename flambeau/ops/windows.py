@@ -16,28 +16,9 @@ from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.op import composite
 from flambeau.core.tensor import Tensor
 from flambeau.ops.create import empty, finish, ones, tensor
+from flambeau.ops.join import cat
 from flambeau.ops.ranges import arange, linspace
 from flambeau.type_info import strided
-
-
-def _steps(M: int, sym: bool) -> np.ndarray:
-    """n / (M - 1), from 0 to 1 for a symmetric window."""
-    last = M - 1 if sym else M
-    return np.arange(M) / (last or 1)
-
-
-def _cosines(x: np.ndarray, coefficients: Iterable[float]) -> np.ndarray:
-    """Σ (-1)ᵏ a_k cos(2πk x)"""
-    return sum((-1) ** k * a * np.cos(2 * np.pi * k * x) for k, a in enumerate(coefficients))
-
-
-def _bartlett(x: np.ndarray) -> np.ndarray:
-    return 1 - np.abs(2 * x - 1)
-
-
-def _kaiser(x: np.ndarray, beta: float) -> np.ndarray:
-    return np.i0(beta * np.sqrt(np.maximum(1 - (2 * x - 1) ** 2, 0))) / np.i0(beta)
-
 
 # ---- flambeau.signal.windows --------------------------------------------------------------------
 
@@ -198,25 +179,49 @@ def _older(name: str, values: Any, doc: str, **parameters: float) -> Any:
         if window_length < 0:
             raise RuntimeError(f"{name} requires non-negative window_length, got "
                                f"window_length={window_length}")
-        n = window_length
-        array = np.ones(n) if n <= 1 else values(_steps(n, not periodic), **given)
-        return finish(array.astype(target), device, requires_grad)
+        n, own = window_length, from_numpy_dtype(target)
+        result = ones(n, dtype=own) if n <= 1 else values(
+            arange(n + periodic, dtype=own), n - 1 + periodic, **given)[:n]
+        return finish(result._array.copy(), device, requires_grad)
     window.__doc__ = doc
     return composite(window, name=name)
 
 
-bartlett_window = _older("bartlett_window", _bartlett, "A triangle; see `signal.windows.bartlett`.")
-hann_window = _older("hann_window", lambda x: _cosines(x, (0.5, 0.5)),
+def _triangle_of(n: Tensor, last: int) -> Tensor:
+    rising = n * (2 / last)
+    half = 1 + last // 2
+    return cat([rising[:half], 2 - rising[half:]])
+
+
+def _raised_cosine(n: Tensor, last: int, alpha: float, beta: float) -> Tensor:
+    return (n * (2 * np.pi / last)).cos() * -beta + alpha
+
+
+def _blackman_of(n: Tensor, last: int) -> Tensor:
+    angle = n * (np.pi / last)
+    return (angle * 4).cos() * 0.08 - (angle * 2).cos() * 0.5 + 0.42
+
+
+bartlett_window = _older("bartlett_window", _triangle_of,
+                         "A triangle; see `signal.windows.bartlett`.")
+hann_window = _older("hann_window", lambda n, last: _raised_cosine(n, last, 0.5, 0.5),
                      """Hann's window; see `signal.windows.hann`.
 
     >>> import flambeau
     >>> flambeau.hann_window(4)
     tensor([0.0000, 0.5000, 1.0000, 0.5000])
     """)
-hamming_window = _older("hamming_window", lambda x, alpha, beta: _cosines(x, (alpha, beta)),
+hamming_window = _older("hamming_window", _raised_cosine,
                         "α - β cos(2πn/N); see `signal.windows.general_hamming`.",
                         alpha=0.54, beta=0.46)
-blackman_window = _older("blackman_window", lambda x: _cosines(x, (0.42, 0.5, 0.08)),
+blackman_window = _older("blackman_window", _blackman_of,
                          "Blackman's window; see `signal.windows.blackman`.")
-kaiser_window = _older("kaiser_window", _kaiser, "Kaiser's window; see `signal.windows.kaiser`.",
+
+
+def _kaiser_of(n: Tensor, last: int, beta: float) -> Tensor:
+    x = 2 * n.double() / last - 1
+    return ((1 - x * x).clamp(min=0).sqrt() * beta).i0().div(tensor(beta).double().i0()).to(n.dtype)
+
+
+kaiser_window = _older("kaiser_window", _kaiser_of, "Kaiser's window; see `signal.windows.kaiser`.",
                        beta=12.0)
