@@ -45,11 +45,12 @@ static void dealloc(PyObject *self) {
     PyObject_GC_Del(self);
 }
 
-// On the class, a method is the function: `Tensor.add is flambeau.add`.
+// On the class, a method is the function: `Tensor.add is flambeau.add`, if both take the same.
 static PyObject *get(PyObject *self, PyObject *object, PyObject *) {
-    PyObject *function = ((Callable *)self)->function;
+    PyObject *function = ((Callable *)self)->function, *dict = ((Callable *)self)->dict;
     if (object && object != Py_None) return PyMethod_New(self, object);
-    return incref(function ? function : self);
+    bool own = dict && PyDict_GetItemString(dict, "takes_more") != nullptr;
+    return incref(function && !own ? function : self);
 }
 
 static PyObject *attribute(PyObject *self, const char *name) {

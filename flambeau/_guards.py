@@ -7,10 +7,13 @@ callable with the same body; on the class it is the function:
 
     >>> flambeau.Tensor.add is flambeau.add
     True
+
+but where the method takes what the function does not: `x.permute(1, 0)`.
 """
 from __future__ import annotations
 
 from functools import update_wrapper
+from inspect import CO_VARARGS, unwrap
 from types import MethodType
 from typing import Any
 
@@ -63,12 +66,19 @@ class Method:
         self.function, self.bound = function, function.twin(operates)
 
     def __get__(self, instance: Any, owner: Any) -> Any:
-        return self.function if instance is None else MethodType(self.bound, instance)
+        if instance is None:
+            return self.bound if hasattr(self.function, "takes_more") else self.function
+        return MethodType(self.bound, instance)
 
 
 def method(function: Any, operates: bool = False) -> Any:
     """What stands in the class for a function; one that `operates` is an operator, which says
     NotImplemented for a TypeError."""
+    op = getattr(function, "op", None)
+    body = getattr(op, "body", None) or getattr(op, "arguments", None)
+    code = getattr(unwrap(body), "__code__", None) if body is not None else None
+    if code is not None and code.co_flags & CO_VARARGS and code.co_argcount == 1:
+        function.takes_more = True              # numbers one by one
     if native is not None:
         return native.fast_method(function, operates)
     return Method(function, operates) if getattr(function, "twin", None) else function

@@ -404,10 +404,11 @@ def arrays_of(tensors: list[Tensor]) -> list[np.ndarray]:
 
 def array_strides(array: np.ndarray) -> tuple[int, ...]:
     """Strides in elements, as torch counts them."""
-    if array.flags.c_contiguous or not array.size:
-        return contiguous_strides(array.shape)
     size = array.itemsize
-    return stepping(array.shape, tuple([s // size for s in array.strides]))
+    strides = tuple([s // size for s in array.strides])
+    if not array.size and not any(strides):         # made so: NumPy has zeros for all of them
+        return contiguous_strides(array.shape)
+    return stepping(array.shape, strides)
 
 
 def array_root(array: np.ndarray) -> np.ndarray:

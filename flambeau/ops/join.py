@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import type_info
-from flambeau.core.dtypes import from_numpy_dtype, int64
+from flambeau.core.dtypes import default_float, from_numpy_dtype, int64
 from flambeau.core.op import composite, linear, primitive
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.promotion import join as join_types
@@ -21,6 +21,7 @@ from flambeau.ops.coercion import values_below
 from flambeau.ops.index import basic_view, slice_backward
 from flambeau.ops.inplace import publish_inplace_view
 from flambeau.ops.node_names import one_node
+from flambeau.ops.pointwise import together
 from flambeau.ops.shape import (
     expand,
     movedim,
@@ -248,6 +249,8 @@ def split_sizes(input: Tensor, sizes: tuple[int, ...], dim: int) -> Any:
         vjp=split_back)
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
     """Parts of the given extents along `dim`, as views."""
+    if not input._array.ndim:
+        raise RuntimeError("split expects at least a 1-dimensional tensor")
     sizes, dim = size_of((split_sizes,)), wrap_dim(dim, input._array.ndim)
     n = input._array.shape[dim]
     if sum(sizes) != n:
@@ -419,9 +422,9 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     torch.Size([2, 12])
     """
     shape = input._array.shape
+    first, last = wrap_dim(start_dim, len(shape) or 1), wrap_dim(end_dim, len(shape) or 1)
     if not shape:
         return reshape(input, (1,))
-    first, last = wrap_dim(start_dim, len(shape)), wrap_dim(end_dim, len(shape))
     if first > last:
         raise RuntimeError("flatten() has invalid args: start_dim cannot come after end_dim")
     if first == last:
@@ -835,7 +838,13 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 @one_node
 def block_diag(*tensors: Any) -> Tensor:
     """A matrix with the given matrices along its diagonal."""
-    matrices = [at_least(t, 2) for t in tensors]
+    if not tensors:
+        return wrap(np.empty((1, 0), default_float()))
+    for i, t in enumerate(tensors):
+        if t._array.ndim > 2:
+            raise RuntimeError("torch.block_diag: Input tensors must have 2 or fewer dimensions. "
+                               f"Input {i} has {t._array.ndim} dimensions")
+    matrices = [at_least(t, 2) for t in together(*tensors)]
     rows, columns = (sum(m._array.shape[d] for m in matrices) for d in (0, 1))
     total, r, c = None, 0, 0
     for m in matrices:
@@ -849,6 +858,9 @@ def block_diag(*tensors: Any) -> Tensor:
 @composite
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All tuples of elements of the given vectors, one a row."""
+    for t in tensors:
+        if t._array.ndim != 1:
+            raise RuntimeError(f"Expect a 1D vector, but got shape {list(t._array.shape)}")
     if len(tensors) == 1:
         return tensors[0]
     return stack([reshape(g, (-1,)) for g in meshgrid(*tensors, indexing="ij")], 1)
@@ -857,6 +869,12 @@ def cartesian_prod(*tensors: Any) -> Tensor:
 @composite
 def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """All combinations of `r` elements of a vector, one a row."""
+    if input._array.ndim != 1:
+        raise RuntimeError(f"Expect a 1D vector, but got shape {list(input._array.shape)}")
+    if r < 0:
+        raise RuntimeError(f"Expect a non-negative number, but got {r}")
+    if not r:
+        return wrap(np.empty(0, input._array.dtype))
     pick = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     refuse(input._array, "U" if r else "", "masked_select")
     rows = np.array(list(pick(range(input.numel()), r)), np.int64).reshape(-1, r)

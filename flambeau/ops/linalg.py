@@ -265,6 +265,8 @@ def _rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Any:
 
 
 @composed(namespace="linalg", name="vander")
+@refusing("be", "linalg.vander supports floating point, complex, and integer tensors, but "
+          "got {}")
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers 0 … N - 1 of each element, along a new last dimension.
 
@@ -274,9 +276,6 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
             [1, 2, 4],
             [1, 3, 9]])
     """
-    if x._array.dtype.kind == "b":
-        raise RuntimeError("linalg.vander supports floating point, complex, and integer tensors, "
-                           "but got Bool")
     x = x if x._array.ndim else unsqueeze(x, 0)
     n = x._array.shape[-1] if N is None else N
     if n <= 1:
@@ -290,8 +289,6 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
 
 
 @composed
-@refusing("e", "linalg.vander supports floating point, complex, and integer tensors, but "
-          "got {}")
 def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     """The powers of a vector's elements as columns, falling unless `increasing`.
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import sys
-from inspect import CO_VARARGS, unwrap
+from inspect import CO_VARARGS, signature, unwrap
 from typing import Any
 
 from flambeau._places import PACKAGE
@@ -66,7 +66,8 @@ def misfit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool = 
     ours = args[1:] if bound else args
     said = complaint(name, ours, kwargs, bound)
     if said and (any(is_known(other, bound) and not complaint(other, ours, kwargs, bound)
-                     for other in _aliases(op)) or _as_method(name, args, kwargs, bound)):
+                     for other in _aliases(op)) or (not hasattr(op.published, "takes_more")
+                     and _as_method(name, args, kwargs, bound))):
         return None
     return TypeError(said) if said else None
 
@@ -118,14 +119,16 @@ _lenient: set[Any] = set()
 
 def admit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) -> bool | TypeError:
     """Before the first call with arguments of these types: do they fit, from now on? An error if
-    not; but calls by our own ops may take liberties."""
+    not; but calls by our own ops may take liberties, and whether a tensor is a number its type
+    does not say."""
     key = (op, bound, *map(type, args), *kwargs, *map(type, kwargs.values()))
     inner = _called_by_ops()
     if inner and key in _lenient:
         return False
     better = misfit(op, args, kwargs, bound)
     if better is None:
-        return True
+        return sum(issubclass(cls, Tensor) for cls in key[2:] if isinstance(cls, type)) < 2 or \
+            _in_numbers(op, args, kwargs, bound) is None
     if inner:
         _lenient.add(key)
     return False if inner or overrides.overriding(args, kwargs) else better
@@ -142,20 +145,11 @@ def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, 
     better = misfit(op, args, kwargs, bound)
     if better is not None or inner:
         return better
-    bound = (bound or op.kind == "method") and _has_method(op)
-    inner = _handed_on(op, args, kwargs)
-    if inner is not None:
-        again = _numbered_within(inner, args, kwargs)
-    elif rule_of(op):
-        again = None
-    else:
-        again = numbered(c_name(op), args[1:] if bound else args, kwargs, bound)
-    if again is not None and inner is not None:
-        return (op.function(*again[0], **again[1]),)
+    again = _in_numbers(op, args, kwargs, bound)
     if again is not None:
-        return (op.function(*args[:bound], *again[0], **again[1]),)
+        return (op.function(*again[0], **again[1]),)
     if isinstance(error, (TypeError, AttributeError)):
-        found = _not_tensors(op, args)
+        found = _not_tensors(op, args) or _not_tensor(op, args, kwargs)
         if found is not None:
             return found
         if "<locals>" in str(error):
@@ -163,6 +157,19 @@ def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, 
     if isinstance(error, ValueError) and "broadcast" in str(error):
         return _unequal(args, kwargs) or RuntimeError(str(error))
     return None
+
+
+def _in_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) -> Any:
+    """The arguments of a call with Python's numbers for tensors and NumPy's; None if there are
+    none."""
+    inner = _handed_on(op, args, kwargs)
+    if inner is not None:
+        return _numbered_within(inner, args, kwargs)
+    if rule_of(op):
+        return None
+    bound = (bound or op.kind == "method") and _has_method(op)
+    again = numbered(c_name(op), args[bound:], kwargs, bound)
+    return None if again is None else ((*args[:bound], *again[0]), again[1])
 
 
 def _numbered_within(inner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -191,6 +198,22 @@ def _not_tensors(op: Op, args: tuple[Any, ...]) -> TypeError | None:
         if not isinstance(value, Tensor):
             return TypeError(f"expected Tensor as element {i} in argument 0, but got "
                              f"{type_name(value)}")
+    return None
+
+
+def _not_tensor(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
+    """The error of a function without a known signature one of whose tensors is none."""
+    if not op.composite or is_known(c_name(op), False):
+        return None
+    declared = signature((op.functional if op.inplace else op).body)
+    try:
+        given = declared.bind(*args, **kwargs).arguments
+    except TypeError:
+        return None
+    for place, (name, value) in enumerate(given.items(), 1):
+        if declared.parameters[name].annotation == "Tensor" and not isinstance(value, Tensor):
+            return TypeError(f"{c_name(op)}(): argument '{name}' (position {place}) must be "
+                             f"Tensor, not {type_name(value)}")
     return None
 
 

@@ -199,7 +199,8 @@ def _fits(parameter: Parameter, value: Any, numbers: bool, place: int) -> bool:
         return _is(kind, value) or (numbers and kind == "Tensor" and _is("Scalar", value)
                                     and not isinstance(value, Tensor))
     if not isinstance(value, (tuple, list)):
-        return parameter.size > 0 and kind in ("int", "float") and _is(kind, value)
+        return parameter.size > 0 and (_is_index(value) if kind == "int" else
+                                       kind == "float" and _is(kind, value))
     if kind == "Tensor":
         for i, item in enumerate(value):
             if not isinstance(item, Tensor) and not (item is None and parameter.name == "indices"):
@@ -343,8 +344,8 @@ def complaint(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], bound: b
 
 def numbered(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool = False
              ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The arguments of a call that fits, with Python's numbers for tensors of one number where the
-    signature wants those; None if there are none."""
+    """The arguments of a call that fits, with Python's numbers for NumPy's and for tensors of one
+    number where the signature wants those; None if there are none."""
     for signature in signatures(f".{name}" if bound else name):
         if _wrong(signature, name, args, kwargs):
             continue
@@ -361,9 +362,10 @@ def numbered(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bo
 def _number_for(kind: str, value: Any) -> Any:
     if kind not in ("int", "float", "Scalar"):
         return value
-    if isinstance(value, Tensor):
+    if isinstance(value, (Tensor, np.generic)):
         return value.item()
-    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+    if isinstance(value, (list, tuple)) and any(isinstance(v, (Tensor, np.generic))
+                                                for v in value):
         return [_number_for(kind, v) for v in value]
     return value
 
