@@ -266,7 +266,7 @@ def _without(x: Tensor, labels: list[Any], drop: list[Any]) -> tuple[Tensor, lis
 def _ordered(x: Tensor, labels: list[Any], wanted: list[Any]) -> Tensor:
     if labels == wanted:
         return x
-    return permute(x, *[labels.index(n) for n in wanted])
+    return permute(x, [labels.index(n) for n in wanted])
 
 
 def _finish(x: Tensor, labels: list[Any], output: list[Any]) -> Tensor:

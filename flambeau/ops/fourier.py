@@ -147,6 +147,8 @@ def _floating(x: Tensor) -> Tensor:
         return basis.cast(x, dtypes.default_float())
     if d.itemsize < 4:
         raise RuntimeError(f"Unsupported dtype {type_name(x.dtype)}")
+    if d.kind == "W":
+        raise RuntimeError("MKL FFT doesn't support tensors of type: Half")
     return x
 
 

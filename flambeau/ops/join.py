@@ -475,7 +475,7 @@ def expand_as(input: Tensor, other: Tensor) -> Tensor:
 @composite(method=True)
 def broadcast_to(input: Tensor, *size: Any) -> Tensor:
     """`expand` to `size`."""
-    return expand(input, *size)
+    return expand(input, size_of(size))
 
 
 @composite
@@ -883,9 +883,15 @@ def combinations(input: Tensor, r: int = 2, with_replacement: bool = False) -> T
 
 # ---- writes to the shape alone -------------------------------------------------------------------
 
+def _turned(self: Tensor) -> Tensor:
+    if self.ndim > 2:
+        raise RuntimeError(f"t_() expects a tensor with <= 2 dimensions, but self is {self.ndim}D")
+    return transpose(self, 0, 1) if self.ndim == 2 else self
+
+
 for _name, _function in (("squeeze", squeeze), ("unsqueeze", unsqueeze), ("transpose", transpose),
                          ("swapaxes", transpose), ("swapdims", transpose)):
     publish_inplace_view(_name, _function)
-publish_inplace_view("t", lambda self: transpose(self, 0, 1) if self.ndim == 2 else self)
+publish_inplace_view("t", _turned)
 basis.unbind, basis.stack, basis.cat = unbind, stack, cat
 __all__ = ["cat", "permute_to", "primitive", "stack"]

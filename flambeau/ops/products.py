@@ -65,6 +65,8 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
 @one_node
 def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The sum of conj(input) · other over the elements of two vectors."""
+    if input._array.dtype.kind == "W":
+        raise NotImplementedError("\"vdot\" not implemented for 'ComplexHalf'")
     return dot(conj(input), other)
 
 
@@ -147,8 +149,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     other = [j for j in range(len(n)) if j not in second]
     rows, inside = [m[i] for i in kept], prod([m[i] for i in first])
     columns = [n[j] for j in other]
-    left = reshape(permute(a, *kept, *first), (prod(rows), inside))
-    right = reshape(permute(b, *second, *other), (inside, prod(columns)))
+    left = reshape(permute(a, (*kept, *first)), (prod(rows), inside))
+    right = reshape(permute(b, (*second, *other)), (inside, prod(columns)))
     return reshape(mm(left, right), (*rows, *columns))
 
 

@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite, primitive, public
-from flambeau.core.promotion import promote, type_name
+from flambeau.core.promotion import promote, result_type, type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
 from flambeau.kernels import indexing, sorting
+from flambeau.kernels.reference import as_dtype
 from flambeau.kernels.refused import refuse
-from flambeau.ops.pointwise import as_number
+from flambeau.ops.pointwise import as_number, together
 from flambeau.ops.refusals import refusing
 from flambeau.ops.slices import take
 
@@ -226,6 +226,8 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
                                "got side of left while right was True")
         right = side == "right"
     values = _as_values(input, sorted_sequence)
+    if not isinstance(input, Tensor):
+        sorted_sequence, values = together(sorted_sequence, values)
     shape, wanted = sorted_sequence._array.shape, values._array.shape
     if not shape:
         raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension "
@@ -247,9 +249,7 @@ def _as_values(input: Any, like: Tensor) -> Tensor:
     if isinstance(input, Tensor):
         return input
     number = as_number(input, "searchsorted", "input", 2)
-    kind = like._array.dtype if isinstance(number, int) or like._array.dtype in FLOATING \
-        else dtypes.default_float()
-    return wrap(np.asarray(number, kind))
+    return wrap(as_dtype(number, result_type([like._array], [number]).numpy))
 
 
 @composite

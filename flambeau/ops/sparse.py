@@ -822,7 +822,8 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 # composites whose bodies look at no element
 ALSO_SPARSE = {"subtract", "multiply", "divide", "true_divide", "negative", "square",
                "absolute", "is_nonzero", "is_same_size", "is_floating_point", "is_complex",
-               "is_signed", "numel", "result_type", "is_inference", "get_device"}
+               "is_signed", "numel", "result_type", "is_inference", "get_device", "is_conj",
+               "is_neg", "resolve_neg"}
 
 
 def _flat(args: Any) -> Any:
