@@ -226,7 +226,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
                                "got side of left while right was True")
         right = side == "right"
     values = _as_values(input, sorted_sequence)
-    if not isinstance(input, Tensor):
+    if not values._array.ndim:
         sorted_sequence, values = together(sorted_sequence, values)
     shape, wanted = sorted_sequence._array.shape, values._array.shape
     if not shape:
