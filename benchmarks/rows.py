@@ -105,6 +105,13 @@ expression("kernels", "F.scaled_dot_product_attention(q, q, q, is_causal=True)",
            q="torch.rand(4, 4, 128, 32)")  # fmt: skip
 expression("kernels", "F.embedding(i, w)",
            i="torch.randint(1000, (64, 64))", w="torch.rand(1000, 64)")  # fmt: skip
+expression("kernels", "F.huber_loss(x, y)", x="torch.rand(256, 1024)", y="torch.rand(256, 1024)")
+expression("kernels", "F.group_norm(x, 8)", x="torch.rand(1024, 256)")
+expression("kernels", "F.pad(x, (1, 1, 1, 1), 'reflect')", x="torch.rand(8, 16, 64, 64)")
+expression("kernels", "F.grid_sample(x, g, 'bicubic', align_corners=False)",
+           x="torch.rand(2, 3, 64, 64)", g="2 * torch.rand(2, 64, 64, 2) - 1")  # fmt: skip
+expression("kernels", "F.ctc_loss(x.log_softmax(2), c, [50] * 16, [30] * 16)",
+           x="torch.randn(50, 16, 20)", c="torch.randint(1, 20, (16, 30))")  # fmt: skip
 expression("kernels", "torch.linalg.solve(a, b)",
            a="torch.rand(128, 128) + 128 * torch.eye(128)", b="torch.rand(128, 8)")  # fmt: skip
 expression("kernels", "torch.cholesky_solve(b, torch.linalg.cholesky(a))",

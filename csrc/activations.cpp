@@ -16,7 +16,7 @@ struct Relu {
     static INLINE T call(T x) { return x < T(0) ? T(0) : x; }
 };
 struct Gelu {  // x Φ(x)
-    static INLINE float call(float x) { return x * vec::normal_cdf(x); }
+    static INLINE float call(float x) { return x * vec::normal(x).cdf; }
     static INLINE double call(double x) {
         return x * (0.5 * std::erfc(-x * 0.707106781186547524));
     }
@@ -85,8 +85,8 @@ struct TanhBackward {
 };
 struct GeluBackward {  // Φ(x) + x φ(x)
     static INLINE float call(float grad, float x) {
-        float density = 0.398942280f * vec::exp(-0.5f * x * x);
-        return grad * (vec::normal_cdf(x) + x * density);
+        vec::Normal law = vec::normal(x);
+        return grad * (law.cdf + x * (0.398942280f * law.exponential));
     }
     static INLINE double call(double grad, double x) {
         double phi = 0.5 * std::erfc(-x * 0.707106781186547524);

@@ -17,6 +17,7 @@ int register_comparison(PyObject *module);
 int register_functions(PyObject *module);
 int register_special(PyObject *module);
 int register_activations(PyObject *module);
+int register_losses(PyObject *module);
 int register_conversion(PyObject *module);
 int register_reductions(PyObject *module);
 int register_random(PyObject *module);
@@ -102,7 +103,8 @@ PyMODINIT_FUNC PyInit__native() {
     if (PyModule_AddObject(module, "openmp", PyBool_FromLong(openmp)) ||
         PyModule_AddStringConstant(module, "compiler", compiler) || register_kernel_types(module) ||
         register_arithmetic(module) || register_comparison(module) || register_functions(module) ||
-        register_special(module) || register_activations(module) || register_conversion(module) ||
+        register_special(module) || register_activations(module) || register_losses(module) ||
+        register_conversion(module) ||
         register_reductions(module) || register_random(module) || register_views(module) ||
         register_fast(module) || register_copying(module)
 #ifdef FLAMBEAU_NETWORK

@@ -19,10 +19,10 @@ int simd_level() {
 
 int register_network(PyObject *module) {
     for (auto add :
-         {register_network_attention, register_network_convolution, register_network_fourier,
-          register_network_indexing, register_network_normalization, register_network_pooling,
-          register_network_recurrent, register_network_resampling, register_network_softmax,
-          register_network_sorting})
+         {register_network_attention, register_network_convolution, register_network_ctc,
+          register_network_fourier, register_network_indexing, register_network_normalization,
+          register_network_pooling, register_network_recurrent, register_network_resampling,
+          register_network_softmax, register_network_sorting})
         if (add(module)) return -1;
     return 0;
 }

@@ -18,6 +18,7 @@ int simd_level();  // 2: AVX-512, 1: AVX2, 0: anything else
 
 int register_network_attention(PyObject *module);
 int register_network_convolution(PyObject *module);
+int register_network_ctc(PyObject *module);
 int register_network_fourier(PyObject *module);
 int register_network_indexing(PyObject *module);
 int register_network_normalization(PyObject *module);

@@ -24,6 +24,8 @@ INLINE T square_sum_of(npy_intp n, const T *x, T mean) {
     return sum;
 }
 
+constexpr npy_intp SHORT = 16;  // runs of fewer elements are not worth a loop of their own
+
 npy_intp grain_of(npy_intp each) { return std::max<npy_intp>(1, PARALLEL_FROM / 4 / (each + 1)); }
 
 // ---- layer norm and rms norm
@@ -265,7 +267,7 @@ struct Channels {
         return (!w || w.size() == c) && (!b || b.size() == c);
     }
     // Channels side by side are taken together where a run is short.
-    npy_intp unit() const { return inner < 16 ? 16 : 1; }
+    npy_intp unit() const { return inner < SHORT ? 16 : 1; }
     npy_intp grain() const { return std::max(unit(), grain_of(n * inner)); }
 };
 
@@ -494,11 +496,40 @@ NETWORK_FLOATS(batch_norm_backward, 1)
 // ---- group norm
 // -----------------------------------------------------------------------------------
 
+// A sample of a group whose channels are single elements, as a row of layer norm.
+template <class T>
+Rows<T> as_row(const Channels<T> &b, npy_intp channels, npy_intp groups, npy_intp row) {
+    npy_intp start = row % groups * channels;
+    return {channels, 1, b.x + row * channels, b.weight ? b.weight + start : nullptr,
+            b.bias ? b.bias + start : nullptr, b.eps};
+}
+
+// Takes short runs for channels of one element each; `memory` holds their weights and biases.
+template <class T>
+void spread(Channels<T> &b, std::vector<T> &memory) {
+    memory.resize(2 * b.c * b.inner);
+    T *to = memory.data();
+    for (const T **values : {&b.weight, &b.bias}) {
+        if (*values)
+            for (npy_intp k = 0; k < b.c; k++)
+                std::fill(to + k * b.inner, to + (k + 1) * b.inner, (*values)[k]);
+        if (*values) *values = to;
+        to += b.c * b.inner;
+    }
+    b.c *= b.inner;
+    b.inner = 1;
+}
+
 template <class T>
 CLONES void group_rows(const Channels<T> &b, npy_intp channels, npy_intp groups, npy_intp first,
                        npy_intp last, T *y, T *means, T *scales) {
     npy_intp count = channels * b.inner;
     for (npy_intp row = first; row < last; row++) {
+        if (b.inner == 1) {
+            norm_rows(as_row(b, channels, groups, row), 0, 1, y + row * count, means + row,
+                      scales + row);
+            continue;
+        }
         const T *x = b.x + row * count;
         T mean = sum_of(count, x) / T(count),
           scale = 1 / std::sqrt(square_sum_of(count, x, mean) / T(count) + b.eps);
@@ -522,6 +553,12 @@ CLONES void group_backward_rows(const Channels<T> &b, npy_intp channels, npy_int
                                 const T *scales, T *gx, T *gw, T *gb) {
     npy_intp count = channels * b.inner;
     for (npy_intp row = first; row < last; row++) {
+        if (b.inner == 1) {
+            npy_intp start = row % groups * channels;
+            norm_backward_rows(as_row(b, channels, groups, row), 0, 1, g + row * count, means + row,
+                               scales + row, gx + row * count, gw + start, gb + start);
+            continue;
+        }
         T mean = means[row], scale = scales[row], a = 0, c = 0;
         for (npy_intp k = 0; k < channels; k++) {
             npy_intp channel = row % groups * channels + k;
@@ -569,6 +606,8 @@ PyObject *group_norm_(PyObject *const *args) {
     {
         Unlocked unlocked;
         T *to = y.data<T>(), *m = mean.data<T>(), *s = scale.data<T>();
+        std::vector<T> memory;
+        if (b.inner < SHORT) spread(b, memory);
         npy_intp channels = b.c / groups;
         parallel_for(
             b.n * groups, grain_of(channels * b.inner),
@@ -599,15 +638,20 @@ PyObject *group_norm_backward_(PyObject *const *args) {
         Unlocked unlocked;
         const T *from = g.data<T>(), *m = mean.data<T>(), *s = scale.data<T>();
         T *to = gx.data<T>();
-        npy_intp channels = b.c / groups;
+        npy_intp runs = b.c;
+        std::vector<T> memory;
+        if (b.inner < SHORT) spread(b, memory);
+        npy_intp channels = b.c / groups, each = b.c / runs;
         Buffer<T> sums(2 * b.c);
         in_pieces(b.n * groups, grain_of(channels * b.inner), 2 * b.c, sums.get(),
                   [&](npy_intp first, npy_intp last, T *part) {
                       group_backward_rows(b, channels, groups, first, last, from, m, s, to, part,
                                           part + b.c);
                   });
-        std::copy(sums.get(), sums.get() + b.c, gw.data<T>());
-        std::copy(sums.get() + b.c, sums.get() + 2 * b.c, gb.data<T>());
+        for (npy_intp k = 0; k < runs; k++) {
+            gw.data<T>()[k] = sum_of(each, sums.get() + k * each);
+            gb.data<T>()[k] = sum_of(each, sums.get() + b.c + k * each);
+        }
     }
     return results(gx, gw, gb);
 }

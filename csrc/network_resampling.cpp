@@ -169,23 +169,30 @@ NETWORK_FLOATS(resample_axis_transposed, 0)
 
 enum Padding { ZEROS, BORDER, REFLECTION };
 
+// Points in images of two or three dimensions; `size` and `step` lead with the last one.
 struct Sampling {
-    npy_intp n, c, height, width, points;
-    bool nearest, aligned;
+    npy_intp n, c, area, points, size[3], step[3];
+    int dims, taps;  // in each dimension: 1 the nearest pixel, 2 linear, 4 cubic
+    bool aligned;
     Padding padding;
 };
 
 // The pixel coordinate of a grid coordinate, and its derivative.
 template <class T>
-INLINE T locate(T coordinate, npy_intp size, bool aligned, Padding padding, T &slope) {
-    T place = aligned ? (coordinate + 1) / 2 * T(size - 1) : ((coordinate + 1) * T(size) - 1) / 2;
+INLINE T unnormalized(T coordinate, npy_intp size, bool aligned, T &slope) {
     slope = aligned ? T(size - 1) / 2 : T(size) / 2;
-    if (padding == ZEROS) {
+    return aligned ? (coordinate + 1) / 2 * T(size - 1) : ((coordinate + 1) * T(size) - 1) / 2;
+}
+
+// A coordinate brought into the image; `slope` is multiplied by the derivative of that.
+template <class T>
+INLINE T brought_in(T place, npy_intp size, const Sampling &s, T &slope) {
+    if (s.padding == ZEROS) {
         place = place == place ? place : T(-1e9);
         return place < T(-1e9) ? T(-1e9) : place > T(1e9) ? T(1e9) : place;
     }
-    if (padding == REFLECTION) {
-        T low = aligned ? T(0) : T(-0.5), span = aligned ? T(size - 1) : T(size);
+    if (s.padding == REFLECTION) {
+        T low = s.aligned ? T(0) : T(-0.5), span = s.aligned ? T(size - 1) : T(size);
         if (span <= 0) {
             slope = 0;
             return 0;
@@ -195,9 +202,12 @@ INLINE T locate(T coordinate, npy_intp size, bool aligned, Padding padding, T &s
             offset = -offset;
             slope = -slope;
         }
-        T turns = std::floor(offset / span), extra = std::fmod(offset, span);
-        bool odd = std::fmod(turns, T(2)) != 0;
-        place = odd ? span - extra + low : extra + low;
+        bool odd = false;
+        if (!(offset < span)) {
+            odd = std::fmod(std::floor(offset / span), T(2)) != 0;
+            offset = std::fmod(offset, span);
+        }
+        place = odd ? span - offset + low : offset + low;
         if (odd) slope = -slope;
     }
     if (!(place > 0 && place < T(size - 1))) slope = 0;
@@ -205,43 +215,180 @@ INLINE T locate(T coordinate, npy_intp size, bool aligned, Padding padding, T &s
     return place < 0 ? T(0) : place > T(size - 1) ? T(size - 1) : place;
 }
 
-// Calls corner(offset, weight, derivative along x, derivative along y) for the neighbours inside
-// the image.
-template <class T, class Corner>
-INLINE void each_corner(const Sampling &s, T x, T y, Corner corner) {
-    auto inside = [&](int64_t i, int64_t j) {
-        return i >= 0 && i < s.height && j >= 0 && j < s.width;
-    };
-    if (s.nearest) {
-        int64_t i = int64_t(std::nearbyint(y)), j = int64_t(std::nearbyint(x));
-        if (inside(i, j)) corner(i * s.width + j, T(1), T(0), T(0));
+// One of the pixels that a point mixes, along one dimension: -1 is outside of the image.
+template <class T>
+struct Tap {
+    npy_intp index;
+    T weight, slope;
+};
+
+template <class T>
+INLINE Tap<T> tap_at(npy_intp index, npy_intp size, T weight, T slope) {
+    return {index >= 0 && index < size ? index : -1, weight, slope};
+}
+
+template <class T, int K, int D>
+INLINE void read_taps(const Sampling &s, T coordinate, npy_intp size, Tap<T> (&taps)[K], T &slope) {
+    T place = unnormalized(coordinate, size, s.aligned, slope);
+    if (K < 4) place = brought_in(place, size, s, slope);
+    if constexpr (K == 1) {
+        taps[0] = tap_at(npy_intp(std::rint(place)), size, T(1), T(0));
         return;
     }
-    T left = std::floor(x), top = std::floor(y), u = x - left, v = y - top;
-    int64_t j = int64_t(left), i = int64_t(top);
-    if (inside(i, j)) corner(i * s.width + j, (1 - u) * (1 - v), v - 1, u - 1);
-    if (inside(i, j + 1)) corner(i * s.width + j + 1, u * (1 - v), 1 - v, -u);
-    if (inside(i + 1, j)) corner((i + 1) * s.width + j, (1 - u) * v, -v, 1 - u);
-    if (inside(i + 1, j + 1)) corner((i + 1) * s.width + j + 1, u * v, v, u);
+    T low = std::floor(place), t = place - low;
+    if constexpr (K == 2) {
+        npy_intp index = npy_intp(low);
+        taps[0] = tap_at(index, size, D == 3 ? low + 1 - place : 1 - t, T(-1));
+        taps[1] = tap_at(index + 1, size, t, T(1));
+    }
+    if constexpr (K == 4) {  // Keys's kernel, a = -3/4, and its slope
+        const T a = T(-0.75);
+        auto near = [&](T d) { return ((a + 2) * d - (a + 3)) * d * d + 1; };
+        auto far = [&](T d) { return ((a * d - 5 * a) * d + 8 * a) * d - 4 * a; };
+        auto near_slope = [&](T d) { return 3 * (a + 2) * d * d - 2 * (a + 3) * d; };
+        auto far_slope = [&](T d) { return 3 * a * d * d - 10 * a * d + 8 * a; };
+        T weights[4] = {far(t + 1), near(t), near(1 - t), far(2 - t)};
+        T slopes[4] = {far_slope(t + 1), near_slope(t), -near_slope(1 - t), -far_slope(2 - t)};
+        low = low > T(-1e9) ? low < T(1e9) ? low : T(1e9) : T(-1e9);  // NaN is outside
+        for (int k = 0; k < K; k++) {
+            T unused = 1, index = brought_in(low + T(k - 1), size, s, unused);
+            taps[k] = tap_at(npy_intp(index), size, weights[k], slopes[k]);
+        }
+    }
+}
+
+// The taps of a point in each dimension, the last one first.
+template <class T, int K, int D>
+struct Point {
+    Tap<T> taps[D][K];
+    T slopes[D];
+
+    INLINE Point(const Sampling &s, const T *at) {
+        for (int d = 0; d < D; d++) read_taps<T, K, D>(s, at[d], s.size[d], taps[d], slopes[d]);
+    }
+
+    // Calls corner(offset, chosen taps) for each pixel inside the image.
+    template <class Corner>
+    INLINE void each_corner(const Sampling &s, Corner corner) const {
+        const Tap<T> *chosen[D];
+        for (int z = 0; z < (D == 3 ? K : 1); z++) {
+            chosen[D - 1] = &taps[D - 1][z];
+            if (D == 3 && chosen[D - 1]->index < 0) continue;
+            for (int y = 0; y < K; y++) {
+                chosen[1] = &taps[1][y];
+                if (chosen[1]->index < 0) continue;
+                for (int x = 0; x < K; x++) {
+                    chosen[0] = &taps[0][x];
+                    if (chosen[0]->index < 0) continue;
+                    npy_intp offset = 0;
+                    for (int d = 0; d < D; d++) offset += chosen[d]->index * s.step[d];
+                    corner(offset, chosen);
+                }
+            }
+        }
+    }
+};
+
+template <class T, int K, int D>
+CLONES void sample_points(const Sampling &s, const T *image, const T *grid, T *to, npy_intp first,
+                          npy_intp last) {
+    for (npy_intp p = first; p < last; p++) {
+        npy_intp sample = p / s.points;
+        const T *from = image + sample * s.c * s.area;
+        T *place = to + sample * s.c * s.points + p % s.points;
+        Point<T, K, D> point(s, grid + p * D);
+        npy_intp offsets[16];
+        T weights[16];
+        const Tap<T> *rows[16];
+        int count = 0;
+        point.each_corner(s, [&](npy_intp offset, auto &chosen) {
+            T weight = chosen[0]->weight;
+            for (int d = 1; K < 4 && d < D; d++) weight *= chosen[d]->weight;
+            offsets[count] = offset;
+            rows[count] = chosen[1];
+            weights[count++] = weight;
+        });
+        // what is outside counts as 0 times its weight, which NaN makes NaN
+        T nothing = K < 4 ? T(0) : T(0) * (point.taps[0][0].weight + point.taps[1][0].weight);
+        for (npy_intp k = 0; k < s.c; k++, from += s.area) {
+            T sum = nothing;
+            if (K < 4) {
+                for (int t = 0; t < count; t++) sum += from[offsets[t]] * weights[t];
+            } else {  // row by row
+                for (int t = 0; t < count;) {
+                    T line = 0;
+                    const Tap<T> *row = rows[t];
+                    for (; t < count && rows[t] == row; t++) line += from[offsets[t]] * weights[t];
+                    sum += line * row->weight;
+                }
+            }
+            place[k * s.points] = sum;
+        }
+    }
+}
+
+template <class T, int K, int D>
+CLONES void sample_backward(const Sampling &s, const T *g, const T *image, const T *grid, T *gx,
+                            T *g_grid, npy_intp first, npy_intp last) {
+    for (npy_intp p = first; p < last; p++) {
+        npy_intp sample = p / s.points;
+        const T *from = image + sample * s.c * s.area,
+                *own = g + sample * s.c * s.points + p % s.points;
+        T *place = gx + sample * s.c * s.area, along[D] = {};
+        Point<T, K, D> point(s, grid + p * D);
+        point.each_corner(s, [&](npy_intp offset, auto &chosen) {
+            T weight = chosen[0]->weight, dot = 0;
+            for (int d = 1; d < D; d++) weight *= chosen[d]->weight;
+            for (npy_intp k = 0; k < s.c; k++) {
+                place[k * s.area + offset] += own[k * s.points] * weight;
+                dot += own[k * s.points] * from[k * s.area + offset];
+            }
+            for (int d = 0; d < D; d++) {
+                T derivative = chosen[d]->slope;
+                for (int other = D - 1; other >= 0; other--)
+                    if (other != d) derivative *= chosen[other]->weight;
+                along[d] += dot * derivative;
+            }
+        });
+        for (int d = 0; d < D; d++) g_grid[p * D + d] = along[d] * point.slopes[d];
+    }
 }
 
 bool read_sampling(Sampling &s, const Array &x, const Array &grid, PyObject *const *args) {
-    if (x.ndim() != 4 || grid.ndim() != 4 || grid.dim(3) != 2 || grid.dim(0) != x.dim(0) ||
+    s.dims = x.ndim() - 2;
+    if ((s.dims != 2 && s.dims != 3) || grid.ndim() != x.ndim() ||
+        grid.dim(grid.ndim() - 1) != s.dims || grid.dim(0) != x.dim(0) ||
         !PyUnicode_Check(args[0]) || !PyUnicode_Check(args[1]))
         return false;
     auto is = [](PyObject *text, const char *other) {
         return PyUnicode_CompareWithASCIIString(text, other) == 0;
     };
-    s.nearest = is(args[0], "nearest");
-    if (!s.nearest && !is(args[0], "bilinear")) return false;
+    s.taps = is(args[0], "nearest") ? 1 : is(args[0], "bilinear") ? 2 : 4;
+    if (s.taps == 4 && (s.dims == 3 || !is(args[0], "bicubic"))) return false;
     s.padding = is(args[1], "zeros") ? ZEROS : is(args[1], "border") ? BORDER : REFLECTION;
     s.aligned = PyObject_IsTrue(args[2]);
     s.n = x.dim(0);
     s.c = x.dim(1);
-    s.height = x.dim(2);
-    s.width = x.dim(3);
-    s.points = grid.dim(1) * grid.dim(2);
-    return s.height > 0 && s.width > 0;
+    s.area = 1;
+    for (int d = 0; d < s.dims; d++) {
+        s.size[d] = x.dim(x.ndim() - 1 - d);
+        s.step[d] = s.area;
+        s.area *= s.size[d];
+    }
+    s.points = product(grid.shape() + 1, grid.shape() + 1 + s.dims);
+    return s.area > 0;
+}
+
+// Calls run with the numbers of taps and dimensions as constants.
+template <class Run>
+void for_taps(const Sampling &s, Run run) {
+    using std::integral_constant;
+    integral_constant<int, 1> one;
+    integral_constant<int, 2> two;
+    integral_constant<int, 3> three;
+    if (s.taps == 4) return run(integral_constant<int, 4>(), two);
+    if (s.dims == 2) return s.taps == 1 ? run(one, two) : run(two, two);
+    return s.taps == 1 ? run(one, three) : run(two, three);
 }
 
 template <class T>
@@ -250,34 +397,19 @@ PyObject *grid_sample_(PyObject *const *args) {
     Sampling s;
     if (!take<T>(args[0], x) || !take<T>(args[1], grid) || !read_sampling(s, x, grid, args + 2))
         return declined();
-    Array result = Array::empty({s.n, s.c, grid.dim(1), grid.dim(2)}, TypeNum<T>::value);
+    std::vector<npy_intp> shape = grid.dims();
+    shape.pop_back();
+    shape.insert(shape.begin() + 1, s.c);
+    Array result = Array::empty(shape, TypeNum<T>::value);
     if (!result) return nullptr;
     Unlocked unlocked;
-    const T *image = x.data<T>(), *at = grid.data<T>();
-    T *to = result.data<T>();
-    npy_intp area = s.height * s.width;
-    parallel_for(s.n * s.points, std::max<npy_intp>(1, PARALLEL_FROM / 4 / (s.c + 1)),
-                 [&](int64_t first, int64_t last) {
-                     for (npy_intp p = first; p < last; p++) {
-                         npy_intp sample = p / s.points, point = p % s.points;
-                         const T *from = image + sample * s.c * area;
-                         T *place = to + sample * s.c * s.points + point, slope;
-                         T column = locate(at[2 * p], s.width, s.aligned, s.padding, slope);
-                         T row = locate(at[2 * p + 1], s.height, s.aligned, s.padding, slope);
-                         npy_intp offsets[4];
-                         T weights[4];
-                         int count = 0;
-                         each_corner(s, column, row, [&](npy_intp offset, T weight, T, T) {
-                             offsets[count] = offset;
-                             weights[count++] = weight;
-                         });
-                         for (npy_intp k = 0; k < s.c; k++, from += area) {
-                             T sum = 0;
-                             for (int t = 0; t < count; t++) sum += from[offsets[t]] * weights[t];
-                             place[k * s.points] = sum;
-                         }
-                     }
-                 });
+    npy_intp grain = std::max<npy_intp>(1, PARALLEL_FROM / 4 / (s.c + 1));
+    for_taps(s, [&](auto taps, auto dims) {
+        parallel_for(s.n * s.points, grain, [&](int64_t first, int64_t last) {
+            sample_points<T, taps, dims>(s, x.data<T>(), grid.data<T>(), result.data<T>(), first,
+                                         last);
+        });
+    });
     return result.release();
 }
 NETWORK_FLOATS(grid_sample, 0)
@@ -294,34 +426,18 @@ PyObject *grid_sample_backward_(PyObject *const *args) {
     if (!gx || !g_grid) return nullptr;
     {
         Unlocked unlocked;
-        const T *image = x.data<T>(), *at = grid.data<T>(), *grad = g.data<T>();
-        T *to = gx.data<T>(), *to_grid = g_grid.data<T>();
-        npy_intp area = s.height * s.width;
         // Points of one image may meet in a pixel, so a thread takes whole images.
-        parallel_for(
-            s.n, std::max<npy_intp>(1, PARALLEL_FROM / 4 / (s.c * s.points + 1)),
-            [&](int64_t first, int64_t last) {
-                for (npy_intp p = first * s.points; p < last * s.points; p++) {
-                    npy_intp sample = p / s.points, point = p % s.points;
-                    const T *from = image + sample * s.c * area,
-                            *own = grad + sample * s.c * s.points + point;
-                    T *place = to + sample * s.c * area, slope_x, slope_y, along_x = 0, along_y = 0;
-                    T column = locate(at[2 * p], s.width, s.aligned, s.padding, slope_x);
-                    T row = locate(at[2 * p + 1], s.height, s.aligned, s.padding, slope_y);
-                    each_corner(s, column, row, [&](npy_intp offset, T weight, T d_x, T d_y) {
-                        T dot = 0;
-                        for (npy_intp k = 0; k < s.c; k++) {
-                            place[k * area + offset] += own[k * s.points] * weight;
-                            dot += own[k * s.points] * from[k * area + offset];
-                        }
-                        along_x += dot * d_x;
-                        along_y += dot * d_y;
-                    });
-                    to_grid[2 * p] = along_x * slope_x;
-                    to_grid[2 * p + 1] = along_y * slope_y;
-                }
-            },
-            1);
+        npy_intp grain = std::max<npy_intp>(1, PARALLEL_FROM / 4 / (s.c * s.points + 1));
+        for_taps(s, [&](auto taps, auto dims) {
+            parallel_for(
+                s.n, grain,
+                [&](int64_t first, int64_t last) {
+                    sample_backward<T, taps, dims>(s, g.data<T>(), x.data<T>(), grid.data<T>(),
+                                                   gx.data<T>(), g_grid.data<T>(),
+                                                   first * s.points, last * s.points);
+                },
+                1);
+        });
     }
     return results(gx, g_grid);
 }

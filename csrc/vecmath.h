@@ -80,6 +80,18 @@ INLINE float exp(float x) {
     return x == x ? e : x;
 }
 
+// exp(x), but 0 where that is less than about 2^-125: scaled in one step.
+INLINE float exp_or_zero(float x) {
+    float c = -87.0f > x ? -87.0f : x;  // in this order they let NaN through
+    c = 89.0f < c ? 89.0f : c;
+    float shifted = c * 1.44269504f + Round<float>::magic, k = shifted - Round<float>::magic;
+    float r = (c - k * 0.693359375f) - k * -2.12194440e-4f;
+    float e = 1.0f + (r + r * r * poly(r, EXP32));
+    return (e + e) * bits<float>((bits<uint32_t>(shifted) << 23) + 0x3f000000u);  // 2^(k - 1)
+}
+INLINE double exp(double x);
+INLINE double exp_or_zero(double x) { return exp(x); }
+
 INLINE double exp(double x) {
     double c = x > -746.0 ? x : -746.0;
     c = c < 710.0 ? c : 710.0;
@@ -347,19 +359,29 @@ INLINE float erfc(float x) {
     return x == x ? float(x < 0.0f ? 2.0 - e : e) : x;
 }
 
-// Φ(x), the distribution function of the normal law
-INLINE float normal_cdf(float x) {
-    float a = std::fabs(x), c = a < 20.0f ? a : 20.0f;
+// exp(-x²/2) and Φ(x), the distribution function of the normal law. The square is formed as in
+// `exp_of_square`; what is less than 2^-126 is 0.
+struct Normal {
+    float exponential, cdf;
+};
+INLINE Normal normal(float x) {
+    float a = std::fabs(x), c = a < 13.25f ? a : 13.25f;  // there it is 0
+    float top = bits<float>(bits<uint32_t>(c) & 0xfffff000u), low = c - top;
+    float square = -0.5f * top * top;
+    float shifted = square * 1.44269504f + Round<float>::magic, k = shifted - Round<float>::magic;
+    float r = (square - k * 0.693359375f) - k * -2.12194440e-4f - low * (top + 0.5f * low);
+    float e = (1.0f + (r + r * r * poly(r, EXP32))) *
+              bits<float>((bits<uint32_t>(shifted) << 23) + 0x3f800000u);
     float bottom = c + 3.0f, lost = c - (bottom - 3.0f), w = 1.0f / bottom;
     float rest = (1.0f - w * bottom) - w * lost;  // what the quotient's roundings left out
-    float tail = exp_of_square(a, 0.5f) * poly((c - 3.0f) * w, MILLS32) * (1.5f * w);
+    float tail = e * poly((c - 3.0f) * w, MILLS32) * (1.5f * w);
     tail = tail + tail * rest;
-    return x < 0.0f ? tail : 1.0f - tail;
+    return {e, x < 0.0f ? tail : 1.0f - tail};
 }
 
 template <class T>
 INLINE T sigmoid(T x) {
-    T e = exp(-x), s = T(1) + e, w = T(1) / s;
+    T e = exp_or_zero(-x), s = T(1) + e, w = T(1) / s;
     // the roundings of sum and quotient, mended where there is a fused multiply-add
     T rest = (T(1) - w * s) - w * (e > T(1) ? T(1) - (s - e) : e - (s - T(1)));
     return e < T(1e30) ? w + w * rest : w;

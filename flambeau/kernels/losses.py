@@ -5,34 +5,6 @@ from flambeau.kernels.activations import logsigmoid
 from flambeau.kernels.network import kernel, stepwise
 
 
-@kernel
-def smooth_l1(x, y, beta):
-    """½ d² / beta where d = |x - y| is below beta, else d - ½ beta."""
-    d = np.abs(x - y)
-    return np.where(d < beta, d * d * _as(0.5 / beta, d), d - _as(0.5 * beta, d))
-
-
-@kernel
-def smooth_l1_slope(x, y, beta):
-    """The derivative of `smooth_l1` in x."""
-    d = x - y
-    return np.clip(d / _as(beta, d), _as(-1, d), _as(1, d))
-
-
-@kernel
-def huber(x, y, delta):
-    """½ d² where d = |x - y| is below delta, else delta * (d - ½ delta)."""
-    d = np.abs(x - y)
-    return np.where(d < delta, d * d * _as(0.5, d), (d - _as(0.5 * delta, d)) * _as(delta, d))
-
-
-@kernel
-def huber_slope(x, y, delta):
-    """The derivative of `huber` in x."""
-    d = x - y
-    return np.clip(d, _as(-delta, d), _as(delta, d))
-
-
 @stepwise
 def soft_margin(x, y):
     """log(1 + exp(-x * y)); infinite, as in PyTorch, where the exponential is."""

@@ -556,6 +556,23 @@ def softshrink(x, limit):
     return np.where(x > limit, x - limit, np.where(x < -limit, x + limit, x * 0))
 
 
+# ---- losses -------------------------------------------------------------------------------------
+
+
+@pointwise("f")
+def smooth_l1(x, y, beta):
+    """½ d² / beta where d = |x - y| is below beta, else d - ½ beta"""
+    d = np.abs(x - y)
+    return np.where(d < beta, 0.5 * d * d / beta, d - 0.5 * beta)
+
+
+@pointwise("f")
+def huber(x, y, delta):
+    """½ d² where d = |x - y| is below delta, else delta (d - ½ delta)"""
+    d = np.abs(x - y)
+    return np.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta))
+
+
 # ---- derivatives: grad times the derivative, in one pass ----------------------------------------
 
 
@@ -636,6 +653,16 @@ def leaky_relu_backward(grad, x, slope=0.01):
 def elu_backward(grad, x, alpha=1.0, scale=1.0, input_scale=1.0):
     steep = input_scale * (alpha * scale)
     return np.where(x <= 0, grad * steep * np.exp(x * input_scale), grad * scale)
+
+
+@pointwise("f")
+def smooth_l1_backward(grad, x, y, beta):
+    return grad * np.clip((x - y) / beta, x.dtype.type(-1), x.dtype.type(1))
+
+
+@pointwise("f")
+def huber_backward(grad, x, y, delta):
+    return grad * np.clip(x - y, -delta, delta)
 
 
 @pointwise("f")

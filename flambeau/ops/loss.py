@@ -68,17 +68,17 @@ def _difference(input: Tensor, target: Tensor, name: str) -> Tensor:
     return input - target
 
 
-def elementwise(name: str, value: Any, slope: Any, node_name: str,
+def elementwise(name: str, value: Any, gradient: Any, node_name: str,
                 extra: tuple[str, ...] = ()) -> Any:
     """A loss of (input, target, *numbers, reduction): declares the `fused` op that decorates its
-    body. `value` and `slope`, the derivative by the input, are array functions; that by the target
-    is -slope."""
+    body. `value` and `gradient`, the derivative by the input times its first argument, are array
+    functions; that by the target is -gradient."""
     def kernel(input: np.ndarray, target: np.ndarray, *rest: Any) -> np.ndarray:
         return _fold(value(input, target, *rest[:-1]), rest[-1])
 
     def grads(grad: np.ndarray, needs: Any, input: np.ndarray, target: np.ndarray,
               *rest: Any) -> Any:
-        g = kernels.multiply(_share(grad, input.size, rest[-1]), slope(input, target, *rest[:-1]))
+        g = gradient(_share(grad, input.size, rest[-1]), input, target, *rest[:-1])
         return g if needs[0] else None, kernels.negative(g) if needs[1] else None
 
     backward = {
@@ -97,8 +97,8 @@ def _squared(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     return kernels.square(kernels.subtract(x, y))
 
 
-@elementwise("_mse_loss", _squared, lambda x, y: kernels.multiply(
-    kernels.subtract(x, y), np.asarray(2, x.dtype)), "MseLossBackward0")
+@elementwise("_mse_loss", _squared, lambda grad, x, y: kernels.multiply(grad, kernels.multiply(
+    kernels.subtract(x, y), np.asarray(2, x.dtype))), "MseLossBackward0")
 def _mse(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     difference = _difference(input, target, "mse_cpu")
     return reduced(difference * difference, reduction)
@@ -139,7 +139,7 @@ def l1_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any
     return reduced(loss, reduction)
 
 
-@elementwise("_smooth_l1_loss", losses.smooth_l1, losses.smooth_l1_slope,
+@elementwise("_smooth_l1_loss", kernels.smooth_l1, kernels.smooth_l1_backward,
              "SmoothL1LossBackward0", ("beta",))
 def _smooth_l1(input: Tensor, target: Tensor, limit: float, reduction: str) -> Tensor:
     difference = _difference(input, target, "smooth_l1_cpu")
@@ -161,7 +161,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, size_average: Any = None, redu
     return _smooth_l1(input, target, beta, reduction)
 
 
-@elementwise("_huber_loss", losses.huber, losses.huber_slope, "HuberLossBackward0", ("delta",))
+@elementwise("_huber_loss", kernels.huber, kernels.huber_backward, "HuberLossBackward0", ("delta",))
 def _huber(input: Tensor, target: Tensor, limit: float, reduction: str) -> Tensor:
     """In the common type, and then in that of the input."""
     both = [t._array for t in together(input, target)]
@@ -426,8 +426,8 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
     return reduced((-target * difference + float(margin)).clamp_min(0), reduction)
 
 
-@elementwise("_soft_margin_loss", losses.soft_margin, losses.soft_margin_slope,
-             "SoftMarginLossBackward0")
+@elementwise("_soft_margin_loss", losses.soft_margin, lambda grad, x, y: kernels.multiply(
+    grad, losses.soft_margin_slope(x, y)), "SoftMarginLossBackward0")
 def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     """Each step is stored in the type of the input."""
     product = -input * target

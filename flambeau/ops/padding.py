@@ -94,13 +94,54 @@ def _indices(mode: str, shape: Any, pad: tuple[int, ...]) -> list[tuple[int, np.
             if side != (0, 0)]
 
 
+def _margins(mode: str, n: int, before: int, after: int) -> list[tuple[slice, slice]]:
+    """Places in a padded dimension, and those of the elements that stand there."""
+    end = before + n
+    if mode == "replicate":
+        sources = slice(before, before + 1), slice(end - 1, end)
+    elif mode == "circular":
+        sources = slice(n, end), slice(before, before + after)
+    else:
+        last = end - 2 - after
+        sources = slice(2 * before, before, -1), slice(end - 2, last if last >= 0 else None, -1)
+    return [(places, source) for places, source
+            in zip((slice(0, before), slice(end, end + after)), sources)
+            if places.start < places.stop]
+
+
+def _middle(shape: Any, sides: Any) -> tuple[slice, ...]:
+    return tuple([slice(a, a + n) for n, (a, _) in zip(shape, sides)])
+
+
 def _gathered(self: np.ndarray, pad: tuple[int, ...], mode: str) -> np.ndarray:
+    sides = _sides(pad, self.ndim)
+    if min(pad) >= 0:
+        result = np.empty([n + a + b for n, (a, b) in zip(self.shape, sides)], self.dtype)
+        filled = list(_middle(self.shape, sides))
+        result[tuple(filled)] = self
+        for d, (n, side) in enumerate(zip(self.shape, sides)):
+            for places, source in _margins(mode, n, *side):
+                result[(*filled[:d], places, *filled[d + 1:])] = result[
+                    (*filled[:d], source, *filled[d + 1:])]
+            filled[d] = slice(None)
+        return result
     for d, index in _indices(mode, self.shape, pad):
         self = np.take(self, index, d)
     return self
 
 
 def _scattered(self: np.ndarray, shape: Any, pad: tuple[int, ...], mode: str) -> np.ndarray:
+    sides = _sides(pad, self.ndim)
+    if min(pad) >= 0:
+        result, kept = self.copy(), [slice(None)] * self.ndim
+        for d in reversed(range(self.ndim)):
+            for places, source in _margins(mode, shape[d], *sides[d]):
+                margin = result[(*kept[:d], places, *kept[d + 1:])]
+                if mode == "replicate":
+                    margin = margin.sum(d, keepdims=True)
+                result[(*kept[:d], source, *kept[d + 1:])] += margin
+            kept[d] = slice(sides[d][0], sides[d][0] + shape[d])
+        return result[tuple(kept)].copy()
     for d, index in _indices(mode, shape, pad):
         result = np.zeros((*self.shape[:d], shape[d], *self.shape[d + 1:]), self.dtype)
         np.add.at(result, (*(slice(None),) * d, index), self)

@@ -7,6 +7,7 @@ import pytest
 from flambeau.kernels import (
     attention,
     convolution,
+    ctc,
     indexing,
     normalization,
     pooling,
@@ -214,6 +215,34 @@ def _resampling(make):
                 how = mode, padding, aligned
                 calls += [(resampling.grid_sample, x, grid, *how)]
                 calls += [(resampling.grid_sample_backward, make(2, 3, 5, 4), x, grid, *how)]
+    far = make(2, 5, 4, 2)
+    far[0, 0, 0], far[1, 2, 3] = np.nan, 40
+    cube, places, grad = make(2, 3, 4, 5, 6), make(2, 3, 4, 2, 3), make(2, 3, 3, 4, 2)
+    for padding in ("zeros", "border", "reflection"):
+        for aligned in (False, True):
+            how = "bicubic", padding, aligned
+            calls += [(resampling.grid_sample, x, far if padding == "zeros" else grid, *how)]
+            calls += [(resampling.grid_sample_backward, make(2, 3, 5, 4), x, grid, *how)]
+            for mode in ("bilinear", "nearest"):
+                how = mode, padding, aligned
+                calls += [(resampling.grid_sample, cube, places, *how)]
+                calls += [(resampling.grid_sample_backward, grad, cube, places, *how)]
+    return calls
+
+
+def _alignments(make):
+    scores = make(12, 5, 6).astype(np.float32)
+    x = (scores - np.log(np.exp(scores).sum(2, keepdims=True))).astype(make.dtype)
+    targets, grad, calls = 1 + make.ints(5, 5, 4), make(5), []
+    targets[0] = 2
+    grad[3] = 0
+    for inputs, lengths in (
+        ((12, 10, 0, 7, 3), (4, 3, 0, 2, 4)),
+        ((12, 12, 0, 1, 12), (0, 4, 2, 3, 1)),
+    ):
+        given = targets, inputs, lengths, 0
+        kept = ctc.ctc_loss.reference(x, *given)
+        calls += [(ctc.ctc_loss, x, *given), (ctc.ctc_loss_backward, grad, x, *kept, *given)]
     return calls
 
 
@@ -234,6 +263,7 @@ FAMILIES = {
     "pool ceil": lambda m: _pool(m, (2, 3, 9, 8), (3, 3), (3, 2), (1, 0), (1, 2), True),
     "pool 1d": lambda m: _pool(m, (2, 3, 11), (2,), (2,), (0,), (1,), False),
     "norm": lambda m: _norm(m, (3, 4, 5, 6)),
+    "norm short": lambda m: _norm(m, (7, 6, 3)),
     "norm columns": lambda m: _norm(m, (40, 6)),
     "norm long": lambda m: _norm(m, (5, 4, 300)),
     "softmax": lambda m: _softmax(m, (5, 70), 1),
@@ -249,6 +279,7 @@ FAMILIES = {
     "recurrent": lambda m: _recurrent(m, 4, 3, 5, False),
     "recurrent reverse": lambda m: _recurrent(m, 3, 17, 20, True),
     "resampling": _resampling,
+    "alignments": _alignments,
 }
 TOLERANCE = {np.dtype(np.float32): 1e-4, np.dtype(np.float64): 1e-10, np.dtype(np.float16): 2e-2}
 
