@@ -42,7 +42,9 @@ class finfo(_Info):
             limits = ml_dtypes.finfo(self._type.numpy)
         self.eps, self.max, self.min = float(limits.eps), float(limits.max), float(limits.min)
         self.tiny = self.smallest_normal = float(limits.smallest_normal)
-        self.resolution = 10.0 ** -limits.precision
+        if self._type.name == "float8_e5m2fnuz":
+            self.eps /= 2                   # as PyTorch has it
+        self.resolution = 1.0 if self.bits == 8 else 10.0 ** -limits.precision
 
     def __repr__(self) -> str:
         return (f"finfo(resolution={self.resolution:g}, min={self.min:g}, max={self.max:g}, "
@@ -55,6 +57,8 @@ class iinfo(_Info):
 
     def __init__(self, type: dtype):
         super().__init__(type)
+        if self._type.kind == "b":
+            raise TypeError("torch.bool is not supported by torch.iinfo")
         if self._type.kind not in "ui":
             raise TypeError("torch.iinfo() requires an integer input type. Use torch.finfo to "
                             "handle 'torch.iinfo'")
@@ -62,7 +66,7 @@ class iinfo(_Info):
         self.min, self.max = int(limits.min), int(limits.max)
 
     def __repr__(self) -> str:
-        return f"iinfo(min={self.min}, max={self.max}, dtype={self.dtype})"
+        return f"iinfo(min={self.min:g}, max={self.max:g}, dtype={self.dtype})"
 
 
 class _Named:

@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from flambeau.kernels.reference import type_title
+
 FROM_NUMPY: dict[np.dtype, dtype] = {}      # numpy.dtype -> dtype, for each type that has been used
 FLOATING: set[np.dtype] = set()             # numpy dtypes of floating or complex kind
 _BY_NAME: dict[str, dtype] = {}
@@ -63,8 +65,9 @@ class dtype:
         """The complex type whose parts have this type."""
         if self.is_complex:
             return self
-        found = _COMPLEX.get(self)
-        return complex64 if found is None and self.kind in "bui" else found
+        if self not in _COMPLEX:
+            raise RuntimeError(f"Unknown Complex ScalarType for {type_title(self)}")
+        return _COMPLEX[self]
 
     def __repr__(self) -> str:
         return f"torch.{self.name}"

@@ -79,7 +79,7 @@ def scalar_type(value: Any) -> dtype:
         return dtypes.int64
     if isinstance(value, float):
         return dtypes._Defaults.float
-    return dtypes._Defaults.float.to_complex() or dtypes.complex64
+    return dtypes._Defaults.float.to_complex()
 
 
 def result_type(arrays: list[np.ndarray], numbers: Any = ()) -> dtype:
@@ -100,8 +100,6 @@ def result_type(arrays: list[np.ndarray], numbers: Any = ()) -> dtype:
             result = d
         elif category(d) > category(result):
             if d.kind == "c" and result.kind == "f":    # the width comes from above
-                if is_float8(result):
-                    raise RuntimeError(f"Unknown Complex ScalarType for {type_name(result)}")
                 result = result.to_complex()
             else:
                 result = d if d.kind == "c" else join(result, d)

@@ -269,7 +269,8 @@ def beyond_c(value: int) -> OverflowError:
 
 
 def too_large(target: np.dtype) -> RuntimeError:
-    name = _STORED.get(target.name, f"{target.name}_t")
+    name = _STORED.get(target.name, f"c10::{target.name.capitalize()}"
+                       if target.name.startswith("float8") else f"{target.name}_t")
     return RuntimeError(f"value cannot be converted to type {name} without overflow")
 
 

@@ -189,7 +189,7 @@ def _from_sequence(data: Any, target: np.dtype | None) -> np.ndarray:
         array = None
     if array is None:
         return _from_leaves(data, shape, target)
-    if target is not None and target.kind in "uif" and array.size and array.dtype.kind in "ifc":
+    if target is not None and target.kind not in "bcW" and array.size and array.dtype.kind in "ifc":
         _check_leaves(array, target)
     if array.dtype == np.float64 and (target is None or target.kind == "f"):
         if array.size and _holds_arrays(data):
@@ -214,7 +214,7 @@ def _check_leaves(array: np.ndarray, target: np.dtype) -> None:
     """Raise if numbers of a list cannot be of the type that is asked for."""
     if array.dtype.kind == "c":
         raise _no_number(1j, target)
-    if target.kind != "f" and (target != np.int64 or array.dtype.kind == "f"):
+    if target not in dtypes.FLOATING and (target != np.int64 or array.dtype.kind == "f"):
         limits = np.iinfo(target)
         low = -limits.max if target.kind == "u" and array.dtype.kind == "i" else limits.min
         if not (array.min() >= low and array.max() <= limits.max):

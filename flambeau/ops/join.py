@@ -740,7 +740,7 @@ def _indices(name: str, of: Any) -> Any:
             if extent < 0:
                 raise RuntimeError(f"{title} must be non-negative, got{extent}")
         target = as_numpy_dtype(dtype) or np.dtype(np.int64)
-        if target.name not in ("int64", "int32", "int16"):
+        if target.name not in ("int64", "int32"):
             raise no_kernel(name, target)
         places = np.stack(of(row, offset, col)).astype(target)
         from flambeau.ops.create import finish

@@ -17,7 +17,7 @@ from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import random as kernels
-from flambeau.kernels.refused import no_kernel
+from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import resize_output
 from flambeau.ops.create import checked_shape
 from flambeau.ops.node_names import one_node
@@ -141,6 +141,8 @@ def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Te
 
 
 def _check_continuous(title: str, name: str, array_type: np.dtype) -> None:
+    if array_type.char in characters("8"):
+        raise no_kernel(f"{title.lower()}_cpu", array_type)
     if not is_real(array_type):
         raise RuntimeError(f"{title} distribution is a continuous probability distribution. dtype "
                            f"must be a floating point but you specified {name}")

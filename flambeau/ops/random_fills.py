@@ -161,11 +161,11 @@ def refused(kernel: str, array_type: np.dtype) -> Fill:
 
 def is_common(array_type: np.dtype) -> bool:
     """Real types but the wide unsigned ones: those that most of PyTorch's kernels know."""
-    return array_type.kind not in "cW" and not (array_type.kind == "u" and array_type.itemsize > 1)
+    return array_type.char not in characters("UcW8")
 
 
 def is_real(array_type: np.dtype) -> bool:
-    return array_type in dtypes.FLOATING and array_type.kind not in "cW"
+    return array_type in dtypes.FLOATING and array_type.char not in characters("cW8")
 
 
 def _largest(array_type: np.dtype) -> float:

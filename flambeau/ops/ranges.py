@@ -67,9 +67,9 @@ def _range(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
     if (end - start) * step < 0:
         raise RuntimeError("upper bound and lower bound inconsistent with step sign")
     whole = target.kind in "ui"
-    if whole and int(step) == 0:
-        raise ValueError("step must be nonzero")
     if target == np.int64:
+        if int(step) == 0:
+            raise ValueError("step must be nonzero")
         return np.arange(*[stored(v, target) for v in (start, end, step)], dtype=np.int64)
     count = math.ceil((end - start) / step)
     if count >= 2**60:
