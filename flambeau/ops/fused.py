@@ -124,7 +124,7 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
         return plain_call(*args, **kwargs)
 
     def plain_call(*args: Any, **kwargs: Any) -> Any:
-        if kwargs or len(args) < len(names):
+        if kwargs or len(args) != len(names):
             if overrides.wanted(args, kwargs):
                 return overrides.call(op, args, kwargs)
             if writes and "out" in kwargs:
@@ -135,8 +135,10 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
                 bound = signature.bind(*args, **kwargs)
                 bound.apply_defaults()
                 args = tuple([bound.arguments[k] for k in names])
-            else:
+            elif len(args) < len(names):
                 args = (*args, *defaults[len(args):])
+            else:
+                return body(*args)              # which raises
         arrays = []
         for tensor in args[:n]:
             if type(tensor) in plain:

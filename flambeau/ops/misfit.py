@@ -147,9 +147,12 @@ def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, 
         return better
     again = _in_numbers(op, args, kwargs, bound)
     if again is not None:
-        return (op.function(*again[0], **again[1]),)
+        function = op.published or getattr(Tensor, op.name, op.function)
+        return (function(*again[0], **again[1]),)
     if isinstance(error, (TypeError, AttributeError)):
-        found = _not_tensors(op, args) or _not_tensor(op, args, kwargs)
+        found = _not_tensors(op, args)
+        if found is None and " attribute '_" in str(error):         # one of ours
+            found = _not_tensor(op, args, kwargs)
         if found is not None:
             return found
         if "<locals>" in str(error):
@@ -202,9 +205,11 @@ def _not_tensors(op: Op, args: tuple[Any, ...]) -> TypeError | None:
 
 
 def _not_tensor(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError | None:
-    """The error of a function without a known signature one of whose tensors is none."""
-    if not op.composite or is_known(c_name(op), False):
-        return None
+    """The error of a function one of whose tensors is none."""
+    if not op.composite:
+        return None if not args or isinstance(args[0], Tensor) else TypeError(
+            f"{c_name(op)}(): argument 'input' (position 1) must be Tensor, not "
+            f"{type_name(args[0])}")
     declared = signature((op.functional if op.inplace else op).body)
     try:
         given = declared.bind(*args, **kwargs).arguments

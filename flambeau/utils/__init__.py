@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import importlib
+import weakref
 from typing import Any
 
 from flambeau.utils import hooks
@@ -17,9 +18,44 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'flambeau.utils' has no attribute {name!r}")
 
 
+def swap_tensors(t1: Any, t2: Any) -> None:
+    """Exchange all that two tensors are (memory, gradient, history, class, attributes), so that
+    whoever holds the one finds the other. A graph that ends in a leaf keeps to the object.
+
+    >>> a, b = flambeau.ones(2), flambeau.zeros(3)
+    >>> flambeau.utils.swap_tensors(a, b)
+    >>> a, b
+    (tensor([0., 0., 0.]), tensor([1., 1.]))
+    """
+    for name, tensor in (("t1", t1), ("t2", t2)):
+        if weakref.getweakrefs(tensor):
+            raise RuntimeError(f"Cannot swap {name} because it has weakref associated with it")
+    slots = [_slots(type(t)) for t in (t1, t2)]
+    if slots[0] != slots[1]:
+        raise RuntimeError("Cannot swap t1 and t2 if they have different slots")
+    for name in slots[0]:
+        values = [getattr(t, name, _UNSET) for t in (t2, t1)]
+        for tensor, value in zip((t1, t2), values):
+            if value is not _UNSET:
+                setattr(tensor, name, value)
+            elif hasattr(tensor, name):
+                delattr(tensor, name)
+    t1.__class__, t2.__class__ = t2.__class__, t1.__class__
+    t1.__dict__, t2.__dict__ = t2.__dict__, t1.__dict__
+
+
+_UNSET = object()
+
+
+def _slots(cls: type) -> set[str]:
+    """The names of the slots of a class."""
+    return {name for base in cls.__mro__ for name in getattr(base, "__slots__", ())
+            if name not in ("__dict__", "__weakref__")}
+
+
 def rename_privateuse1_backend(backend_name: str) -> None:
     """Not offered: there are no other devices to name."""
     raise NotImplementedError("rename_privateuse1_backend: flambeau has no other backends")
 
 
-__all__ = ["hooks"]
+__all__ = ["hooks", "swap_tensors"]
