@@ -67,7 +67,9 @@ def get_deterministic_debug_mode() -> int:
 def set_float32_matmul_precision(precision: str) -> None:
     """Remembered: "highest", "high" or "medium". Products of float32 are always computed in it."""
     if precision not in ("highest", "high", "medium"):
-        raise RuntimeError(f"Invalid float32 matmul precision: {precision}")
+        warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current "
+                      "setting stays.", UserWarning, stacklevel=2)
+        return
     _state["precision"] = precision
 
 

@@ -84,11 +84,25 @@ def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> No
                            f"value.dtype: {c_name(value)} instead.")
     if q.dtype.kind in "bui":
         raise RuntimeError(f"expected scalar type Float but found {type_name(query.dtype)}")
+    if 0 not in (q.size, k.size):
+        _check_product(q.shape, k.shape[:-2] + k.shape[:-3:-1])
+        _check_product((*q.shape[:-1], k.shape[-2]), v.shape)
     if mask is not None and mask._array.dtype not in (np.bool_, np.float32, q.dtype):
         raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, "
                            "but "
                            f"got attn_mask.dtype: {c_name(mask)} and  query.dtype: "
                            f"{c_name(query)} instead.")
+
+
+def _check_product(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    if a[-1] == b[-2]:
+        return
+    if len(a) == len(b) == 2:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and "
+                           f"{b[0]}x{b[1]})")
+    lead = math.prod(a[:-2])
+    raise RuntimeError("Expected size for first two dimensions of batch2 tensor to be: "
+                       f"[{lead}, {a[-1]}] but got: [{lead}, {b[-2]}].")
 
 
 def _repeat_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
@@ -125,6 +139,9 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
     tensor([1., 2.])
     """
     _check(query, key, value, attn_mask)
+    if attn_mask is not None and is_causal and (dropout_p or query._array.ndim != 4):
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set "
+                           "when is_causal=True")
     if enable_gqa and query._array.ndim >= 3:
         key, value = _repeat_heads(query, key, value)
     if dropout_p or query._array.dtype.kind in "cW":

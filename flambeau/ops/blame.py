@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import linecache
+import re
 from typing import Any
 
 from flambeau._places import read_place
@@ -19,6 +20,11 @@ def described(place: Any) -> str:
             + (f"\n    {source}" if source else ""))
 
 
+def op_name(node: Any) -> str:
+    """The name of a node's op, as messages have it: `Mul` for `MulBackward0`."""
+    return re.sub(r"Backward\d*$", "", node.name())
+
+
 def stale(node: Any, tensor: Any, found: int, expected: int) -> RuntimeError:
     """A saved tensor cannot be used: it was written to."""
     if getattr(tensor, "_detached", False):
@@ -27,7 +33,7 @@ def stale(node: Any, tensor: Any, found: int, expected: int) -> RuntimeError:
                             "`.detach()` instead")
     edge = gradient_edge(tensor)
     origin = "" if edge is None or type(edge) in tensor_types else \
-        f", which is output {edge.index} of {edge.node.name().removesuffix('Backward')},"
+        f", which is output {edge.index} of {op_name(edge.node)},"
     times = found - expected
     written = "" if times < 1 else " The tensor was written to since, here:" if times == 1 else \
         f" The tensor was written to {times} times since, the last time here:"

@@ -207,6 +207,10 @@ def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any
                            f"than zero, but got {list(dilation)}")
     if groups <= 0:
         raise RuntimeError("non-positive groups is not supported")
+    if 0 in w.shape[2:]:
+        names = ("kernel_depth", "kernel_height", "kernel_width")[5 - w.ndim:]
+        raise RuntimeError("kernel size should be greater than zero, but got " + " ".join(
+            f"{name}: {n}" for name, n in zip(names, w.shape[2:])))
     _check_dimensions(x, w)
     _check_channels(x.shape, w.shape, bias, transposed, groups)
     if not transposed:

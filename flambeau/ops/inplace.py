@@ -1,7 +1,6 @@
 """In-place forms: `add_` from `add`, the same kernel, the same node, one more write counted."""
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +24,7 @@ from flambeau.core.tensor import (
 )
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.kernels.views import copy_into, has_one_place
+from flambeau.ops.blame import op_name
 from flambeau.ops.out_types import can_cast
 from flambeau.ops.overlap import (
     check_overlap,
@@ -60,8 +60,7 @@ def forbidden(tensor: Tensor, modified: str) -> RuntimeError:
     recorded = node is not None and node is not LEAF
     first = "A view was"
     if recorded:
-        name = re.sub(r"Backward\d*$", "", node.node.name())
-        first = f"Output {node.index} of {name} is a view"
+        first = f"Output {node.index} of {op_name(node.node)} is a view"
     if recorded and made not in _MODES:
         what = f"{first} and {modified} modified inplace."
     else:

@@ -211,7 +211,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     >>> flambeau.linalg.cond(flambeau.tensor([[4.0, 0.0], [0.0, 2.0]]))
     tensor(2.)
     """
-    check_matrix(A, "linalg.cond")
+    check_matrix(A, "linalg.cond", "")
     check_floating(A, "linalg.svd", "linalg_svd_cpu")
     if p in (None, 2, -2):
         S = singular_values(A)
@@ -242,7 +242,7 @@ def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: An
     >>> flambeau.linalg.matrix_rank(flambeau.ones(3, 3))
     tensor(1)
     """
-    check_matrix(A, "linalg.matrix_rank")
+    check_matrix(A, "torch.linalg.matrix_rank", "input")
     check_lapack(A)
     if tol is not None:
         atol, rtol = tol, 0.0

@@ -38,7 +38,8 @@ def composed(body: Any = None, **declaration: Any) -> Any:
 
 def check_matrix(A: Tensor, name: str, argument: str = "A") -> None:
     if A._array.ndim < 2:
-        raise RuntimeError(f"{name}: The input tensor {argument} must have at least 2 dimensions.")
+        raise RuntimeError(f"{name}: The input tensor {argument}".rstrip()
+                           + " must have at least 2 dimensions.")
 
 
 def check_square(A: Tensor, name: str, argument: str = "A") -> None:

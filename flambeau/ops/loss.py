@@ -215,7 +215,11 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
                          "size.")
     x, y = input._array, target._array
     if weight is not None:
-        weight = weight.expand(broadcast_shapes(y.shape, weight._array.shape))
+        shape = broadcast_shapes(y.shape, weight._array.shape)
+        if shape != y.shape:
+            raise RuntimeError(f"output with shape {list(y.shape)} doesn't match the broadcast "
+                               f"shape {list(shape)}")
+        weight = weight.expand(shape)
     if x.dtype != y.dtype:
         raise RuntimeError(f"Found dtype {type_name(target.dtype)} but expected "
                            f"{type_name(input.dtype)}")

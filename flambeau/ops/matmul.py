@@ -11,7 +11,7 @@ from flambeau.core.op import composite, multilinear, primitive
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.ops.pointwise import add, mul
-from flambeau.ops.shape import movedim, reshape, transpose, unsafe_view, unsqueeze
+from flambeau.ops.shape import expand, movedim, reshape, transpose, unsafe_view, unsqueeze
 
 _quiet_matmul = kernels.quiet(np.matmul)
 _MANY = 1 << 14     # products of integers: from here on BLAS, where its sums in double are exact
@@ -338,7 +338,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
         if w.ndim > 2:
             raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
         if bias is not None:
-            return input, unsqueeze(weight, 0), bias
+            raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
         w = unsqueeze(weight, 0)._array
     if not x.ndim:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and "
@@ -352,6 +352,12 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
             raise RuntimeError("mat1 and mat2 must have the same dtype, but got "
                                f"{type_name(input.dtype)} and {type_name(weight.dtype)}")
         same_types(input, weight)
+    if bias is not None and (bias._array.shape != w.shape[:1] or bias._array.dtype != x.dtype):
+        if bias._array.dtype != x.dtype:
+            raise RuntimeError("self and mat2 must have the same dtype, but got "
+                               f"{type_name(bias.dtype)} and {type_name(weight.dtype)}")
+        if x.ndim < 3 or bias._array.ndim < 2:
+            expand(bias, int(np.prod(x.shape[:-1])), w.shape[0])        # says what is wrong
     return input, weight, bias
 
 

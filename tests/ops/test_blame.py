@@ -75,7 +75,7 @@ def test_a_written_result_names_its_origin():
     y = x.exp()
     y.detach().zero_()
     error = error_of(y.sum().backward)
-    assert "[torch.FloatTensor [2]], which is output 0 of ExpBackward0, is at version 1" in error
+    assert "[torch.FloatTensor [2]], which is output 0 of Exp, is at version 1" in error
     assert here(3) in error
 
 
