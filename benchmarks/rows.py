@@ -110,6 +110,8 @@ expression("kernels", "F.group_norm(x, 8)", x="torch.rand(1024, 256)")
 expression("kernels", "F.pad(x, (1, 1, 1, 1), 'reflect')", x="torch.rand(8, 16, 64, 64)")
 expression("kernels", "F.grid_sample(x, g, 'bicubic', align_corners=False)",
            x="torch.rand(2, 3, 64, 64)", g="2 * torch.rand(2, 64, 64, 2) - 1")  # fmt: skip
+expression("kernels", "x.index_reduce(0, i, y, 'amax')", x="torch.randn(1000, 64)",
+           i="torch.randint(1000, (2000,))", y="torch.randn(2000, 64)")  # fmt: skip
 expression("kernels", "F.ctc_loss(x.log_softmax(2), c, [50] * 16, [30] * 16)",
            x="torch.randn(50, 16, 20)", c="torch.randint(1, 20, (16, 30))")  # fmt: skip
 expression("kernels", "torch.linalg.solve(a, b)",

@@ -244,6 +244,33 @@ Reduce reduce_of(PyObject *name) {
     return UNKNOWN;
 }
 
+struct Sum {
+    template <class T>
+    static INLINE T call(T x, T y) { return x + y; }
+};
+struct Product {
+    template <class T>
+    static INLINE T call(T x, T y) { return x * y; }
+};
+struct Largest {  // NaN wins
+    template <class T>
+    static INLINE T call(T x, T y) { return (y > x) | (y != y) ? y : x; }
+};
+struct Least {
+    template <class T>
+    static INLINE T call(T x, T y) { return (y < x) | (y != y) ? y : x; }
+};
+
+template <class Body>
+void with_combine(Reduce reduce, Body body) {
+    switch (reduce) {
+        case PROD: return body(Product());
+        case AMAX: return body(Largest());
+        case AMIN: return body(Least());
+        default: return body(Sum());
+    }
+}
+
 PyObject *scatter_reduce(PyObject *const *args, Reduce reduce) {
     Array x, indices, src;
     npy_intp axis;
@@ -270,19 +297,10 @@ PyObject *scatter_reduce(PyObject *const *args, Reduce reduce) {
         else
             done = with_number(PyArray_TYPE(x.array()), [&](auto zero) {
                 using E = decltype(zero);
-                E *to = x.data<E>();
-                const E *from = src.data<E>();
-                if (reduce == SUM) {
-                    scatter_all(a, s, to, at, from, bad, [](E &x, E y) { x += y; });
-                } else if (reduce == PROD) {
-                    scatter_all(a, s, to, at, from, bad, [](E &x, E y) { x *= y; });
-                } else if (reduce == AMAX) {
-                    scatter_all(a, s, to, at, from, bad,
-                                [](E &x, E y) { x = (y > x) | (y != y) ? y : x; });
-                } else {
-                    scatter_all(a, s, to, at, from, bad,
-                                [](E &x, E y) { x = (y < x) | (y != y) ? y : x; });
-                }
+                with_combine(reduce, [&](auto op) {
+                    scatter_all(a, s, x.data<E>(), at, src.data<E>(), bad,
+                                [](E &x, E y) { x = decltype(op)::call(x, y); });
+                });
             });
         failed = bad && find_wrong(at, indices.size(), a.size, wrong);
     }
@@ -304,21 +322,23 @@ PyObject *scatter_add_(PyObject *const *args) { return scatter_reduce(args, SUM)
 // ---- rows
 // -----------------------------------------------------------------------------------------
 
-template <class T>
-CLONES void add_run(const T *from, npy_intp n, T *to) {
+template <class Op, class T>
+CLONES void combine_run(const T *from, npy_intp n, T *to) {
     INDEPENDENT
-    for (npy_intp j = 0; j < n; j++) to[j] += from[j];
+    for (npy_intp j = 0; j < n; j++) to[j] = Op::call(to[j], from[j]);
 }
 
-// x[rows] += values along an axis, where equal rows add up and those equal to `skipped` count for
-// nothing.
-PyObject *add_rows_(PyObject *const *args) {
+// x[rows] combined with values along an axis, one after the other where rows are equal; those equal
+// to `skipped` count for nothing.
+PyObject *reduce_rows_(PyObject *const *args) {
     Array x, rows, values;
     npy_intp axis, skipped;
+    Reduce reduce = reduce_of(args[5]);
     if (!writable(args[0], x) || !take_int(args[1], axis) || !take<int64_t>(args[2], rows) ||
         !take_any(args[3], values) || !take_int(args[4], skipped) || x.ndim() == 0 ||
         values.ndim() != x.ndim() || rows.ndim() != 1 ||
-        PyArray_TYPE(x.array()) != PyArray_TYPE(values.array()) || overlap(x, values))
+        PyArray_TYPE(x.array()) != PyArray_TYPE(values.array()) || overlap(x, values) ||
+        reduce == WRITE || reduce == UNKNOWN)
         return declined();
     if (axis < 0) axis += x.ndim();
     if (axis < 0 || axis >= x.ndim()) return declined();
@@ -338,16 +358,19 @@ PyObject *add_rows_(PyObject *const *args) {
                 E *to = x.data<E>();
                 const E *from = values.data<E>();
                 auto run = [&](npy_intp o0, npy_intp o1, npy_intp j0, npy_intp j1) {
-                    for (npy_intp o = o0; o < o1; o++)
-                        for (npy_intp i = 0; i < n; i++) {
-                            if (at[i] == skipped) continue;
-                            E *place = to + (o * size + at[i]) * inner;
-                            const E *row = from + (o * n + i) * inner;
-                            if (inner == 1)
-                                *place += *row;
-                            else
-                                add_run(row + j0, j1 - j0, place + j0);
-                        }
+                    with_combine(reduce, [&](auto op) {
+                        using Op = decltype(op);
+                        for (npy_intp o = o0; o < o1; o++)
+                            for (npy_intp i = 0; i < n; i++) {
+                                if (at[i] == skipped) continue;
+                                E *place = to + (o * size + at[i]) * inner;
+                                const E *row = from + (o * n + i) * inner;
+                                if (inner == 1)
+                                    *place = Op::call(*place, *row);
+                                else
+                                    combine_run<Op>(row + j0, j1 - j0, place + j0);
+                            }
+                    });
                 };
                 if (outer >= max_threads() || inner == 1)
                     parallel_for(
@@ -514,7 +537,7 @@ PyObject *copy(PyObject *const *args) {
 }
 
 PyMethodDef methods[] = {NETWORK_METHOD(gather, 3),       NETWORK_METHOD(scatter_, 6),
-                         NETWORK_METHOD(scatter_add_, 4), NETWORK_METHOD(add_rows_, 5),
+                         NETWORK_METHOD(scatter_add_, 4), NETWORK_METHOD(reduce_rows_, 6),
                          NETWORK_METHOD(embedding, 2),    NETWORK_METHOD(nonzero, 1),
                          NETWORK_METHOD(masked, 2),
                          NETWORK_METHOD(copy, 1),         {nullptr, nullptr, 0, nullptr}};

@@ -36,16 +36,14 @@ def embedding(weight, indices):
 
 
 @updater
-def add_rows_(x, axis, rows, values, skipped=-1):
-    """x[rows] += values along `axis`; equal rows add up, rows equal to `skipped` do not count."""
+def reduce_rows_(x, axis, rows, values, skipped=-1, reduce="sum"):
+    """x[rows] combined with values along `axis`, by "sum", "prod", "amax" or "amin", all of them
+    where rows are equal; rows equal to `skipped` do not count."""
     x_rows, values = np.moveaxis(x, axis, 0), np.moveaxis(values, axis, 0)
     if skipped >= 0:
         rows, values = rows[rows != skipped], values[rows != skipped]
-    if x.dtype.kind == "b":
-        np.logical_or.at(x_rows, rows, values)
-        return x
-    if x.ndim == 1 or not x.size:
-        np.add.at(x_rows, rows, values)
+    if x.dtype.kind == "b" or reduce != "sum" or x.ndim == 1 or not x.size:
+        _combiner(reduce, x.dtype).at(x_rows, rows, values)
         return x
     order = np.argsort(rows, kind="stable")
     ordered = rows[order]
@@ -53,6 +51,11 @@ def add_rows_(x, axis, rows, values, skipped=-1):
         starts = np.flatnonzero(np.concatenate(([True], ordered[1:] != ordered[:-1])))
         x_rows[ordered[starts]] += np.add.reduceat(values[order], starts, axis=0)
     return x
+
+
+def add_rows_(x, axis, rows, values, skipped=-1):
+    """x[rows] += values along `axis`, as `reduce_rows_`."""
+    return reduce_rows_(x, axis, rows, values, skipped, "sum")
 
 
 def embedding_backward(g, indices, num_embeddings, padding_idx=-1, scale_grad_by_freq=False):
@@ -100,7 +103,41 @@ def scatter_(x, axis, indices, src, reduce=None, include_self=True):
 
 def scatter(x, axis, indices, src, reduce=None, include_self=True):
     """`scatter_` on a copy of x."""
-    return scatter_(copy(x), axis, indices, src, reduce, include_self)
+    result = copy(x)
+    if reduce is None or x.dtype.kind not in "fi" or is_narrow(x.dtype) or not (
+            x.ndim and indices.size and isinstance(src, np.ndarray)):
+        return scatter_(result, axis, indices, src, reduce, include_self)
+    reduce, axis = _ALIASES[reduce], axis % x.ndim
+    operation, rows = "sum" if reduce == "mean" else reduce, _rows(x, axis, indices, src)
+    if rows is None:
+        if not include_self:
+            nothing = np.full(indices.shape, _neutral(reduce, x.dtype), x.dtype)
+            scatter_(result, axis, indices, nothing)
+        scatter_(result, axis, indices, src, operation)
+    else:
+        _check_axis(rows, x.shape[axis], axis)
+        if not include_self:
+            result[(*(slice(None),) * axis, rows)] = _neutral(reduce, x.dtype)
+        reduce_rows_(result, axis, rows, src, -1, operation)
+    if reduce == "mean":
+        if rows is None:
+            counts = scatter_add_(np.zeros(x.shape, np.int64), axis, indices,
+                                  np.ones(indices.shape, np.int64))
+        else:
+            counts = np.bincount(rows, minlength=x.shape[axis])
+            counts = counts.reshape(-1, *(1,) * (x.ndim - 1 - axis))
+        _divide(result, counts, include_self)
+    return result
+
+
+def _rows(x, axis, indices, src):
+    """The vector that `indices` repeats, if it names whole slices along `axis`, else None."""
+    others = [a for a in range(x.ndim) if a != axis]
+    if src.shape != indices.shape or not others or any(
+            x.shape[a] != indices.shape[a] or (indices.strides[a] and indices.shape[a] > 1)
+            for a in others):
+        return None
+    return indices[tuple([slice(None) if a == axis else 0 for a in range(x.ndim)])]
 
 
 @updater
@@ -111,7 +148,7 @@ def scatter_add_(x, axis, indices, src):
 
 def scatter_add(x, axis, indices, src):
     """`scatter_add_` on a copy of x."""
-    return scatter_add_(copy(x), axis, indices, src)
+    return scatter(x, axis, indices, src, "sum")
 
 
 @mover
@@ -309,23 +346,24 @@ def _reduce_at(x, where, src, reduce, include_self, shape):
         np.add.at(counts, where, 1)
     if not include_self:
         x[where] = _neutral(reduce, x.dtype)
-    ufunc = {
-        "sum": np.add,
-        "mean": np.add,
-        "prod": np.multiply,
-        "amax": np.maximum,
-        "amin": np.minimum,
-    }[reduce]
-    if x.dtype.kind == "b":
-        ufunc = {np.add: np.logical_or, np.multiply: np.logical_and}.get(ufunc, ufunc)
-    ufunc.at(x, where, src)
+    _combiner(reduce, x.dtype).at(x, where, src)
     if reduce == "mean":
-        counts += include_self
-        np.maximum(counts, 1, out=counts)
-        if x.dtype.kind in "iu":
-            x //= counts.astype(x.dtype)
-        else:
-            x /= counts.astype(x.dtype)
+        _divide(x, counts, include_self)
+
+
+def _combiner(reduce, dtype):
+    if dtype.kind == "b" and reduce in ("sum", "mean", "prod"):
+        return np.logical_and if reduce == "prod" else np.logical_or
+    return {"prod": np.multiply, "amax": np.maximum, "amin": np.minimum}.get(reduce, np.add)
+
+
+def _divide(x, counts, include_self):
+    """Sums into means; what nothing was added to, or counted in, stays."""
+    counts = np.maximum(counts + include_self, 1).astype(x.dtype)
+    if x.dtype.kind in "iu":
+        x //= counts
+    else:
+        x /= counts
 
 
 def _neutral(reduce, dtype):

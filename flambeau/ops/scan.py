@@ -73,6 +73,8 @@ def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tenso
         return grad
     if not has_zero(self):
         return running_sum(grad * basis.conj(result), dim, None, True) / basis.conj(self)
+    if not (grad_enabled() or interceptors or type(grad) not in plain):
+        return _cumprod_back_with_zeros(grad, self, result, dim)
     # row i of `others` is the input with a 1 in place i
     n = self._array.shape[dim]
     last = movedim(self, dim, -1)
@@ -81,6 +83,17 @@ def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tenso
     so_far = triu(basis.conj(cumprod(others, -1)))
     weighted = so_far * unsqueeze(movedim(grad, dim, -1), -2)
     return movedim(weighted.sum(-1), -1, dim)
+
+
+def _cumprod_back_with_zeros(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """In linear time, but not to be differentiated: beyond the first zero every product has that
+    factor, and its own derivative is a sum of the products without it."""
+    zeros = (self == 0).cumsum(dim)
+    first = (self == 0) & (zeros == 1)
+    without = cumprod(where(first, 1, self), dim)
+    before = running_sum(grad * basis.conj(result), dim, None, True) / basis.conj(self)
+    at_first = running_sum(grad * basis.conj(without), dim, None, True)
+    return where(first, at_first, where(zeros == 0, before, 0))
 
 
 def _product_kernel(self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:

@@ -33,6 +33,10 @@ def _offsets(lengths: np.ndarray, extent: int, unsafe: bool) -> np.ndarray:
 def _segments(self: np.ndarray, extent: int) -> np.ndarray:
     """Which segment each place belongs to; those outside all come after the last."""
     places = np.arange(extent)
+    if self.ndim == 1 and (self[1:] >= self[:-1]).all():
+        found = np.searchsorted(self[1:], places, "right")
+        found[places < self[0]] = len(self) - 1
+        return found
     ends = self[..., None, 1:]
     found = (ends <= places[:, None]).sum(-1)
     found[places < self[..., :1]] = self.shape[-1] - 1

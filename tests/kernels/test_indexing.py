@@ -139,3 +139,24 @@ def test_masked(dtype, shape):
         assert found.dtype == dtype and found.ndim == 1
         np.testing.assert_array_equal(found, x[mask])
         np.testing.assert_array_equal(ix.masked(x.T, mask.T), x.T[mask.T])
+
+
+@pytest.mark.parametrize("reduce", ["sum", "prod", "mean", "amax", "amin"])
+@pytest.mark.parametrize("included", [True, False])
+@pytest.mark.parametrize("dtype", ["f4", "f8", "i8", "i2", "f2"])
+def test_scatter_of_whole_slices(reduce, included, dtype):
+    random = np.random.default_rng(0)
+    x = random.integers(-9, 9, (3, 5, 4)).astype(dtype)
+    for axis, n in ((0, 7), (1, 6), (2, 9)):
+        src = random.integers(-3, 4, [n if a == axis else s for a, s in enumerate(x.shape)])
+        src = src.astype(dtype)
+        rows = random.integers(0, x.shape[axis] - 1, n)     # the last slice gets nothing
+        column = rows.reshape([-1 if a == axis else 1 for a in range(3)])
+        repeated = np.broadcast_to(column, src.shape)
+        want = ix.scatter_.reference(x.copy(), axis, repeated, src, reduce, included)
+        for index in (repeated, repeated.copy()):
+            found = ix.scatter(x, axis, index, src, reduce, included)
+            assert found.dtype == x.dtype
+            np.testing.assert_allclose(found, want, rtol=1e-3 if dtype == "f2" else 1e-6)
+        with pytest.raises(RuntimeError, match="out of bounds"):
+            ix.scatter(x, axis, np.broadcast_to(column + 99, src.shape), src, reduce)

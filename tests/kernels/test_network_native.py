@@ -155,9 +155,11 @@ def _indexing(make):
             (indexing.scatter_, x, axis, few, src, "prod", True),
         ]
     calls += [
-        (indexing.add_rows_, x, 0, rows, make(8, 4, 6), 2),
-        (indexing.add_rows_, flat, 0, rows, make(8)),
-        (indexing.add_rows_, x, 2, rows, make(5, 4, 8)),
+        (indexing.reduce_rows_, x, 0, rows, make(8, 4, 6), 2),
+        (indexing.reduce_rows_, flat, 0, rows, make(8)),
+        *[(indexing.reduce_rows_, x, 1, rows % 4, make(5, 8, 6), -1, reduce)
+          for reduce in ("prod", "amax", "amin")],
+        (indexing.reduce_rows_, x, 2, rows, make(5, 4, 8)),
     ]
     return calls
 
