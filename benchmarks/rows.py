@@ -94,7 +94,9 @@ for _code in (
     "a[a > 0.5]",
     "F.hardswish(a)",
     "F.hardshrink(a)",
+    "a.clamp(0.2, 0.8)",
     "torch.cat([a, b], 1)",
+    "torch.stack([v, v], 1)",
     "torch.zeros_like(a.t())",
 ):
     expression("kernels", _code, **LARGE)

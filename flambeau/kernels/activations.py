@@ -48,15 +48,16 @@ def prelu_backward(g, x, weight):
 def glu(x, axis):
     """The first half along `axis` times the sigmoid of the second."""
     a, b = np.split(x, 2, axis)
-    return a * sigmoid(b)
+    return kernels.multiply(a, kernels.sigmoid(b))
 
 
 @kernel
 def glu_backward(g, x, axis):
     """g * s and g * a * s * (1 - s), with s = sigmoid(b), side by side."""
     a, b = np.split(x, 2, axis)
-    s = sigmoid(b)
-    return np.concatenate([g * s, g * a * s * (1 - s)], axis)
+    s = kernels.sigmoid(b)
+    by_b = kernels.sigmoid_backward(kernels.multiply(g, a), s)
+    return np.concatenate([kernels.multiply(g, s), by_b], axis)
 
 
 def sigmoid(x):

@@ -149,7 +149,13 @@ def _clip(self: np.ndarray, min: Any, max: Any) -> np.ndarray:
         return kernels.maximum(self, min)
     if min is None:
         return kernels.minimum(self, max)
+    if self.dtype.kind in "if" and _ordinary(min) and _ordinary(max):
+        return kernels.hardtanh(self, min, max)     # which looks for NaN in `self` alone
     return kernels.clip(self, min, max)
+
+
+def _ordinary(bound: Any) -> bool:
+    return type(bound) in (int, float) and bound == bound
 
 
 def _inside(self: Tensor, min: Any, max: Any) -> Tensor:
