@@ -25,7 +25,12 @@ from flambeau.transforms import meta
 # ---- casts ---------------------------------------------------------------------------------------
 
 
-@linear(lambda self, dtype: convert(self, dtype), method=False, namespace=None, shape="self",
+def _converted(self: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Its elements lie as those of a copy of `self` do."""
+    return convert(kernels.copy(self) if kernels.has_one_place(self) else self, dtype)
+
+
+@linear(_converted, method=False, namespace=None, shape="self", params=("dtype",),
         node_name="ToCopyBackward0", d_self=lambda grad, self_dtype: _cast_back(grad, self_dtype),
         batch=lambda size, dims, self, dtype: (cast(self, dtype), dims[0]))
 def cast(input: Tensor, dtype: np.dtype) -> Any:

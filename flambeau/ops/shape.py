@@ -226,7 +226,7 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     order = [d for d in range(n) if d not in source]
     for to, at in sorted(zip(destination, source)):
         order.insert(to, at)
-    return permute_to(input, tuple(order))
+    return permute_to(input, tuple(order[:n]))
 
 
 def _moved(what: str, dims: list[int], n: int) -> tuple[int, ...]:
