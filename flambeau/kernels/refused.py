@@ -84,6 +84,10 @@ def _prod_name(self, *rest):
     return "prod_out_cpu" if rest[-1] in (None, self.dtype) else ""
 
 
+def _polygamma_name(self, n, *_):
+    return ("digamma", "trigamma", "polygamma")[min(n, 2)]
+
+
 def _slices_name(self, *_):
     return "index_select" if self.ndim < 2 else ""
 
@@ -134,6 +138,15 @@ _replication_pad2d      replication_pad2d                  bUW8
 _replication_pad3d      replication_pad3d                  bUW8
 _running_product        cumprod_out_cpu                    W8
 _search_sorted          searchsorted_out_cpu               bUcW8
+_vector_norm            norm_cpu                           8
+_var                    std_cpu                            8
+_std                    std_cpu                            8
+_var_mean               std_cpu                            8
+_std_and_mean           std_cpu                            8
+logsumexp               exp_vml_cpu                        W
+logsumexp               max_values_cpu                     8
+linalg_matrix_exp       bmm                                W
+linalg_matrix_exp       sum_cpu                            8
 abs                     abs_cpu                            bU
 add                     add_stub                           U8
 add_scaled              add_stub                           U8
@@ -236,6 +249,7 @@ REFUSED |= {name: [(characters(kinds), said)] for name, said, kinds in (
     ("scatter_reduce", _reduce_name, "UW8"), ("clamp_tensors", _clamp_name, "bU8"),
     ("_sum_all", _sum_name, "UW8"), ("_sum_dims", _sum_name, "UW8"),
     ("_prod_all", _prod_name, "UW8"), ("_prod_dim", _prod_name, "UW8"),
+    ("polygamma_of", _polygamma_name, "cW8"),
     ("clamp_number", _clamp_number_name, "bU8"), ("index_select", _slices_name, "U"),
     ("index_add", _add_name, "U8"),
     *[(name, _unless_one(said), kinds) for name, said, kinds in (

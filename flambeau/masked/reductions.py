@@ -7,6 +7,7 @@ no such.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import flambeau
@@ -54,27 +55,41 @@ def _dims(dim: Any, ndim: int) -> tuple[int, ...]:
     return tuple(sorted(dims))
 
 
-def _least(dtype: Any) -> Any:
-    if dtype.is_floating_point:
-        return -_inf
-    return False if dtype is flambeau.bool else flambeau.iinfo(dtype).min
+def _least(name: str, dtype: Any) -> Any:
+    """The identity of a maximum, which messages call by the `name` of the reduction."""
+    return -_inf if dtype.is_floating_point else _limits(name, dtype).min
 
 
-def _greatest(dtype: Any) -> Any:
-    if dtype.is_floating_point:
-        return _inf
-    return True if dtype is flambeau.bool else flambeau.iinfo(dtype).max
+def _greatest(name: str, dtype: Any) -> Any:
+    return _inf if dtype.is_floating_point else _limits(name, dtype).max
+
+
+def _limits(name: str, dtype: Any) -> Any:
+    _refuse_identity(name, dtype)
+    return flambeau.iinfo(dtype)
+
+
+def _refuse_identity(name: str, dtype: Any) -> None:
+    """PyTorch knows none of booleans and of wide unsigned integers."""
+    if dtype in (flambeau.bool, flambeau.uint16, flambeau.uint32, flambeau.uint64):
+        raise NotImplementedError(f"identity of {name} on {dtype} input")
 
 
 def _filled(input: Tensor, mask: Tensor | None, neutral: Any) -> Tensor:
     if mask is None:
         return input
+    if callable(neutral):
+        neutral = neutral(input.dtype)
     return flambeau.where(mask, input, flambeau.tensor(neutral, dtype=input.dtype))
 
 
+_SUMMED = (flambeau.bool, flambeau.uint8, flambeau.int8, flambeau.int16, flambeau.int32,
+           flambeau.int64)
+
+
 def _summed_dtype(dtype: Any) -> Any:
-    """Sums of integers are int64."""
-    return dtype if dtype.is_floating_point or dtype.is_complex else flambeau.int64
+    """Sums of integers are int64, but for those of wide unsigned ones."""
+    return flambeau.int64 if dtype in _SUMMED else dtype
 
 
 def _float_dtype(dtype: Any) -> Any:
@@ -105,7 +120,9 @@ def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
          mask: Tensor | None = None) -> Tensor:
     """The product of the elements that the mask selects."""
     input, mask = _parts(input, mask)
-    dtype = _summed_dtype(input.dtype) if dtype is None else dtype
+    if dtype is None:
+        own = input.dtype
+        dtype = own if own.is_floating_point or own.is_complex else flambeau.int64
     result = _filled(input, mask, 1).to(dtype)
     for d in reversed(_dims(dim, input.ndim)):
         result = result.prod(d, keepdim=bool(keepdim))
@@ -116,7 +133,7 @@ def _extreme(name: str, neutral: Any) -> Any:
     def reduce(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: Any = None,
                mask: Tensor | None = None) -> Tensor:
         input, mask = _parts(input, mask)
-        filled = _filled(input, mask, neutral(input.dtype))
+        filled = _filled(input, mask, partial(neutral, name))
         result = getattr(filled, name)(_dims(dim, input.ndim), keepdim=bool(keepdim))
         return result.to(dtype or input.dtype)
     reduce.__name__ = reduce.__qualname__ = name
@@ -128,7 +145,7 @@ def _extreme_index(name: str, neutral: Any) -> Any:
     def reduce(input: Any, dim: int | None = None, *, keepdim: bool | None = False,
                dtype: Any = None, mask: Tensor | None = None) -> Tensor:
         input, mask = _parts(input, mask)
-        filled = _filled(input, mask, neutral(input.dtype))
+        filled = _filled(input, mask, partial(neutral, name))
         return getattr(flambeau, name)(filled, dim, bool(keepdim)).to(dtype or input.dtype)
     reduce.__name__ = reduce.__qualname__ = name
     reduce.__doc__ = (f"Where the {name[3:]}imum of the elements that the mask selects is: a "
@@ -188,6 +205,8 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
               mask: Tensor | None = None) -> Tensor:
     """log Σ exp(x) of the elements that the mask selects."""
     input, mask = _parts(input, mask)
+    if mask is not None:
+        _refuse_identity("logsumexp", input.dtype)
     values = input.to(_float_dtype(input.dtype) if dtype is None else dtype)
     result = flambeau.logsumexp(_filled(values, mask, -_inf), _dims(dim, input.ndim), keepdim)
     return result.to(dtype or input.dtype)
@@ -204,7 +223,7 @@ def _spread(input: Any, dim: Any, unbiased: bool | None, correction: Any, keepdi
     dims = _dims(dim, input.ndim)
     if input.dtype is flambeau.bool:
         flambeau.subtract(input, 0.0)           # refuses
-    if mask is None:
+    if mask is None and not (dtype is flambeau.complex32 or dtype.itemsize == 1):  # without sums
         find = flambeau.std if root else flambeau.var
         return find(input.to(dtype), dims, correction=correction, keepdim=keepdim).to(dtype)
     values = input.to(dtype)
@@ -239,18 +258,19 @@ def _along(name: str, what: str, neutral: Any, function: Any) -> Any:
     def apply(input: Any, dim: int, *, dtype: Any = None, mask: Tensor | None = None) -> Tensor:
         input, mask = _parts(input, mask)
         at = _dims(dim, input.ndim)[0]
-        filled = _filled(input, mask, neutral(input.dtype))
+        filled = _filled(input, mask, neutral)
         return function(filled, at, dtype=input.dtype if dtype is None else dtype)
     apply.__name__ = apply.__qualname__ = name
     apply.__doc__ = f"{what} along `dim`, of the elements that the mask selects."
     return apply
 
 
-cumsum = _along("cumsum", "Running sums", lambda dtype: 0, flambeau.cumsum)
-cumprod = _along("cumprod", "Running products", lambda dtype: 1, flambeau.cumprod)
-softmax = _along("softmax", "exp(x) / Σ exp(x)", _least, flambeau.softmax)
-log_softmax = _along("log_softmax", "x - log Σ exp(x)", _least, flambeau.log_softmax)
-softmin = _along("softmin", "exp(-x) / Σ exp(-x)", _greatest,
+cumsum = _along("cumsum", "Running sums", 0, flambeau.cumsum)
+cumprod = _along("cumprod", "Running products", 1, flambeau.cumprod)
+softmax = _along("softmax", "exp(x) / Σ exp(x)", partial(_least, "amax"), flambeau.softmax)
+log_softmax = _along("log_softmax", "x - log Σ exp(x)", partial(_least, "amax"),
+                     flambeau.log_softmax)
+softmin = _along("softmin", "exp(-x) / Σ exp(-x)", partial(_greatest, "amin"),
                  lambda x, dim, dtype: flambeau.nn.functional.softmin(x, dim, dtype=dtype))
 
 
@@ -268,7 +288,8 @@ def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Tensor |
     terms = []
     for given, mask in ((input, input_mask), (other, other_mask)):
         term, mask = _parts(given, mask)
-        terms.append(_filled(term if dtype is None else term.to(dtype), mask, -_inf))
+        term = term if dtype is None else term.to(dtype)
+        terms.append(_filled(term, mask, partial(_least, "logaddexp")))
     return flambeau.logaddexp(*terms)
 
 

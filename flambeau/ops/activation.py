@@ -16,7 +16,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.kernels import activations
 from flambeau.kernels.random import rrelu_slopes
 from flambeau.kernels.reference import compute_dtype
-from flambeau.kernels.refused import refuse
+from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops import pointwise
 from flambeau.ops.coercion import stored
 from flambeau.ops.elementary import sigmoid, tanh
@@ -281,6 +281,8 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
     if not training:
         return leaky_relu(input, (lower + upper) / 2, inplace)
     floating(input._array, "rrelu_with_noise_out_cpu")
+    if input._array.dtype == np.float16:    # bfloat16 is taken
+        raise no_kernel("rrelu_with_noise_out_cpu", input._array.dtype)
     slopes = sampled(_rrelu_slopes, input, generator, lower, upper)
     return input.mul_(slopes) if inplace else input * slopes
 

@@ -7,6 +7,7 @@ from flambeau import kernels
 from flambeau.core.op import composite, pointwise
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
+from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import check_tensors
 from flambeau.ops.complex import imag
 from flambeau.ops.pointwise import abs
@@ -121,6 +122,9 @@ def equal(input: Tensor, other: Tensor) -> bool:
     check_tensors("equal", input=input, other=other)
     if input._array.shape != other._array.shape:
         return False
+    if input._array is other._array:
+        refuse(input._array, "W8", "equal_notnan_cpu")
+    refuse(input._array, "W", "equal_cpu")
     return bool(eq(input, other).all().item())
 
 

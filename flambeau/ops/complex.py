@@ -12,6 +12,7 @@ from flambeau.core.op import composite, linear, pointwise, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.kernels import views
+from flambeau.kernels.refused import characters, refuse
 from flambeau.ops.coercion import check_tensors
 from flambeau.ops.create import full_like
 from flambeau.ops.node_names import one_node
@@ -68,6 +69,10 @@ def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     if abs.dtype is not angle.dtype:
         raise RuntimeError(f"Expected object of scalar type {type_name(abs.dtype)} but got scalar "
                            f"type {type_name(angle.dtype)} for second argument")
+    if abs._array.dtype.char not in characters("ef") or abs.dtype.name == "bfloat16":
+        raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
+                           f"{type_name(abs.dtype)} and {type_name(angle.dtype)}")
+    refuse(abs._array, "e", "polar_cpu")
     result = complex(abs * angle.cos(), abs * angle.sin())
     return result if out is None else basis.into(out, polar.op, result)
 

@@ -16,6 +16,7 @@ from flambeau.core.promotion import convert, result_type, scalar_operand, type_n
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.kernels import views
+from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import beyond_c, stored, wrong_types
 from flambeau.ops.comparison import isfinite
 from flambeau.ops.inplace import write
@@ -272,7 +273,8 @@ def _replaced(self: np.ndarray, nan: float, posinf: float | None,
               neginf: float | None) -> np.ndarray:
     if self.dtype not in FLOATING:
         return self.copy()
-    if self.dtype.kind in "cW":
+    refuse(self, "W8", "nan_to_num")
+    if self.dtype.kind == "c":
         result = np.empty(self.shape, self.dtype)
         result.real = _replaced(self.real, nan, posinf, neginf)
         result.imag = _replaced(self.imag, nan, posinf, neginf)

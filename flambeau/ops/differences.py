@@ -6,6 +6,7 @@ from typing import Any
 from flambeau.core.op import composite
 from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis
+from flambeau.kernels.refused import refuse
 from flambeau.ops.comparison import ne
 from flambeau.ops.join import cat, narrow
 from flambeau.ops.scan import cumsum
@@ -56,6 +57,7 @@ def _areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> Tensor:
         which = "y" if y._array.dtype.kind == "b" else "x"
         raise RuntimeError(f"{name}: received a bool input for `{which}`, but bool is not "
                            "supported")
+    refuse(y._array, "U", "add_stub")
     later, earlier = _pairs(y, dim)
     if x is None:
         return (later / 2 + earlier / 2) * dx if y._array.dtype.kind in "ui" \

@@ -9,10 +9,12 @@ import numpy as np
 import flambeau
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core.op import composite, primitive
-from flambeau.core.promotion import is_half, type_name
+from flambeau.core.promotion import is_half
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.kernels import indexing as kernels
+from flambeau.kernels.refused import characters
 from flambeau.ops.node_names import one_node
+from flambeau.ops.pointwise import class_of
 
 NETWORK = "nn.functional"
 
@@ -81,12 +83,6 @@ def _rows_of(grad: Tensor, indices: Tensor, padding_idx: int, scale: bool) -> Te
     return rows
 
 
-def _type_of(tensor: Tensor) -> str:
-    """The name of PyTorch's class for tensors of this type."""
-    name = type_name(tensor.dtype)
-    return f"CPU{name}Type" if name in ("Bool", "BFloat16") else f"torch.{name}Tensor"
-
-
 def _check(weight: Any, indices: Any, name: str) -> None:
     for position, (argument, value) in enumerate((("weight", weight), ("indices", indices))):
         if not isinstance(value, Tensor):
@@ -97,7 +93,7 @@ def _check(weight: Any, indices: Any, name: str) -> None:
     if indices._array.dtype not in (np.int64, np.int32):
         raise RuntimeError("Expected tensor for argument #1 'indices' to have one of the following "
                            "scalar types: Long, Int; but got "
-                           f"{_type_of(indices)} "
+                           f"{class_of(indices)} "
                            f"instead (while checking arguments for {name})")
 
 
@@ -278,8 +274,8 @@ def embedding_bag_op(weight: Tensor, indices: Tensor, offsets: Tensor,
     if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have the same type as tensor for argument "
-            f"#1 'per_sample_weights'; but type {_type_of(weight)} does not equal "
-            f"{_type_of(per_sample_weights)} (while checking arguments for embedding_bag)")
+            f"#1 'per_sample_weights'; but type {class_of(weight)} does not equal "
+            f"{class_of(per_sample_weights)} (while checking arguments for embedding_bag)")
     return _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse,
                           per_sample_weights, include_last_offset,
                           -1 if padding_idx is None else padding_idx)
@@ -336,6 +332,11 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
                          "None, then it must have the same shape as the input "
                          f"({input.shape})")
     input, offsets, per_sample_weights = _bag_arguments(input, offsets, per_sample_weights)
+    if weight._array.dtype.char not in characters("ef"):
+        raise RuntimeError("Expected tensor for argument #1 'weight' to have one of the following "
+                           "scalar types: Half, BFloat16, Float, Double; but got "
+                           f"{class_of(weight)} instead (while checking arguments for "
+                           "embedding_bag)")
     if mode not in _MODES:
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:

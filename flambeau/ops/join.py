@@ -16,9 +16,9 @@ from flambeau.core.promotion import join as join_types
 from flambeau.core.shapes import broadcast_shapes, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import views
-from flambeau.kernels.refused import no_kernel, refuse
+from flambeau.kernels.refused import characters, no_kernel, refuse
 from flambeau.ops.coercion import values_below
-from flambeau.ops.index import basic_view, slice_backward
+from flambeau.ops.index import basic_view
 from flambeau.ops.inplace import publish_inplace_view
 from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import together
@@ -544,6 +544,8 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
         return index_select(input, dim, repeat_interleave(repeats, output_size=output_size))
     places = np.repeat(np.arange(n), counts if counts.ndim and counts.size == n
                        else np.broadcast_to(counts.reshape(-1)[:1], (n,)))
+    if input._array.ndim == 1 and input._array.dtype.char in characters("U"):
+        return input[wrap(places)]       # which `index_select` does not take
     return index_select(input, dim, wrap(places))
 
 
@@ -845,14 +847,14 @@ def block_diag(*tensors: Any) -> Tensor:
             raise RuntimeError("torch.block_diag: Input tensors must have 2 or fewer dimensions. "
                                f"Input {i} has {t._array.ndim} dimensions")
     matrices = [at_least(t, 2) for t in together(*tensors)]
-    rows, columns = (sum(m._array.shape[d] for m in matrices) for d in (0, 1))
-    total, r, c = None, 0, 0
+    columns = sum(m._array.shape[1] for m in matrices)
+    bands, before = [], 0
     for m in matrices:
-        h, w = m._array.shape
-        part = slice_backward(m, (rows, columns), (slice(r, r + h), slice(c, c + w)))
-        total = part if total is None else total + part
-        r, c = r + h, c + w
-    return total
+        height, width = m._array.shape
+        sides = [basis.new_zeros(m, (height, n)) for n in (before, columns - before - width)]
+        bands.append(cat([sides[0], m, sides[1]], 1))
+        before += width
+    return cat(bands)
 
 
 @composite

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.dtypes import FLOATING, as_numpy_dtype
+from flambeau.core.dtypes import FLOATING, as_numpy_dtype, int64
 from flambeau.core.op import primitive
-from flambeau.core.promotion import convert
+from flambeau.core.promotion import convert, join
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import lapack
@@ -265,7 +265,7 @@ def _rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Any:
 
 
 @composed(namespace="linalg", name="vander")
-@refusing("be", "linalg.vander supports floating point, complex, and integer tensors, but "
+@refusing("beW8", "linalg.vander supports floating point, complex, and integer tensors, but "
           "got {}")
 def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     """The powers 0 … N - 1 of each element, along a new last dimension.
@@ -297,6 +297,7 @@ def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
     tensor([[4, 2, 1],
             [9, 3, 1]])
     """
+    join(x.dtype, int64)
     if x._array.ndim != 1:
         raise RuntimeError("x must be a one-dimensional tensor.")
     n = x._array.shape[0] if N is None else N

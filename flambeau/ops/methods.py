@@ -163,7 +163,7 @@ class Conversion:
                                "tensor.detach().numpy() instead.")
         if self._device is not devices.cpu:
             raise TypeError("can't convert meta tensor to numpy: it has no data")
-        if self._array.dtype.kind not in "biufc" or self._array.dtype.isbuiltin != 1:
+        if self._array.dtype.kind not in "biufc" or self._array.dtype.isbuiltin == 2:
             raise TypeError(f"Got unsupported ScalarType {type_name(self.dtype)}")
         return self._array
 

@@ -451,7 +451,7 @@ def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
              for x in (input, exponent)]
     if set(kinds) & set("OUS") or not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
         raise wrong_types("float_power", (input, exponent), _ANY_NUMBER)
-    target = np.dtype("c16" if "c" in kinds else "f8")
+    target = np.dtype("c16" if {"c", "W"}.intersection(kinds) else "f8")
     if out is not None and out._array.dtype != target:
         raise RuntimeError("the output given to float_power has dtype "
                            f"{type_name(out.dtype)} but the operation's result requires dtype "
@@ -566,6 +566,13 @@ _C_NAMES = {"float32": "float", "float64": "double", "int64": "long int", "int32
 def c_name(tensor: Tensor) -> str:
     """The C++ name of its dtype, which error messages quote."""
     return _C_NAMES.get(tensor.dtype.name, tensor.dtype.name)
+
+
+def class_of(tensor: Tensor) -> str:
+    """PyTorch's class of tensors of this type, which error messages quote."""
+    name = type_name(tensor.dtype)
+    recent = name in ("Bool", "BFloat16") or name.startswith(("UInt", "Float8", "Complex"))
+    return f"CPU{name}Type" if recent else f"torch.{name}Tensor"
 
 
 # ---- rectified ----------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import lapack
+from flambeau.kernels.refused import characters
 from flambeau.ops.conditional import where
 from flambeau.ops.decompositions import (
     _lu_factor,
@@ -396,7 +397,7 @@ def pinv(A: Tensor, rcond: Any = None, hermitian: bool = False, *, atol: Any = N
     tensor([[0.5000],
             [0.0000]])
     """
-    if A._array.dtype not in FLOATING or A._array.ndim < 2 or A._array.dtype.itemsize < 4:
+    if A._array.ndim < 2 or A._array.dtype.char not in characters("fc"):
         raise RuntimeError(f"linalg.pinv({type_name(A.dtype)}{{{list(A._array.shape)}}}): expected "
                            "a tensor with 2 or more dimensions of float, double, cfloat or cdouble "
                            "types")
@@ -611,6 +612,7 @@ def tensorinv(A: Tensor, ind: int = 2) -> Tensor:
     if rows != columns:
         raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[ind:]) == "
                            f"prod(self.shape[:ind]), but got {columns} != {rows}")
+    check_floating(A, "linalg.inv")
     found, info = _inv(reshape(A, (rows, rows)))
     if failures(info) is not None:
         raise RuntimeError("Failed to invert the input tensor, because it is singular.")

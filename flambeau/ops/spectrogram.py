@@ -7,20 +7,20 @@ import numpy as np
 
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, wrap
+from flambeau.kernels.refused import characters
 from flambeau.ops.complex import view_as_real
 from flambeau.ops.fourier import c2c, c2r, r2c, resized
 from flambeau.ops.index import slice_backward
 from flambeau.ops.join import narrow, unfold, unfold_backward
 from flambeau.ops.linalg_support import composed, values_of
 from flambeau.ops.padding import pad
-from flambeau.ops.pointwise import mul
+from flambeau.ops.pointwise import class_of, mul
 from flambeau.ops.shape import expand, squeeze, transpose, unsqueeze
 
 
 def _shown(x: Tensor, braces: bool = False) -> str:
     sizes = list(x._array.shape)
-    return f"torch.{type_name(x.dtype)}Tensor{{{sizes}}}" if braces else \
-        f"torch.{type_name(x.dtype)}Tensor{sizes}"
+    return f"{class_of(x)}{{{sizes}}}" if braces else f"{class_of(x)}{sizes}"
 
 
 def _window(window: Tensor | None, win_length: int, n_fft: int, like: Tensor) -> Tensor:
@@ -77,6 +77,10 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
             f"window={shown}, normalized={int(normalized)}, onesided={_flag(onesided)}, "
             f"return_complex={_flag(return_complex)}, align_to_window={_flag(align_to_window)}) : "
             f"{why}")
+    if x._array.dtype.char in characters("8"):
+        x.dtype.to_complex()                # which there is none of
+    if x._array.dtype.char not in characters("efcW"):
+        raise refused("expected a tensor of floating point or complex values")
     if x._array.ndim not in (1, 2):
         raise refused("expected a 1D or 2D tensor")
     length = x._array.shape[-1]
@@ -95,6 +99,9 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
         x = unsqueeze(x, 0)
     pieces = mul(unfold(x, 1, n_fft, hop), _window(window, size, n_fft, x))
     scale = "ortho" if normalized else "none"
+    if x._array.dtype.char in characters("eW"):
+        part = type_name(x.dtype).removeprefix("Complex")
+        raise RuntimeError(f"MKL FFT doesn't support tensors of type: {part}")
     if is_complex:
         found = c2c(pieces, (2,), True, scale)
     else:
