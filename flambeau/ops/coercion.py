@@ -73,7 +73,7 @@ def takes_number(op: Op, args: tuple[Any, ...], position: int) -> bool:
         type(args[1]) in tensor_types or op.name in _OF_NUMBERS)
 
 
-_OF_NUMBERS = {"add", "sub", "mul", "div"}
+_OF_NUMBERS = {"add", "sub", "mul", "div", "floor_divide"}
 
 
 def number_tensor(value: Any, other: Tensor) -> Tensor:

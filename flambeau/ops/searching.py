@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.dtypes import FLOATING
+from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.op import composite, primitive, public
 from flambeau.core.promotion import promote, result_type, type_name
 from flambeau.core.shapes import wrap_dim
@@ -226,8 +226,7 @@ def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False
                                "got side of left while right was True")
         right = side == "right"
     values = _as_values(input, sorted_sequence)
-    if not values._array.ndim:
-        sorted_sequence, values = together(sorted_sequence, values)
+    sorted_sequence, values = together(sorted_sequence, values)
     shape, wanted = sorted_sequence._array.shape, values._array.shape
     if not shape:
         raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension "
@@ -275,10 +274,12 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False,
     if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
         raise TypeError("isin() received an invalid combination of arguments: one at least must be "
                         "a Tensor")
+    for value in (elements, test_elements):
+        kind = value._array.dtype if isinstance(value, Tensor) else np.asarray(value).dtype
+        if kind.kind in "bc":
+            raise RuntimeError("Unsupported input type encountered for isin(): "
+                               f"{type_name(from_numpy_dtype(kind))}")
     elements = elements if isinstance(elements, Tensor) else _as_values(elements, test_elements)
-    if elements._array.dtype.kind in "bc":
-        raise RuntimeError("Unsupported input type encountered for isin(): "
-                           f"{type_name(elements.dtype)}")
     refuse(elements._array, "UW8", "isin_default_cpu")
     if not isinstance(test_elements, Tensor):
         found = elements == test_elements
