@@ -84,12 +84,12 @@ def size_of(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """The shape meant by `f(2, 3)`, `f((2, 3))`, `f([2, 3])` or `f(torch.Size([2, 3]))`."""
     if len(sizes) == 1 and not isinstance(sizes[0], int):
         only = sizes[0]
-        if isinstance(only, Iterable):
+        if isinstance(only, Iterable) and not hasattr(only, "ndim"):
             sizes = tuple(only)
     try:
         return tuple([n if type(n) is int else n.__index__() for n in sizes])
     except (AttributeError, TypeError):
-        wrong = next(n for n in sizes if not hasattr(n, "__index__"))
+        wrong = next((n for n in sizes if not hasattr(n, "__index__")), sizes[0])
         raise TypeError(f"size must be integers, but found {type(wrong).__name__}: {wrong!r}") \
             from None
 

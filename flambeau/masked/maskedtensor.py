@@ -240,8 +240,10 @@ def _dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     masks = _masked_in((args, kwargs))
     first = masks[0]
 
+    called = getattr(Tensor, title) if hasattr(func, "takes_more") else func    # as a method was
+
     def run(change: Callable[[MaskedTensor], Any]) -> Any:
-        return func(*_each(args, change), **_each(kwargs, change))
+        return called(*_each(args, change), **_each(kwargs, change))
 
     if name in _UNARY or name in _BINARY or name in ("rdiv", "rpow"):
         if any(not flambeau.equal(other._mask, first._mask) for other in masks[1:]):

@@ -123,7 +123,7 @@ def prod(input: Any, dim: Any = None, *, keepdim: bool | None = False, dtype: An
     if dtype is None:
         own = input.dtype
         dtype = own if own.is_floating_point or own.is_complex else flambeau.int64
-    result = _filled(input, mask, 1).to(dtype)
+    result = _filled(input, mask, 1).to(dtype=dtype)
     for d in reversed(_dims(dim, input.ndim)):
         result = result.prod(d, keepdim=bool(keepdim))
     return result
@@ -135,7 +135,7 @@ def _extreme(name: str, neutral: Any) -> Any:
         input, mask = _parts(input, mask)
         filled = _filled(input, mask, partial(neutral, name))
         result = getattr(filled, name)(_dims(dim, input.ndim), keepdim=bool(keepdim))
-        return result.to(dtype or input.dtype)
+        return result.to(dtype=dtype or input.dtype)
     reduce.__name__ = reduce.__qualname__ = name
     reduce.__doc__ = f"The {name[1:]}imum of the elements that the mask selects."
     return reduce
@@ -146,7 +146,7 @@ def _extreme_index(name: str, neutral: Any) -> Any:
                dtype: Any = None, mask: Tensor | None = None) -> Tensor:
         input, mask = _parts(input, mask)
         filled = _filled(input, mask, partial(neutral, name))
-        return getattr(flambeau, name)(filled, dim, bool(keepdim)).to(dtype or input.dtype)
+        return getattr(flambeau, name)(filled, dim, bool(keepdim)).to(dtype=dtype or input.dtype)
     reduce.__name__ = reduce.__qualname__ = name
     reduce.__doc__ = (f"Where the {name[3:]}imum of the elements that the mask selects is: a "
                       "number of the input's dtype.")
@@ -189,7 +189,7 @@ def median(input: Any, dim: int = -1, *, keepdim: bool = False, dtype: Any = Non
     if result.isnan().any():
         raise ValueError("masked median expects no fully masked out rows if dtype is not floating "
                          "point")
-    return result.to(input.dtype if dtype is None else dtype)
+    return result.to(dtype=input.dtype if dtype is None else dtype)
 
 
 def norm(input: Any, ord: float | None = 2.0, dim: Any = None, *, keepdim: bool | None = False,
@@ -207,9 +207,9 @@ def logsumexp(input: Any, dim: Any = None, *, keepdim: bool = False, dtype: Any 
     input, mask = _parts(input, mask)
     if mask is not None:
         _refuse_identity("logsumexp", input.dtype)
-    values = input.to(_float_dtype(input.dtype) if dtype is None else dtype)
+    values = input.to(dtype=_float_dtype(input.dtype) if dtype is None else dtype)
     result = flambeau.logsumexp(_filled(values, mask, -_inf), _dims(dim, input.ndim), keepdim)
-    return result.to(dtype or input.dtype)
+    return result.to(dtype=dtype or input.dtype)
 
 
 def _spread(input: Any, dim: Any, unbiased: bool | None, correction: Any, keepdim: bool,
@@ -218,7 +218,7 @@ def _spread(input: Any, dim: Any, unbiased: bool | None, correction: Any, keepdi
     if unbiased is not None and correction is not None:
         raise RuntimeError("Only one of unbiased and correction may be given")
     if correction is None:
-        correction = 0.0 if unbiased is False else 1.0
+        correction = 1.0 if unbiased is None or unbiased else 0.0
     dtype = _float_dtype(input.dtype) if dtype is None else dtype
     dims = _dims(dim, input.ndim)
     if input.dtype is flambeau.bool:
@@ -288,7 +288,7 @@ def logaddexp(input: Any, other: Any, *, dtype: Any = None, input_mask: Tensor |
     terms = []
     for given, mask in ((input, input_mask), (other, other_mask)):
         term, mask = _parts(given, mask)
-        term = term if dtype is None else term.to(dtype)
+        term = term if dtype is None else term.to(dtype=dtype)
         terms.append(_filled(term, mask, partial(_least, "logaddexp")))
     return flambeau.logaddexp(*terms)
 

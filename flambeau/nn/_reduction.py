@@ -14,7 +14,7 @@ def get_enum(reduction: str) -> int:
         return 1
     try:
         return {"none": 0, "mean": 1, "sum": 2}[reduction]
-    except KeyError:
+    except (KeyError, TypeError):
         raise ValueError(f"{reduction} is not a valid value for reduction") from None
 
 

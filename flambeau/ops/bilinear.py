@@ -4,6 +4,7 @@ from __future__ import annotations
 import flambeau
 from flambeau.core.op import composite
 from flambeau.core.tensor import Tensor
+from flambeau.ops.pointwise import c_name
 
 
 @composite(namespace=("nn.functional", "torch"))
@@ -16,6 +17,11 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     tensor([[9.],
             [9.]])
     """
+    given = {"input1": input1, "input2": input2, "weight": weight, "bias": bias}
+    found = {name: c_name(tensor) for name, tensor in given.items() if tensor is not None}
+    if len({*found.values()}) > 1:
+        raise RuntimeError("All tensors must have the same dtype, got "
+                           + ", ".join([f"{name}: {kind}" for name, kind in found.items()]))
     a, b, w = input1._array.shape, input2._array.shape, weight._array.shape
     if len(a) != len(b):
         raise RuntimeError("bilinear(): input dimensions do not match: got "

@@ -24,7 +24,7 @@ from flambeau.core.promotion import (
 )
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
 from flambeau.core.views import check_places
-from flambeau.ops.out_types import check_out_type
+from flambeau.ops.out_types import check_out_type, other_device, refuse_gradients
 from flambeau.ops.overlap import check_overlap, written_anywhere
 from flambeau.type_info import finfo
 
@@ -293,16 +293,13 @@ def store(out: Any, op: Any, result: Any, read: Any = ()) -> Any:
 
 def store_one(out: Tensor, op: Any, result: Tensor, read: Any = ()) -> Tensor:
     if grad_enabled() and (out.requires_grad or result.requires_grad):
-        space = f"{op.namespace}_" if op.namespace in ("linalg", "special") else ""
-        raise RuntimeError(f"{space}{op.name}(): functions with out=... arguments don't support "
-                           "automatic differentiation, but one of the arguments requires grad.")
+        refuse_gradients(op)
     if out is result:
         return out
     if type(out) in overrides.own_rules:
         return out.copy_(result)
     if out._device != result._device:
-        raise RuntimeError(f"Expected all tensors to be on the same device, but got out on "
-                           f"{out.device}, different from other tensors on {result.device}")
+        raise other_device(op, out.device, result.device)
     if result.dtype is not out.dtype:
         check_out_type(op, out, result.dtype)
     if out._array.shape != result._array.shape:

@@ -7,6 +7,7 @@ batched image joins the batch; batched weights become groups.
 from __future__ import annotations
 
 from functools import wraps
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -186,7 +187,7 @@ def numbers(value: Any, n: int, name: str) -> tuple[int, ...]:
     """A number for each of `n` dimensions, where one stands for all."""
     if isinstance(value, int):
         return (value,) * n
-    given = tuple([int(v) for v in value])
+    given = tuple([index(v) for v in value])
     if len(given) == 1:
         return given * n
     if len(given) != n:

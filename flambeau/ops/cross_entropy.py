@@ -26,7 +26,7 @@ _INT64 = np.dtype(np.int64)
 
 def check_reduction(reduction: str) -> str:
     """Raise unless `reduction` is one; the old name of "mean" is still taken."""
-    if reduction in REDUCTIONS:
+    if isinstance(reduction, str) and reduction in REDUCTIONS:
         return reduction
     if reduction == "elementwise_mean":
         warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' "
@@ -38,7 +38,7 @@ def check_reduction(reduction: str) -> str:
 def chosen(reduction: str, size_average: Any, reduce: Any) -> str:
     """The reduction, where two old flags may still say it."""
     if size_average is None and reduce is None:
-        return reduction if reduction in REDUCTIONS else check_reduction(reduction)
+        return check_reduction(reduction)
     average = True if size_average is None else size_average
     reduction = "none" if reduce is False else "mean" if average else "sum"
     warnings.warn("size_average and reduce args will be deprecated, please use "

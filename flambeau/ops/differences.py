@@ -40,7 +40,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     for _ in range(min(n, result._array.shape[dim])):
         later, earlier = _pairs(result, dim)
         result = ne(later, earlier) if result._array.dtype.kind == "b" else later - earlier
-    return result if out is None else basis.into(out, diff.op, result)
+    return result if out is None else basis.into(out, diff.op, result, parts)
 
 
 # ---- integrals ----------------------------------------------------------------------------------
@@ -67,9 +67,10 @@ def _areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> Tensor:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
         x = reshape(x, [-1 if i == dim else 1 for i in range(y._array.ndim)])
     else:
+        x = x if x._array.ndim else reshape(x, (1,))
         dim -= y._array.ndim
     far, near = _pairs(x, dim % x._array.ndim if dim < 0 else dim)
-    return (far - near) * (later + earlier) / 2
+    return (later + earlier) * (far - near) / 2
 
 
 @composite

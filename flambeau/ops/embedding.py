@@ -137,7 +137,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None,
 
 def _wrapped_padding(padding_idx: int, weight: Tensor, name: str) -> int:
     rows = weight.size(0)
-    if not -rows <= padding_idx < rows:
+    if padding_idx and not -rows <= padding_idx < rows:
         raise AssertionError(f"{name} must be within num_embeddings")
     return padding_idx + rows if padding_idx < 0 else padding_idx
 

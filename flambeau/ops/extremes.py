@@ -155,7 +155,8 @@ def _overloaded(input: Tensor, dim: Any, keepdim: bool, out: Any, op: Any, both:
         if input._array.dtype.kind in "cW":
             raise RuntimeError(f"{op.name}(): does not support complex input")
         result = along(input, dim, keepdim)
-    return result if out is None else basis.into(out, op, result, (input,))
+    return result if out is None else basis.into(out, op if dim is not None else whole.op, result,
+                                                 (input,))
 
 
 @composite(method=True)
@@ -204,7 +205,7 @@ def aminmax(input: Tensor, *, dim: int | None = None, keepdim: bool = False,
                                f"{c_name(each)} instead")
     dims = () if dim is None else dim
     result = return_types.aminmax(amin(input, dims, keepdim), amax(input, dims, keepdim))
-    return result if out is None else basis.into(out, aminmax.op, result)
+    return result if out is None else basis.into(out, aminmax.op, result, (input,))
 
 
 # ---- their places -------------------------------------------------------------------------------

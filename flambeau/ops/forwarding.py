@@ -71,6 +71,15 @@ _PARAMETERS = {"hardtanh": ("min_val", "max_val"), "elu": ("alpha",), "celu": ("
                "hardsigmoid": (), "silu": (), "mish": (), "hardswish": ()}
 
 
+def _softened(name: str) -> Any:
+    """Of an activation that is computed by a method of its input."""
+    def rule(input: Any, dim: Any = None, _stacklevel: Any = 3, dtype: Any = None) -> Call | None:
+        if dim is None or not hasattr(input, "ndim"):
+            return None
+        return c[f".{name}"](input, dim, **({} if dtype is None else {"dtype": dtype}))
+    return rule
+
+
 def _dropped(name: str, train: bool = True) -> Any:
     return lambda input, p=0.5, training=train, inplace=False: \
         c[f"{name}_" if inplace else name](input, p, training)
@@ -98,7 +107,7 @@ def _interpolated(input: Any, size: Any = None, scale_factor: Any = None, mode: 
                      else [value] * n for value in (size, scale_factor)]
     if mode.startswith("nearest"):
         return c[names[mode]](input, sizes, scales)
-    return c[names[mode]](input, sizes, align_corners or False, scales)
+    return c[names[mode]](input, sizes, _given(align_corners, False), scales)
 
 
 def _resized(mode: str, align: Any = None) -> Any:
@@ -204,6 +213,11 @@ RULES: dict[str, Any] = {
         "hardtanh": (-1.0, 1.0), "elu": (1.0,), "celu": (1.0,), "leaky_relu": (0.01,),
         "threshold": (0.0, 0.0), "rrelu": (0.125, 1 / 3, False), "relu": (), "relu6": (),
         "selu": (), "hardsigmoid": (), "silu": (), "mish": (), "hardswish": ()}.items()},
+    "nn.functional.logsigmoid": lambda *args, **named: c.log_sigmoid(*args, **named),
+    **{f"nn.functional.{name}": _softened(inner) for name, inner in {
+        "softmax": "softmax", "softmin": "softmax", "log_softmax": "log_softmax"}.items()},
+    "nn.functional.multilabel_soft_margin_loss": lambda input, target, weight=None,
+    size_average=None, reduce=None, reduction="mean": c.log_sigmoid(input),
     "nn.functional.glu": lambda input, dim=-1: c.glu(input, dim),
     # dropout
     "nn.functional.dropout": _dropped("dropout"),
@@ -213,8 +227,9 @@ RULES: dict[str, Any] = {
     # embeddings
     "nn.functional.embedding": lambda input, weight, padding_idx=None, max_norm=None, norm_type=2.0,
     scale_grad_by_freq=False, sparse=False:
-        c.embedding(weight, input, _given(padding_idx, -1), scale_grad_by_freq,
-                    sparse),
+        c.embedding_renorm_(weight, input, max_norm, norm_type)
+        if type(max_norm) not in (float, int, type(None)) else
+        c.embedding(weight, input, _given(padding_idx, -1), scale_grad_by_freq, sparse),
     "nn.functional.embedding_bag": lambda input, weight, offsets=None, max_norm=None, norm_type=2,
     scale_grad_by_freq=False, mode="mean", sparse=False, per_sample_weights=None,
     include_last_offset=False, padding_idx=None:
@@ -281,9 +296,9 @@ RULES: dict[str, Any] = {
     "nn.functional.upsample_nearest": _resized("nearest"),
     "nn.functional.upsample_bilinear": _resized("bilinear", True),
     "nn.functional.grid_sample": lambda input, grid, mode="bilinear", padding_mode="zeros",
-    align_corners=None: c.grid_sampler(input, grid, 0, 0, align_corners or False),
+    align_corners=None: c.grid_sampler(input, grid, 0, 0, _given(align_corners, False)),
     "nn.functional.affine_grid": lambda theta, size, align_corners=None:
-        c.affine_grid_generator(theta, size, align_corners or False),
+        c.affine_grid_generator(theta, size, _given(align_corners, False)),
     "nn.functional.pad": lambda input, pad, mode="constant", value=None:
         c.pad(input, pad, mode, value),
     "nn.functional.unfold": lambda input, kernel_size, dilation=1, padding=0, stride=1:

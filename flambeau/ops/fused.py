@@ -116,9 +116,9 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
     op.Backward = Backward
 
     def call(*args: Any, **kwargs: Any) -> Any:
-        if kwargs and kwargs.get("out") is not None:
+        if writes and kwargs and kwargs.get("out") is not None:
             out = kwargs.pop("out")
-            return basis.into(out, op, call(*args, **kwargs))
+            return basis.into(out, op, call(*args, **kwargs), args)
         if interceptors:
             return intercept(op, args, kwargs)
         return plain_call(*args, **kwargs)
@@ -130,9 +130,12 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
             if writes and "out" in kwargs:
                 out = kwargs.pop("out")
                 result = plain_call(*args, **kwargs)
-                return result if out is None else basis.into(out, op, result)
+                return result if out is None else basis.into(out, op, result, args)
             if kwargs:
-                bound = signature.bind(*args, **kwargs)
+                try:
+                    bound = signature.bind(*args, **kwargs)
+                except TypeError:
+                    return body(*args, **kwargs)            # says whose parameters they are
                 bound.apply_defaults()
                 args = tuple([bound.arguments[k] for k in names])
             elif len(args) < len(names):

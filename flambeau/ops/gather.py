@@ -234,7 +234,7 @@ def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: 
     `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` the values of
     `input` at those places are left out.
     """
-    dim = _check_index("scatter_reduce", input, dim, index)
+    dim = _check_index("scatter", input, dim, index)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
                            f"{reduce}")

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import type_info
-from flambeau.core.dtypes import default_float, from_numpy_dtype, int64
+from flambeau.core.dtypes import default_float, from_numpy_dtype, int32, int64
 from flambeau.core.op import composite, linear, primitive
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.promotion import join as join_types
@@ -516,6 +516,27 @@ def tile(input: Tensor, *dims: Any) -> Tensor:
     return repeat(input, (1,) * (input.ndim - len(dims)) + dims)
 
 
+def _check_repeats(repeats: Tensor, alone: bool) -> None:
+    """Can these be counts? `alone` where nothing else is given."""
+    if alone and repeats.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if repeats.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    if repeats.dtype not in (int32, int64):
+        raise NotImplementedError("\"repeat_interleave_cpu\" not implemented for "
+                                  f"'{type_name(repeats.dtype)}'")
+    if not repeats.is_meta and (repeats < 0).any():
+        raise RuntimeError("repeats can not be negative")
+
+
+def _repeated(n: int, counts: np.ndarray, output_size: int | None) -> np.ndarray:
+    """The numbers below n, each as many times as is counted, all in all `output_size`."""
+    places = np.repeat(np.arange(n), counts)
+    if output_size not in (None, len(places)):
+        raise RuntimeError("allocated size does not match required size")
+    return places
+
+
 @composite(method=True)
 def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None, *,
                       output_size: int | None = None) -> Tensor:
@@ -524,35 +545,33 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     hollow = isinstance(counted, Tensor) and counted.is_meta
     if hollow and output_size is None:
         raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
+    if isinstance(counted, Tensor):
+        _check_repeats(counted, repeats is None)
     if repeats is None:
         counts = input._array
-        _check_counts(counts)
         return input.new_empty((output_size,), dtype=int64) if hollow else \
-            wrap(np.repeat(np.arange(len(counts)), counts))
+            wrap(_repeated(len(counts), counts, output_size))
     if dim is None:
         input, dim = reshape(input, (-1,)), 0
-    n = input._array.shape[wrap_dim(dim, input.ndim)] if input.ndim else 1
+    if not input.ndim:
+        raise NO_DIMENSION
+    n = input._array.shape[wrap_dim(dim, input.ndim)]
     counts = repeats._array if isinstance(repeats, Tensor) else np.asarray(repeats)
     if counts.ndim == 1 and counts.size not in (1, n):
         raise RuntimeError(f"repeats must have the same size as input along dim, but got "
                            f"repeats.size(0) = {counts.size} and input.size({dim}) = {n}")
-    _check_counts(counts)
-    if (counts < 0).any():
-        raise RuntimeError("repeats can not be negative" if isinstance(repeats, Tensor)
-                           else "Repeats must be non-negative")
+    if not isinstance(repeats, Tensor) and (counts < 0).any():
+        raise RuntimeError("Repeats must be non-negative")
+    if isinstance(repeats, int) and output_size not in (None, n * repeats):
+        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {n * repeats} but "
+                           f"got {output_size}")
     if hollow:
         return index_select(input, dim, repeat_interleave(repeats, output_size=output_size))
-    places = np.repeat(np.arange(n), counts if counts.ndim and counts.size == n
-                       else np.broadcast_to(counts.reshape(-1)[:1], (n,)))
+    places = _repeated(n, counts if counts.ndim and counts.size == n
+                       else np.broadcast_to(counts.reshape(-1)[:1], (n,)), output_size)
     if input._array.ndim == 1 and input._array.dtype.char in characters("U"):
         return input[wrap(places)]       # which `index_select` does not take
     return index_select(input, dim, wrap(places))
-
-
-def _check_counts(counts: np.ndarray) -> None:
-    if counts.dtype not in (np.int64, np.int32):
-        name = type_name(from_numpy_dtype(counts.dtype))
-        raise NotImplementedError(f'"repeat_interleave_cpu" not implemented for \'{name}\'')
 
 
 def _flip(self: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
@@ -608,6 +627,8 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     if len(dims) != len(shifts):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:"
                            f"{len(dims)}")
+    if not input._array.size:
+        return basis.clone(input)
     if not input.ndim:
         raise NO_DIMENSION
     return roll_dims(input, shifts, tuple([wrap_dim(d, input.ndim) for d in dims]))

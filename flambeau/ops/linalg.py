@@ -133,7 +133,7 @@ def matrix_exp(input: Tensor) -> Tensor:
 
 def _pair(dim: Any, name: str, ndim: int) -> tuple[int, int]:
     if isinstance(dim, int) or len(dim) != 2:
-        shown = dim if isinstance(dim, int) else ", ".join(map(str, dim))
+        shown = dim if isinstance(dim, int) else " ".join(map(str, dim))
         raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {shown}")
     a, b = wrap_dim(dim[0], ndim), wrap_dim(dim[1], ndim)
     if a == b:

@@ -28,7 +28,7 @@ def composed(body: Any = None, **declaration: Any) -> Any:
     @wraps(body)
     def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
         result = body(*args, **kwargs)
-        return result if out is None else basis.into(out, function.op, result)
+        return result if out is None else basis.into(out, function.op, result, args)
     function = composite(call, **declaration)
     return function
 

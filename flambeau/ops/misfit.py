@@ -49,7 +49,8 @@ def misfit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool = 
     spaces = _spaces(op)
     inner = _handed_on(op, args, kwargs)
     if inner is not None:
-        said = complaint(*inner)
+        owner = "Tensor." if bound and op.name in _METHODS_OF_PYTHON else ""
+        said = owner + inner if isinstance(inner, str) else _said_of(*inner)
         return TypeError(said) if said else None
     if rule_of(op) and spaces[0] != "nn.functional":
         return None
@@ -85,9 +86,26 @@ def _handed_on(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return None
     try:
         inner = rule(*args, **kwargs)
-    except Exception:                           # of Python's part, of which nothing is said here
-        return None
-    return inner if inner is not None and is_known(inner[0], False) else None
+    except Exception:                           # of Python's part
+        return _unbound(op, rule, args, kwargs)
+    name = None if inner is None else inner[0]
+    return inner if name and is_known(name.removeprefix("."), name[0] == ".") else None
+
+
+def _unbound(op: Op, rule: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+    """What Python says of a call that does not fit the parameters of the function."""
+    if len(_spaces(op)) == 1 and kwargs:
+        unknown = [key for key in kwargs if key not in signature(rule).parameters]
+        takes_any = any(p.kind is p.VAR_KEYWORD for p in signature(rule).parameters.values())
+        if unknown and not takes_any:
+            return f"{op.name}() got an unexpected keyword argument '{unknown[0]}'"
+    return None
+
+
+def _said_of(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    """The `complaint` about an inner function, or about `.name`, an inner method."""
+    bound = name[0] == "."
+    return complaint(name[bound:], args[bound:], kwargs, bound)
 
 
 def _aliases(op: Op) -> list[str]:
@@ -145,6 +163,8 @@ def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, 
     better = misfit(op, args, kwargs, bound)
     if better is not None or inner:
         return better
+    if bound and op.name in _METHODS_OF_PYTHON and str(error).startswith(f"{op.name}() "):
+        return TypeError(f"Tensor.{error}")
     again = _in_numbers(op, args, kwargs, bound)
     if again is not None:
         function = op.published or getattr(Tensor, op.name, op.function)
@@ -166,7 +186,7 @@ def _in_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bo
     """The arguments of a call with Python's numbers for tensors and NumPy's; None if there are
     none."""
     inner = _handed_on(op, args, kwargs)
-    if inner is not None:
+    if isinstance(inner, tuple):
         return _numbered_within(inner, args, kwargs)
     if rule_of(op):
         return None
@@ -177,7 +197,7 @@ def _in_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bo
 
 def _numbered_within(inner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`numbered` of the arguments that are handed on to an inner function."""
-    changed = numbered(*inner)
+    changed = None if inner[0][0] == "." else numbered(*inner)
     if changed is None:
         return None
     before, after = [(*values, *named.values()) for values, named in (inner[1:], changed)]
@@ -186,6 +206,9 @@ def _numbered_within(inner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) 
             {key: new.get(id(value), value) for key, value in kwargs.items()})
 
 
+# Methods whose parameters Python checks; it says whose they are.
+_METHODS_OF_PYTHON = frozenset("""norm split stft istft unflatten unique unique_consecutive lu
+    align_to refine_names rename rename_""".split())
 _LOCAL = re.compile(r"^[\w.<>]+\.<locals>\.\w+\(\)")
 
 

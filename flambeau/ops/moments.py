@@ -11,6 +11,7 @@ from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING, as_numpy_dtype
 from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import type_name
+from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels.reference import compute_dtype, real_dtype
 from flambeau.kernels.views import part
@@ -238,6 +239,9 @@ def norm_of(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) 
                                f"{type_name(dtypes.from_numpy_dtype(wanted))}")
         x = basis.cast(x, wanted)
     dims = reduced_dims(dim, x._array.ndim)
+    if isinstance(ord, complex):
+        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of "
+                           "norm.")
     if (ord < 0 or np.isinf(ord)) and not count(x._array.shape, dims):
         raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor "
                            "because the operation does not have an identity")
@@ -255,12 +259,10 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
     >>> flambeau.norm(flambeau.tensor([3.0, -4.0]), p=1)
     tensor(7.)
     """
-    if p == "nuc":
-        import flambeau
-        dims = (-2, -1) if dim is None else dim
-        return flambeau.linalg.matrix_norm(input, "nuc", dims, keepdim, dtype=dtype, out=out)
     if isinstance(p, str) and p != "fro":
-        raise RuntimeError(f"only valid string values are 'fro' and 'nuc', found {p}")
+        import flambeau
+        dims = tuple(range(input._array.ndim)) if dim is None else dim
+        return flambeau.linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
     order = 2.0 if p is None or p == "fro" else p
     return norm_of(input, order, dim, keepdim, dtype, out)
 
@@ -295,11 +297,14 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None
     if input._array.ndim < 2:
         raise RuntimeError("renorm: input needs at least 2 dimensions, got "
                            f"{input._array.ndim} dimensions")
+    for name, number in (("p", p), ("maxnorm", maxnorm)):
+        if isinstance(number, complex):
+            raise RuntimeError(f"renorm: {name} must be real-valued")
     if p <= 0:
         raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
-    own = dim % input._array.ndim
+    own = wrap_dim(dim, input._array.ndim)
     others = tuple([i for i in range(input._array.ndim) if i != own])
     size = vector_norm(input, p, others, True)
     result = input * where(size > maxnorm, maxnorm / (size + 1e-7), 1)

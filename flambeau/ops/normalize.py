@@ -125,6 +125,8 @@ def _batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, mean:
         for name, running in (("running_mean", mean), ("running_var", var)):
             if running is None:
                 raise RuntimeError(f"{name} must be defined in evaluation mode")
+    if (mean is None) != (var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
     for name, p in (("running_mean", mean), ("running_var", var), ("weight", weight),
                     ("bias", bias)):
         if p is not None and p._array.size != channels:
@@ -384,6 +386,8 @@ def _instance_norm(input: Tensor, running_mean: Any, running_var: Any, weight: A
     if not use_input_stats and (running_mean is None or running_var is None):
         raise RuntimeError("Expected running_mean and running_var to be defined when "
                            "use_input_stats is false")
+    if (running_mean is None) != (running_var is None):
+        raise ValueError("running_mean and running_var must either both be None or neither be None")
     shape = input._array.shape
     n, channels = shape[0], shape[1]
     mean, var = _repeated(running_mean, n), _repeated(running_var, n)

@@ -16,7 +16,8 @@ _EXACT = {
     "Expected out tensor to have dtype {c_found}, but got {c_out} instead": """
         mm bmm matmul addmm addmv baddbmm cross inverse lu_solve cumsum diag lu_unpack softmax
         log_softmax topk qr svd slice_scatter triangular_solve gather index_copy index_add
-        index_reduce sort msort scatter scatter_add scatter_reduce renorm take_along_dim tril triu
+        index_reduce sort msort scatter scatter_add scatter_reduce renorm take_along_dim max min
+        tril triu
         expand_copy diagonal_copy alias_copy as_strided_copy view_copy permute_copy squeeze_copy
         split_with_sizes_copy unbind_copy unfold_copy unsqueeze_copy transpose_copy t_copy isin
         nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.linear
@@ -49,6 +50,11 @@ _EXACT = {
     "tensordot: Expected the output tensor to have dtype {found}, but got an output tensor with "
     "dtype {out}": "inner tensordot",
     "Expected out type to be {found} but got {out}": "where",
+    "torch.{name}: Expected input and result to have the same dtype, but input has dtype{found} "
+    "and result has dtype {out}": "ormqr",
+    "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this error message "
+    "be improved?  If so, please report an enhancement request to PyTorch.)": "narrow_copy",
+    "torch.frexp() expects mantissa to have dtype {c_found} but got {c_out}": "frexp",
     "Expected result to be of dtype uint64, but got {out}": "hash_tensor",
     "nonzero: Expected out tensor to have scalar type {found} but got scalar type{out}": "nonzero",
     "torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
@@ -81,6 +87,48 @@ _CASTABLE = {
         "cat column_stack stack _chunk_cat hstack vstack dstack",
     "logsumexp(): Expected floating point type for result tensor, but got: {out}": "logsumexp",
 }
+# Said of a tensor on another device.
+_ELSEWHERE = {
+    "Expected out tensor to have device {found}, but got {out} instead": """
+        argmax argmin gather hash_tensor index_reduce max min scatter scatter_add svd topk
+        linalg.cholesky linalg.cholesky_ex linalg.det linalg.inv linalg.inv_ex linalg.svd
+        linalg.svdvals nn.functional.avg_pool2d""",
+    "device type {found} does not match device type of out parameter ({out})":
+        "arange empty eye full linspace logspace ones zeros",
+    "{name}: Expected result and input tensors to be on the same device, but got result on {out} "
+    "and input on {found}": """linalg.cond linalg.matrix_norm linalg.pinv linalg.vecdot
+        linalg.matrix_power linalg.tensorinv linalg.tensorsolve""",
+    "torch.{name}: Expected result and input tensors to be on the same device, but got result on "
+    "{out} and input on {found}": "linalg.matrix_rank",
+    "{name}() out tensor must be on the same device as the input tensor": "quantile nanquantile",
+}
+# As whom ops speak of gradients: as those in their place that compute the result.
+_SPEAKERS = {
+    "aten::{c_name}": """_chunk_cat alias_copy arange as_strided_copy conj_physical diagonal_copy
+        expand_copy eye floor_divide full heaviside histogram linspace log_softmax logspace normal
+        ones permute_copy softmax squeeze_copy t_copy transpose_copy unfold_copy unsqueeze_copy
+        view_copy zeros linalg.eigvals linalg.ldl_factor_ex linalg.ldl_solve""",
+    "_{c_name}": "linalg.det linalg.eigh linalg.slogdet linalg.solve_ex linalg.svd",
+    "{c_name}_ex": "linalg.cholesky linalg.inv linalg.lu_factor",
+    "linalg_{c_name}": "cross lu_solve qr",
+    "cat": "column_stack dstack hstack vstack",
+    "mul": "inner kron outer",
+    "_fft_c2c": "fft.fft2 fft.fftn fft.ifft2 fft.ifftn fft.ihfft2 fft.ihfftn",
+    "_fft_c2r": "fft.hfft fft.hfft2 fft.hfftn fft.irfft fft.irfft2 fft.irfftn",
+    "_fft_r2c": "fft.rfft fft.rfft2 fft.rfftn",
+    "aten::conj_physical": "fft.ifft fft.ihfft",
+    "": """linalg.cond linalg.matrix_norm linalg.matrix_power linalg.tensorinv linalg.tensorsolve
+        quantile nanquantile tensordot""",
+}
+# Without derivatives, these do not look whether anything requires grad.
+_NEVER = frozenset(f"""histc lu_unpack split_with_sizes_copy special.hermite_polynomial_h
+    special.airy_ai special.bessel_j0 special.bessel_j1 special.bessel_y0 special.bessel_y1
+    special.modified_bessel_i0 special.modified_bessel_i1 special.modified_bessel_k0
+    special.modified_bessel_k1 special.scaled_modified_bessel_k0
+    special.scaled_modified_bessel_k1 special.spherical_bessel_j0
+    special.hermite_polynomial_he special.laguerre_polynomial_l special.legendre_polynomial_p
+    {" ".join([f"special.{shifted}chebyshev_polynomial_{kind}" for kind in "tuvw"
+               for shifted in ("", "shifted_")])}""".split())
 _SHORT = frozenset("""linalg.tensorinv linalg.tensorsolve linalg.matrix_power linalg.multi_dot
     fft.fft fft.fftn fft.rfft fft.rfftn fft.ifft fft.ihfft fft.ihfftn
     fft.hfft fft.hfftn fft.irfft fft.irfftn""".split())
@@ -91,6 +139,32 @@ def _by_name(sentences: dict[str, str]) -> dict[str, str]:
 
 
 _exact, _castable = _by_name(_EXACT), _by_name(_CASTABLE)
+_elsewhere, _speakers = _by_name(_ELSEWHERE), _by_name(_SPEAKERS)
+
+
+def _full_name(op: Op) -> str:
+    space = op.namespace[0] if isinstance(op.namespace, tuple) else op.namespace
+    return op.name if space in ("torch", None) else f"{space}.{op.name}"
+
+
+def other_device(op: Op, out: Any, found: Any) -> RuntimeError:
+    """What is said of an `out=` that is not on the device of the result."""
+    name = _full_name(op)
+    said = _elsewhere.get(name, "Attempting to copy from device {found} to device {out}, but "
+                                "cross-device copies are not allowed!")
+    return RuntimeError(said.format(name=op.name if name in _SHORT else name, out=out, found=found))
+
+
+def refuse_gradients(op: Op) -> None:
+    """Raise where a tensor of a call with `out=` requires grad, if the op minds."""
+    name = _full_name(op)
+    if name in _NEVER or (op.kind == "pointwise" and not op.is_differentiable):
+        return
+    c_name = f"{op.namespace}_{op.name}" if op.namespace in ("linalg", "special") else op.name
+    speaker = _speakers.get(name, "{c_name}").format(c_name=c_name)
+    raise RuntimeError(f"{speaker}(): functions with out=... arguments don't support automatic "
+                       "differentiation, but one of the arguments requires grad." if speaker else
+                       "a leaf Variable that requires grad is being used in an in-place operation.")
 
 
 def can_cast(source: dtype, target: dtype) -> bool:
@@ -104,10 +178,9 @@ def can_cast(source: dtype, target: dtype) -> bool:
 
 def check_out_type(op: Op, out: Any, found: Any) -> None:
     """Raise if a result of type `found`, which is not that of `out`, may not be stored there."""
-    space = op.namespace[0] if isinstance(op.namespace, tuple) else op.namespace
-    name = op.name if space in ("torch", None) else f"{space}.{op.name}"
+    name = _full_name(op)
     castable = can_cast(found, out.dtype)
-    if space == "fft":                          # a real result is for a real tensor
+    if name.startswith("fft."):                          # a real result is for a real tensor
         castable = castable and found.is_complex == out.dtype.is_complex
     elif name in ("any", "all"):
         castable = out.dtype.kind == "b" or out.dtype.name == "uint8"

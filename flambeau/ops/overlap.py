@@ -16,12 +16,18 @@ slot = Tensor._array.__get__                # type: ignore[attr-defined]
 # Ops that read by index: not even the very elements that are written may be read.
 _BY_INDEX = frozenset({"index_add", "index_copy", "index_put", "index_reduce", "put", "scatter",
                        "scatter_add", "scatter_reduce", "cat", "stack", "gather", "index_select",
-                       "take", "masked_select", "cross", "kthvalue"})
+                       "take", "take_along_dim", "masked_select", "cross", "kthvalue"})
 # Others that go element by element, beside those of that kind.
 _BY_ELEMENT = frozenset({"copy", "lerp", "clamp", "clamp_min", "clamp_max", "where", "heaviside",
                          "pow", "outer", "bernoulli", "cumsum", "cumprod", "logcumsumexp",
                          "sort", "topk", "max", "min", "mode", "renorm", "round", "square",
-                         "normal", "addmm"})
+                         "normal", "addmm", "addmv", "addr", "addbmm", "baddbmm", "kron", "diff",
+                         "ldexp", "msort", "aminmax", "polygamma", "gelu", "hardshrink",
+                         "softplus", "softshrink", "frexp", "hermite_polynomial_h",
+                         "hermite_polynomial_he",
+                         "laguerre_polynomial_l", "legendre_polynomial_p",
+                         *[f"{shifted}chebyshev_polynomial_{kind}" for kind in "tuvw"
+                           for shifted in ("", "shifted_")]})
 # Ops that may write to expanded tensors, where several elements are one in memory.
 _ANYWHERE = frozenset("""
     fill_number masked_fill index_fill tril triu threshold_of sum amax amin norm vector_norm

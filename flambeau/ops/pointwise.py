@@ -203,9 +203,6 @@ _from_number = pointwise("rsub", lambda x, y, *out: kernels.subtract(y, x, *out)
 
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha · input."""
-    if not isinstance(input, Tensor):
-        raise wrong_types("rsub", (input, other), "(Tensor input, Tensor other); (Tensor input, "
-                                                  "Number other)")
     if type(other) in (int, float, complex) and type(alpha) is int and alpha == 1:
         refuse_bool(input)
         return _from_number(input, other)
@@ -236,7 +233,7 @@ def operator(function: Any) -> Any:
     return method
 
 
-public["torch"]["rsub"] = rsub
+public["torch"]["rsub"] = rsub = worded(rsub, bound=False)
 Tensor.__rsub__ = fast.callable_of("pointwise", _from_number.op, operator(rsub),
                                    _from_number.op.kernel)
 _from_number.op.published = Tensor.__rsub__

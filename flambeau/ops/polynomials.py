@@ -56,7 +56,7 @@ def evaluate(x: Tensor, n: Tensor, first: tuple[float, float],
 def _declare(name: str, first: tuple[float, float], step: Any, doc: str) -> None:
     def polynomial(input: Any, n: Any, *, out: Any = None) -> Tensor:
         result = evaluate(*_operands(name, input, n), first, step)
-        return result if out is None else basis.into(out, function.op, result)
+        return result if out is None else basis.into(out, function.op, result, (input, n))
 
     polynomial.__name__, polynomial.__doc__ = name, f"The {doc} of degree `n` at the input."
     function = composite(polynomial, namespace="special")

@@ -5,6 +5,7 @@ gradient and tangent need is where the maximum was. All ops take any leading dim
 """
 from __future__ import annotations
 
+from operator import index
 from typing import Any
 
 import numpy as np
@@ -106,7 +107,7 @@ def per_axis(value: Any, n: int, op: str, name: str) -> tuple[int, ...]:
     if type(value) is int:
         return (value,) * n
     if isinstance(value, (tuple, list)):
-        given = tuple([int(v) for v in value])
+        given = tuple([index(v) for v in value])
         if len(given) == 1:
             return given * n
         if len(given) == n:
@@ -183,7 +184,7 @@ def _single(value: Any, op: str = "", name: str = "") -> int:
         return value
     if len(value) != 1:
         raise RuntimeError(f"{op}() argument '{name}' should contain one int (got {len(value)})")
-    return int(value[0])
+    return index(value[0])
 
 
 def _max_pool1d(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
@@ -425,10 +426,7 @@ def _one_size(output_size: Any, name: str) -> int:
                         "NoneType")
     if len(output_size) != 1:
         return _single(output_size, name, "output_size")
-    if output_size[0] is None:
-        raise TypeError(f"{name}(): argument 'output_size' (position 2) must be tuple of ints, but "
-                        "found element of type NoneType at pos 0")
-    return output_size[0]
+    return index(output_size[0])
 
 
 @composite(namespace=(NETWORK, "torch"))

@@ -104,7 +104,12 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
 
 
 def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
-    if isinstance(dims, Tensor):
+    if isinstance(dims, Tensor) and dims.numel() < 2:
+        dims = int(dims.item())
+    elif isinstance(dims, Tensor):
+        if dims.shape[0] != 2:
+            raise AssertionError("dims tensor must have size 2 in first dimension, got "
+                                 f"{dims.shape[0]}")
         dims = dims.tolist()
     if isinstance(dims, int):
         if dims < 0:

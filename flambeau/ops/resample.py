@@ -136,7 +136,7 @@ def _check_mode(input: Tensor, mode: str, align_corners: Any, antialias: bool) -
     if antialias and not (mode in ("bilinear", "bicubic") and rank == 4):
         raise ValueError("Anti-alias option is restricted to bilinear, bicubic, and lanczos modes "
                          "and requires a 4-D tensor as input")
-    if rank not in (3, 4, 5) or (mode not in _RANKS and mode not in
+    if rank not in (3, 4, 5) or not isinstance(mode, str) or (mode not in _RANKS and mode not in
                                  ("nearest", "area", "nearest-exact")):
         raise NotImplementedError("Input Error: Only 3D, 4D and 5D input Tensors supported (got "
                                   f"{rank}D) for the modes: {_MODES} (got {mode})")

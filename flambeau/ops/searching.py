@@ -60,6 +60,8 @@ def _nonzero_static(self: np.ndarray, size: int, fill_value: int) -> np.ndarray:
 @primitive(_nonzero_static)
 def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Any:
     """The first `size` positions of elements that are not zero, filled up with `fill_value`."""
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
     return input, size, fill_value
 
 

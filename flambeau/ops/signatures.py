@@ -179,7 +179,8 @@ _CHECKS: dict[str, Callable[[Any], bool]] = {
     "Dimname": lambda value: isinstance(value, str) or value is None,
     "ScalarType": lambda value: isinstance(value, dtypes.dtype) or value in (int, float, bool,
                                                                              complex),
-    "Device": lambda value: isinstance(value, (devices.device, str)) or _is_int(value),
+    "Device": lambda value: isinstance(value, (devices.device, str)) or (
+        _is_int(value) and not isinstance(value, Tensor)),
     "Layout": lambda value: isinstance(value, type_info.layout),
     "MemoryFormat": lambda value: isinstance(value, type_info.memory_format),
 }
@@ -228,7 +229,8 @@ def type_name(value: Any) -> str:
 def _wrong(signature: Signature, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     """Why a call does not fit the signature; nothing if it does."""
     parameters, places, count = signature.parameters, signature.places, len(args)
-    several = places == 1 and parameters[0].kind == "int" and parameters[0].size >= 0
+    several = places == 1 and parameters[0].kind == "int" and parameters[0].size >= 0 and (
+        count < 2 or _is_index(args[0]))
     if count > places and not several:
         return _too_many(signature, name, count)
     numbers, used, place, unpacked = bool(_NUMBERS_AS_TENSORS.fullmatch(name)), 0, 0, ""

@@ -301,10 +301,13 @@ def _put_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tens
         d_source=lambda grad, index, source_shape: reshape(take(grad, index), source_shape))
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
     """`input` with `source` at places of the flattened tensor; `accumulate` adds."""
-    if source._array.dtype != input._array.dtype:
+    if input.dtype is not source.dtype:
         raise RuntimeError("put_(): self and source expected to have the same dtype, but got "
                            f"self.dtype = {type_name(input.dtype)} and source.dtype = "
                            f"{type_name(source.dtype)}")
+    if index.dtype is not int64:
+        raise RuntimeError("put_(): Expected a long tensor for index, but got "
+                           f"{type_name(index.dtype)}")
     if index._array.size != source._array.size:
         raise IndexError("put_(): Expected source and index to have the same number of elements, "
                            f"but got source.numel() = {source._array.size}, index.numel() = "
@@ -336,7 +339,7 @@ def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *,
             a[dim], b[dim] = n, k
             indices = indices % n if n else indices
         result = gather(input.expand(a), dim, indices.expand(b))
-    return result if out is None else basis.into(out, take_along_dim.op, result)
+    return result if out is None else basis.into(out, take_along_dim.op, result, (input, indices))
 
 
 @composite(method=True)
@@ -422,7 +425,7 @@ def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce:
         shape[dim] = index._array.size
     spread = reshape(index, shape).expand(source._array.shape)
     result = scatter_reduce(input, dim, spread, source, reduce, include_self=include_self)
-    return result if out is None else basis.into(out, index_reduce.op, result)
+    return result if out is None else basis.into(out, index_reduce.op, result, (input, source))
 
 
 publish_inplace(index_reduce.op, ())

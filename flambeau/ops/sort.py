@@ -89,7 +89,7 @@ def argsort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool
 def msort(input: Tensor, *, out: Any = None) -> Tensor:
     """The input sorted along its first dimension."""
     result = sort(input, 0)[0]
-    return result if out is None else basis.into(out, msort.op, result)
+    return result if out is None else basis.into(out, msort.op, result, (input,))
 
 
 # ---- some of the elements -----------------------------------------------------------------------

@@ -70,7 +70,7 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
         kernel = "trigamma" if n == 1 else "polygamma"
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(input.dtype)}'")
     result = digamma(input) if n == 0 else _polygamma(input, n)
-    return result if out is None else basis.into(out, polygamma.op, result)
+    return result if out is None else basis.into(out, polygamma.op, result, (input,))
 
 
 Tensor.polygamma = worded(lambda self, n: polygamma(n, self), name="polygamma")
@@ -380,7 +380,7 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     check_tensors("ldexp", input=input, other=other)
     result = _scaled_by_powers(input, other) if other._array.dtype.kind in "iu" \
         and input._array.dtype in FLOATING else mul(input, pow(2.0, other))
-    return result if out is None else basis.into(out, ldexp.op, result)
+    return result if out is None else basis.into(out, ldexp.op, result, (input, other))
 
 
 _step = pointwise("heaviside_of", kernels.heaviside, d_self=0, method=False, namespace=None,
