@@ -108,23 +108,33 @@ INLINE void exchange_blocks(typename Lane<T>::V *r) {
 template <class T>
 INLINE void transpose(typename Lane<T>::V *r) { exchange_blocks<T, Lane<T>::count / 2>(r); }
 
+// As many lanes as a vector holds, from read(r), transposed and given to write(r, lane).
+template <class T, class Read, class Write>
+INLINE void transpose_lanes(Read read, Write write) {
+    constexpr int wide = Lane<T>::count;
+    typename Lane<T>::V re[wide], im[wide];
+#pragma GCC unroll 16
+    for (int r = 0; r < wide; r++) {
+        Lane<T> a = read(r);
+        re[r] = a.re, im[r] = a.im;
+    }
+    transpose<T>(re);
+    transpose<T>(im);
+#pragma GCC unroll 16
+    for (int r = 0; r < wide; r++) write(r, Lane<T>{re[r], im[r]});
+}
+
 // Rows `step` numbers apart to lanes: to[j] holds element j of each.
 template <class T>
 static void load_rows(const T *x, int64_t step, int64_t n, int rows, bool exchange, Lane<T> *to) {
     constexpr int wide = Lane<T>::count;
     int64_t j = 0;
-    for (; j + wide <= n; j += wide) {
-        typename Lane<T>::V re[wide], im[wide];
-#pragma GCC unroll 16
-        for (int r = 0; r < wide; r++) {
-            Lane<T> a = exchanged(load(x + 2 * ((r < rows ? r : 0) * step + j)), exchange);
-            re[r] = a.re, im[r] = a.im;
-        }
-        transpose<T>(re);
-        transpose<T>(im);
-#pragma GCC unroll 16
-        for (int r = 0; r < wide; r++) to[j + r] = {re[r], im[r]};
-    }
+    for (; j + wide <= n; j += wide)
+        transpose_lanes<T>(
+            [&](int r) {
+                return exchanged(load(x + 2 * ((r < rows ? r : 0) * step + j)), exchange);
+            },
+            [&](int r, const Lane<T> &a) { to[j + r] = a; });
     for (; j < n; j++) {
         Lane<T> a{};
         for (int r = 0; r < rows; r++) {
@@ -140,19 +150,11 @@ static void store_rows(const Lane<T> *from, int64_t step, int64_t n, int rows, b
                        T factor, T *x) {
     constexpr int wide = Lane<T>::count;
     int64_t j = 0;
-    for (; j + wide <= n; j += wide) {
-        typename Lane<T>::V re[wide], im[wide];
-#pragma GCC unroll 16
-        for (int r = 0; r < wide; r++) {
-            Lane<T> a = exchanged(from[j + r] * factor, exchange);
-            re[r] = a.re, im[r] = a.im;
-        }
-        transpose<T>(re);
-        transpose<T>(im);
-#pragma GCC unroll 16
-        for (int r = 0; r < wide; r++)
-            if (r < rows) store<T>({re[r], im[r]}, x + 2 * (r * step + j));
-    }
+    for (; j + wide <= n; j += wide)
+        transpose_lanes<T>([&](int r) { return exchanged(from[j + r] * factor, exchange); },
+                           [&](int r, const Lane<T> &a) {
+                               if (r < rows) store<T>(a, x + 2 * (r * step + j));
+                           });
     for (; j < n; j++) {
         Lane<T> a = exchanged(from[j] * factor, exchange);
         for (int r = 0; r < rows; r++) {

@@ -798,6 +798,28 @@ void enter_float_reductions(Types<T...>) {
 
 // ---- scans --------------------------------------------------------------------------------------
 
+constexpr npy_intp SCAN_WIDTH = 256;
+
+// Calls body(at, n, inner, width) for each band of at most SCAN_WIDTH columns along `axis`: `at` is
+// where it begins, and its next of `n` rows is `inner` elements on.
+template <class Body>
+void in_scan_bands(PyArrayObject *x, int axis, Body body) {
+    npy_intp outer = 1, inner = 1, n = PyArray_DIM(x, axis);
+    for (int d = 0; d < axis; d++) outer *= PyArray_DIM(x, d);
+    for (int d = axis + 1; d < PyArray_NDIM(x); d++) inner *= PyArray_DIM(x, d);
+    if (!PyArray_SIZE(x)) return;
+    npy_intp blocks = (inner + SCAN_WIDTH - 1) / SCAN_WIDTH;
+    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / (n * std::min(inner, SCAN_WIDTH)));
+    PyThreadState *state = PyEval_SaveThread();
+    parallel_for(outer * blocks, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t item = begin; item < end; item++) {
+            npy_intp first = item % blocks * SCAN_WIDTH;
+            body(item / blocks * n * inner + first, n, inner, std::min(SCAN_WIDTH, inner - first));
+        }
+    }, 1);
+    PyEval_RestoreThread(state);
+}
+
 template <bool PRODUCT, class A>
 INLINE A step(A a, A x) { return PRODUCT ? a * x : a + x; }
 
@@ -828,35 +850,23 @@ PyArrayObject *scan(PyArrayObject *x, int axis) {
         Py_XDECREF((PyObject *)out);
         return nullptr;
     }
-    npy_intp outer = 1, inner = 1, n = PyArray_DIM(x, axis);
-    for (int d = 0; d < axis; d++) outer *= PyArray_DIM(x, d);
-    for (int d = axis + 1; d < PyArray_NDIM(x); d++) inner *= PyArray_DIM(x, d);
     const T *from = (const T *)PyArray_DATA(c);
     R *to = (R *)PyArray_DATA(out);
-    constexpr npy_intp WIDTH = 256;
-    npy_intp blocks = (inner + WIDTH - 1) / WIDTH, items = PyArray_SIZE(x) ? outer * blocks : 0;
-    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / std::max<npy_intp>(1, n * std::min(inner, WIDTH)));
-    PyThreadState *state = PyEval_SaveThread();
-    if (items) parallel_for(items, grain, [&](int64_t begin, int64_t end) {
-        for (int64_t item = begin; item < end; item++) {
-            npy_intp first = item % blocks * WIDTH, width = std::min(WIDTH, inner - first);
-            npy_intp at = item / blocks * n * inner + first;
-            if (inner == 1) {
-                A acc = PRODUCT ? 1 : 0;
-                for (npy_intp i = 0; i < n; i++) {
-                    acc = step<PRODUCT>(acc, A(widen(from[at + i])));
-                    to[at + i] = Narrow<R, std::conditional_t<std::is_same_v<R, int64_t>, int64_t,
-                                                              Compute<R>>>::from(acc);
-                }
-                continue;
+    in_scan_bands(x, axis, [&](npy_intp at, npy_intp n, npy_intp inner, npy_intp width) {
+        if (inner == 1) {
+            A acc = PRODUCT ? 1 : 0;
+            for (npy_intp i = 0; i < n; i++) {
+                acc = step<PRODUCT>(acc, A(widen(from[at + i])));
+                to[at + i] = Narrow<R, std::conditional_t<std::is_same_v<R, int64_t>, int64_t,
+                                                          Compute<R>>>::from(acc);
             }
-            A acc[WIDTH];
-            std::fill(acc, acc + width, A(PRODUCT ? 1 : 0));
-            for (npy_intp i = 0; i < n; i++, at += inner)
-                scan_columns<PRODUCT>(from + at, acc, to + at, width);
+            return;
         }
-    }, 1);
-    PyEval_RestoreThread(state);
+        A acc[SCAN_WIDTH];
+        std::fill(acc, acc + width, A(PRODUCT ? 1 : 0));
+        for (npy_intp i = 0; i < n; i++, at += inner)
+            scan_columns<PRODUCT>(from + at, acc, to + at, width);
+    });
     Py_DECREF(c);
     return out;
 }
@@ -924,32 +934,17 @@ PyObject *run_extremes(PyArrayObject *x, int axis) {
         Py_XDECREF((PyObject *)c), Py_XDECREF(first);
         return nullptr;
     }
-    npy_intp outer = 1, inner = 1, n = PyArray_DIM(x, axis);
-    for (int d = 0; d < axis; d++) outer *= PyArray_DIM(x, d);
-    for (int d = axis + 1; d < PyArray_NDIM(x); d++) inner *= PyArray_DIM(x, d);
     const T *from = (const T *)PyArray_DATA(c);
     T *values = (T *)PyArray_DATA((PyArrayObject *)first);
     int64_t *places = (int64_t *)PyArray_DATA((PyArrayObject *)second);
-    constexpr npy_intp WIDTH = 256;
-    npy_intp blocks = (inner + WIDTH - 1) / WIDTH, items = PyArray_SIZE(x) ? outer * blocks : 0;
-    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / std::max<npy_intp>(1, n * std::min(inner, WIDTH)));
-    PyThreadState *state = PyEval_SaveThread();
-    if (items) parallel_for(items, grain, [&](int64_t begin, int64_t end) {
-        T best[WIDTH];
-        int64_t place[WIDTH];
-        for (int64_t item = begin; item < end; item++) {
-            npy_intp start = item % blocks * WIDTH, width = std::min(WIDTH, inner - start);
-            npy_intp at = item / blocks * n * inner + start;
-            if (inner == 1) {
-                run_along<MAX>(from + at, n, values + at, places + at);
-                continue;
-            }
-            std::copy(from + at, from + at + width, best);
-            for (npy_intp i = 0; i < n; i++, at += inner)
-                run_across<MAX>(from + at, i, width, best, place, values + at, places + at);
-        }
-    }, 1);
-    PyEval_RestoreThread(state);
+    in_scan_bands(x, axis, [&](npy_intp at, npy_intp n, npy_intp inner, npy_intp width) {
+        if (inner == 1) return run_along<MAX>(from + at, n, values + at, places + at);
+        T best[SCAN_WIDTH];
+        int64_t place[SCAN_WIDTH];
+        std::copy(from + at, from + at + width, best);
+        for (npy_intp i = 0; i < n; i++, at += inner)
+            run_across<MAX>(from + at, i, width, best, place, values + at, places + at);
+    });
     Py_DECREF(c);
     return Py_BuildValue("(NN)", first, second);
 }
