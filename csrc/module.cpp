@@ -101,6 +101,7 @@ PyMODINIT_FUNC PyInit__native() {
     const char *compiler = "";
 #endif
     if (PyModule_AddObject(module, "openmp", PyBool_FromLong(openmp)) ||
+        PyModule_AddIntConstant(module, "interface", FLAMBEAU_INTERFACE) ||
         PyModule_AddStringConstant(module, "compiler", compiler) || register_kernel_types(module) ||
         register_arithmetic(module) || register_comparison(module) || register_functions(module) ||
         register_special(module) || register_activations(module) || register_losses(module) ||

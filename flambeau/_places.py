@@ -17,8 +17,6 @@ from flambeau import kernels
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 native: Any = None if os.environ.get("FLAMBEAU_FAST") == "0" else kernels._native
-if not hasattr(native, "fast_method"):
-    native = None                         # built before there was this part
 
 
 class _Place:

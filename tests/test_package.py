@@ -68,6 +68,18 @@ def test_kernels_can_be_chosen(tmp_path):
     assert re.search("^kernels +NumPy, since FLAMBEAU_KERNELS=reference", printed, re.MULTILINE)
 
 
+def test_an_extension_built_for_another_version_is_left_out(tmp_path):
+    printed = python("""
+import sys, types
+sys.modules["flambeau.kernels._native"] = types.ModuleType("flambeau.kernels._native")
+import flambeau, flambeau.__main__
+assert flambeau.nn.functional.relu(flambeau.ones(2) - flambeau.arange(2)).tolist() == [1, 0]
+flambeau.__main__.main(["info"])
+""", tmp_path)
+    assert re.search("^kernels +NumPy, since .* another version .* build it again", printed,
+                     re.MULTILINE), printed
+
+
 def test_stubs_are_typed_and_up_to_date(tmp_path):
     assert (Path(flambeau.__file__).parent / "py.typed").exists()
     script = ROOT / "scripts" / "make_stubs.py"

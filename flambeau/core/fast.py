@@ -27,7 +27,7 @@ from flambeau.core.tensor import (
 )
 from flambeau.kernels.refused import native_dtypes
 
-read_numbers = getattr(native, "read_numbers", lambda data, dtype: None)   # nested lists, if easy
+read_numbers = native.read_numbers if native is not None else lambda data, dtype: None
 
 
 def bind(**objects: Any) -> None:

@@ -5,43 +5,13 @@ families); where the C++ extension was built, its own version takes the twin's p
 same name. The environment variable ``FLAMBEAU_KERNELS=reference`` leaves the extension out.
 """
 
-import importlib
-import os
-
 from . import reductions, reference
+from ._extension import native as _native
+from ._extension import why_not as _why_not
 from ._quiet import IGNORE, _extobj_contextvar, quiet
 from .reference import cast, check_divisor
 
-native_available = False
-_why_not = None
-
-
-
-def _load_native():
-    """Import the extension with OpenMP threads that sleep while they wait.
-
-    By default they spin for a while, and keep the processors from the threads of BLAS, whose turn
-    comes next: a training step that alternates between the two took ten times as long. OpenMP reads
-    the variable when it is loaded; the environment is left as it was.
-    """
-    chosen = os.environ.get("OMP_WAIT_POLICY")
-    os.environ["OMP_WAIT_POLICY"] = chosen or "PASSIVE"
-    try:
-        return importlib.import_module("flambeau.kernels._native")
-    finally:
-        if chosen is None:
-            del os.environ["OMP_WAIT_POLICY"]
-
-
-if os.environ.get("FLAMBEAU_KERNELS") == "reference":
-    _native, _why_not = None, "FLAMBEAU_KERNELS=reference"
-else:
-    try:
-        _native = _load_native()
-    except ModuleNotFoundError:
-        _native, _why_not = None, "the C++ extension was not built when flambeau was installed"
-    except ImportError as error:
-        _native, _why_not = None, str(error)
+native_available = _native is not None
 
 
 def _choose():
@@ -59,7 +29,6 @@ def _choose():
 
 _choose()
 if _native is not None:
-    native_available = True
     if _extobj_contextvar is not None:
         _native.set_quiet(_extobj_contextvar, IGNORE)
         quiet = _native.quiet

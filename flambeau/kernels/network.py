@@ -11,24 +11,17 @@ kernels declared with `stepwise`, after every step of arithmetic.
 
 import functools
 import inspect
-import os
 
 import numpy as np
 
-FORCE_REFERENCE = os.environ.get("FLAMBEAU_KERNELS") == "reference"
+from flambeau.kernels import _extension
 
 _WIDE = frozenset("?bBhHiIlLqQfdgFDG")
 
 
 def native(name):
     """The compiled function of that name, or None."""
-    if FORCE_REFERENCE:
-        return None
-    try:
-        from flambeau.kernels import _native
-    except ImportError:
-        return None
-    return getattr(_native, f"network_{name}", None)
+    return getattr(_extension.native, f"network_{name}", None)
 
 
 def is_narrow(dtype):

@@ -165,8 +165,8 @@ def copy(x):
     return result
 
 
-if kernels.native_available:
-    from flambeau.kernels import _native
+_native = kernels._native
+if _native is not None:
     strided, expand = _native.view_strided, _native.view_expand
     select, reshape = _native.view_select, _native.view_reshape
     contiguous, copy_into = _native.copy_contiguous, _native.copy_into

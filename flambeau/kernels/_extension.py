@@ -1,0 +1,40 @@
+"""The C++ extension, if it was built, for this version, and is wanted."""
+
+import importlib
+import os
+
+# What Python expects of the extension: to be raised with each change that one built before could
+# not serve. CMakeLists.txt reads it, so that an extension knows for which it was built.
+INTERFACE = 1
+
+
+def _load():
+    """Import the extension with OpenMP threads that sleep while they wait.
+
+    By default they spin for a while, and keep the processors from the threads of BLAS, whose turn
+    comes next: a training step that alternates between the two took ten times as long. OpenMP reads
+    the variable when it is loaded; the environment is left as it was.
+    """
+    chosen = os.environ.get("OMP_WAIT_POLICY")
+    os.environ["OMP_WAIT_POLICY"] = chosen or "PASSIVE"
+    try:
+        found = importlib.import_module("flambeau.kernels._native")
+    finally:
+        if chosen is None:
+            del os.environ["OMP_WAIT_POLICY"]
+    if getattr(found, "interface", 0) != INTERFACE:
+        raise ImportError("the C++ extension was built for another version of flambeau: build it "
+                          "again")
+    return found
+
+
+native, why_not = None, None
+if os.environ.get("FLAMBEAU_KERNELS") == "reference":
+    why_not = "FLAMBEAU_KERNELS=reference"
+else:
+    try:
+        native = _load()
+    except ModuleNotFoundError:
+        why_not = "the C++ extension was not built when flambeau was installed"
+    except ImportError as error:
+        why_not = str(error)
