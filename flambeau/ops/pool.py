@@ -570,7 +570,7 @@ def _unpool_op(n: int) -> Any:
     take = {2: lambda grad, indices: take_at(grad, indices, 2),
             3: lambda grad, indices: take_at(grad, indices, 3)}[n]
     op = linear(
-        lambda self, indices, output_size: kernels.max_unpool(self, indices, output_size),
+        _flat_images(n, kernels.max_unpool), params=("output_size",),
         tensors=("self", "indices"), method=False, namespace=None, batch=leading(lambda: op),
         node_name=f"MaxUnpool{n}DBackward0", d_self=take)(unpool)
     return op
