@@ -11,7 +11,7 @@ from flambeau.core import fast, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import interceptors
 from flambeau.core.op import composite, pointwise, primitive, publish
-from flambeau.core.promotion import type_name
+from flambeau.core.promotion import convert, is_half, type_name
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.ops.node_names import number_nodes
 from flambeau.ops.pointwise import neg, number_first, operator, true_divide
@@ -71,6 +71,8 @@ def round(input: Tensor, *, decimals: int = 0, out: Any = None) -> Tensor:
 
 
 def _truncated(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    if is_half(x.dtype) and x.ndim and not y.ndim:      # by one number: rounded once, at the end
+        return convert(_truncated(convert(x, np.float32), convert(y, np.float32)), x.dtype)
     if x.dtype.kind not in "ui":
         return kernels.trunc(kernels.divide(x, y))
     whole = kernels.floor_divide(x, y)
@@ -81,12 +83,14 @@ def _truncated(x: np.ndarray, y: np.ndarray) -> np.ndarray:
 
 
 floor_divide = pointwise("floor_divide", kernels.floor_divide, d_self=0, d_other=0, numbers="any",
+                         wide=True,
                          doc="The greatest whole number that is not greater than input / other.")
 _MODES = {
     "floor": pointwise("div_floor", kernels.floor_divide, numbers="any", d_self=0, d_other=0,
+                       wide=True, method=False, namespace=None, inplace=False,
+                       node_name="DivBackward2"),
+    "trunc": pointwise("div_trunc", _truncated, numbers="any", d_self=0, d_other=0, wide=True,
                        method=False, namespace=None, inplace=False, node_name="DivBackward2"),
-    "trunc": pointwise("div_trunc", _truncated, numbers="any", d_self=0, d_other=0, method=False,
-                       namespace=None, inplace=False, node_name="DivBackward2"),
 }
 for _mode, _function in _MODES.items():
     _function.op.saved_as = {"rounding_mode": _mode}
