@@ -131,6 +131,8 @@ def pointwise(kinds, returns=None, key=0, stepwise=False):
                 result = silent_astype(result, want)
             if out is None:
                 return np.asarray(result) if isinstance(result, np.generic) else result
+            if result.ndim > out.ndim:  # which NumPy would store, where the first extents are 1
+                raise ValueError("the result does not fit the shape of out")
             quiet(np.copyto)(out, result, "unsafe")
             return out
 

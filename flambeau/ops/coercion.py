@@ -190,8 +190,9 @@ def respelled(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     count = code.co_argcount + code.co_kwonlyargcount
     names = code.co_varnames[:count]
     several = code.co_varnames[count] if code.co_flags & CO_VARARGS else None
-    renamed = {name if name in names or SPELLINGS.get(name) not in (*names, several)
-               else SPELLINGS[name]: value for name, value in kwargs.items()}
+    known = {*names, several} if several else {*names}
+    renamed = {name if name in known or SPELLINGS.get(name) not in known else SPELLINGS[name]: value
+               for name, value in kwargs.items()}
     if several in renamed and len(args) <= code.co_argcount:
         first = [renamed.pop(name) for name in names[len(args):code.co_argcount]]
         args = (*args, *first, renamed.pop(several))
