@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._settings import warn_once
 from flambeau.autograd.hooks import AccumulateGrad, takes_no_gradient
 from flambeau.core import dtypes, overrides
 from flambeau.core.engine import Pass, current_pass, run
@@ -156,20 +157,11 @@ def backward(tensors: Any, grad_tensors: Any = None, retain_graph: bool | None =
 
 def _warn_of_cycle() -> None:
     """Warn, once a process, that gradients with a graph hold their tensors."""
-    global _warned
-    if _warned:
-        from flambeau._settings import is_warn_always_enabled
-        if not is_warn_always_enabled():
-            return
-    _warned = True
-    warnings.warn("Using backward() with create_graph=True will create a reference cycle between "
-                  "the parameter and its gradient which can cause a memory leak. We recommend "
-                  "using autograd.grad when creating the graph to avoid this. If you have to use "
-                  "this function, make sure to reset the .grad fields of your parameters to None "
-                  "after use to break the cycle and avoid the leak.", UserWarning, stacklevel=4)
-
-
-_warned = False
+    warn_once("Using backward() with create_graph=True will create a reference cycle between "
+              "the parameter and its gradient which can cause a memory leak. We recommend "
+              "using autograd.grad when creating the graph to avoid this. If you have to use "
+              "this function, make sure to reset the .grad fields of your parameters to None "
+              "after use to break the cycle and avoid the leak.", stacklevel=4)
 
 
 def grad(outputs: Any, inputs: Any, grad_outputs: Any = None, retain_graph: bool | None = None,

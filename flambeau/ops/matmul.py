@@ -337,9 +337,9 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
                                f"{x.ndim}D and {w.ndim}D")
         if w.ndim > 2:
             raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is {w.ndim}D")
+        w = unsqueeze(weight, 0)._array         # lazy parameters say that they are
         if bias is not None:
             raise RuntimeError("mat2 must be a matrix, got 1-D tensor")
-        w = unsqueeze(weight, 0)._array
     if not x.ndim:
         raise RuntimeError(f"both arguments to linear need to be at least 1D, but they are 0D and "
                            f"{w.ndim}D")

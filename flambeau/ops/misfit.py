@@ -15,6 +15,7 @@ from flambeau.core import overrides
 from flambeau.core.op import Op, public
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, basis
+from flambeau.ops.coercion import SPELLINGS
 from flambeau.ops.forwarding import RULES
 from flambeau.ops.signatures import (
     checks,
@@ -84,6 +85,10 @@ def _handed_on(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     rule = rule_of(op)
     if rule is None:
         return None
+    if kwargs:
+        known = signature(rule).parameters
+        kwargs = {key if key in known or SPELLINGS.get(key) not in known else SPELLINGS[key]: value
+                  for key, value in kwargs.items()}
     try:
         inner = rule(*args, **kwargs)
     except Exception:                           # of Python's part

@@ -92,8 +92,12 @@ def test_gradients_accumulate_on_an_opaque_leaf():
         leaf.to_dense().sum().backward()
     assert leaf.grad.is_mkldnn and leaf.grad.to_dense().equal(torch.full((2, 3), 2.0))
     leaf.grad = None
-    with pytest.warns(UserWarning, match="create_graph=True"):
-        (leaf * leaf).to_dense().sum().backward(create_graph=True)
+    torch.set_warn_always(True)             # whether an earlier test has seen it or not
+    try:
+        with pytest.warns(UserWarning, match="create_graph=True"):
+            (leaf * leaf).to_dense().sum().backward(create_graph=True)
+    finally:
+        torch.set_warn_always(False)
     assert leaf.grad.is_mkldnn and leaf.grad.requires_grad
     second, = torch.autograd.grad(leaf.grad.to_dense().sum(), leaf)
     assert second.to_dense().equal(torch.full((2, 3), 2.0))
