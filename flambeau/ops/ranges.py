@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau import kernels
 from flambeau.core import dtypes
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.op import into, table
@@ -154,39 +155,53 @@ def evenly_spaced(start: Any, end: Any, steps: int, target: np.dtype) -> np.ndar
         start, end, work = stored(start, target), stored(end, target), np.dtype(np.float64)
     first, last = np.asarray(start, work), np.asarray(end, work)
     step = (last - first) / np.asarray(max(steps - 1, 1), work)
-    index = np.arange(steps)
-    array = np.where(index < steps // 2, _fused(step, index, first),
-                     _fused(-step, steps - 1 - index, last)).astype(work)
-    return convert(array, target)
+    half = steps // 2
+    array = np.concatenate([_fused(step, np.arange(half), first),
+                            _fused(-step, np.arange(steps - 1 - half, -1, -1), last)])
+    return convert(array.astype(work), target)
 
 
 def _in_lanes(start: float, step: float, count: int, target: np.dtype) -> np.ndarray:
     """start + k · step as PyTorch's vectors of 32 bytes compute it: their first elements from
     `start`, the others from the first; those that do not fill two vectors, alone."""
+    if start.is_integer() and step.is_integer():    # exact in any order
+        return (start + np.arange(count) * step).astype(target)
+    at = _fused if target == np.float64 else _for_floats
     lanes = 32 // target.itemsize
-    k = np.arange(count)
-    lane = np.where(k < count - count % (2 * lanes), k % lanes, 0)
-    by, base = np.float64(step), np.float64(start)
-    first = _fused(by, k - lane, base).astype(target)
-    return _fused(by, lane, first.astype(np.float64)).astype(target)
+    whole = count - count % (2 * lanes)
+    rest = at(step, np.arange(whole, count), start).astype(target)
+    if not whole:
+        return rest
+    first = at(step, np.arange(0, whole, lanes), start).astype(target).astype(np.float64)
+    vectors = at(step, np.arange(lanes), first[:, None]).astype(target)
+    return np.concatenate([vectors.reshape(-1), rest])
 
 
-def _fused(step: np.ndarray, index: np.ndarray, base: np.ndarray) -> np.ndarray:
+def _for_floats(step: float, index: np.ndarray, base: Any) -> np.ndarray:
+    """`_fused` in double as exactly as float32 can tell: only where terms cancel can it."""
+    total = base + index * step
+    most = abs(base) if type(base) is float else np.abs(base).max()
+    if most and total.size and np.abs(total).min() < 1e-7 * most:
+        return _fused(step, index, base)
+    return total
+
+
+@kernels.quiet
+def _fused(step: Any, index: np.ndarray, base: Any) -> np.ndarray:
     """step · index + base, rounded once where the numbers are real and finite, as PyTorch's
     multiply-add does: doubles by the exact sum of a product's two parts (Dekker, A floating-point
     technique for extending the available precision, 1971)."""
-    with np.errstate(all="ignore"):
-        if step.dtype == np.float32:
-            return (np.float64(step) * index + np.float64(base)).astype(np.float32)
-        product = step * index.astype(step.dtype)
-        if step.dtype != np.float64 or not (np.isfinite(base).all() and abs(step) < 1e290):
-            return base + product
-        high = step * 134217729.0
-        high -= high - step                 # the upper half of the digits; indices have few
-        error = (high * index - product) + (step - high) * index
-        total = base + product
-        part = total - base
-        return total + (((base - (total - part)) + (product - part)) + error)
+    if getattr(step, "dtype", None) == np.float32:
+        return (np.float64(step) * index + np.float64(base)).astype(np.float32)
+    product = step * index.astype(getattr(step, "dtype", np.float64))
+    if product.dtype != np.float64 or not (np.isfinite(base).all() and abs(step) < 1e290):
+        return base + product
+    high = step * 134217729.0
+    high -= high - step                     # the upper half of the digits; indices have few
+    error = (high * index - product) + (step - high) * index
+    total = base + product
+    part = total - base
+    return total + (((base - (total - part)) + (product - part)) + error)
 
 
 __all__ = ["arange", "evenly_spaced", "linspace", "logspace"]
