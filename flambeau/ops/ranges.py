@@ -181,7 +181,8 @@ def _for_floats(step: float, index: np.ndarray, base: Any) -> np.ndarray:
     """`_fused` in double as exactly as float32 can tell: only where terms cancel can it."""
     total = base + index * step
     most = abs(base) if type(base) is float else np.abs(base).max()
-    if most and total.size and np.abs(total).min() < 1e-7 * most:
+    moved = total[..., 1:] if len(index) and not index[0] else total
+    if most and moved.size and np.abs(moved).min() < 1e-7 * most:
         return _fused(step, index, base)
     return total
 
