@@ -45,9 +45,10 @@ def slice_backward(input: Tensor, shape: tuple[int, ...], index: Any) -> Any:
 
 def _basic(self: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
     result = self[index]
-    for item, following in zip(index, index[1:]):
-        if item is None and following is not Ellipsis and following != _WHOLE:
-            return _with_steps(self, result, index)
+    if None in index:
+        for item, following in zip(index, index[1:]):
+            if item is None and following is not Ellipsis and following != _WHOLE:
+                return _with_steps(self, result, index)
     return result
 
 

@@ -19,8 +19,9 @@ def _prepared(input: Tensor, dim: Any, dtype: Any, name: str) -> tuple[Tensor, i
     if dtype is not None:
         input = basis.cast(input, as_numpy_dtype(dtype))
         x = input._array
-    where = "_lastdim" if x.ndim and dim in (-1, x.ndim - 1) else ""
-    refuse(x, "bBilUcW8", f"{name}{where}_kernel_impl")
+    if x.dtype.char not in "fd":
+        where = "_lastdim" if x.ndim and dim in (-1, x.ndim - 1) else ""
+        refuse(x, "bBilUcW8", f"{name}{where}_kernel_impl")
     n = x.ndim
     return input, dim if 0 <= dim < n else wrap_dim(dim, n)
 
