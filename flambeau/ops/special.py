@@ -19,6 +19,7 @@ from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import parameter_slopes
 from flambeau.kernels import special as kernel
+from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import check_tensors
 from flambeau.ops.conditional import where
 from flambeau.ops.create import full_like
@@ -365,7 +366,8 @@ def _scaled_by_powers(input: Tensor, exponent: Tensor) -> Tensor:
     double precision, of which all powers that matter to other types are numbers, or in two steps.
     """
     own, wide = input._array.dtype, np.dtype(np.float64)
-    exponent = exponent.clamp(-2046, 2046)
+    if exponent._array.itemsize > 1:
+        exponent = exponent.clamp(-2046, 2046)
     if own.itemsize < 8 and own.kind != "c":
         return basis.cast(mul(basis.cast(input, wide), pow(2.0, basis.cast(exponent, wide))), own)
     half = exponent.div(2, rounding_mode="floor")
@@ -378,6 +380,8 @@ def _scaled_by_powers(input: Tensor, exponent: Tensor) -> Tensor:
 def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """input · 2^other."""
     check_tensors("ldexp", input=input, other=other)
+    if input._array.dtype.kind == "f":
+        refuse(other._array, "b", "ldexp_cpu_exp")
     result = _scaled_by_powers(input, other) if other._array.dtype.kind in "iu" \
         and input._array.dtype in FLOATING else mul(input, pow(2.0, other))
     return result if out is None else basis.into(out, ldexp.op, result, (input, other))
