@@ -38,7 +38,13 @@ zeta = without_halves(_from_scipy("zeta", 2))
 @without_halves
 @pointwise("f")
 def airy_ai(x):
-    return _special("airy")(x)[0]
+    r = _special("airy")(x)[0]
+    if np.isnan(r).any():                   # SciPy gives up far from 0: Ai is 0, or oscillates
+        z = np.abs(x)
+        wave = np.sin(2 / 3 * z * np.sqrt(z) + np.pi / 4) / np.sqrt(np.pi * np.sqrt(z))
+        far = np.isnan(r) & np.isfinite(x)
+        r = np.where(far, np.where(x > 0, np.zeros((), x.dtype), wave), r).astype(x.dtype)
+    return r
 
 
 @pointwise("f")

@@ -1,8 +1,8 @@
 """Elementary functions: exponentials, logarithms, trigonometry, and the error function."""
 from __future__ import annotations
 
+from math import inf, pi
 from math import log as number_log
-from math import pi
 from math import sqrt as number_sqrt
 
 from flambeau import kernels
@@ -51,9 +51,17 @@ acos = pointwise("acos", kernels.arccos, floating=True, d=lambda self: neg(rsqrt
                  aliases=("arccos",), doc="The inverse cosine.")
 atan = pointwise("atan", kernels.arctan, floating=True, d=over(lambda self: self * self + 1),
                  aliases=("arctan",), doc="The inverse tangent.")
+
+
+def _squared_distance(self: Tensor, other: Tensor) -> Tensor:
+    """x² + y², infinite at the origin, where the angle has the subgradient 0."""
+    square = self * self + other * other
+    return basis.where(square == 0, inf, square)
+
+
 atan2 = pointwise("atan2", kernels.arctan2, floating=True, aliases=("arctan2",), numbers="",
-                  d_self=lambda self, other: other / (self * self + other * other),
-                  d_other=lambda self, other: neg(self / (self * self + other * other)),
+                  d_self=lambda self, other: other / _squared_distance(self, other),
+                  d_other=lambda self, other: neg(self / _squared_distance(self, other)),
                   doc="The angle of the point (x=other, y=input), in (-π, π].")
 sinh = pointwise("sinh", kernels.sinh, floating=True, d=lambda self: cosh(self),
                  doc="The hyperbolic sine.")

@@ -311,7 +311,8 @@ def _copysign_slope(self: Tensor, result: Tensor) -> Tensor:
 copysign = pointwise("copysign", kernels.copysign, floating=True, d_self=_copysign_slope, d_other=0,
                      doc="The magnitude of `input` with the sign of `other`.")
 copysign = number_nodes(copysign.op, "CopysignBackward1")
-nextafter = pointwise("nextafter", kernels.nextafter, d_self=1, d_other=0, numbers="",
+nextafter = pointwise("nextafter", kernels.nextafter, numbers="", d_other=0,
+                      d_self=lambda self, other: self != other,
                       doc="The next representable number after `input` towards `other`.")
 
 # ---- powers -------------------------------------------------------------------------------------
