@@ -1305,7 +1305,7 @@ def cosine_embedding_loss(*args: Any, reduction: _int = 1, **kwargs: Any) -> Ten
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """x₁ · x₂ / (max(‖x₁‖, eps) · max(‖x₂‖, eps)) along `dim`."""
 
-def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+def count_nonzero(input: Tensor, dim: Any = None, *dims: Any) -> Tensor:
     """How many elements differ from zero, in all or along `dim`."""
 
 def cov(
@@ -3508,7 +3508,7 @@ def square(input: Tensor, *, out: Any = None) -> Tensor:
 def square_(input: Tensor) -> Tensor:
     """Write the result of `square` into this tensor; returns the tensor."""
 
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze(input: Tensor, dim: Any = None, *dims: Any) -> Tensor:
     """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
 
 def squeeze_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:

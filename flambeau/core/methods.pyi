@@ -429,7 +429,7 @@ class Methods:
         """The hyperbolic cosine."""
     def cosh_(self) -> Tensor:
         """Write the result of `cosh` into this tensor; returns the tensor."""
-    def count_nonzero(self, dim: Any = None) -> Tensor:
+    def count_nonzero(self, dim: Any = None, *dims: Any) -> Tensor:
         """How many elements differ from zero, in all or along `dim`."""
     def cov(
         self,
@@ -1432,7 +1432,7 @@ class Methods:
         """The square of each element."""
     def square_(self) -> Tensor:
         """Write the result of `square` into this tensor; returns the tensor."""
-    def squeeze(self, dim: Any = None) -> Tensor:
+    def squeeze(self, dim: Any = None, *dims: Any) -> Tensor:
         """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`squeeze` in place; returns the tensor."""

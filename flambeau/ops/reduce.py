@@ -275,11 +275,11 @@ any = _truth("any", kernels.any, "Is any element, or any along `dim`, not zero?"
 
 
 @composite(method=True)
-def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
+def count_nonzero(input: Tensor, dim: Any = None, *dims: Any) -> Tensor:
     """How many elements differ from zero, in all or along `dim`."""
     if dim is None:
         refuse(input._array, "U8", "nonzero_count_cpu")
-    return sum(input != 0, dim)
+    return sum(input != 0, (dim, *dims) if dims else dim)
 
 
 # ---- in the exponent ----------------------------------------------------------------------------

@@ -276,12 +276,12 @@ def squeeze_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
 
 
 @composite(method=True)
-def squeeze(input: Tensor, dim: Any = None) -> Tensor:
+def squeeze(input: Tensor, dim: Any = None, *dims: Any) -> Tensor:
     """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
-    shape = input._array.shape
-    dims = range(len(shape)) if dim is None else wrap_dims(dim, len(shape))
+    shape, dim = input._array.shape, (dim, *dims) if dims else dim
+    places = range(len(shape)) if dim is None else wrap_dims(dim, len(shape))
     op = _squeeze_all if dim is None else _squeeze_one if isinstance(dim, int) else _squeeze_some
-    return op(input, tuple([d for d in dims if shape and shape[d] == 1]), dim)
+    return op(input, tuple([d for d in places if shape and shape[d] == 1]), dim)
 
 
 # ---- expanding -----------------------------------------------------------------------------------
