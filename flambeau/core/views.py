@@ -32,10 +32,6 @@ def check_inplace(tensor: Tensor, needs_grad: bool, apart: bool = True) -> None:
 
     `needs_grad`: will the written value require grad? `apart`: must its elements be?
     """
-    if tensor._inference and not is_inference_mode_enabled():
-        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not "
-                           "allowed.You can make a clone to get a normal tensor before doing "
-                           "inplace update.")
     edge = tensor._edge if grad_enabled() else None
     if edge is LEAF:
         raise RuntimeError("a leaf Variable that requires grad is being used in an in-place "
@@ -49,6 +45,10 @@ def check_inplace(tensor: Tensor, needs_grad: bool, apart: bool = True) -> None:
                                "in-place operation.")
     if apart:
         check_places(tensor)
+    if tensor._inference and not is_inference_mode_enabled():
+        raise RuntimeError("Inplace update to inference tensor outside InferenceMode is not "
+                           "allowed.You can make a clone to get a normal tensor before doing "
+                           "inplace update.")
 
 
 def check_places(tensor: Tensor) -> None:

@@ -487,7 +487,8 @@ def huber_loss(
     delta: _float = 1.0,
     weight: Tensor | None = None,
 ) -> Tensor:
-    """½ d² where d = |input - target| is below `delta`, else delta · (d - ½ delta)."""
+    """½ d² where d = |input - target| is below `delta`, else delta · (d - ½ delta); times
+    `weight` if given (the mean is still that of all)."""
 
 def instance_norm(
     input: Tensor,

@@ -339,7 +339,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
             or (grad_enabled() and (self._edge is not None or src._edge is not None)):
         return _copy_slowly(self, src)
     target, source = self._array, src._array
-    if share_memory(target, source):
+    if share_memory(target, source) or source.ndim > target.ndim:
         return _copy_slowly(self, src)
     try:
         kernels.copy_into(target, source if source.dtype is target.dtype

@@ -16,6 +16,7 @@ from flambeau.core.promotion import join as join_types
 from flambeau.core.shapes import broadcast_shapes, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import views
+from flambeau.kernels.layouts import has_channels_last
 from flambeau.kernels.refused import characters, no_kernel, refuse
 from flambeau.ops.coercion import values_below
 from flambeau.ops.index import basic_view
@@ -51,7 +52,11 @@ def _cat(arrays: list[np.ndarray], dim: int) -> np.ndarray:
     if not kept:
         return arrays[0].copy()
     joined = views.join(kept, dim)
-    return np.concatenate(kept, dim) if joined is None else joined
+    if joined is None:
+        joined = np.concatenate(kept, dim)
+        if not joined.flags.c_contiguous and not has_channels_last(joined):
+            joined = views.contiguous(joined)
+    return joined
 
 
 def _check_list(name: str, tensors: Any) -> None:

@@ -177,13 +177,15 @@ def _huber(input: Tensor, target: Tensor, limit: float, reduction: str) -> Tenso
 @composite(namespace=NETWORK)
 def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0,
                weight: Tensor | None = None) -> Tensor:
-    """½ d² where d = |input - target| is below `delta`, else delta · (d - ½ delta)."""
+    """½ d² where d = |input - target| is below `delta`, else delta · (d - ½ delta); times `weight`
+    if given (the mean is still that of all)."""
     check_reduction(reduction)
     input, target = _of_one_size(input, target)
     if delta <= 0:
         raise RuntimeError("huber_loss does not support non-positive values for delta.")
     if weight is not None:
-        return _weighted(_huber(input, target, delta, "none"), weight, input, reduction)
+        loss = _weighted(_huber(input, target, delta, "none"), weight, input, "none")
+        return reduced(loss, reduction)         # by their number, unlike the others
     return _huber(input, target, delta, reduction)
 
 

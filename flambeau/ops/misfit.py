@@ -14,7 +14,7 @@ from flambeau._places import PACKAGE
 from flambeau.core import overrides
 from flambeau.core.op import Op, public
 from flambeau.core.shapes import broadcast_shapes
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor, alias, basis
 from flambeau.ops.coercion import SPELLINGS
 from flambeau.ops.forwarding import RULES
 from flambeau.ops.signatures import (
@@ -137,6 +137,15 @@ def _called_by_ops() -> bool:
     return frame is not None and frame.f_code.co_filename.startswith(_INNER)
 
 
+def _of_overriding_types(args: Any, kwargs: dict[str, Any]) -> bool:
+    """Are there arguments, or elements of them, whose types override functions?"""
+    for value in (*args, *kwargs.values()):
+        elements = value if type(value) in (list, tuple) else (value,)
+        if any(overrides.overrides(type(each)) for each in elements):
+            return True
+    return False
+
+
 _lenient: set[Any] = set()
 
 
@@ -148,13 +157,15 @@ def admit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) ->
     inner = _called_by_ops()
     if inner and key in _lenient:
         return False
+    if _of_overriding_types(args, kwargs):      # it is theirs to say what fits
+        return False
     better = misfit(op, args, kwargs, bound)
     if better is None:
         return sum(issubclass(cls, Tensor) for cls in key[2:] if isinstance(cls, type)) < 2 or \
             _in_numbers(op, args, kwargs, bound) is None
     if inner:
         _lenient.add(key)
-    return False if inner or overrides.overriding(args, kwargs) else better
+    return False if inner else better
 
 
 def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, error: Exception
@@ -190,9 +201,10 @@ def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, 
 def _in_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) -> Any:
     """The arguments of a call with Python's numbers for tensors and NumPy's; None if there are
     none."""
-    inner = _handed_on(op, args, kwargs)
+    places = _apart(args, kwargs)
+    inner = _handed_on(op, *places)
     if isinstance(inner, tuple):
-        return _numbered_within(inner, args, kwargs)
+        return _numbered_within(inner, args, kwargs, *places)
     if rule_of(op):
         return None
     bound = (bound or op.kind == "method") and _has_method(op)
@@ -200,15 +212,29 @@ def _in_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bo
     return None if again is None else ((*args[:bound], *again[0]), again[1])
 
 
-def _numbered_within(inner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`numbered` of the arguments that are handed on to an inner function."""
+def _apart(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The arguments with another tensor of the same values for one that was given before: what is
+    handed on is known again by its identity."""
+    seen: set[int] = set()
+
+    def own(value: Any) -> Any:
+        if not isinstance(value, Tensor) or id(value) not in seen:
+            seen.add(id(value))
+            return value
+        return alias(value._array, type(value))
+    return tuple([own(value) for value in args]), {key: own(v) for key, v in kwargs.items()}
+
+
+def _numbered_within(inner: Any, args: tuple[Any, ...], kwargs: dict[str, Any],
+                     places: tuple[Any, ...], named_places: dict[str, Any]) -> Any:
+    """`numbered` of the arguments that are handed on to an inner function, in `places` apart."""
     changed = None if inner[0][0] == "." else numbered(*inner)
     if changed is None:
         return None
     before, after = [(*values, *named.values()) for values, named in (inner[1:], changed)]
-    new = {id(old): value for old, value in zip(before, after)}
-    return (tuple([new.get(id(value), value) for value in args]),
-            {key: new.get(id(value), value) for key, value in kwargs.items()})
+    new = {id(old): value for old, value in zip(before, after) if old is not value}
+    return (tuple([new.get(id(own), value) for value, own in zip(args, places)]),
+            {key: new.get(id(named_places[key]), value) for key, value in kwargs.items()})
 
 
 # Methods whose parameters Python checks; it says whose they are.

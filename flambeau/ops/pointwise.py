@@ -98,6 +98,8 @@ def scaled_second(function: Any, sign: int) -> Any:
         return scalar_operand(input._array, sign * alpha)[1] if factor is None else factor
 
     def call(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Any:
+        if len(earlier) == 1 and {type(other), type(earlier[0])} <= SCALARS:
+            return call(input, earlier[0], alpha=other, out=out)
         if earlier:                         # the deprecated `add(input, alpha, other)`
             return with_keywords(call, ("alpha",), (input, other, *earlier), {"out": out})
         check(input, other)
@@ -139,6 +141,7 @@ def scaled_second(function: Any, sign: int) -> Any:
             return inplace(input, _times(input, other, alpha))
         return scaled_inplace(input, other, alpha)
 
+    call.__name__ = op.name
     write.op, write.__name__ = op.inplace_op, f"{op.name}_"
     return (fast.callable_of("pointwise", op, call, op.kernel),
             fast.callable_of("inplace", op.inplace_op, write, op.kernel))

@@ -131,8 +131,8 @@ def _col2im(input: Tensor, size: Any, *geometry: Any) -> Any:
 
 
 def _two(value: Any, name: str) -> tuple[int, int]:
-    if isinstance(value, int):
-        return value, value
+    if hasattr(value, "__index__"):
+        return int(value), int(value)
     value = tuple([int(v) for v in value])
     if name != "output_size" and len(value) == 1:
         return value * 2

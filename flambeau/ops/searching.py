@@ -193,12 +193,28 @@ def _search(sorted_sequence: np.ndarray, values: np.ndarray, sorter: np.ndarray 
     sequence, values = promote(sorted_sequence, values)
     if sorter is not None:
         sequence = np.take_along_axis(sequence, sorter, -1)
+    if sequence.dtype.kind in "fV" and sequence.size and (
+            np.isnan(sequence[..., -1]).any() or np.isnan(values).any()):
+        search = _bisect                        # NumPy takes NaN for the greatest number
+    else:
+        search = np.searchsorted
     if sequence.ndim == 1:
-        return np.asarray(np.searchsorted(sequence, values, side)).astype(target)
+        return np.asarray(search(sequence, values, side)).astype(target)
     result = np.empty(values.shape, target)
     for row in np.ndindex(*sequence.shape[:-1]):
-        result[row] = np.searchsorted(sequence[row], values[row], side)
+        result[row] = search(sequence[row], values[row], side)
     return result
+
+
+def _bisect(sequence: np.ndarray, values: np.ndarray, side: str) -> np.ndarray:
+    """Bisection by comparisons as IEEE 754 has them: none with NaN holds."""
+    stops = np.greater if side == "right" else np.greater_equal
+    low, high = np.zeros(values.shape, np.int64), np.full(values.shape, len(sequence))
+    while (open_ := low < high).any():
+        middle = (low + high) // 2
+        stop = stops(sequence[np.minimum(middle, len(sequence) - 1)], values)
+        low, high = np.where(open_ & ~stop, middle + 1, low), np.where(open_ & stop, middle, high)
+    return low
 
 
 @primitive(_search, tensors=("sorted_sequence", "values", "sorter"), method=False, namespace=None)

@@ -171,3 +171,23 @@ def test_subclasses_are_asked_before_their_bases_and_else_from_left_to_right(cla
         with pytest.raises(TypeError):
             call()
         assert asked == [(name, order) for name in order]
+
+
+def test_handlers_see_the_calls_that_users_make_and_no_others():
+    """The check of arguments asks the tensors of a handler nothing."""
+    seen = []
+
+    class Watched(flambeau.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            seen.append(function.__name__)
+            return super().__torch_function__(function, types, args, kwargs or {})
+    x = flambeau.ones(2).as_subclass(Watched)
+    for name, call in {
+        "mse_loss": lambda: flambeau.nn.functional.mse_loss(x, x),
+        "softmax": lambda: flambeau.nn.functional.softmax(x, 0),
+        "huber_loss": lambda: flambeau.nn.functional.huber_loss(x, x),
+    }.items():
+        seen.clear()
+        call()
+        assert seen == [name]
