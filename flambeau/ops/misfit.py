@@ -146,7 +146,16 @@ def _of_overriding_types(args: Any, kwargs: dict[str, Any]) -> bool:
     return False
 
 
+def _kinds(args: tuple[Any, ...], kwargs: dict[str, Any], places: tuple[Any, ...]) -> Any:
+    """What decides whether the tensors at `places` are numbers."""
+    given = [args[place] if type(place) is int else kwargs[place] for place in places]
+    return tuple([(x._array.dtype, x._array.shape, x.requires_grad) for x in given
+                  if isinstance(x, Tensor)])
+
+
 _lenient: set[Any] = set()
+# by the types of a call: where tensors stood for numbers, and of which kinds they were
+_numbers: dict[Any, tuple[tuple[Any, ...], set[Any]]] = {}
 
 
 def admit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) -> bool | TypeError:
@@ -159,10 +168,21 @@ def admit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) ->
         return False
     if _of_overriding_types(args, kwargs):      # it is theirs to say what fits
         return False
+    numbers = _numbers.get(key)
+    if numbers is not None and _kinds(args, kwargs, numbers[0]) in numbers[1]:
+        return False
     better = misfit(op, args, kwargs, bound)
     if better is None:
-        return sum(issubclass(cls, Tensor) for cls in key[2:] if isinstance(cls, type)) < 2 or \
-            _in_numbers(op, args, kwargs, bound) is None
+        if sum(issubclass(cls, Tensor) for cls in key[2:] if isinstance(cls, type)) < 2:
+            return True
+        again = _in_numbers(op, args, kwargs, bound)
+        if again is None:
+            return True
+        places = (*[i for i, (a, b) in enumerate(zip(args, again[0])) if a is not b],
+                  *[name for name in kwargs if kwargs[name] is not again[1][name]])
+        if _numbers.setdefault(key, (places, set()))[0] == places:
+            _numbers[key][1].add(_kinds(args, kwargs, places))
+        return False
     if inner:
         _lenient.add(key)
     return False if inner else better

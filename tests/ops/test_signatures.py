@@ -109,3 +109,15 @@ def test_tensors_of_one_number_are_numbers(call, same):
 def test_methods_are_functions_on_the_class():
     assert torch.Tensor.add is torch.add and torch.Tensor.topk is torch.topk
     assert x.add.__func__ is not torch.add
+
+
+def test_tensors_known_to_stand_for_numbers_are_checked_again_when_they_change():
+    y = torch.ones(2)
+    for _ in range(3):                      # the third is not looked at any more
+        assert torch.add(y, y, alpha=torch.tensor(2.0)).tolist() == [3, 3]
+    for wrong in (torch.ones(2), torch.ones((), requires_grad=True)):
+        with pytest.raises(TypeError, match="must be Number, not Tensor"):
+            torch.add(y, y, alpha=wrong)
+    with pytest.raises(RuntimeError, match="argument alpha must not be a complex number"):
+        torch.add(y, y, alpha=torch.tensor(1j))
+    assert torch.add(y, y, alpha=torch.tensor(2)).tolist() == [3, 3]
