@@ -42,6 +42,18 @@ def _dtype_or_shape(input: Tensor, size: Any) -> Tensor:
     return shape.view(input, size)
 
 
+def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    """`narrow` with what the copying form says of wrong dimensions and lengths."""
+    if dim >= input.ndim > 0:
+        raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but "
+                           "got false.  (Could this error message be improved?  If so, please "
+                           "report an enhancement request to PyTorch.)")
+    if length < 0:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size "
+                           f"({input.shape[dim]}).")
+    return join.narrow(input, dim, start, length)
+
+
 def _copied(view: Tensor) -> Tensor:
     return basis.clone(view, memory_format=contiguous_format)
 
@@ -51,7 +63,7 @@ _VIEWS = {"alias": copying.alias, "as_strided": strided.as_strided, "detach": ba
           "select": select, "slice": _slice, "squeeze": shape.squeeze, "t": shape.t,
           "transpose": shape.transpose, "unfold": join.unfold, "unsqueeze": shape.unsqueeze,
           "view": _dtype_or_shape, "view_as_complex": complex_views.view_as_complex,
-          "view_as_real": complex_views.view_as_real, "narrow": join.narrow}
+          "view_as_real": complex_views.view_as_real, "narrow": _narrow}
 
 
 def _declare_copy(name: str, view: Any) -> None:
