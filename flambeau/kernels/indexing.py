@@ -298,6 +298,11 @@ def _ranges(shape):
     return tuple(slice(0, s) for s in shape)
 
 
+def outside(index, size):
+    """The indices that are none of -size to size - 1, in a vector."""
+    return index[(index >= size) | (index < -size)].reshape(-1)
+
+
 def _check(indices, size, kind, message):
     if indices.size and (indices.min() < 0 or indices.max() >= size):
         raise kind(message.format(index=indices[(indices < 0) | (indices >= size)].reshape(-1)[0]))

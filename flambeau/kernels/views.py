@@ -88,9 +88,14 @@ def arranged(x, order):
         size *= x.shape[d]
     else:
         return x
-    result = in_order(np.empty([x.shape[d] for d in order], x.dtype), order)
+    result = empty_in_order(x.shape, x.dtype, order)
     copy_into(result, x)
     return result
+
+
+def empty_in_order(shape, dtype, order):
+    """An uninitialised array with its dimensions in memory in this order."""
+    return in_order(np.empty([shape[d] for d in order], dtype), order)
 
 
 def in_order(x, order):
@@ -104,8 +109,7 @@ def empty_like(x, dtype=None):
     dtype = x.dtype if dtype is None else dtype
     if x.flags.c_contiguous:
         return np.empty(x.shape, dtype)
-    order = memory_order(x)
-    return in_order(np.empty([x.shape[d] for d in order], dtype), order)
+    return empty_in_order(x.shape, dtype, memory_order(x))
 
 
 def full_like(x, value):

@@ -401,7 +401,7 @@ def _out_of_bounds(self: np.ndarray, indices: Any, where: Any, error: IndexError
         elif index.size and not self.shape[at]:
             return IndexError("index is out of bounds for dimension with size 0")
         elif index.size and (index.max() >= self.shape[at] or index.min() < -self.shape[at]):
-            wrong = index[(index >= self.shape[at]) | (index < -self.shape[at])].reshape(-1)[0]
+            wrong = indexing.outside(index, self.shape[at])[0]
             return IndexError(f"index {wrong} is out of bounds for dimension {at} with size "
                               f"{self.shape[at]}")
     shapes = ", ".join(str(list(i.shape)) for i in indices)

@@ -138,7 +138,8 @@ def _called_by_ops() -> bool:
 
 
 def _of_overriding_types(args: Any, kwargs: dict[str, Any]) -> bool:
-    """Are there arguments, or elements of them, whose types override functions?"""
+    """Are there arguments, or elements of them, whose types override functions? To ask for those
+    that do (`overrides.overriding`) is for the call itself: a redispatch answers it once."""
     for value in (*args, *kwargs.values()):
         elements = value if type(value) in (list, tuple) else (value,)
         if any(overrides.overrides(type(each)) for each in elements):

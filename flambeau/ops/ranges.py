@@ -59,9 +59,7 @@ def _range(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
     wide = np.dtype(np.int64 if target.kind in "ui" else np.float64)
     if any(isinstance(v, complex) for v in (start, end, step)):
         raise too_large(wide)
-    if step == 0:
-        raise RuntimeError("step must be nonzero")
-    if step != step:
+    if step == 0 or step != step:
         raise RuntimeError("step must be nonzero")
     if not all(math.isfinite(v) for v in (start, end)):
         raise RuntimeError(f"unsupported range: {start:g} -> {end:g}")
@@ -75,11 +73,10 @@ def _range(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
     count = math.ceil((end - start) / step)
     if count >= 2**60:
         raise RuntimeError("invalid size, possible overflow?")
-    places = np.arange(count, dtype=wide)
     if target.kind == "f" and target.itemsize >= 4:
         return _in_lanes(float(start), float(step), count, target)
     first, by = (int(start), int(step)) if whole else (start, step)
-    return convert(np.asarray(first + places * by), target)
+    return convert(np.asarray(first + np.arange(count, dtype=wide) * by), target)
 
 
 @creation

@@ -194,7 +194,7 @@ def _fill_kernel(self: np.ndarray, index: np.ndarray, dim: int, value: Any) -> n
         r[...] = value
     else:
         size = r.shape[dim]
-        wrong = index[(index >= size) | (index < -size)].reshape(-1)
+        wrong = indexing.outside(index, size)
         if wrong.size:
             raise IndexError(f"index {wrong[0]} is out of bounds for dimension {dim} with size "
                              f"{size}")
@@ -277,7 +277,7 @@ def take(input: Tensor, index: Tensor) -> Any:
 def _put_flat(self: np.ndarray, index: np.ndarray, source: np.ndarray,
               accumulate: bool) -> np.ndarray:
     r = np.array(self, order="C")
-    wrong = index[(index >= r.size) | (index < -r.size)].reshape(-1)
+    wrong = indexing.outside(index, r.size)
     if wrong.size:
         raise IndexError(f"out of range: tried to access index {wrong[0]} on a tensor of {r.size} "
                          "elements.")
