@@ -30,7 +30,7 @@ os.environ["FLAMBEAU_KERNELS"] = "reference"  # stubs are the same with and with
 
 import flambeau  # noqa: E402
 from flambeau import Tensor, return_types  # noqa: E402
-from flambeau._guards import Method  # noqa: E402
+from flambeau._call_guards import Method  # noqa: E402
 from flambeau.core.op import public  # noqa: E402
 
 # The package and the class define names such as `bool`, so annotations call the builtins otherwise.

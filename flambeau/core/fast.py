@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import update_wrapper
 from typing import Any
 
-from flambeau._guards import guarded
+from flambeau._call_guards import guarded
 from flambeau._places import PACKAGE, native
 from flambeau.core import devices
 from flambeau.core.dtypes import FLOATING, _Defaults

@@ -28,7 +28,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy import asarray, ndarray
 
-from flambeau._guards import method as as_method
+from flambeau._call_guards import method as as_method
 from flambeau._places import counter_of
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import kernels
-from flambeau._guards import method as as_method
+from flambeau._call_guards import method as as_method
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import pointwise
 from flambeau.core.tensor import Tensor

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau._guards import method as as_method
+from flambeau._call_guards import method as as_method
 from flambeau.core.op import composite, multilinear, primitive
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis

@@ -29,7 +29,7 @@ from flambeau.ops.signatures import (
 )
 
 _PREFIXED = ("linalg", "special", "fft")        # namespaces that PyTorch's own names begin with
-_GUARDS = f"{PACKAGE}_guards.py"
+_GUARDS = f"{PACKAGE}_call_guards.py"
 _INNER = tuple([f"{PACKAGE}{part}" for part in ("core", "ops", "transforms", "kernels")])
 
 

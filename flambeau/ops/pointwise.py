@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau._guards import method as as_method
+from flambeau._call_guards import method as as_method
 from flambeau._places import bump
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING

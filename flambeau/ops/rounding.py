@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau._guards import method as as_method
+from flambeau._call_guards import method as as_method
 from flambeau.core import fast, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import interceptors

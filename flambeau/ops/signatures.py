@@ -18,7 +18,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flambeau import type_info
-from flambeau._guards import method
+from flambeau._call_guards import method
 from flambeau.core import devices, dtypes, fast
 from flambeau.core.op import Op
 from flambeau.core.tensor import Tensor

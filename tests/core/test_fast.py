@@ -16,7 +16,7 @@ import pytest
 
 import flambeau
 from flambeau import kernels
-from flambeau._guards import guarded
+from flambeau._call_guards import guarded
 from flambeau.core import fast
 from flambeau.core.op import table
 from flambeau.core.tensor import basis

@@ -22,7 +22,7 @@ from flambeau.core.graph import Node
 from flambeau.core.op import edges_of
 from flambeau.core.tensor import Tensor
 from flambeau.core.tensor import (
-    _disabled_torch_function as _disabled_torch_function_impl,  # noqa: F401
+    _disabled_torch_function as _disabled_torch_function_impl,
 )
 from flambeau.transforms.function_modes import (
     DisableTorchFunction,
