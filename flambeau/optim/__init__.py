@@ -5,6 +5,8 @@ what all share, `rule` applies a rule to the parameters, and `lr_scheduler` and 
 learning rates and average models as training goes on.
 """
 
+import importlib
+
 from flambeau.optim import lr_scheduler, swa_utils
 from flambeau.optim._swap import swap_in_optimizer_params_and_state
 from flambeau.optim.adadelta import Adadelta
@@ -28,3 +30,10 @@ __all__ = [
     "NAdam", "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "SparseAdam", "lr_scheduler",
     "swa_utils", "swap_in_optimizer_params_and_state",
 ]
+
+
+def __getattr__(name):
+    """Modules that only code written for PyTorch looks for are imported when first used."""
+    if name in ("_adafactor", "_functional", "_multi_tensor", "_muon", "_stateless", "adamw"):
+        return importlib.import_module(f"flambeau.optim.{name}")
+    raise AttributeError(f"module 'flambeau.optim' has no attribute {name!r}")

@@ -1,8 +1,9 @@
 """Adadelta."""
 
-from flambeau.optim.rule import RuleOptimizer, check, check_lr, new_step, zeros
+from flambeau.optim._support import ParamsT
+from flambeau.optim.rule import RuleOptimizer, apply_rule, check, check_lr, new_step, zeros
 
-__all__ = ["Adadelta"]
+__all__ = ["Adadelta", "adadelta"]
 
 
 class Adadelta(RuleOptimizer):
@@ -36,7 +37,7 @@ class Adadelta(RuleOptimizer):
         tensor([ 0.9968, -1.9968], requires_grad=True)
     """
 
-    def __init__(self, params, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *,
+    def __init__(self, params: ParamsT, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *,
                  capturable=False, maximize=False, differentiable=False):
         check_lr(lr)
         if not 0.0 <= rho <= 1.0:
@@ -60,3 +61,13 @@ class Adadelta(RuleOptimizer):
         delta = (moved + eps).sqrt() / (square + eps).sqrt() * grad
         moved.mul_(rho).add_((1 - rho) * (delta * delta))
         p.sub_(group["lr"] * delta)
+
+
+def adadelta(params, grads, square_avgs, acc_deltas, state_steps, capturable=False, foreach=None,
+             differentiable=False, has_complex=False, *, lr, rho, eps, weight_decay, maximize):
+    """One step of :class:`Adadelta` on lists of parameters, gradients and what is kept for them, in
+    place."""
+    apply_rule(Adadelta, params, grads, {
+        "square_avg": square_avgs, "acc_delta": acc_deltas, "step": state_steps},
+        differentiable=differentiable, capturable=capturable, lr=lr, rho=rho, eps=eps,
+        weight_decay=weight_decay, maximize=maximize)

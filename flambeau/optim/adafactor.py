@@ -2,9 +2,10 @@
 
 import flambeau
 from flambeau import Tensor
-from flambeau.optim.rule import RuleOptimizer, advance, new_step, zeros
+from flambeau.optim._support import ParamsT
+from flambeau.optim.rule import RuleOptimizer, advance, apply_rule, new_step, zeros
 
-__all__ = ["Adafactor"]
+__all__ = ["Adafactor", "adafactor"]
 
 
 class Adafactor(RuleOptimizer):
@@ -49,7 +50,7 @@ class Adafactor(RuleOptimizer):
     takes_complex = True
     decoupled_weight_decay = True
 
-    def __init__(self, params, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0,
+    def __init__(self, params: ParamsT, lr=1e-2, beta2_decay=-0.8, eps=(None, 1e-3), d=1.0,
                  weight_decay=0.0, *, foreach=None, maximize=False):
         if isinstance(lr, Tensor) and lr.numel() != 1:
             raise ValueError("Tensor lr must be 1-element")
@@ -100,6 +101,17 @@ class Adafactor(RuleOptimizer):
             variance = state["variance"].lerp_(squares, weight)
         update = grad * variance.clamp(min=eps1 * eps1).rsqrt()
         p.sub_(size / max(1.0, _rms(update) / group["d"]) * update)
+
+
+def adafactor(params, grads, row_vars, col_vars, variances, state_steps, foreach=None,
+              grad_scale=None, found_inf=None, has_complex=False, *, d, lr, beta2_decay,
+              weight_decay, eps1, eps2, maximize):
+    """One step of :class:`Adafactor` on lists of parameters, gradients and what is kept for them
+    (None where a parameter has no such value), in place."""
+    apply_rule(Adafactor, params, grads, {
+        "row_var": row_vars, "col_var": col_vars, "variance": variances, "step": state_steps},
+        grad_scale=grad_scale, found_inf=found_inf, d=d, lr=lr, beta2_decay=beta2_decay,
+        weight_decay=weight_decay, eps=(eps1, eps2), maximize=maximize)
 
 
 def _rms(x):

@@ -1,9 +1,10 @@
 """Adagrad."""
 
 import flambeau
-from flambeau.optim.rule import RuleOptimizer, advance, check, check_lr, new_step
+from flambeau.optim._support import ParamsT
+from flambeau.optim.rule import RuleOptimizer, advance, apply_rule, check, check_lr, new_step
 
-__all__ = ["Adagrad"]
+__all__ = ["Adagrad", "adagrad"]
 
 
 class Adagrad(RuleOptimizer):
@@ -38,8 +39,9 @@ class Adagrad(RuleOptimizer):
 
     takes_sparse = True
 
-    def __init__(self, params, lr=1e-2, lr_decay=0, weight_decay=0, initial_accumulator_value=0,
-                 eps=1e-10, foreach=None, *, maximize=False, differentiable=False, fused=None):
+    def __init__(self, params: ParamsT, lr=1e-2, lr_decay=0, weight_decay=0,
+                 initial_accumulator_value=0, eps=1e-10, foreach=None, *, maximize=False,
+                 differentiable=False, fused=None):
         check_lr(lr)
         check("lr_decay value", lr_decay)
         check("weight_decay value", weight_decay)
@@ -79,3 +81,13 @@ class Adagrad(RuleOptimizer):
         else:
             total.add_(grad * grad)
             p.sub_(lr * (grad / (total.sqrt() + group["eps"])))
+
+
+def adagrad(params, grads, state_sums, state_steps, fused=None, grad_scale=None, found_inf=None,
+            has_sparse_grad=False, foreach=None, differentiable=False, has_complex=False, *, lr,
+            weight_decay, lr_decay, eps, maximize):
+    """One step of :class:`Adagrad` on lists of parameters, gradients and what is kept for them, in
+    place."""
+    apply_rule(Adagrad, params, grads, {"sum": state_sums, "step": state_steps}, fused=fused,
+               grad_scale=grad_scale, found_inf=found_inf, differentiable=differentiable, lr=lr,
+               weight_decay=weight_decay, lr_decay=lr_decay, eps=eps, maximize=maximize)

@@ -5,9 +5,11 @@ from flambeau import Tensor
 from flambeau._places import mark_written
 from flambeau.core.tensor import arrays_of
 from flambeau.kernels import optimizers as kernels
+from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     RuleOptimizer,
     advance,
+    apply_rule,
     check,
     check_betas,
     check_lr,
@@ -15,7 +17,7 @@ from flambeau.optim.rule import (
     zeros,
 )
 
-__all__ = ["Adam", "AdamW"]
+__all__ = ["Adam", "AdamW", "adam"]
 
 
 class Adam(RuleOptimizer):
@@ -57,7 +59,7 @@ class Adam(RuleOptimizer):
     kernel_dtypes = (flambeau.float32, flambeau.float64)
     sparse_hint = ", please consider SparseAdam instead"
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
+    def __init__(self, params: ParamsT, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
                  amsgrad=False, *, foreach=None, maximize=False, capturable=False,
                  differentiable=False, fused=None, decoupled_weight_decay=False):
         check_lr(lr)
@@ -138,7 +140,7 @@ class AdamW(Adam):
         tensor([ 0.4000, -1.3000], requires_grad=True)
     """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2,
+    def __init__(self, params: ParamsT, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=1e-2,
                  amsgrad=False, *, maximize=False, foreach=None, capturable=False,
                  differentiable=False, fused=None):
         super().__init__(
@@ -150,3 +152,26 @@ class AdamW(Adam):
         super().__setstate__(state)
         for group in self.param_groups:
             group["decoupled_weight_decay"] = True
+
+
+def adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach=None,
+         capturable=False, differentiable=False, fused=None, grad_scale=None, found_inf=None,
+         has_complex=False, decoupled_weight_decay=False, *, amsgrad, beta1, beta2, lr,
+         weight_decay, eps, maximize):
+    """One step of :class:`Adam` on lists of parameters, gradients and what is kept for them, in
+    place."""
+    apply_rule(Adam, params, grads, {
+        "exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs, "max_exp_avg_sq": max_exp_avg_sqs,
+        "step": state_steps}, fused=fused, grad_scale=grad_scale, found_inf=found_inf,
+        differentiable=differentiable, capturable=capturable, amsgrad=amsgrad,
+        betas=(beta1, beta2), lr=lr, weight_decay=weight_decay, eps=eps, maximize=maximize,
+        decoupled_weight_decay=decoupled_weight_decay)
+
+
+def adamw(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach=None,
+          capturable=False, differentiable=False, fused=None, grad_scale=None, found_inf=None,
+          has_complex=False, *, amsgrad, beta1, beta2, lr, weight_decay, eps, maximize):
+    """One step of :class:`AdamW`, as :func:`adam` takes one of :class:`Adam`."""
+    adam(params, grads, exp_avgs, exp_avg_sqs, max_exp_avg_sqs, state_steps, foreach, capturable,
+         differentiable, fused, grad_scale, found_inf, has_complex, True, amsgrad=amsgrad,
+         beta1=beta1, beta2=beta2, lr=lr, weight_decay=weight_decay, eps=eps, maximize=maximize)

@@ -1,9 +1,11 @@
 """Adamax."""
 
 import flambeau
+from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     RuleOptimizer,
     advance,
+    apply_rule,
     check,
     check_betas,
     check_lr,
@@ -11,7 +13,7 @@ from flambeau.optim.rule import (
     zeros,
 )
 
-__all__ = ["Adamax"]
+__all__ = ["Adamax", "adamax"]
 
 
 class Adamax(RuleOptimizer):
@@ -36,7 +38,7 @@ class Adamax(RuleOptimizer):
         tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
+    def __init__(self, params: ParamsT, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
                  foreach=None, *, maximize=False, differentiable=False, capturable=False):
         check_lr(lr)
         check("epsilon value", eps)
@@ -59,3 +61,14 @@ class Adamax(RuleOptimizer):
         highest = state["exp_inf"]
         highest.copy_(flambeau.maximum(beta2 * highest, grad.abs() + group["eps"]))
         p.sub_(group["lr"] / (1 - beta1**t) * (mean / highest))
+
+
+def adamax(params, grads, exp_avgs, exp_infs, state_steps, foreach=None, maximize=False,
+           differentiable=False, capturable=False, has_complex=False, *, eps, beta1, beta2, lr,
+           weight_decay):
+    """One step of :class:`Adamax` on lists of parameters, gradients and what is kept for them, in
+    place."""
+    apply_rule(Adamax, params, grads, {
+        "exp_avg": exp_avgs, "exp_inf": exp_infs, "step": state_steps},
+        differentiable=differentiable, capturable=capturable, maximize=maximize, eps=eps,
+        betas=(beta1, beta2), lr=lr, weight_decay=weight_decay)

@@ -1,8 +1,9 @@
 """Averaged stochastic gradient descent."""
 
-from flambeau.optim.rule import RuleOptimizer, advance, check, check_lr, new_step, zeros
+from flambeau.optim._support import ParamsT
+from flambeau.optim.rule import RuleOptimizer, advance, apply_rule, check, check_lr, new_step, zeros
 
-__all__ = ["ASGD"]
+__all__ = ["ASGD", "asgd"]
 
 
 class ASGD(RuleOptimizer):
@@ -40,7 +41,7 @@ class ASGD(RuleOptimizer):
 
     capturable_state = "params, mus, etas, and state_steps"
 
-    def __init__(self, params, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
+    def __init__(self, params: ParamsT, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
                  foreach=None, maximize=False, differentiable=False, capturable=False):
         check_lr(lr)
         check("weight_decay value", weight_decay)
@@ -66,3 +67,13 @@ class ASGD(RuleOptimizer):
             mean.add_((p - mean) * mu)
         state["eta"].copy_(new_step(float(lr / (1 + lambd * lr * t) ** group["alpha"])))
         state["mu"].copy_(new_step(1 / max(1, t - group["t0"])))
+
+
+def asgd(params, grads, axs, mus, etas, state_steps, foreach=None, maximize=False,
+         differentiable=False, capturable=False, has_complex=False, *, lambd, lr, t0, alpha,
+         weight_decay):
+    """One step of :class:`ASGD` on lists of parameters, gradients and what is kept for them, in
+    place."""
+    apply_rule(ASGD, params, grads, {"ax": axs, "mu": mus, "eta": etas, "step": state_steps},
+               differentiable=differentiable, capturable=capturable, maximize=maximize,
+               lambd=lambd, lr=lr, t0=t0, alpha=alpha, weight_decay=weight_decay)

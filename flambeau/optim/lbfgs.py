@@ -4,6 +4,7 @@ from typing import NamedTuple
 
 import flambeau
 from flambeau import Tensor
+from flambeau.optim._support import ParamsT
 from flambeau.optim.optimizer import Optimizer
 from flambeau.optim.rule import check_lr
 
@@ -48,7 +49,7 @@ class LBFGS(Optimizer):
         tensor([3., 3.])
     """
 
-    def __init__(self, params, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7,
+    def __init__(self, params: ParamsT, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7,
                  tolerance_change=1e-9, history_size=100, line_search_fn=None):
         check_lr(lr)
         if max_eval is None:
@@ -109,8 +110,8 @@ class LBFGS(Optimizer):
                 if search != "strong_wolfe":
                     raise RuntimeError("only 'strong_wolfe' is supported")
                 line = _Line(self, closure, direction)
-                point, used = _strong_wolfe(line, _Point(0.0, loss, grad, slope), length,
-                                            _largest(direction))
+                point, used = _search(line, _Point(0.0, loss, grad, slope), length,
+                                      _largest(direction))
                 loss, grad, length = point.loss, point.grad, point.at
                 self._move(direction, length)
             else:
@@ -206,7 +207,7 @@ class _Line:
         return _Point(at, loss, grad, grad.dot(self.direction).item())
 
 
-def _strong_wolfe(line, origin, at, scale, c1=1e-4, c2=0.9, tolerance=1e-9, most=25):
+def _search(line, origin, at, scale, c1=1e-4, c2=0.9, tolerance=1e-9, most=25):
     """A point of the line that meets the strong Wolfe conditions, and the evaluations it took.
 
     The first loop extends an interval until it must hold such a point, the second one shrinks it.
@@ -283,3 +284,26 @@ def _cubic_minimum(a, b, bounds):
     if denominator == 0:
         return (low + high) / 2
     return min(max(b.at - width * (b.slope + d2 - d1) / denominator, low), high)
+
+
+def _strong_wolfe(obj_func, x, t, d, f, g, gtd, c1=1e-4, c2=0.9, tolerance_change=1e-9, max_ls=25):
+    """Search along a direction `d` from `x`, where the loss is `f`, its gradient `g` and its slope
+    `gtd`; `t` is the first step, and `obj_func(x, t, d)` gives loss and gradient after a step.
+
+    Returns:
+        Loss, gradient and step where the strong Wolfe conditions hold, and the number of calls.
+    """
+    def line(at):
+        loss, grad = obj_func(x, at, d)
+        return _Point(at, loss, grad, float(grad.dot(d)))
+
+    point, evals = _search(line, _Point(0.0, f, g, float(gtd)), t, _largest(d), c1, c2,
+                           tolerance_change, max_ls)
+    return point.loss, point.grad, point.at, evals
+
+
+def _cubic_interpolate(x1, f1, g1, x2, f2, g2, bounds=None):
+    """Where the cubic with these values and slopes at two points is least, within the bounds."""
+    a, b = (_Point(*map(float, (at, loss)), None, float(slope))
+            for at, loss, slope in ((x1, f1, g1), (x2, f2, g2)))
+    return _cubic_minimum(a, b, bounds or tuple(sorted((a.at, b.at))))

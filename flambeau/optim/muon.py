@@ -4,9 +4,10 @@ import math
 
 import flambeau
 from flambeau import Tensor
-from flambeau.optim.rule import RuleOptimizer
+from flambeau.optim._support import ParamsT
+from flambeau.optim.rule import RuleOptimizer, apply_rule
 
-__all__ = ["Muon"]
+__all__ = ["Muon", "muon"]
 
 
 class Muon(RuleOptimizer):
@@ -41,7 +42,7 @@ class Muon(RuleOptimizer):
     takes_complex = True
     decoupled_weight_decay = True
 
-    def __init__(self, params, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
+    def __init__(self, params: ParamsT, lr=1e-3, weight_decay=0.1, momentum=0.95, nesterov=True,
                  ns_coefficients=(3.4445, -4.7750, 2.0315), eps=1e-7, ns_steps=5,
                  adjust_lr_fn=None):
         if isinstance(lr, Tensor) and lr.numel() != 1:
@@ -76,6 +77,18 @@ class Muon(RuleOptimizer):
         direction = _orthogonal(direction, group["ns_coefficients"], group["ns_steps"],
                                 group["eps"])
         p.add_(direction, alpha=-group["lr"] * _rate(group["adjust_lr_fn"], *p.shape))
+
+
+def muon(params, grads, muon_momentum_bufs, *, foreach=None, lr, weight_decay, momentum, nesterov,
+         ns_coefficients, ns_steps, eps, adjust_lr_fn, has_complex):
+    """One step of :class:`Muon` on lists of parameters, gradients and momentum buffers, in
+    place."""
+    if foreach:
+        raise RuntimeError("Foreach is not supported for Muon yet")
+    apply_rule(Muon, params, grads, {"momentum_buffer": muon_momentum_bufs}, lr=lr,
+               weight_decay=weight_decay, momentum=momentum, nesterov=nesterov,
+               ns_coefficients=ns_coefficients, ns_steps=ns_steps, eps=eps,
+               adjust_lr_fn=adjust_lr_fn)
 
 
 def _rate(how, rows, columns):

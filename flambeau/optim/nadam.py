@@ -1,9 +1,11 @@
 """NAdam."""
 
 import flambeau
+from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     RuleOptimizer,
     advance,
+    apply_rule,
     check,
     check_betas,
     check_lr,
@@ -11,7 +13,7 @@ from flambeau.optim.rule import (
     zeros,
 )
 
-__all__ = ["NAdam"]
+__all__ = ["NAdam", "nadam"]
 
 
 class NAdam(RuleOptimizer):
@@ -43,7 +45,7 @@ class NAdam(RuleOptimizer):
 
     capturable_state = "params, mu_products and state_steps"
 
-    def __init__(self, params, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
+    def __init__(self, params: ParamsT, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
                  momentum_decay=4e-3, decoupled_weight_decay=False, *, foreach=None,
                  maximize=False, capturable=False, differentiable=False):
         check_lr(lr)
@@ -82,3 +84,16 @@ class NAdam(RuleOptimizer):
         denominator = (square / (1 - beta2**t)).sqrt() + group["eps"]
         p.sub_(lr * (1 - mu) / (1 - product) * (grad / denominator))
         p.sub_(lr * mu_next / (1 - product * mu_next) * (mean / denominator))
+
+
+def nadam(params, grads, exp_avgs, exp_avg_sqs, mu_products, state_steps,
+          decoupled_weight_decay=False, foreach=None, capturable=False, differentiable=False,
+          has_complex=False, maximize=False, *, beta1, beta2, lr, weight_decay, momentum_decay,
+          eps):
+    """One step of :class:`NAdam` on lists of parameters, gradients and what is kept for them, in
+    place."""
+    apply_rule(NAdam, params, grads, {
+        "exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs, "mu_product": mu_products,
+        "step": state_steps}, differentiable=differentiable, capturable=capturable,
+        maximize=maximize, decoupled_weight_decay=decoupled_weight_decay, betas=(beta1, beta2),
+        lr=lr, weight_decay=weight_decay, momentum_decay=momentum_decay, eps=eps)

@@ -10,6 +10,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau.optim._support import *  # noqa: F403
 from flambeau.utils.hooks import RemovableHandle
 
 __all__ = [
@@ -83,15 +84,10 @@ class Optimizer:
         "_optimizer_load_state_dict_pre_hooks", "_optimizer_load_state_dict_post_hooks",
     )
 
-    def __init_subclass__(cls, **kwargs):
-        super().__init_subclass__(**kwargs)
-        step = vars(cls).get("step")
-        if step is not None and not getattr(step, "hooked", False):
-            cls.step = Optimizer.profile_hook_step(step)
-
     def __init__(self, params, defaults):
         self.defaults = defaults
         self._make_hooks()
+        self._patch_step_function()
         if isinstance(params, Tensor):
             raise TypeError(
                 "params argument given to the optimizer should be an iterable of Tensors or "
@@ -111,12 +107,19 @@ class Optimizer:
             if name not in self.__dict__:
                 setattr(self, name, OrderedDict())
 
+    def _patch_step_function(self):
+        """Let the class's `step` call the step hooks. An optimiser that never comes here, because
+        it wraps another and does not call this class's `__init__`, has none."""
+        if not getattr(type(self).step, "hooked", False):
+            type(self).step = self.profile_hook_step(type(self).step)
+
     def __getstate__(self):
         return {"defaults": self.defaults, "state": self.state, "param_groups": self.param_groups}
 
     def __setstate__(self, state):
         self.__dict__.update(state)
         self._make_hooks()
+        self._patch_step_function()
         self.defaults.setdefault("differentiable", False)
 
     def __repr__(self):
@@ -133,7 +136,7 @@ class Optimizer:
 
     @staticmethod
     def profile_hook_step(func):
-        """Wrap a `step` so that it calls the step hooks; every subclass's `step` is wrapped."""
+        """Wrap a `step` so that it calls the step hooks."""
 
         @functools.wraps(func)
         def step(*args, **kwargs):

@@ -1,8 +1,10 @@
 """RAdam."""
 
+from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     RuleOptimizer,
     advance,
+    apply_rule,
     check,
     check_betas,
     check_lr,
@@ -10,7 +12,7 @@ from flambeau.optim.rule import (
     zeros,
 )
 
-__all__ = ["RAdam"]
+__all__ = ["RAdam", "radam"]
 
 
 class RAdam(RuleOptimizer):
@@ -44,7 +46,7 @@ class RAdam(RuleOptimizer):
         tensor([ 0.5000, -1.0000], requires_grad=True)
     """
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
+    def __init__(self, params: ParamsT, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
                  decoupled_weight_decay=False, *, foreach=None, maximize=False,
                  capturable=False, differentiable=False):
         check_lr(lr)
@@ -74,3 +76,15 @@ class RAdam(RuleOptimizer):
             rectify = ((rho - 4) * (rho - 2) * rho_inf / ((rho_inf - 4) * (rho_inf - 2) * rho))**0.5
             step = step * (rectify * correction**0.5 / (square.sqrt() + group["eps"]))
         p.sub_(group["lr"] * step)
+
+
+def radam(params, grads, exp_avgs, exp_avg_sqs, state_steps, decoupled_weight_decay=False,
+          foreach=None, differentiable=False, capturable=False, has_complex=False, maximize=False,
+          *, beta1, beta2, lr, weight_decay, eps):
+    """One step of :class:`RAdam` on lists of parameters, gradients and what is kept for them, in
+    place."""
+    apply_rule(RAdam, params, grads, {
+        "exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs, "step": state_steps},
+        differentiable=differentiable, capturable=capturable, maximize=maximize,
+        decoupled_weight_decay=decoupled_weight_decay, betas=(beta1, beta2), lr=lr,
+        weight_decay=weight_decay, eps=eps)

@@ -1,8 +1,9 @@
 """RMSprop."""
 
-from flambeau.optim.rule import RuleOptimizer, check, check_lr, new_step, zeros
+from flambeau.optim._support import ParamsT
+from flambeau.optim.rule import RuleOptimizer, apply_rule, check, check_lr, new_step, zeros
 
-__all__ = ["RMSprop"]
+__all__ = ["RMSprop", "rmsprop"]
 
 
 class RMSprop(RuleOptimizer):
@@ -37,7 +38,7 @@ class RMSprop(RuleOptimizer):
         tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
-    def __init__(self, params, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0,
+    def __init__(self, params: ParamsT, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0,
                  centered=False, capturable=False, foreach=None, maximize=False,
                  differentiable=False):
         check_lr(lr)
@@ -69,3 +70,15 @@ class RMSprop(RuleOptimizer):
         if group["momentum"] > 0:
             step = state["momentum_buffer"].mul_(group["momentum"]).add_(step)
         p.sub_(group["lr"] * step)
+
+
+def rmsprop(params, grads, square_avgs, grad_avgs, momentum_buffer_list, state_steps, foreach=None,
+            maximize=False, differentiable=False, capturable=False, has_complex=False, *, lr,
+            alpha, eps, weight_decay, momentum, centered):
+    """One step of :class:`RMSprop` on lists of parameters, gradients and what is kept for them, in
+    place."""
+    apply_rule(RMSprop, params, grads, {
+        "square_avg": square_avgs, "grad_avg": grad_avgs,
+        "momentum_buffer": momentum_buffer_list, "step": state_steps},
+        differentiable=differentiable, capturable=capturable, maximize=maximize, lr=lr,
+        alpha=alpha, eps=eps, weight_decay=weight_decay, momentum=momentum, centered=centered)

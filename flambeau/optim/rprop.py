@@ -1,9 +1,10 @@
 """Rprop."""
 
 import flambeau
-from flambeau.optim.rule import RuleOptimizer, check_lr, new_step, zeros
+from flambeau.optim._support import ParamsT
+from flambeau.optim.rule import RuleOptimizer, apply_rule, check_lr, new_step, zeros
 
-__all__ = ["Rprop"]
+__all__ = ["Rprop", "rprop"]
 
 
 class Rprop(RuleOptimizer):
@@ -41,7 +42,7 @@ class Rprop(RuleOptimizer):
         tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
-    def __init__(self, params, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *,
+    def __init__(self, params: ParamsT, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *,
                  capturable=False, foreach=None, maximize=False, differentiable=False):
         check_lr(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
@@ -67,3 +68,14 @@ class Rprop(RuleOptimizer):
         grad = grad.masked_fill(agree < 0, 0)
         p.sub_(grad.sign() * size)
         state["prev"].copy_(grad)
+
+
+def rprop(params, grads, prevs, step_sizes, state_steps, foreach=None, capturable=False,
+          maximize=False, differentiable=False, has_complex=False, *, step_size_min,
+          step_size_max, etaminus, etaplus):
+    """One step of :class:`Rprop` on lists of parameters, gradients and what is kept for them, in
+    place."""
+    apply_rule(Rprop, params, grads, {
+        "prev": prevs, "step_size": step_sizes, "step": state_steps},
+        differentiable=differentiable, capturable=capturable, maximize=maximize, lr=0.0,
+        step_sizes=(step_size_min, step_size_max), etas=(etaminus, etaplus))

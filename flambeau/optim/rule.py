@@ -12,10 +12,11 @@ import flambeau
 from flambeau import Tensor
 from flambeau._places import mark_written
 from flambeau.core.tensor import arrays_of, plain
+from flambeau.optim._support import (
+    _device_dtype_check_for_fused,
+    _get_capturable_supported_devices,
+)
 from flambeau.optim.optimizer import Optimizer
-
-_ACCELERATORS = ("cuda", "xpu", "hpu", "privateuseone", "xla")
-_FUSED_DEVICES = ["mps", "cuda", "xpu", "hpu", "cpu", "mtia", "privateuseone"]
 
 # Options that older saved states lack, and the value that means "as before".
 _OFF = {
@@ -91,13 +92,14 @@ class RuleOptimizer(Optimizer):
             for group in self.param_groups:
                 params, grads = _with_grads(group["params"])
                 if group.get("fused"):
-                    _check_fused(params)
+                    for p in params:
+                        _device_dtype_check_for_fused(p)
                 if self.kernel_dtypes and not differentiable and _has_plain_numbers(group):
                     params = self._update_by_kernel(params, grads, group)
                 if params:
                     options = group if differentiable else _with_plain_numbers(group)
                     for p in params:
-                        self._update_one(p, options, differentiable)
+                        self._update_one(p, p.grad, options, differentiable)
         return loss
 
     def _state_of(self, p, group):
@@ -108,15 +110,16 @@ class RuleOptimizer(Optimizer):
             self.init_state(p, group, state)
         return state
 
-    def _update_one(self, p, group, differentiable):
-        grad = p.grad
+    def _update_one(self, p, grad, group, differentiable):
         if grad.is_sparse and not self.takes_sparse:
             raise RuntimeError(
                 f"{self._rule_name()} does not support sparse gradients{self.sparse_hint}")
         state = self._state_of(p, group)
-        if group.get("capturable") and p.device.type not in _ACCELERATORS:
-            raise AssertionError(f"If capturable=True, {self.capturable_state} must be on "
-                                 f"supported devices: {list(_ACCELERATORS)}.")
+        if group.get("capturable"):
+            devices = _get_capturable_supported_devices()
+            if p.device.type not in devices:
+                raise AssertionError(f"If capturable=True, {self.capturable_state} must be on "
+                                     f"supported devices: {devices}.")
         if group.get("maximize"):
             grad = -grad
         if differentiable:   # what earlier steps saved for their backward must not be overwritten
@@ -167,13 +170,49 @@ class RuleOptimizer(Optimizer):
         return type(self).__name__
 
 
-def _check_fused(params):
-    """Fused kernels know real floating numbers only."""
-    for p in params:
-        if not p.is_floating_point():
-            raise RuntimeError(
-                "`fused=True` requires all the params to be floating point Tensors of supported "
-                f"devices: {_FUSED_DEVICES} but {p.dtype} and {p.device.type}")
+def apply_rule(rule, params, grads, kept, *, fused=None, grad_scale=None, found_inf=None,
+               differentiable=False, **options):
+    """Take one step of the optimiser `rule` for parameters whose state the caller keeps.
+
+    Args:
+        rule: a :class:`RuleOptimizer`.
+        params, grads: lists of tensors; the parameters are changed in place.
+        kept: for each name of the rule's state, the list of its values; a list may be empty where
+            the options have no use for it. Values change in place; a None is replaced by the first
+            value.
+        fused: as if in one kernel, which also divides by `grad_scale`, and skips the step where
+            `found_inf` says so.
+        differentiable: let gradients flow through the step.
+        options: of the rule, all of them.
+    """
+    if rule.counts_in_tensors and not all(
+            isinstance(step, Tensor) for step in kept.get("step", ())):
+        raise RuntimeError("API has changed, `state_steps` argument must contain a list of "
+                           "singleton tensors")
+    if fused:
+        if found_inf is not None and found_inf.item() == 1:
+            return
+        if grad_scale is not None:
+            for grad in grads:
+                grad.div_(grad_scale)
+    elif grad_scale is not None or found_inf is not None:
+        raise AssertionError("Expected grad_scale and found_inf to be None")
+    optimizer = rule.__new__(rule)
+    states = [{name: values[i] for name, values in kept.items()
+               if values and values[i] is not None} for i in range(len(params))]
+    optimizer.state = dict(zip(params, states, strict=True))
+    left = list(zip(params, grads, strict=True))
+    if (rule.kernel_dtypes and not differentiable and not flambeau.is_grad_enabled()
+            and _has_plain_numbers(options)):
+        slow = {id(p) for p in optimizer._update_by_kernel(params, grads, options)}
+        left = [pair for pair in left if id(pair[0]) in slow]
+    if not differentiable:
+        options = _with_plain_numbers(options)
+    for p, grad in left:
+        optimizer._update_one(p, grad, options, differentiable)
+    for name, values in kept.items():
+        if values:
+            values[:] = [optimizer.state[p].get(name) for p in params]
 
 
 def _with_grads(params):

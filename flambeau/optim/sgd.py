@@ -4,9 +4,10 @@ import flambeau
 from flambeau._places import mark_written
 from flambeau.core.tensor import arrays_of
 from flambeau.kernels import optimizers as kernels
-from flambeau.optim.rule import RuleOptimizer, check, check_lr
+from flambeau.optim._support import ParamsT
+from flambeau.optim.rule import RuleOptimizer, apply_rule, check, check_lr
 
-__all__ = ["SGD"]
+__all__ = ["SGD", "sgd"]
 
 
 class SGD(RuleOptimizer):
@@ -50,8 +51,8 @@ class SGD(RuleOptimizer):
     takes_sparse = takes_complex = True
     kernel_dtypes = (flambeau.float32, flambeau.float64)
 
-    def __init__(self, params, lr=1e-3, momentum=0, dampening=0, weight_decay=0, nesterov=False,
-                 *, maximize=False, foreach=None, differentiable=False, fused=None):
+    def __init__(self, params: ParamsT, lr=1e-3, momentum=0, dampening=0, weight_decay=0,
+                 nesterov=False, *, maximize=False, foreach=None, differentiable=False, fused=None):
         check_lr(lr)
         check("momentum value", momentum)
         check("weight_decay value", weight_decay)
@@ -88,3 +89,14 @@ class SGD(RuleOptimizer):
             group["weight_decay"], group["nesterov"], group["maximize"])
         mark_written(buffers)
         return True
+
+
+def sgd(params, d_p_list, momentum_buffer_list, has_sparse_grad=False, foreach=None, fused=None,
+        grad_scale=None, found_inf=None, *, weight_decay, momentum, lr, dampening, nesterov,
+        maximize):
+    """One step of :class:`SGD` on lists of parameters, gradients and momentum buffers (None where
+    there is none yet), in place."""
+    apply_rule(SGD, params, d_p_list, {"momentum_buffer": momentum_buffer_list}, fused=fused,
+               grad_scale=grad_scale, found_inf=found_inf, weight_decay=weight_decay,
+               momentum=momentum, lr=lr, dampening=dampening, nesterov=nesterov,
+               maximize=maximize)

@@ -1,8 +1,9 @@
 """Adam for sparse gradients."""
 
-from flambeau.optim.rule import RuleOptimizer, check_betas, check_lr, zeros
+from flambeau.optim._support import ParamsT
+from flambeau.optim.rule import RuleOptimizer, apply_rule, check_betas, check_lr, zeros
 
-__all__ = ["SparseAdam"]
+__all__ = ["SparseAdam", "sparse_adam"]
 
 
 class SparseAdam(RuleOptimizer):
@@ -29,7 +30,7 @@ class SparseAdam(RuleOptimizer):
     takes_sparse = takes_complex = True
     counts_in_tensors = False
 
-    def __init__(self, params, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+    def __init__(self, params: ParamsT, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
         check_lr(lr)
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")
@@ -67,3 +68,12 @@ class SparseAdam(RuleOptimizer):
         square[rows] = v = square[rows] + (1 - beta2) * (values * values - square[rows])
         size = group["lr"] * (1 - beta2**t) ** 0.5 / (1 - beta1**t)
         p[rows] = p[rows] - size * (m / (v.sqrt() + group["eps"]))
+
+
+def sparse_adam(params, grads, exp_avgs, exp_avg_sqs, state_steps, *, eps, beta1, beta2, lr,
+                maximize):
+    """One step of :class:`SparseAdam` on lists of parameters, sparse gradients and what is kept for
+    them, in place. `state_steps` holds numbers, which count this step already."""
+    apply_rule(SparseAdam, params, grads, {
+        "exp_avg": exp_avgs, "exp_avg_sq": exp_avg_sqs, "step": [t - 1 for t in state_steps]},
+        eps=eps, betas=(beta1, beta2), lr=lr, maximize=maximize)

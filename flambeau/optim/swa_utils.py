@@ -9,11 +9,17 @@ from flambeau.nn import Module
 from flambeau.nn.modules.batchnorm import _BatchNorm
 from flambeau.optim.lr_scheduler.base import LRScheduler, per_group
 from flambeau.optim.lr_scheduler.cycles import check_anneal_strategy
+from flambeau.utils._foreach_utils import (  # noqa: F401
+    _get_foreach_kernels_supported_devices,
+    _group_tensors_by_device_and_dtype,
+)
 
 __all__ = [
     "SWALR", "AveragedModel", "get_ema_avg_fn", "get_ema_multi_avg_fn", "get_swa_avg_fn",
     "get_swa_multi_avg_fn", "update_bn",
 ]
+
+PARAM_LIST = tuple[Tensor, ...] | list[Tensor]
 
 
 def get_ema_avg_fn(decay=0.999):

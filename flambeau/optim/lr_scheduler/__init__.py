@@ -8,6 +8,15 @@ from flambeau.optim.lr_scheduler.base import (
     EPOCH_DEPRECATION_WARNING,
     LRScheduler,
     _LRScheduler,
+    per_group,
+)
+from flambeau.optim.lr_scheduler.base import allow_get_lr as _enable_get_lr_call
+from flambeau.optim.lr_scheduler.base import copy_of as _copy
+from flambeau.optim.lr_scheduler.base import initial_mode as _initial_mode
+from flambeau.optim.lr_scheduler.base import set_option as _update_param_group_val
+from flambeau.optim.lr_scheduler.base import values_of as _param_groups_val_list
+from flambeau.optim.lr_scheduler.base import (
+    warn_outside_of_step as _warn_get_lr_called_within_step,
 )
 from flambeau.optim.lr_scheduler.compose import ChainedScheduler, SequentialLR
 from flambeau.optim.lr_scheduler.cycles import (
@@ -27,6 +36,13 @@ from flambeau.optim.lr_scheduler.decay import (
     StepLR,
 )
 from flambeau.optim.lr_scheduler.plateau import ReduceLROnPlateau
+from flambeau.optim.optimizer import Optimizer
+
+
+def _format_param(name, optimizer, param):
+    """One value for each group of an optimiser."""
+    return per_group(name, param, optimizer)
+
 
 __all__ = [
     "EPOCH_DEPRECATION_WARNING", "ChainedScheduler", "ConstantLR", "CosineAnnealingLR",

@@ -47,7 +47,7 @@ class LRScheduler:
                     "loaded the optimizer state\n"
                     "2. You're using last_epoch >= 0 for a fresh training run (not recommended)")
         self.optimizer = optimizer
-        self.base_lrs = [copy_of(group["initial_lr"]) for group in optimizer.param_groups]
+        self.base_lrs = values_of(optimizer, "initial_lr")
         self.last_epoch = last_epoch
         _note_steps(optimizer)
         self._initial_step()
@@ -55,11 +55,8 @@ class LRScheduler:
     def _initial_step(self):
         """Set the first learning rates."""
         self._step_count = 0
-        self._is_initial = True
-        try:
+        with initial_mode(self):
             self.step()
-        finally:
-            self._is_initial = False
 
     def state_dict(self):
         """All attributes but the optimiser, as a dict."""
@@ -107,12 +104,10 @@ class LRScheduler:
 
     def _lrs(self):
         """The learning rates that the groups have now."""
-        return [copy_of(group["lr"]) for group in self.optimizer.param_groups]
+        return values_of(self.optimizer, "lr")
 
     def _check_within_step(self):
-        if not self._get_lr_called_within_step:
-            warnings.warn("To get the last learning rate computed by the scheduler, please use "
-                          "`get_last_lr()`.", UserWarning, stacklevel=3)
+        warn_outside_of_step(self)
 
 
 class _LRScheduler(LRScheduler):
@@ -138,6 +133,11 @@ def set_option(group, name, value):
         group[name] = value
 
 
+def values_of(optimizer, key):
+    """An option's value in each group."""
+    return [copy_of(group[key]) for group in optimizer.param_groups]
+
+
 def per_group(name, value, optimizer):
     """One value for each group: a list as it is, after a check of its length, or a copy each."""
     groups = len(optimizer.param_groups)
@@ -147,6 +147,23 @@ def per_group(name, value, optimizer):
                              f"has {len(value)} values, param_groups has {groups}.")
         return list(value)
     return [value] * groups
+
+
+def warn_outside_of_step(scheduler):
+    """Warn a user who calls `get_lr`, which is for `step` to call."""
+    if not scheduler._get_lr_called_within_step:
+        warnings.warn("To get the last learning rate computed by the scheduler, please use "
+                      "`get_last_lr()`.", UserWarning, stacklevel=4)
+
+
+@contextmanager
+def initial_mode(scheduler):
+    """Inside, the scheduler's step is the first one, taken when it is made."""
+    scheduler._is_initial = True
+    try:
+        yield
+    finally:
+        scheduler._is_initial = False
 
 
 @contextmanager

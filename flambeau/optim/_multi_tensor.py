@@ -1,0 +1,17 @@
+"""The optimisers with `foreach=True`."""
+
+from functools import partialmethod
+
+from flambeau import optim
+
+_NAMES = ("ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "NAdam", "RAdam", "RMSprop",
+          "Rprop", "SGD")
+
+
+def partialclass(cls, *args, **kwargs):
+    """A subclass some of whose arguments are given."""
+    return type(cls.__name__, (cls,), {
+        "__init__": partialmethod(cls.__init__, *args, **kwargs), "__doc__": cls.__doc__})
+
+
+globals().update({name: partialclass(getattr(optim, name), foreach=True) for name in _NAMES})
