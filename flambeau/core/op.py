@@ -684,6 +684,21 @@ def composite(function: Any = None, *, namespace: Any = "torch", method: Any = F
     return call
 
 
+def checked_arguments(function: Any, bound: bool = True, name: str = "", space: str = "torch"
+                      ) -> Any:
+    """`function`, which is no op, with the check of arguments that an op has: a method if `bound`,
+    else a function."""
+    function.__name__ = function.__qualname__ = name or function.__name__
+    op = Op(function.__name__, "method" if bound else "function", composite=True,
+            namespace=space, body=function, function=function)
+    checked = fast.callable_of("closure", op, function)
+    if not bound:
+        return checked
+    made = as_method(checked)
+    made.is_member = True               # modes and subclasses see it as they see a property
+    return made
+
+
 # types whose values never override a function, seen at the top of an argument list
 passive: set[type] = {int, float, bool, complex, str, type(None), dtypes.dtype, np.ndarray, Tensor,
                       Size, slice}

@@ -11,7 +11,7 @@ from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import next_order
 from flambeau.core.modes import interceptors
-from flambeau.core.op import SCALARS, composite, linear, primitive, public
+from flambeau.core.op import SCALARS, checked_arguments, composite, linear, primitive, public
 from flambeau.core.promotion import convert, result_type, scalar_operand, type_name
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, basis, plain, wrap
@@ -22,7 +22,6 @@ from flambeau.ops.comparison import isfinite
 from flambeau.ops.inplace import write
 from flambeau.ops.node_names import rename
 from flambeau.ops.pointwise import as_number, c_name
-from flambeau.ops.signatures import worded
 
 # ---- where --------------------------------------------------------------------------------------
 
@@ -84,7 +83,8 @@ def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any =
     return result if out is None else basis.into(out, where.op, result, (condition, input, other))
 
 
-Tensor.where = worded(lambda self, condition, other: where(condition, self, other), name="where")
+Tensor.where = checked_arguments(
+    lambda self, condition, other: where(condition, self, other), name="where")
 Tensor.where.__doc__ = "This tensor's elements where the condition holds, else those of `other`."
 
 # ---- masked_fill --------------------------------------------------------------------------------
@@ -357,7 +357,7 @@ def _known(result: Tensor, name: str, since: int) -> Tensor:
     return result
 
 
-fill_, zero_ = worded(fill_), worded(zero_)
+fill_, zero_ = checked_arguments(fill_), checked_arguments(zero_)
 Tensor.fill_, Tensor.zero_ = fill_, zero_
 public["torch"] |= {"fill_": fill_, "zero_": zero_}
 

@@ -11,7 +11,7 @@ from flambeau._places import bump, counter_of
 from flambeau.core import devices, dtypes, overrides, views
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors, levels
-from flambeau.core.op import composite, linear, primitive, public
+from flambeau.core.op import checked_arguments, composite, linear, primitive, public
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import contiguous_strides
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
@@ -19,7 +19,6 @@ from flambeau.core.tensor import alias as bare
 from flambeau.kernels import views as kernels
 from flambeau.kernels.layouts import channels_last, channels_last_strides, has_channels_last
 from flambeau.ops.overlap import is_dense, share_memory
-from flambeau.ops.signatures import worded
 from flambeau.transforms import meta
 
 # ---- casts ---------------------------------------------------------------------------------------
@@ -233,7 +232,7 @@ def _parse_to(*args: Any, device: Any = None, dtype: Any = None, non_blocking: b
             as_numpy_dtype(dtype), copy, memory_format)
 
 
-Tensor.to = to = worded(to)
+Tensor.to = to = checked_arguments(to)
 
 
 def _typed(name: str, target: dtypes.dtype) -> Any:
@@ -249,7 +248,7 @@ def _typed(name: str, target: dtypes.dtype) -> Any:
 
 for _name, _target in [*dtypes.ALIASES.items(), ("bool", dtypes.bool_), ("byte", dtypes.uint8),
                        ("char", dtypes.int8), ("bfloat16", dtypes.bfloat16)]:
-    setattr(Tensor, _name, worded(_typed(_name, _target)))
+    setattr(Tensor, _name, checked_arguments(_typed(_name, _target)))
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
@@ -276,13 +275,13 @@ def _without(name: str, error: type[Exception], message: str) -> None:
         raise error(message)
     method.__name__ = method.__qualname__ = name
     method.__doc__ = f"There is no {name.upper()} device in this build: raises."
-    setattr(Tensor, name, worded(method))
+    setattr(Tensor, name, checked_arguments(method))
 
 
 for _name in ("xpu", "mtia"):
     _without(_name, AssertionError, f"Torch not compiled with {_name.upper()} enabled")
 _without("ipu", RuntimeError, "PyTorch is not linked with support for ipu devices")
-Tensor.type_as, Tensor.cpu, Tensor.cuda = map(worded, (type_as, cpu, cuda))
+Tensor.type_as, Tensor.cpu, Tensor.cuda = map(checked_arguments, (type_as, cpu, cuda))
 
 # ---- in-place copy -------------------------------------------------------------------------------
 
@@ -351,7 +350,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 
 copy_.op = _copy_slowly.op
-Tensor.copy_ = copy_ = worded(copy_)
+Tensor.copy_ = copy_ = checked_arguments(copy_)
 
 
 @composite(namespace=None, method=False)

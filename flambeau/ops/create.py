@@ -14,15 +14,15 @@ from flambeau._settings import warn_once
 from flambeau.core import devices, dtypes, fast, overrides
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import intercept, interceptors, is_inference_mode_enabled
-from flambeau.core.op import Op, into, public, table
+from flambeau.core.op import Op, checked_arguments, into, public, table
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import Size, contiguous_strides, size_of
 from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor, plain, wrap
 from flambeau.kernels import views
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import beyond_c, stored
-from flambeau.ops.signatures import complaint, worded
-from flambeau.ops.signatures import type_name as type_name_of
+from flambeau.schema.errors import type_name as type_name_of
+from flambeau.schema.recorded import complaint
 from flambeau.transforms import meta
 
 
@@ -633,7 +633,7 @@ def _new(name: str) -> Any:
 
 
 for _name in ("zeros", "ones", "empty", "full", "tensor"):
-    setattr(Tensor, f"new_{_name}", worded(_new(_name)))
+    setattr(Tensor, f"new_{_name}", checked_arguments(_new(_name)))
 
 
 @creation
@@ -794,7 +794,7 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     return self.to(dtype)
 
 
-Tensor.type = worded(type_, name="type")
+Tensor.type = checked_arguments(type_, name="type")
 basis.legacy_constructor, basis.like_wrapped = legacy_constructor, like_wrapped
 basis.zeros_like, basis.ones_like, basis.empty_like = zeros_like, ones_like, empty_like
 __all__ = ["array_of", "contiguous_strides", "finish", "tensor"]

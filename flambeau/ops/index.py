@@ -23,7 +23,7 @@ from flambeau.ops.create import array_of, full
 from flambeau.ops.overlap import warn_of_expanded
 from flambeau.ops.ranges import arange
 from flambeau.ops.shape import movedim, reshape, unsqueeze
-from flambeau.ops.signatures import type_name as type_name_of
+from flambeau.schema.errors import type_name as type_name_of
 
 # ---- basic indices: a view -----------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from flambeau._places import bump, counter_of
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors, levels
-from flambeau.core.op import ANY, SCALARS, Op
+from flambeau.core.op import ANY, SCALARS, Op, checked_arguments
 from flambeau.core.promotion import convert, scalar_cache, type_name
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import (
@@ -33,7 +33,6 @@ from flambeau.ops.overlap import (
     write_changes,
     written_anywhere,
 )
-from flambeau.ops.signatures import worded
 
 _WHY = "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify " \
     "your code by moving both the view and the inplace either both inside the {} block (if you " \
@@ -295,7 +294,7 @@ def publish_inplace_view(name: str, function: Callable[..., Tensor]) -> Callable
         return self
     method.__name__ = method.__qualname__ = f"{name}_"
     method.__doc__ = f"`{name}` in place; returns the tensor."
-    checked = worded(method)
+    checked = checked_arguments(method)
     setattr(Tensor, f"{name}_", checked)
     return checked
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from flambeau.core import promotion
 from flambeau.core.dtypes import dtype
-from flambeau.core.op import composite, public
+from flambeau.core.op import checked_arguments, composite, public
 from flambeau.core.shapes import Size
 from flambeau.core.shapes import broadcast_shapes as common_shape
 from flambeau.core.tensor import Tensor
@@ -15,7 +15,6 @@ from flambeau.core.views import check_inplace
 from flambeau.ops import out_types
 from flambeau.ops.inplace import write
 from flambeau.ops.pointwise import as_number
-from flambeau.ops.signatures import worded
 
 
 def is_tensor(obj: Any, /) -> bool:
@@ -76,11 +75,11 @@ def result_type(tensor1: Any, tensor2: Any) -> dtype:
                                   if not isinstance(t, Tensor)])
 
 
-def _worded_function(function: Any) -> Any:
-    return worded(function, bound=False)
+def _checked_function(function: Any) -> Any:
+    return checked_arguments(function, bound=False)
 
 
-@_worded_function
+@_checked_function
 def can_cast(from_: dtype, to: dtype) -> bool:
     """May values of the one type be stored as the other, as promotion has it?
 
@@ -91,7 +90,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return out_types.can_cast(from_, to)
 
 
-@_worded_function
+@_checked_function
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that values of both types can become.
 
@@ -159,6 +158,6 @@ def _map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
 for _name, _method in (("apply_", _apply_), ("map_", _map_), ("map2_", _map2_)):
     _method.__name__ = _name
     if not hasattr(Tensor, _name):
-        setattr(Tensor, _name, worded(_method))
+        setattr(Tensor, _name, checked_arguments(_method))
 
 __all__ = ["can_cast", "is_tensor", "promote_types", "result_type"]

@@ -11,7 +11,7 @@ from flambeau import type_info
 from flambeau._places import bump, counter_of
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.graph import next_order
-from flambeau.core.op import public
+from flambeau.core.op import checked_arguments, public
 from flambeau.core.shapes import contiguous_strides, size_of
 from flambeau.core.tensor import (
     LEAF,
@@ -25,12 +25,11 @@ from flambeau.core.tensor import (
 )
 from flambeau.ops.inplace import publish_inplace_view, slot
 from flambeau.ops.pointwise import c_name
-from flambeau.ops.signatures import worded
 
 
 def _method(function: Any, *spaces: str) -> Any:
     name = function.__name__
-    setattr(Tensor, name, worded(function))
+    setattr(Tensor, name, checked_arguments(function))
     for space in spaces:
         public[space][name] = function
     return function

@@ -17,15 +17,15 @@ from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, alias, basis
 from flambeau.ops.coercion import SPELLINGS
 from flambeau.ops.forwarding import RULES
-from flambeau.ops.signatures import (
-    checks,
+from flambeau.schema.errors import type_name
+from flambeau.schema.recorded import (
     complaint,
-    is_bare,
     is_known,
+    is_layer_function,
     most,
     names,
     numbered,
-    type_name,
+    takes_nothing,
 )
 
 _PREFIXED = ("linalg", "special", "fft")        # namespaces that PyTorch's own names begin with
@@ -56,9 +56,9 @@ def misfit(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool = 
     if rule_of(op) and spaces[0] != "nn.functional":
         return None
     if not {"torch", *_PREFIXED} & {*spaces} and not (
-            "nn.functional" in spaces and checks(op.name)):
+            "nn.functional" in spaces and is_layer_function(op.name)):
         return None                             # other functions of Python, by other names
-    if "nn.functional" in spaces and not bound and not checks(op.name) and (
+    if "nn.functional" in spaces and not bound and not is_layer_function(op.name) and (
             not {*kwargs} <= names(op.name) or len(args) > most(op.name)):
         return None                             # of the layers' function of the same name
     name, bound = c_name(op), (bound or op.kind == "method") and _has_method(op)
@@ -120,7 +120,7 @@ def _aliases(op: Op) -> list[str]:
 
 def _has_method(op: Op) -> bool:
     """Does the method have a parser of its own, and not only the function that it calls?"""
-    return is_known(op.name, True) or is_bare(op.name) or not is_known(c_name(op), False)
+    return is_known(op.name, True) or takes_nothing(op.name) or not is_known(c_name(op), False)
 
 
 def _as_method(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) -> bool:

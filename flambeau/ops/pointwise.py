@@ -15,7 +15,16 @@ from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import next_order
 from flambeau.core.modes import grad_enabled, interceptors
-from flambeau.core.op import SCALARS, composite, over, pointwise, primitive, public, publish
+from flambeau.core.op import (
+    SCALARS,
+    checked_arguments,
+    composite,
+    over,
+    pointwise,
+    primitive,
+    public,
+    publish,
+)
 from flambeau.core.promotion import (
     convert,
     is_half,
@@ -29,7 +38,6 @@ from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import numbers_between, stored, with_keywords, wrong_types
 from flambeau.ops.node_names import number_nodes, rename
 from flambeau.ops.overlap import share_memory
-from flambeau.ops.signatures import worded
 
 # ---- sums, products, quotients ------------------------------------------------------------------
 
@@ -236,7 +244,7 @@ def operator(function: Any) -> Any:
     return method
 
 
-public["torch"]["rsub"] = rsub = worded(rsub, bound=False)
+public["torch"]["rsub"] = rsub = checked_arguments(rsub, bound=False)
 Tensor.__rsub__ = fast.callable_of("pointwise", _from_number.op, operator(rsub),
                                    _from_number.op.kernel)
 _from_number.op.published = Tensor.__rsub__
@@ -472,7 +480,7 @@ def _float_power_(self: Tensor, exponent: Any) -> Tensor:
     return self.pow_(exponent)
 
 
-Tensor.float_power_ = worded(_float_power_, name="float_power_")
+Tensor.float_power_ = checked_arguments(_float_power_, name="float_power_")
 
 rsqrt = pointwise("rsqrt", kernels.rsqrt, floating=True, d=lambda result: result * result * result
                   * -0.5, doc="1 / √input.")

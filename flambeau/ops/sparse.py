@@ -22,12 +22,11 @@ from flambeau import type_info
 from flambeau._places import bump, counter_of
 from flambeau.core import overrides
 from flambeau.core.modes import grad_enabled, intercept_canonical, interceptors, set_grad_mode
-from flambeau.core.op import Op, edges_of, plan_saving, public, record
+from flambeau.core.op import Op, checked_arguments, edges_of, plan_saving, public, record
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import LEAF, Tensor, basis, tensor_types, wrap
 from flambeau.ops import sparse_compressed as forms
-from flambeau.ops.signatures import worded
 from flambeau.ops.sparse_compressed import BLOCKED, BY_ROW, COO, TITLES
 
 _ZEROS = bytes(32)
@@ -233,7 +232,7 @@ def sparse_op(node_name: str, tensors: str = "self", params: str = "", vjp: Any 
 def publish(function: Any, method: bool = True, torch: bool = False) -> Any:
     """Make `function` a method of Tensor, and perhaps a function of the package."""
     if method:
-        setattr(Tensor, function.__name__, worded(function))
+        setattr(Tensor, function.__name__, checked_arguments(function))
     if torch:
         public["torch"][function.__name__] = function
         function.__module__ = "torch"

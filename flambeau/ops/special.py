@@ -14,7 +14,7 @@ import numpy as np
 from flambeau import kernels, return_types
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import composite, pointwise, primitive, public, unsupported
+from flambeau.core.op import checked_arguments, composite, pointwise, primitive, public, unsupported
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import parameter_slopes
@@ -26,7 +26,6 @@ from flambeau.ops.create import full_like
 from flambeau.ops.elementary import cos, exp, log, log1p, sigmoid
 from flambeau.ops.node_names import number_nodes, one_node
 from flambeau.ops.pointwise import mul, neg, pow, reciprocal, sgn, together
-from flambeau.ops.signatures import worded
 from flambeau.ops.softmax import log_softmax, softmax
 
 _HERE = {"floating": True, "namespace": "special", "method": False, "inplace": False}
@@ -74,7 +73,7 @@ def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
     return result if out is None else basis.into(out, polygamma.op, result, (input,))
 
 
-Tensor.polygamma = worded(lambda self, n: polygamma(n, self), name="polygamma")
+Tensor.polygamma = checked_arguments(lambda self, n: polygamma(n, self), name="polygamma")
 
 
 @composite(namespace=None, inplace=True, name="polygamma_last")
@@ -82,7 +81,7 @@ def _polygamma_last(input: Tensor, n: int) -> Tensor:
     return polygamma(n, input)
 
 
-Tensor.polygamma_ = worded(
+Tensor.polygamma_ = checked_arguments(
     lambda self, n: _polygamma_last.op.inplace_op.function(self, n), name="polygamma_")
 
 

@@ -18,9 +18,9 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau import Tensor
+from flambeau.core.op import checked_arguments
 from flambeau.ops import sparse as _sparse
 from flambeau.ops import sparse_math, sparse_places, sparse_products, sparse_reduce
-from flambeau.ops.signatures import worded
 from flambeau.ops.sparse_diagonals import spdiags
 
 _rules = _sparse.rules
@@ -29,7 +29,7 @@ _rules = _sparse.rules
 def _published(name: str, function: Any) -> Any:
     function.__name__ = function.__qualname__ = name
     function.__module__ = "torch.sparse"
-    return worded(function, bound=False, space="sparse")
+    return checked_arguments(function, bound=False, space="sparse")
 
 
 def mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:

@@ -1,5 +1,5 @@
-"""Writes flambeau/ops/signatures.txt: what PyTorch's functions and methods take, as its own parser
-of arguments is told.
+"""Writes flambeau/schema/signatures.txt: what PyTorch's functions and methods take, as
+its own parser of arguments is told.
 
 Run where PyTorch is installed: `python tests/data/record_signatures.py`.
 
@@ -164,7 +164,7 @@ def main():
         lines += [f"{name}{mark}({each}" for each in ours]
         if not mark:
             lines += [f".{name}({each}" for each in theirs]
-    path = Path(__file__).parents[2] / "flambeau" / "ops" / "signatures.txt"
+    path = Path(__file__).parents[2] / "flambeau" / "schema" / "signatures.txt"
     path.write_text("\n".join(lines) + "\n")
 
 

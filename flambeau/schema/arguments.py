@@ -1,0 +1,179 @@
+"""Binding: which values of a call belong to which parameters, tried overload by overload.
+
+This is the twin of the binder in C, complete and readable, and what C asks when it is not sure:
+about NumPy's numbers, about tensors of one number where a number is wanted, about subclasses.
+
+>>> from flambeau.schema.signature import Signature, function_signature
+>>> flip = function_signature(parse("flip(Tensor self, int[] dims) -> Tensor"))
+>>> x = flambeau.ones(2)
+>>> bind(flip, "flip", (x, (0,)), {}) == [x, (0,)]
+True
+>>> bind(flip, "flip", (x, "a"), {})
+"flip(): argument 'dims' (position 2) must be tuple of ints, not str"
+"""
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+
+from flambeau import type_info
+from flambeau.core import devices, dtypes
+from flambeau.core.tensor import Tensor
+from flambeau.schema import errors
+from flambeau.schema.parser import Parameter, parse
+from flambeau.schema.signature import Signature
+
+# NumPy's names of arguments, which PyTorch takes too
+NUMPY_NAMES = {"dim": ("axis",), "keepdim": ("keepdims",), "input": ("x", "a", "x1"),
+               "other": ("x2",)}
+
+
+class Wrong(TypeError):
+    """A value for which no further overload is tried."""
+
+
+def bind(signature: Signature, name: str, args: Sequence[Any], kwargs: dict[str, Any], *,
+         numbers_as_tensors: bool = False) -> list[Any] | str:
+    """The value of each parameter, with defaults; or what is wrong, as a message."""
+    parameters, positions, count = signature.parameters, signature.positions, len(args)
+    one_by_one = signature.takes_numbers_one_by_one and (count < 2 or is_index(args[0]))
+    if count > positions and not one_by_one:
+        return errors.too_many(signature, name, count)
+    values: list[Any] = []
+    used, place, unpacked = 0, 0, ""
+    for i, parameter in enumerate(parameters):
+        positional = place < count
+        if positional and parameter.by_name:
+            return errors.too_many(signature, name, count)
+        spelled = parameter.name if positional else _spelling(parameter.name, kwargs)
+        if spelled is None:
+            if parameter.default is None:
+                return errors.missing(signature, name, i)
+            values.append(parameter.value)
+            continue
+        value = args[place] if positional else kwargs[spelled]
+        used += not positional
+        place += positional
+        if value is None and parameter.nullable:
+            values.append(None)
+            continue
+        if not fits(parameter, value, numbers_as_tensors, i):
+            if not (one_by_one and place == 1 and positional and is_index(value)):
+                said = errors.wrong_type(parameter, value, place if positional else 0)
+                return f"{name}(): {said}"
+            value, place = tuple(args), count
+        if parameter.kind == "int" and isinstance(value, (tuple, list)) and not unpacked:
+            unpacked = _not_unpacked(name, parameter, value)
+        values.append(as_declared(parameter, value))
+    if used < len(kwargs):
+        return errors.unknown_name(signature, name, kwargs, count)
+    return unpacked or values
+
+
+def _spelling(name: str, kwargs: dict[str, Any]) -> str | None:
+    if not kwargs or name in kwargs:
+        return name if name in kwargs else None
+    return next((other for other in NUMPY_NAMES.get(name, ()) if other in kwargs), None)
+
+
+def _not_unpacked(name: str, parameter: Parameter, values: Sequence[Any]) -> str:
+    """Elements after the first are looked at when the overload has been chosen."""
+    for j, item in enumerate(values):
+        if not (is_index(item) or (j and isinstance(item, bool))):
+            return (f"{name}(): argument '{parameter.name}' failed to unpack the object at pos "
+                    f"{j + 1} with error \"type must be tuple of ints,but got "
+                    f'{errors.type_name(item)}"')
+    return ""
+
+
+# ---- does a value fit? ---------------------------------------------------------------------------
+
+def _is_number_tensor(value: Any) -> bool:          # asks no method that a subclass overrides
+    return isinstance(value, Tensor) and value._array.ndim == 0 and value._edge is None
+
+
+def is_int(value: Any) -> bool:
+    if isinstance(value, Tensor):
+        return _is_number_tensor(value) and value._array.dtype.kind in "iu"
+    return hasattr(value, "__index__") and not isinstance(value, (bool, np.bool_, np.ndarray))
+
+
+def is_index(value: Any) -> bool:
+    """An integer among several: there tensors of one element count too."""
+    if isinstance(value, Tensor):
+        return value._array.size == 1 and value._array.dtype.kind in "iub"
+    return is_int(value)
+
+
+def is_float(value: Any) -> bool:
+    return isinstance(value, (int, float, np.number, np.bool_)) or _is_number_tensor(
+        value) or hasattr(value, "__sym_float__")
+
+
+_CHECKS: dict[str, Callable[[Any], bool]] = {
+    "Tensor": lambda value: isinstance(value, Tensor),
+    "Storage": lambda value: "Storage" in type(value).__name__,
+    "int": is_int,
+    "float": is_float,
+    "Scalar": lambda value: isinstance(value, complex) or is_float(value),
+    "bool": lambda value: isinstance(value, (bool, np.bool_)) or hasattr(value, "__sym_not__"),
+    "str": lambda value: isinstance(value, str),
+    "Dimname": lambda value: isinstance(value, str) or value is None,
+    "ScalarType": lambda value: isinstance(value, dtypes.dtype) or value in (int, float, bool,
+                                                                             complex),
+    "Device": lambda value: isinstance(value, (devices.device, str)) or (
+        is_int(value) and not isinstance(value, Tensor)),
+    "Layout": lambda value: isinstance(value, type_info.layout),
+    "MemoryFormat": lambda value: isinstance(value, type_info.memory_format),
+}
+
+
+def _is(kind: str, value: Any) -> bool:
+    return kind not in _CHECKS or _CHECKS[kind](value)
+
+
+def fits(parameter: Parameter, value: Any, numbers_as_tensors: bool = False, place: int = 0
+         ) -> bool:
+    """Is `value` one for this parameter? Raises `Wrong` where PyTorch tries no other overload."""
+    kind = parameter.kind
+    if not parameter.is_list:
+        return _is(kind, value) or (numbers_as_tensors and kind == "Tensor"
+                                    and _is("Scalar", value) and not isinstance(value, Tensor))
+    if not isinstance(value, (tuple, list)):
+        return parameter.size > 0 and (is_index(value) if kind == "int" else
+                                       kind == "float" and _is(kind, value))
+    if kind == "Tensor":
+        for i, item in enumerate(value):
+            if not isinstance(item, Tensor) and not (item is None and parameter.nullable_items):
+                raise Wrong(f"expected Tensor as element {i} in argument {place}, but got "
+                            f"{errors.type_name(item)}")
+    if kind == "float" and value and isinstance(value[0], Tensor):
+        return False
+    return not value or (is_index(value[0]) if kind == "int" else _is(kind, value[0]))
+
+
+# ---- values as kernels take them -----------------------------------------------------------------
+
+def as_declared(parameter: Parameter, value: Any) -> Any:
+    """A value that fits, with Python's numbers for NumPy's and for tensors of one number, and with
+    a tuple for the single value of a list."""
+    kind = parameter.kind
+    if kind not in ("int", "float", "Scalar", "bool"):
+        return value
+    if not parameter.is_list:
+        return value.item() if isinstance(value, (Tensor, np.generic)) else value
+    if not isinstance(value, (tuple, list)):
+        return (_plain(value),) * parameter.size
+    if any(isinstance(v, (Tensor, np.generic)) for v in value):
+        return tuple([_plain(v) for v in value])
+    return value
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, (Tensor, np.generic)) else value
+
+
+__all__ = ["NUMPY_NAMES", "Wrong", "as_declared", "bind", "fits", "is_index",
+           "is_int", "parse"]

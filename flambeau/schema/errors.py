@@ -1,0 +1,117 @@
+"""What a call is told that fits no signature, in PyTorch's words.
+
+>>> from flambeau.schema.signature import function_signature, parse
+>>> flip = function_signature(parse("flip(Tensor self, int[] dims) -> Tensor"))
+>>> too_many(flip, "flip", 4)
+'flip() takes 2 positional arguments but 4 were given'
+>>> missing(flip, "flip", 1)
+'flip() missing 1 required positional arguments: "dims"'
+"""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from flambeau.core.tensor import Tensor
+from flambeau.schema.parser import Parameter
+from flambeau.schema.signature import Signature, title
+
+
+def type_name(value: Any) -> str:
+    """The name of a value's type as PyTorch's messages have it."""
+    cls = type(value)
+    if cls is Tensor:
+        return "Tensor"
+    if cls.__module__.partition(".")[0] in ("flambeau", "torch") and not isinstance(value, Tensor):
+        return {"Generator": "torch._C.Generator"}.get(cls.__name__, f"torch.{cls.__name__}")
+    made_in_c = not cls.__flags__ & 1 << 9                  # those have the module in their name
+    return f"{cls.__module__}.{cls.__name__}" if made_in_c and cls.__module__ != "builtins" \
+        else cls.__name__
+
+
+def wrong_type(parameter: Parameter, value: Any, position: int = 0) -> str:
+    """A value that does not fit; `position` counts from 1, and is 0 for one passed by name."""
+    where = f" (position {position})" if position else ""
+    found = f"not {type_name(value)}"
+    if position and parameter.is_list and isinstance(value, (tuple, list)):
+        found = f"but found element of type {type_name(value[0])} at pos 0"
+    return f"argument '{parameter.name}'{where} must be {title(parameter)}, {found}"
+
+
+def too_many(signature: Signature, name: str, count: int) -> str:
+    positions, required = signature.positions, signature.required
+    if required != positions:
+        return (f"{name}() takes from {required} to {positions} positional arguments but {count} "
+                "were given")
+    return (f"{name}() takes {positions} positional argument{'' if positions == 1 else 's'} but "
+            f"{count} {'was' if count == 1 else 'were'} given")
+
+
+def missing(signature: Signature, name: str, first: int) -> str:
+    """Arguments that must be given are not, from the parameter `first` on."""
+    names = [f'"{p.name}"' for p in signature.parameters[first:] if p.default is None]
+    return (f"{name}() missing {len(names)} required positional argument"
+            f"{'s' if len(names) == 1 else ''}: {', '.join(names)}")        # so PyTorch has it
+
+
+def unknown_name(signature: Signature, name: str, kwargs: dict[str, Any], count: int) -> str:
+    """A keyword that is no parameter, or one for an argument that is also given by position."""
+    from flambeau.schema.arguments import NUMPY_NAMES
+    names = [p.name for p in signature.parameters]
+    for key in kwargs:
+        standard = next((n for n, others in NUMPY_NAMES.items() if key in others), key)
+        if standard not in names and key not in names:
+            return f"{name}() got an unexpected keyword argument '{key}'"
+        if key in names[:count]:
+            return f"{name}() got multiple values for argument '{key}'"
+    return f"{name}() got invalid keyword arguments"
+
+
+def takes_nothing(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """Of a method that has no parameters at all."""
+    return (f"TensorBase.{name}() takes no keyword arguments" if kwargs else
+            f"TensorBase.{name}() takes no arguments ({len(args)} given)")
+
+
+def fits_none(name: str, signatures: Sequence[Signature], said: Sequence[str],
+              args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    """The message for a call that fits none of the signatures, each of which has `said` why."""
+    shown = [s for s in signatures if not s.is_deprecated]
+    count = len(args) + len(kwargs)
+    likely = [s for s in shown if s.required <= count <= len(s.parameters)]
+    if len(signatures) == 1 or len(likely) == 1:
+        return said[list(signatures).index((likely or signatures)[0])]
+    return (f"{name}() received an invalid combination of arguments - "
+            f"{_listing(shown, args, kwargs)}")
+
+
+def _listing(shown: Sequence[Signature], args: Sequence[Any], kwargs: dict[str, Any]) -> str:
+    named = [f"{key}={type_name(value)}" for key, value in reversed(kwargs.items())]
+    got = f"({', '.join([*map(type_name, args), *named, *(() if args or not named else ('',))])})"
+    if len(shown) == 1:
+        unknown = [key for key in reversed(kwargs)
+                   if key not in [p.name for p in shown[0].parameters[len(args):]]]
+        if unknown:
+            return f"got unrecognized keyword arguments: {', '.join(unknown)}"
+        return f"got {got}, but expected {shown[0]}"
+    text = f"got {got}, but expected one of:"
+    for signature in shown:
+        text += f"\n * {signature}"
+        if not kwargs and len(args) == len(signature.parameters) + (
+                signature.positions < len(signature.parameters)):
+            text += ("\n      didn't match because some of the arguments have invalid types: "
+                     f"({', '.join(_marked(signature, args))})")
+    return f"{text}\n"
+
+
+def _marked(signature: Signature, args: Sequence[Any]) -> list[str]:
+    """The types of the arguments, those that do not fit between exclamation marks."""
+    from flambeau.schema.arguments import Wrong, fits
+    marks = []
+    for parameter, value in zip(signature.parameters, args):
+        try:
+            right = (value is None and parameter.nullable) or fits(parameter, value)
+        except Wrong:
+            right = False
+        marks.append(type_name(value) if right else f"!{type_name(value)}!")
+    return marks

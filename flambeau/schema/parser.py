@@ -1,0 +1,181 @@
+"""Schemas as data: parsed once, at first use.
+
+>>> schema = parse("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)")
+>>> schema.name, [p.name for p in schema.parameters], schema.result_names
+('cummax', ['self', 'dim'], ('values', 'indices'))
+>>> mul = parse("mul_.Tensor(Tensor(a!) self, Tensor other) -> Tensor(a!)")
+>>> mul.overload, mul.parameters[0].is_written, mul.is_inplace
+('Tensor', True, True)
+"""
+from __future__ import annotations
+
+import re
+from functools import cache
+from typing import Any, NamedTuple
+
+
+class _Missing:
+    """The default of a parameter that must be given."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Any = _Missing()
+
+
+class Parameter(NamedTuple):
+    """One argument, or one result.
+
+    kind        the type without brackets and marks: Tensor, Scalar, int, float, bool, ScalarType …
+    size        of a list: how many elements a single value stands for, 0 for none; -1: no list
+    nullable    is None a value?
+    default     as text; None if the argument must be given
+    by_name     does it stand after the `*`?
+    alias       "a" of `Tensor(a)`: which memory it shares
+    is_written  `Tensor(a!)`
+    """
+    name: str
+    kind: str
+    size: int = -1
+    nullable: bool = False
+    default: str | None = None
+    by_name: bool = False
+    alias: str = ""
+    is_written: bool = False
+    nullable_items: bool = False        # Tensor?[]
+    is_symbolic: bool = False           # SymInt: decides the order of overloads, nothing else
+
+    @property
+    def is_list(self) -> bool:
+        return self.size >= 0
+
+    @property
+    def is_tensor(self) -> bool:
+        """Does it take a tensor, or several?"""
+        return self.kind == "Tensor"
+
+    @property
+    def is_out(self) -> bool:
+        """Is this where a result goes?"""
+        return self.is_written and self.by_name
+
+    @property
+    def value(self) -> Any:
+        """The default as an object; MISSING if there is none."""
+        return MISSING if self.default is None else _value(self.default, self.kind, self.size)
+
+
+class Schema(NamedTuple):
+    """One overload of an op."""
+    name: str
+    overload: str
+    parameters: tuple[Parameter, ...]
+    results: tuple[Parameter, ...]
+
+    @property
+    def full_name(self) -> str:
+        return f"{self.name}.{self.overload}" if self.overload else self.name
+
+    @property
+    def result_names(self) -> tuple[str, ...]:
+        """The fields of the named tuple that several results are."""
+        return tuple(r.name for r in self.results) if len(self.results) > 1 else ()
+
+    @property
+    def outs(self) -> tuple[Parameter, ...]:
+        return tuple(p for p in self.parameters if p.is_out)
+
+    @property
+    def is_inplace(self) -> bool:
+        return bool(self.parameters) and self.parameters[0].is_written and not self.outs
+
+    @property
+    def is_view(self) -> bool:
+        """Does a result look at an argument's memory, without writing to it?"""
+        return any(r.alias for r in self.results) and not any(
+            p.is_written for p in self.parameters)
+
+    @property
+    def is_factory(self) -> bool:
+        """Does it make a tensor from nothing but sizes and numbers, with the usual options?"""
+        names = [p.name for p in self.parameters]
+        return all(option in names for option in ("dtype", "layout", "device", "pin_memory"))
+
+
+_COMMA = re.compile(r",\s*(?![^(\[{]*[)\]}])")          # not inside brackets
+_TYPE = re.compile(r"(\w+)(\([^)]*\))?(\??)(\[\d*\])?(\??)")
+_WORDS: dict[str, Any] = {"None": None, "True": True, "False": False, "Mean": 1,
+                          "contiguous_format": None, "torch.strided": None, "long": None,
+                          "inf": float("inf")}
+
+
+@cache
+def parse(text: str) -> Schema:
+    """Read a schema; the result may be left out.
+
+    ValueError if the text is none.
+    """
+    head, arrow, after = text.rpartition("->")
+    call, after = (head, after) if arrow and ")" in head else (text, "")
+    name, bracket, inside = call.strip().partition("(")
+    if not bracket or inside[-1:] != ")":
+        raise ValueError("expected a schema like 'name(Tensor x, int n=2) -> Tensor', got "
+                         f"{text!r}")
+    base, _, overload = name.strip().rpartition("::")[2].partition(".")
+    parameters, by_name = [], False
+    for part in _COMMA.split(inside[:-1].strip()):
+        if part.strip() == "*":
+            by_name = True
+        elif part.strip():
+            parameters.append(_parameter(part, by_name))
+    return Schema(base, overload, tuple(parameters), _results(after.strip()))
+
+
+def _parameter(text: str, by_name: bool = False) -> Parameter:
+    declared, equals, default = text.strip().partition("=")
+    kind, _, name = declared.strip().rpartition(" ")
+    return _typed(kind.strip(), name, default.strip() if equals else None, by_name)
+
+
+def _results(text: str) -> tuple[Parameter, ...]:
+    if not text or text == "()":
+        return ()
+    several = text[0] == "(" and text[-1] == ")"
+    found = []
+    for part in _COMMA.split(text[1:-1]) if several else [text]:
+        kind, _, name = part.strip().rpartition(" ")
+        found.append(_typed(kind, name) if kind else _typed(name, ""))
+    return tuple(found)
+
+
+def _typed(text: str, name: str, default: str | None = None, by_name: bool = False) -> Parameter:
+    match = _TYPE.fullmatch(text.replace(" ", ""))
+    if match is None:               # types that no kernel of ours takes: Dict(str, Tensor)
+        return Parameter(name, text, -1, text.endswith("?"), default, by_name)
+    stem, alias, inner, listed, outer = match.groups()
+    mark = (alias or "").strip("()")
+    size = int(listed.strip("[]") or 0) if listed else -1
+    return Parameter(name, "int" if stem == "SymInt" else stem, size,
+                     bool(outer or (inner and not listed)) or default == "None", default, by_name,
+                     mark.rstrip("!")[:1], "!" in mark, bool(inner and listed), stem == "SymInt")
+
+
+def _value(text: str, kind: str, size: int) -> Any:
+    if text in _WORDS:
+        return _WORDS[text]
+    if text[0] in "[{":
+        return tuple(_number(t) for t in text[1:-1].split(",") if t.strip())
+    if text[0] in "\"'":
+        return text[1:-1]
+    value = _number(text)
+    if kind == "float":
+        value = float(value)
+    return (value,) * size if size > 0 else value
+
+
+def _number(text: str) -> int | float:
+    try:
+        return int(text)
+    except ValueError:
+        return float(text)
