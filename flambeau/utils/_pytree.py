@@ -1,307 +1,240 @@
 """Nested containers of tensors: flatten to a list of leaves and a description, and back."""
 from __future__ import annotations
 
-import json
-from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
-from typing import Any, NamedTuple
+from typing import Any
 
+from flambeau.utils._pytree_nodes import (
+    BUILTIN_TYPES,
+    CONSTANT_NODES,
+    NO_SERIALIZED_TYPE_NAME_FOUND,
+    SERIALIZED_TYPE_TO_PYTHON_TYPE,
+    STANDARD_DICT_TYPES,
+    SUPPORTED_NODES,
+    SUPPORTED_SERIALIZED_TYPES,
+    ConstantNode,
+    GetAttrKey,
+    MappingKey,
+    NodeDef,
+    SequenceKey,
+    deregister_pytree_node,
+    is_constant_class,
+    is_namedtuple,
+    is_namedtuple_class,
+    is_namedtuple_instance,
+    is_structseq,
+    is_structseq_class,
+    is_structseq_instance,
+    register,
+    register_constant,
+    register_dataclass,
+    register_namedtuple,
+    register_pytree_node,
+)
+from flambeau.utils._pytree_spec import (
+    DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL,
+    EnumEncoder,
+    LeafSpec,
+    TreeSpec,
+    check_spec,
+    enum_object_hook,
+    pytree_to_str,
+    str_to_pytree,
+    treespec_dict,
+    treespec_dumps,
+    treespec_leaf,
+    treespec_loads,
+    treespec_pprint,
+    treespec_tuple,
+)
+from flambeau.utils._pytree_spec import LEAF as _LEAF_SPEC
+from flambeau.utils._pytree_spec import node_type as _get_node_type
 
-class TreeSpec:
-    """The shape of a nested container: its type, what makes it again, and its children's shapes."""
+__all__ = [
+    "BUILTIN_TYPES", "CONSTANT_NODES", "DEFAULT_TREESPEC_SERIALIZATION_PROTOCOL",
+    "NO_SERIALIZED_TYPE_NAME_FOUND", "SERIALIZED_TYPE_TO_PYTHON_TYPE", "STANDARD_DICT_TYPES",
+    "SUPPORTED_NODES", "SUPPORTED_SERIALIZED_TYPES", "ConstantNode", "Context", "EnumEncoder",
+    "GetAttrKey", "KeyEntry", "KeyPath", "LeafSpec", "MappingKey", "NodeDef", "PyTree",
+    "PyTreeSpec", "SequenceKey", "TreeSpec", "arg_tree_leaves", "enum_object_hook",
+    "is_constant_class", "is_namedtuple", "is_namedtuple_class", "is_namedtuple_instance",
+    "is_structseq", "is_structseq_class", "is_structseq_instance", "key_get", "keystr", "map_only",
+    "pytree_to_str", "register_constant", "register_dataclass", "register_pytree_node",
+    "str_to_pytree", "tree_all", "tree_all_only", "tree_any", "tree_any_only", "tree_flatten",
+    "tree_flatten_with_path", "tree_is_leaf", "tree_iter", "tree_leaves", "tree_leaves_with_path",
+    "tree_map", "tree_map_", "tree_map_only", "tree_map_only_", "tree_map_with_path",
+    "tree_structure", "tree_unflatten", "treespec_dict", "treespec_dumps", "treespec_leaf",
+    "treespec_loads", "treespec_pprint", "treespec_tuple",
+]
 
-    __slots__ = ("children_specs", "context", "type")
-
-    def __init__(self, type: Any, context: Any, children_specs: list[TreeSpec]):
-        self.type, self.context, self.children_specs = type, context, children_specs
-
-    @property
-    def num_leaves(self) -> int:
-        return 1 if self.type is None else sum(c.num_leaves for c in self.children_specs)
-
-    @property
-    def num_children(self) -> int:
-        return len(self.children_specs)
-
-    def is_leaf(self) -> bool:
-        return self.type is None
-
-    def __eq__(self, other: object) -> bool:
-        return (isinstance(other, TreeSpec) and self.type == other.type
-                and self.context == other.context and self.children_specs == other.children_specs)
-
-    def __hash__(self) -> int:
-        return hash((self.type, len(self.children_specs)))
-
-    def __repr__(self, indent: int = 0) -> str:
-        if self.type is None:
-            return "*"
-        between = ",\n" + " " * (indent + 2)
-        children = between.join([c.__repr__(indent + 2) for c in self.children_specs])
-        return f"TreeSpec({self.type.__name__}, {self.context}, [{children}])"
-
-
-class LeafSpec(TreeSpec):
-    """The shape of what is no container."""
-
-    __slots__ = ()
-
-    def __init__(self) -> None:
-        super().__init__(None, None, [])
-
-
-_LEAF = LeafSpec()
 Context = Any
 PyTree = Any
+PyTreeSpec = TreeSpec
 KeyEntry = Any
 KeyPath = tuple[KeyEntry, ...]
+IsLeaf = Callable[[Any], bool] | None
+_register_namedtuple = register_namedtuple
+_deregister_pytree_node = deregister_pytree_node
 
 
-class SequenceKey(NamedTuple):
-    """A step of a path: into a sequence."""
-    idx: int
-
-    def __str__(self) -> str:
-        return f"[{self.idx!r}]"
-
-    def get(self, sequence: Any) -> Any:
-        return sequence[self.idx]
+def _register_pytree_node(cls: Any, flatten_fn: Any, unflatten_fn: Any, to_str_fn: Any = None,
+                          maybe_from_str_fn: Any = None, **kwargs: Any) -> None:
+    """`register_pytree_node`, which may say so again of a type that is registered."""
+    register(cls, flatten_fn, unflatten_fn, **kwargs)
 
 
-class MappingKey(NamedTuple):
-    """A step of a path: into a dictionary."""
-    key: Any
-
-    def __str__(self) -> str:
-        return f"[{self.key!r}]"
-
-    def get(self, mapping: Any) -> Any:
-        return mapping[self.key]
+# ---- apart and together -------------------------------------------------------------------------
 
 
-class GetAttrKey(NamedTuple):
-    """A step of a path: into a field."""
-    name: str
-
-    def __str__(self) -> str:
-        return f".{self.name}"
-
-    def get(self, obj: Any) -> Any:
-        return getattr(obj, self.name)
+def tree_is_leaf(tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+    """Whether this is no container, or is held for a leaf."""
+    return (is_leaf is not None and is_leaf(tree)) or _get_node_type(tree) not in SUPPORTED_NODES
 
 
-class NodeDef(NamedTuple):
-    """How containers of a type come apart and together again."""
-    type: Any
-    flatten_fn: Callable[[Any], tuple[list[Any], Any]]
-    unflatten_fn: Callable[[Any, Any], Any]
-    flatten_with_keys_fn: Callable[[Any], tuple[list[tuple[Any, Any]], Any]] | None = None
-
-
-SUPPORTED_NODES: dict[Any, NodeDef] = {}
-_names: dict[Any, str] = {}         # under which a type stands in dumped shapes
-
-
-def register_pytree_node(cls: Any, flatten_fn: Callable[..., Any], unflatten_fn: Callable[..., Any],
-                         *, serialized_type_name: str | None = None,
-                         flatten_with_keys_fn: Callable[..., Any] | None = None, **_: Any) -> None:
-    """Make `cls` a container: `flatten_fn(x)` gives (children, context), `unflatten_fn(children,
-    context)` makes it again; `flatten_with_keys_fn(x)` gives ((key, child) pairs, context)."""
-    SUPPORTED_NODES[cls] = NodeDef(cls, flatten_fn, unflatten_fn, flatten_with_keys_fn)
-    _names[cls] = serialized_type_name or f"{cls.__module__}.{cls.__qualname__}"
-
-
-def register_dataclass(cls: Any, *, field_names: list[str] | None = None,
-                       drop_field_names: list[str] | None = None,
-                       serialized_type_name: str | None = None) -> None:
-    """Make a dataclass a container of its fields: those of `field_names`, or all that its
-    constructor takes but `drop_field_names`.
-
-    >>> import dataclasses, flambeau
-    >>> Point = dataclasses.make_dataclass("Point", ["x", "y"])
-    >>> register_dataclass(Point)
-    >>> tree_map(lambda n: n + 1, Point(1, 2))
-    Point(x=2, y=3)
-    """
-    import dataclasses
-    make: Any = cls
-    if not dataclasses.is_dataclass(cls):
-        raise TypeError(f"register_dataclass() can only be used with dataclasses. Got {cls}")
-    own = [f.name for f in dataclasses.fields(cls) if f.init]
-    if field_names is None:
-        field_names = [n for n in own if n not in (drop_field_names or [])]
-    unknown = [n for n in field_names if n not in own]
-    if unknown:
-        raise ValueError(f"register_dataclass() of {make.__name__}: it has no field "
-                         f"{unknown[0]!r}, only {', '.join(own)}")
-
-    def flatten(x: Any) -> tuple[list[Any], Any]:
-        names = [n for n in field_names if getattr(x, n, None) is not None]
-        return [getattr(x, n) for n in names], names
-
-    def with_keys(x: Any) -> tuple[list[tuple[Any, Any]], Any]:
-        children, names = flatten(x)
-        return [(GetAttrKey(n), child) for n, child in zip(names, children)], names
-
-    def unflatten(children: Any, names: Any) -> Any:
-        return make(**dict(zip(names, children)),
-                    **{n: None for n in field_names if n not in names})
-    register_pytree_node(cls, flatten, unflatten, serialized_type_name=serialized_type_name,
-                         flatten_with_keys_fn=with_keys)
-
-
-def register_constant(cls: Any) -> None:
-    """Make the objects of a class, which must have `__eq__` and `__hash__`, parts of the shape of
-    what contains them: they have no leaves."""
-    if cls.__eq__ is object.__eq__:
-        raise TypeError("register_constant(cls) expects `cls` to have a non-default `__eq__` "
-                        "implementation.")
-    if cls.__hash__ is None:
-        raise TypeError("register_constant(cls) expects `cls` to have a non-default `__hash__` "
-                        "implementation.")
-    register_pytree_node(cls, lambda x: ([], x), lambda _, x: x,
-                         flatten_with_keys_fn=lambda x: ([], x))
-
-
-def _list_flatten(x: Any) -> tuple[list[Any], Any]:
-    return list(x), None
-
-
-def _list_flatten_with_keys(x: Any) -> tuple[list[tuple[Any, Any]], Any]:
-    return [(SequenceKey(i), child) for i, child in enumerate(x)], None
-
-
-def _dict_flatten(x: Any) -> tuple[list[Any], Any]:
-    return list(x.values()), list(x)
-
-
-def _dict_flatten_with_keys(x: Any) -> tuple[list[tuple[Any, Any]], Any]:
-    return [(MappingKey(key), child) for key, child in x.items()], list(x)
-
-
-def _dict_unflatten(children: Any, keys: Any) -> dict[Any, Any]:
-    return dict(zip(keys, children))
-
-
-_register_pytree_node = register_pytree_node
-register_pytree_node(tuple, _list_flatten, lambda c, _: tuple(c),
-                     flatten_with_keys_fn=_list_flatten_with_keys)
-register_pytree_node(list, _list_flatten, lambda c, _: list(c),
-                     flatten_with_keys_fn=_list_flatten_with_keys)
-register_pytree_node(dict, _dict_flatten, _dict_unflatten,
-                     flatten_with_keys_fn=_dict_flatten_with_keys)
-register_pytree_node(namedtuple, lambda x: (list(x), type(x)), lambda c, cls: cls(*c),
-                     flatten_with_keys_fn=lambda x: (
-                         [(GetAttrKey(n), c) for n, c in zip(x._fields, x)], type(x)))
-register_pytree_node(OrderedDict, _dict_flatten, lambda c, k: OrderedDict(zip(k, c)),
-                     flatten_with_keys_fn=_dict_flatten_with_keys)
-register_pytree_node(defaultdict, lambda x: (list(x.values()), [x.default_factory, list(x)]),
-                     lambda c, k: defaultdict(k[0], zip(k[1], c)),
-                     flatten_with_keys_fn=lambda x: (
-                         [(MappingKey(k), c) for k, c in x.items()], [x.default_factory, list(x)]))
-register_pytree_node(deque, lambda x: (list(x), x.maxlen), lambda c, n: deque(c, n),
-                     flatten_with_keys_fn=lambda x: (_list_flatten_with_keys(x)[0], x.maxlen))
-
-
-def is_namedtuple(tree: Any) -> bool:
-    return isinstance(tree, tuple) and hasattr(tree, "_fields")
-
-
-def _get_node_type(tree: Any) -> Any:
-    """The type under which a container is registered; that of leaves isn't."""
-    return namedtuple if is_namedtuple(tree) and type(tree) not in SUPPORTED_NODES else type(tree)
-
-
-def _kind(tree: Any) -> Any:
-    kind = _get_node_type(tree)
-    return kind if kind in SUPPORTED_NODES else None
-
-
-def tree_flatten(
-        tree: Any, is_leaf: Callable[[Any], bool] | None = None) -> tuple[list[Any], TreeSpec]:
+def tree_flatten(tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[Any], TreeSpec]:
     """The leaves of a nested container, from left to right, and its shape.
 
     >>> tree_flatten({"a": 1, "b": (2, 3)})[0]
     [1, 2, 3]
     """
-    kind = _kind(tree)
-    if kind is None or (is_leaf is not None and is_leaf(tree)):
-        return [tree], _LEAF
-    children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
     leaves: list[Any] = []
-    specs = []
-    for child in children:
-        found, spec = tree_flatten(child, is_leaf)
-        leaves += found
-        specs.append(spec)
-    return leaves, TreeSpec(kind, context, specs)
+    return leaves, _flatten(tree, leaves, is_leaf)
 
 
-def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> Any:
+def _flatten(tree: Any, leaves: list[Any], is_leaf: IsLeaf) -> TreeSpec:
+    kind = _get_node_type(tree)
+    node = SUPPORTED_NODES.get(kind)
+    if node is None or (is_leaf is not None and is_leaf(tree)):
+        leaves.append(tree)
+        return _LEAF_SPEC
+    children, context = node.flatten_fn(tree)
+    return TreeSpec(kind, context, [_flatten(c, leaves, is_leaf) for c in children])
+
+
+def tree_unflatten(leaves: Iterable[Any], treespec: TreeSpec) -> PyTree:
     """The nested container of this shape with the given leaves."""
-    return _unflatten(iter(list(leaves)), treespec)
+    check_spec(treespec)
+    return treespec.unflatten(leaves)
 
 
-def _unflatten(leaves: Any, spec: TreeSpec) -> Any:
-    if spec.type is None:
-        return next(leaves)
-    return SUPPORTED_NODES[spec.type].unflatten_fn(
-        [_unflatten(leaves, c) for c in spec.children_specs], spec.context)
-
-
-def tree_map(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Any = None) -> Any:
-    """The container with `func` applied to each leaf (and to those at its place in `rests`)."""
-    leaves, spec = tree_flatten(tree, is_leaf)
-    others = [tree_flatten(r, is_leaf)[0] for r in rests]
-    return tree_unflatten([func(*xs) for xs in zip(leaves, *others)], spec)
-
-
-def tree_map_only(kind: Any, func: Callable[[Any], Any], tree: Any, is_leaf: Any = None) -> Any:
-    """`tree_map` on the leaves of one type (or several)."""
-    return tree_map(lambda x: func(x) if isinstance(x, kind) else x, tree, is_leaf=is_leaf)
-
-
-def tree_map_(func: Callable[..., Any], tree: Any, *rests: Any, is_leaf: Any = None) -> Any:
-    tree_map(func, tree, *rests, is_leaf=is_leaf)
-    return tree
-
-
-def tree_leaves(tree: Any, is_leaf: Any = None) -> list[Any]:
+def tree_leaves(tree: PyTree, is_leaf: IsLeaf = None) -> list[Any]:
     """The leaves alone."""
-    return tree_flatten(tree, is_leaf)[0]
+    return list(tree_iter(tree, is_leaf))
 
 
-def tree_structure(tree: Any, is_leaf: Any = None) -> TreeSpec:
+def tree_structure(tree: PyTree, is_leaf: IsLeaf = None) -> TreeSpec:
     """The shape alone."""
     return tree_flatten(tree, is_leaf)[1]
 
 
-def tree_iter(tree: Any, is_leaf: Any = None) -> Any:
-    return iter(tree_leaves(tree, is_leaf))
+def tree_iter(tree: PyTree, is_leaf: IsLeaf = None) -> Iterable[Any]:
+    """The leaves, one after the other."""
+    if tree_is_leaf(tree, is_leaf):
+        yield tree
+    else:
+        for child in SUPPORTED_NODES[_get_node_type(tree)].flatten_fn(tree)[0]:
+            yield from tree_iter(child, is_leaf)
 
 
-def tree_all(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
-    return all(pred(x) for x in tree_leaves(tree, is_leaf))
+def arg_tree_leaves(*args: PyTree, **kwargs: PyTree) -> list[Any]:
+    """The leaves of the arguments of a call."""
+    return tree_leaves((args, kwargs))
 
 
-def tree_any(pred: Callable[[Any], bool], tree: Any, is_leaf: Any = None) -> bool:
-    return any(pred(x) for x in tree_leaves(tree, is_leaf))
+# ---- functions of the leaves --------------------------------------------------------------------
 
 
-def broadcast_to_and_flatten(tree: Any, treespec: TreeSpec) -> list[Any] | None:
+def _matches(type_or_types_or_pred: Any) -> Callable[[Any], bool]:
+    """The test that a type, several, or a function stand for."""
+    wanted = type_or_types_or_pred
+    if isinstance(wanted, type) or hasattr(wanted, "__args__") or (
+            isinstance(wanted, tuple) and all(isinstance(t, type) for t in wanted)):
+        return lambda x: isinstance(x, wanted)
+    if callable(wanted):
+        return wanted
+    raise TypeError("Argument must be a type, a tuple of types, or a callable.")
+
+
+def map_only(type_or_types_or_pred: Any, /) -> Callable[[Callable[[Any], Any]], Any]:
+    """Let a function leave alone what isn't of the type (or types, or fails the test).
+
+    >>> map_only(int)(lambda n: n + 1)("a")
+    'a'
+    """
+    chosen = _matches(type_or_types_or_pred)
+    return lambda func: lambda x: func(x) if chosen(x) else x
+
+
+def tree_map(func: Callable[..., Any], tree: PyTree, *rests: PyTree,
+             is_leaf: IsLeaf = None) -> PyTree:
+    """The container with `func` applied to each leaf, and to what stands at its place in `rests`.
+
+    >>> tree_map(lambda x, y: (x, y), {"a": 1, "b": 2}, {"b": [3, 4], "a": 5})
+    {'a': (1, 5), 'b': (2, [3, 4])}
+    """
+    leaves, spec = tree_flatten(tree, is_leaf)
+    return spec.unflatten(map(func, leaves, *[spec.flatten_up_to(r) for r in rests]))
+
+
+def tree_map_(func: Callable[..., Any], tree: PyTree, *rests: PyTree,
+              is_leaf: IsLeaf = None) -> PyTree:
+    """Call `func` on each leaf for its effect, and give the container back."""
+    leaves, spec = tree_flatten(tree, is_leaf)
+    for values in zip(leaves, *[spec.flatten_up_to(r) for r in rests]):
+        func(*values)
+    return tree
+
+
+def tree_map_only(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree,
+                  is_leaf: IsLeaf = None) -> PyTree:
+    """`tree_map` on the leaves of one type (or several, or that pass a test)."""
+    return tree_map(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
+
+
+def tree_map_only_(type_or_types_or_pred: Any, /, func: Callable[[Any], Any], tree: PyTree,
+                   is_leaf: IsLeaf = None) -> PyTree:
+    """`tree_map_` on the leaves of one type (or several, or that pass a test)."""
+    return tree_map_(map_only(type_or_types_or_pred)(func), tree, is_leaf=is_leaf)
+
+
+def tree_all(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+    """Whether all leaves pass."""
+    return all(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_any(pred: Callable[[Any], bool], tree: PyTree, is_leaf: IsLeaf = None) -> bool:
+    """Whether a leaf passes."""
+    return any(map(pred, tree_iter(tree, is_leaf)))
+
+
+def tree_all_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree,
+                  is_leaf: IsLeaf = None) -> bool:
+    """Whether all leaves of one type (or several) pass."""
+    return all(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+def tree_any_only(type_or_types: Any, /, pred: Callable[[Any], bool], tree: PyTree,
+                  is_leaf: IsLeaf = None) -> bool:
+    """Whether a leaf of one type (or several) passes."""
+    return any(pred(x) for x in tree_iter(tree, is_leaf) if isinstance(x, type_or_types))
+
+
+def broadcast_to_and_flatten(tree: PyTree, treespec: TreeSpec,
+                             is_leaf: IsLeaf = None) -> list[Any] | None:
     """Leaves of `tree`, one of which may stand for a part of `treespec`; None if they differ."""
-    if treespec.type is None:
-        return [tree] if _kind(tree) is None else None
-    if _kind(tree) is None:
+    leaf = tree_is_leaf(tree, is_leaf)
+    if treespec.is_leaf():
+        return [tree] if leaf else None
+    if leaf:
         return [tree] * treespec.num_leaves
-    if _kind(tree) is not treespec.type:
+    kind = _get_node_type(tree)
+    if kind is not treespec.type:
         return None
-    children, context = SUPPORTED_NODES[treespec.type].flatten_fn(tree)
-    if len(children) != len(treespec.children_specs) or context != treespec.context:
+    children, context = SUPPORTED_NODES[kind].flatten_fn(tree)
+    if len(children) != treespec.num_children or context != treespec.context:
         return None
     result: list[Any] = []
     for child, spec in zip(children, treespec.children_specs):
-        found = broadcast_to_and_flatten(child, spec)
+        found = broadcast_to_and_flatten(child, spec, is_leaf)
         if found is None:
             return None
         result += found
@@ -315,16 +248,15 @@ _broadcast_to_and_flatten = broadcast_to_and_flatten
 
 
 def tree_flatten_with_path(
-        tree: Any, is_leaf: Callable[[Any], bool] | None = None
-) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
+        tree: PyTree, is_leaf: IsLeaf = None) -> tuple[list[tuple[KeyPath, Any]], TreeSpec]:
     """The leaves, each with the keys that lead to it, and the shape.
 
     >>> [(keystr(path), leaf) for path, leaf in tree_flatten_with_path({"a": [1, 2]})[0]]
     [("['a'][0]", 1), ("['a'][1]", 2)]
     """
-    kind = _kind(tree)
-    if kind is None or (is_leaf is not None and is_leaf(tree)):
-        return [((), tree)], _LEAF
+    kind = _get_node_type(tree)
+    if tree_is_leaf(tree, is_leaf):
+        return [((), tree)], _LEAF_SPEC
     with_keys = SUPPORTED_NODES[kind].flatten_with_keys_fn
     if with_keys is None:
         raise ValueError(f"Did not find a flatten_with_keys_fn for type: {kind}. Please pass a "
@@ -339,18 +271,18 @@ def tree_flatten_with_path(
     return leaves, TreeSpec(kind, context, specs)
 
 
-def tree_leaves_with_path(tree: Any, is_leaf: Any = None) -> list[tuple[KeyPath, Any]]:
+def tree_leaves_with_path(tree: PyTree, is_leaf: IsLeaf = None) -> list[tuple[KeyPath, Any]]:
     """The leaves, each with its path."""
     return tree_flatten_with_path(tree, is_leaf)[0]
 
 
-def tree_map_with_path(func: Callable[..., Any], tree: Any, *rests: Any,
-                       is_leaf: Any = None) -> Any:
+def tree_map_with_path(func: Callable[..., Any], tree: PyTree, *rests: PyTree,
+                       is_leaf: IsLeaf = None) -> PyTree:
     """`tree_map` with a function that is given the path first."""
     found, spec = tree_flatten_with_path(tree, is_leaf)
-    others = [tree_flatten(r, is_leaf)[0] for r in rests]
-    return tree_unflatten([func(path, leaf, *more)
-                           for (path, leaf), *more in zip(found, *others)], spec)
+    others = [spec.flatten_up_to(r) for r in rests]
+    return spec.unflatten([func(path, leaf, *more)
+                           for (path, leaf), *more in zip(found, *others)])
 
 
 def keystr(path: KeyPath) -> str:
@@ -363,41 +295,3 @@ def key_get(obj: Any, path: KeyPath) -> Any:
     for key in path:
         obj = key.get(obj)
     return obj
-
-
-# ---- as text ------------------------------------------------------------------------------------
-
-
-def treespec_dumps(treespec: TreeSpec, protocol: int | None = None) -> str:
-    """A shape as JSON: what `treespec_loads` reads. Contexts must be what JSON can hold.
-
-    >>> spec = tree_structure({"a": (1, 2)})
-    >>> treespec_loads(treespec_dumps(spec)) == spec
-    True
-    """
-    if protocol not in (None, 1):
-        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [1]")
-
-    def plain(spec: TreeSpec) -> dict[str, Any]:
-        if spec.type is None:
-            return {"type": None, "context": None, "children_spec": []}
-        return {"type": _names[spec.type], "context": json.dumps(spec.context),
-                "children_spec": [plain(c) for c in spec.children_specs]}
-
-    return json.dumps([1, plain(treespec)])
-
-
-def treespec_loads(serialized: str) -> TreeSpec:
-    """The shape that `treespec_dumps` has written."""
-    protocol, tree = json.loads(serialized)
-    if protocol != 1:
-        raise ValueError(f"Unknown protocol {protocol}. Available protocols: [1]")
-    types = {name: cls for cls, name in _names.items()}
-
-    def shape(plain: dict[str, Any]) -> TreeSpec:
-        if plain["type"] is None:
-            return _LEAF
-        return TreeSpec(types[plain["type"]], json.loads(plain["context"]),
-                        [shape(c) for c in plain["children_spec"]])
-
-    return shape(tree)

@@ -1,8 +1,11 @@
 import dataclasses
+import re
+import time
 from collections import OrderedDict, defaultdict, deque, namedtuple
 
 import pytest
 
+import flambeau
 from flambeau.utils import _pytree as pytree
 
 Point = namedtuple("Point", "x y")
@@ -78,3 +81,61 @@ def test_dataclasses_and_constants_as_containers():
         pytree.register_constant(type("Plain", (), {}))
     with pytest.raises(ValueError, match="no field 'z'"):
         pytree.register_dataclass(Place, field_names=["z"])
+
+
+def test_a_shape_counts_its_nodes_and_makes_containers():
+    spec = pytree.tree_structure([1, {"a": 2, "b": (3, None)}])
+    assert (spec.num_nodes, spec.num_leaves, spec.num_children) == (7, 4, 2)
+    assert spec.child(1).context == ["a", "b"] and spec.children()[0].is_leaf()
+    assert spec.unflatten("wxyz") == ["w", {"a": "x", "b": ("y", "z")}]
+    with pytest.raises(ValueError, match="`leaves` has length 2 but the spec refers to a pytree "
+                                         "that holds 4 items"):
+        spec.unflatten([1, 2])
+    assert pytree.treespec_pprint(spec) == "[*, {'a': *, 'b': (*, *)}]"
+    made = pytree.treespec_tuple([pytree.treespec_leaf(), pytree.treespec_dict(a=spec)])
+    assert made == pytree.tree_structure((0, {"a": [1, {"a": 2, "b": (3, None)}]}))
+
+
+def test_other_trees_are_read_up_to_a_shape():
+    spec = pytree.tree_structure({"a": 1, "b": (2, 3)})
+    assert spec.flatten_up_to({"b": ([4], 5), "a": {"x": 6}}) == [{"x": 6}, [4], 5]
+    assert spec.flatten_up_to(defaultdict(list, a=1, b=(2, 3))) == [1, 2, 3]
+    for other, message in [
+            ([1, 2], "Node type mismatch; expected <class 'dict'>, but got <class 'list'>."),
+            ({"a": 1, "b": (2,)}, "Node arity mismatch; expected 2, but got 1."),
+            ({"a": 1, "c": 2}, "Node keys mismatch; missing key"),
+            ({"a": 1, "b": [2, 3]}, "expected <class 'tuple'>, but got <class 'list'>.")]:
+        with pytest.raises(ValueError, match=re.escape(message)):
+            pytree.tree_map(lambda x, y: x, {"a": 1, "b": (2, 3)}, other)
+
+
+def test_sizes_and_return_types_are_containers_and_times_are_not():
+    values = flambeau.tensor([[1.0, 2.0]]).max(1)
+    leaves, spec = pytree.tree_flatten((values, flambeau.Size([3, 4]), time.localtime(0)))
+    assert leaves[2:4] == [3, 4] and len(leaves) == 5
+    again = pytree.tree_unflatten(leaves, spec)
+    assert type(again[0]) is type(values) and type(again[1]) is flambeau.Size
+    assert pytree.is_structseq(values) and not pytree.is_namedtuple(values)
+    assert pytree.treespec_loads(pytree.treespec_dumps(spec.child(1))) == spec.child(1)
+
+
+def test_functions_of_some_leaves():
+    assert pytree.tree_map_only((int, str), lambda x: x * 2, [1, "a", None]) == [2, "aa", None]
+    assert pytree.tree_map_only(lambda x: x == 1, lambda x: x * 2, [1, "a"]) == [2, "a"]
+    assert pytree.tree_all_only(int, lambda x: x > 0, [1, "a"])
+    assert not pytree.tree_any_only(int, lambda x: x > 1, [1, "a"])
+    assert pytree.arg_tree_leaves(1, [2], x=3) == [1, 2, 3]
+    with pytest.raises(TypeError, match=r"Argument must be a type, a tuple of types, or a call"):
+        pytree.map_only(3)
+
+
+def test_contexts_have_their_text():
+    spec = pytree.tree_structure([defaultdict(list, a=1), deque([1], 4)])
+    assert pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
+    with pytest.raises(NotImplementedError, match="namedtuple class"):
+        pytree.treespec_dumps(pytree.tree_structure(Point(1, 2)))
+    pytree._register_namedtuple(Point, serialized_type_name="tests.Point")
+    spec = pytree.tree_structure(Point(1, 2))
+    assert pytree.treespec_loads(pytree.treespec_dumps(spec)) == spec
+    with pytest.raises(ValueError, match="already registered as pytree node"):
+        pytree.register_pytree_node(list, list, list)
