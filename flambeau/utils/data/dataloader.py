@@ -6,11 +6,10 @@ import multiprocessing
 import os
 import warnings
 from collections import deque
-from multiprocessing import connection as connections
 from typing import Generic, TypeVar
 
 import flambeau
-from flambeau.utils.data._utils import transfer, worker
+from flambeau.utils.data._utils import pool, transfer, worker
 from flambeau.utils.data._utils.collate import default_collate, default_convert
 from flambeau.utils.data._utils.fetch import IterableFetcher, MapFetcher
 from flambeau.utils.data._utils.worker import get_worker_info
@@ -22,8 +21,6 @@ from flambeau.utils.data.sampler import BatchSampler, RandomSampler, Sampler, Se
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
 _T_co = TypeVar("_T_co", covariant=True)
-
-_STOP_SECONDS = 5.0   # how long a worker may take to stop before it is ended
 
 
 class _DatasetKind:
@@ -185,7 +182,7 @@ class DataLoader(Generic[_T_co]):
     def __iter__(self):
         if not (self.persistent_workers and self.num_workers > 0):
             return self._get_iterator()
-        if self._iterator is None:
+        if self._iterator is None or not self._iterator._alive():
             self._iterator = self._get_iterator()
         else:
             self._iterator._reset(self)
@@ -316,43 +313,6 @@ class _SingleProcessDataLoaderIter(_BaseDataLoaderIter):
         return self._fetcher.fetch(self._next_index())
 
 
-class _Worker:
-    """A worker process and the connection to it, as the main process sees them."""
-
-    def __init__(self, context, connection_of_worker, arguments, connection):
-        self.connection = connection
-        self.active = True
-        self.process = context.Process(
-            target=worker.run, args=(connection_of_worker, *arguments), daemon=True)
-        self.process.start()
-        connection_of_worker.close()   # so that the worker's end of it shows as end of file
-
-    def ask(self, request, number=None, index=None):
-        """Send a request; a worker that has died is noticed when its answer is waited for."""
-        try:
-            transfer.send(self.connection, (request, number, index))
-        except (BrokenPipeError, ConnectionResetError):
-            pass
-
-    def stop(self):
-        """Have the process end, and take back shared memory that it has sent in vain."""
-        self.ask(worker.STOP)
-        deadline = _STOP_SECONDS
-        try:
-            while not connections.wait([self.process.sentinel], timeout=0):
-                if self.connection.poll(0.02):
-                    transfer.receive(self.connection)
-                elif (deadline := deadline - 0.02) <= 0:
-                    self.process.terminate()
-                    break
-            while self.connection.poll():
-                transfer.receive(self.connection)
-        except (EOFError, OSError):
-            pass
-        self.process.join()
-        self.connection.close()
-
-
 class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     """An iteration whose batches are loaded ahead by worker processes.
 
@@ -363,22 +323,40 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def __init__(self, loader):
         super().__init__(loader)
         self._workers = []
+        self._waiting = {}
         self._closed = False
+        try:
+            self._start_workers(loader)
+            self._start()
+        except BaseException:
+            self._shutdown_workers(now=True)
+            raise
+
+    def _start_workers(self, loader):
         context = loader.multiprocessing_context or multiprocessing.get_context()
         make_fetcher = functools.partial(
             _make_fetcher, loader._dataset_kind, loader._auto_collation, loader.collate_fn,
             loader.drop_last)
         forks = context.get_start_method() == "fork"
         for i in range(loader.num_workers):
-            ours, theirs = context.Pipe()
-            inherited = [w.connection for w in self._workers] + [ours] if forks else []
+            inherited = []
             arguments = (inherited, make_fetcher, loader.dataset, self._base_seed, i,
                          loader.num_workers, loader.worker_init_fn)
-            self._workers.append(_Worker(context, theirs, arguments, ours))
-        self._start()
+            self._workers.append(pool.Worker(context, arguments))
+            if forks:
+                inherited += [w.connection for w in self._workers]
+            with pool.held_interrupts(forks):
+                self._workers[-1].start()
 
     def _reset(self, loader):
         """Begin another iteration with the same workers."""
+        try:
+            self._begin_again(loader)
+        except BaseException:
+            self._shutdown_workers(now=True)
+            raise
+
+    def _begin_again(self, loader):
         self._loader = loader
         self._sampler_iter = iter(self._index_sampler)
         self._num_yielded = 0
@@ -417,6 +395,15 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         turn.ask(worker.FETCH, number, index)
 
     def _next_data(self):
+        try:
+            return self._await_data()
+        except Exception:
+            raise
+        except BaseException:       # interrupted: the program is not going to go on with this
+            self._shutdown_workers(now=True)
+            raise
+
+    def _await_data(self):
         while True:
             if not self._waiting and not self._closed:   # with prefetch_factor=0
                 self._assign()
@@ -434,8 +421,6 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
             self._assign()
             if kind == worker.FAILED:
                 self._shutdown_workers()
-                if self._loader._iterator is self:
-                    self._loader._iterator = None
                 value.reraise()
             return value
 
@@ -453,7 +438,7 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def _receive(self):
         """Wait for answers, and take them in."""
         asked = {w.connection: w for w, answer in self._waiting.values() if answer is None}
-        ready = connections.wait(list(asked), timeout=self._loader.timeout or None)
+        ready = pool.wait(list(asked), self._loader.timeout or None)
         if not ready:
             self._shutdown_workers()
             raise RuntimeError(f"DataLoader timed out after {self._loader.timeout} seconds")
@@ -476,12 +461,18 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
         raise RuntimeError(
             f"DataLoader worker (pid(s) {pid}) exited unexpectedly") from error
 
-    def _shutdown_workers(self):
+    def _shutdown_workers(self, now=False):
         if self._closed:
             return
         self._closed = True
-        for w in self._workers:
-            w.stop()
+        if self._loader._iterator is self:
+            self._loader._iterator = None
+        busy = {w for w, answer in self._waiting.values() if answer is None}
+        pool.stop(self._workers, busy, now)
+
+    def _alive(self):
+        """Are there workers for another iteration? An interrupt of the program ends them too."""
+        return not self._closed and all(w.process.is_alive() for w in self._workers)
 
     def __del__(self):
         workers = getattr(self, "_workers", None)

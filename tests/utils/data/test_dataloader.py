@@ -1,7 +1,12 @@
 """The data loader, in this process and with workers."""
 
+import ctypes
 import os
+import signal
+import tempfile
+import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -13,6 +18,7 @@ from flambeau.utils.data import (
     TensorDataset,
     get_worker_info,
 )
+from flambeau.utils.data._utils import transfer
 
 
 class Numbers(Dataset):
@@ -271,3 +277,97 @@ def test_many_workers_are_warned_of():
 def test_timeout_needs_workers():
     with pytest.raises(AssertionError, match="_SingleProcessDataLoaderIter requires timeout == 0"):
         next(iter(DataLoader([1], timeout=5)))
+
+
+# ---- interrupts ---------------------------------------------------------------------------------
+
+def children():
+    """The processes that this one has started and that still run."""
+    pids = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
+    return {int(p) for p in pids if "resource_tracker" not in Path(
+        f"/proc/{p}/cmdline").read_text() and Path(f"/proc/{p}/stat").read_text().split()[2] != "Z"}
+
+
+def interrupted(run, seconds, interrupt):
+    """Interrupt `run` after that time: it is left soon, with no process of its own."""
+    def later():
+        if not done.wait(seconds):
+            interrupt()
+            began.append(time.monotonic())
+    began, done, before = [], threading.Event(), children()
+    thread = threading.Thread(target=later)
+    with pytest.raises(KeyboardInterrupt):
+        try:
+            thread.start()
+            run()
+        finally:
+            done.set()
+            thread.join()                   # an interrupt that comes late comes here
+    assert not began or time.monotonic() - began[0] < 2
+    assert children() == before
+
+
+def by_signal():
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def by_exception():
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(
+        ctypes.c_ulong(threading.main_thread().ident), ctypes.py_object(KeyboardInterrupt))
+
+
+interrupts = pytest.mark.skipif(not Path(f"/proc/self/task/{os.getpid()}/children").exists(),
+                                reason="needs /proc")
+
+
+@interrupts
+@pytest.mark.parametrize("persistent", [False, True])
+@pytest.mark.parametrize("interrupt", [by_signal, by_exception])
+def test_an_interrupt_while_workers_load_ends_them(persistent, interrupt):
+    loader = DataLoader(Numbers(lambda i: time.sleep(20)), num_workers=2,
+                        persistent_workers=persistent)
+    interrupted(lambda: next(iter(loader)), 0.2, interrupt)
+    loader.dataset.item = lambda i: i
+    assert lists(loader)[-1] == [9]         # and the loader can be used again
+
+
+@interrupts
+@pytest.mark.parametrize("persistent", [False, True])
+def test_an_interrupt_of_the_program_itself_ends_busy_workers(persistent):
+    def train():
+        loader = DataLoader(Numbers(lambda i: time.sleep(20 * bool(i))), num_workers=2,
+                            persistent_workers=persistent)
+        for _ in loader:
+            try:
+                time.sleep(20)
+            except KeyboardInterrupt as error:
+                raise error.with_traceback(None) from None
+    interrupted(train, 0.3, by_signal)
+
+
+@interrupts
+@pytest.mark.parametrize("milliseconds", [0, 1, 2, 4, 6, 8, 12, 20, 40])
+def test_an_interrupt_while_workers_start_leaves_none(milliseconds):
+    def start():
+        while True:
+            next(iter(DataLoader(Numbers(), num_workers=2)))
+    interrupted(start, milliseconds / 1000, by_signal)
+
+
+def test_workers_that_were_ended_leave_no_shared_memory():
+    loader = DataLoader(Numbers(lambda i: torch.zeros(1000, 1000)), num_workers=2)
+    iterator = iter(loader)
+    next(iterator)
+    pids = [worker.process.pid for worker in iterator._workers]
+    iterator._shutdown_workers(now=True)
+    folder = Path(transfer.shared_folder() or tempfile.gettempdir())
+    assert not [path for pid in pids for path in folder.glob(f"{transfer.prefix(pid)}*")]
+
+
+def test_dead_persistent_workers_are_replaced_in_the_next_iteration():
+    loader = DataLoader(Numbers(), num_workers=2, persistent_workers=True)
+    assert lists(loader)[-1] == [9]
+    for worker in loader._iterator._workers:
+        worker.process.kill()
+        worker.process.join()
+    assert lists(loader)[-1] == [9]

@@ -69,7 +69,7 @@ def send(connection, value):
     if sum(sizes) <= INLINE:
         connection.send((None, [bytes(part) for part in parts]))
         return
-    descriptor, path = tempfile.mkstemp(prefix="flambeau-", dir=_shared_folder())
+    descriptor, path = tempfile.mkstemp(prefix=prefix(os.getpid()), dir=shared_folder())
     with open(descriptor, "wb") as file:
         for part in parts:
             file.write(part)
@@ -98,6 +98,12 @@ def _map(path, sizes):
     return parts
 
 
-def _shared_folder():
+def prefix(pid):
+    """How the names of the files begin that a process sends."""
+    return f"flambeau-{pid}-"
+
+
+def shared_folder():
+    """Where these files are; None for the folder of temporary files."""
     folder = "/dev/shm"
     return folder if os.access(folder, os.W_OK) else None

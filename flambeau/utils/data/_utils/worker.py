@@ -79,26 +79,31 @@ class ExceptionWrapper:
         raise error
 
 
+def let_interrupts_in():
+    """What `pool` puts here, in a process that has started workers."""
+
+
 def run(connection, inherited, make_fetcher, dataset, base_seed, worker_id, num_workers, init_fn):
     """Answer the requests that come through the connection, until it closes.
 
     Each request `(FETCH, number, index)` is answered with the number and a batch, an exception,
     or the news that an iterable dataset has ended.
     """
-    for other in inherited:
-        other.close()
     where = f"in DataLoader worker process {worker_id}"
     fetcher = failure = None
     try:
-        _seed(base_seed, worker_id, num_workers, dataset)
-        if isinstance(dataset, IterDataPipe | MapDataPipe):
-            apply_sharding(dataset, num_workers, worker_id)
-        if init_fn is not None:
-            init_fn(worker_id)
-        fetcher = make_fetcher(dataset)
-    except Exception:
-        failure = ExceptionWrapper(where)
-    try:
+        let_interrupts_in()
+        for other in inherited:
+            other.close()
+        try:
+            _seed(base_seed, worker_id, num_workers, dataset)
+            if isinstance(dataset, IterDataPipe | MapDataPipe):
+                apply_sharding(dataset, num_workers, worker_id)
+            if init_fn is not None:
+                init_fn(worker_id)
+            fetcher = make_fetcher(dataset)
+        except Exception:
+            failure = ExceptionWrapper(where)
         while True:
             request, number, index = transfer.receive(connection)
             if request == STOP:
