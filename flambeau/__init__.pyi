@@ -857,7 +857,8 @@ def argwhere(input: Tensor) -> Tensor:
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """A view of `input`'s memory with any size, strides and offset (in elements)."""
 
-as_strided_: Any
+def as_strided_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """`as_strided` in place; returns the tensor."""
 
 def as_strided_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """A copy of what `as_strided` shows."""
@@ -1647,7 +1648,8 @@ def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor of the shape and type of `input` that holds `value`, a number or a 0-d tensor."""
 
-fill_: Any
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Store `value`, a number or a 0-d tensor, in every element; returns the tensor."""
 
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The whole part: rounding towards zero."""
@@ -3873,7 +3875,8 @@ def xlogy(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
 def xlogy_(input: Tensor, other: Any) -> Tensor:
     """Write the result of `xlogy` into this tensor; returns the tensor."""
 
-zero_: Any
+def zero_(self: Tensor) -> Tensor:
+    """Store 0 in every element; returns the tensor."""
 
 def zeros(
     *size: Any,

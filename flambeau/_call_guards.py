@@ -60,15 +60,36 @@ def guarded(closure: Any, op: Any, basis: Any, bound: bool = False, operates: bo
 
 
 class Method:
-    """The method of a function, where that is not one in C."""
+    """The method of a function, where that is not one in C; called as it is, it takes the tensor
+    first. Names and attributes that the function gets after this has been made are its own too."""
 
     def __init__(self, function: Any, operates: bool):
-        self.function, self.bound = function, function.twin(operates)
+        self.function, self.operates = function, operates
+        self.made: Any = None
+        update_wrapper(self, function, ("__module__", "__doc__"), ())
+
+    def bound(self) -> Any:
+        """The callable that numbers its arguments as methods do."""
+        if self.made is None:
+            self.made = self.function.twin(self.operates)
+            own = dict(vars(self.made))
+            update_wrapper(self.made, self.function)
+            vars(self.made).update(own)             # its guard, and what that guards
+        return self.made
 
     def __get__(self, instance: Any, owner: Any) -> Any:
         if instance is None:
-            return self.bound if hasattr(self.function, "takes_more") else self.function
-        return MethodType(self.bound, instance)
+            return self.bound() if hasattr(self.function, "takes_more") else self.function
+        return MethodType(self.made or self.bound(), instance)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.bound()(*args, **kwargs)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.function, name)
+
+    def __repr__(self) -> str:
+        return repr(self.function)
 
 
 def method(function: Any, operates: bool = False) -> Any:

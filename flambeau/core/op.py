@@ -694,9 +694,8 @@ def checked_arguments(function: Any, bound: bool = True, name: str = "", space: 
     checked = fast.callable_of("closure", op, function)
     if not bound:
         return checked
-    made = as_method(checked)
-    made.is_member = True               # modes and subclasses see it as they see a property
-    return made
+    checked.is_member = True            # modes and subclasses see it as they see a property
+    return as_method(checked)
 
 
 # types whose values never override a function, seen at the top of an argument list

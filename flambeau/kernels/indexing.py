@@ -76,6 +76,7 @@ def gather(x, axis, indices):
         _check_axis(indices, x.shape[axis] if x.ndim else 1, axis)
         return x.reshape(-1)[indices.reshape(-1)].reshape(indices.shape)
     _check_axis(indices, x.shape[axis], axis)
+    indices = np.ascontiguousarray(indices)         # whose order the result gets
     return np.take_along_axis(_clip_to(x, indices.shape, axis), indices, axis)
 
 
@@ -260,7 +261,7 @@ def take_along(x, indices, axis):
         x, indices, axis = x.reshape(-1), indices.reshape(-1), 0
     size = x.shape[axis]
     _check_wrapped(indices, size, axis, RuntimeError)
-    return np.take_along_axis(x, indices, axis)
+    return np.take_along_axis(x, np.ascontiguousarray(indices), axis)
 
 
 def take(x, indices):
@@ -271,7 +272,7 @@ def take(x, indices):
             f"out of range: tried to access index {indices[wrong][0]} "
             f"on a tensor of {x.size} elements."
         )
-    return x.reshape(-1)[indices]
+    return np.take(x.reshape(-1), indices)          # in rows, whatever the order of the indices
 
 
 @mover

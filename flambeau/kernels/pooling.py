@@ -244,7 +244,8 @@ def _pool_windows(x, size, output_size, window):
     indices = np.empty(values.shape, np.int64)
     for at in np.ndindex(*output_size):
         slices = window(at)
-        part = x[(..., *slices)].reshape(*lead, -1)
+        part = x[(..., *slices)]
+        part = part.reshape(*lead, math.prod(part.shape[len(lead) :]))
         best = _best(part)
         values[(..., *at)] = np.take_along_axis(part, best[..., None], -1)[..., 0]
         positions = _flatten([np.arange(s.start, s.stop) for s in slices], size).reshape(-1)

@@ -1,5 +1,7 @@
 """Views of arrays: the same memory with another shape, strides and offset."""
 
+import sys
+
 import numpy as np
 
 from flambeau import kernels
@@ -37,6 +39,8 @@ def expand(x, shape):
 def select(x, dim, index):
     """The slice of x at `index` along `dim`."""
     if not -x.shape[dim] <= index < x.shape[dim]:
+        if not -sys.maxsize <= index + 1 <= sys.maxsize + 1:
+            raise OverflowError("Python int too large to convert to C ssize_t")
         raise IndexError(f"index {index} is out of bounds for dimension {dim} with size "
                          f"{x.shape[dim]}")
     return x[(slice(None),) * dim + (index, ...)]

@@ -195,13 +195,57 @@ def test_a_callable_is_pickled_by_name():
     subprocess.run([sys.executable, "-c", code], check=True, env=os.environ)
 
 
-def test_without_c_everything_is_there():
-    code = ("import flambeau\nfrom flambeau.core import fast\nassert fast.native is None\n"
-            "x = flambeau.ones(2, 3, requires_grad=True)\n"
-            "flambeau.cat([(x * 2).view(3, 2), flambeau.zeros(1, 2)]).sum().backward()\n"
-            "assert x.grad.tolist() == [[2.0] * 3] * 2")
-    environment = {**os.environ, "FLAMBEAU_FAST": "0"}
-    subprocess.run([sys.executable, "-c", code], check=True, env=environment)
+WITHOUT_C = ("FLAMBEAU_FAST=0", "FLAMBEAU_KERNELS=reference")
+
+
+def printed(code, *settings):
+    """What a fresh interpreter prints with these settings in its environment."""
+    environment = {name: value for name, value in os.environ.items()
+                   if name not in ("FLAMBEAU_FAST", "FLAMBEAU_KERNELS")}
+    environment.update(setting.split("=") for setting in settings)
+    return subprocess.run([sys.executable, "-c", code], check=True, env=environment,
+                          stdout=subprocess.PIPE, text=True).stdout
+
+
+@pytest.mark.parametrize("setting", WITHOUT_C)
+def test_without_c_everything_is_there(setting):
+    printed("""
+import flambeau
+from flambeau.core import fast
+assert fast.native is None
+x = flambeau.ones(2, 3, requires_grad=True)
+flambeau.cat([(x * 2).view(3, 2), flambeau.zeros(1, 2)]).sum().backward()
+assert x.grad.tolist() == [[2.0] * 3] * 2
+assert flambeau.ones(2).zero_().tolist() == flambeau.zero_(flambeau.ones(2)).tolist() == [0, 0]
+flambeau.nn.BatchNorm2d(2)(flambeau.ones(2, 2, 1, 1)).sum().backward()
+""", setting)
+
+
+@needs_native
+@pytest.mark.parametrize("setting", WITHOUT_C)
+def test_functions_and_methods_look_the_same_without_c(setting):
+    code = """
+import warnings
+import flambeau
+from flambeau.core.op import public
+warnings.simplefilter("ignore")
+flambeau.ops.load()
+
+def look(where, x):
+    print(where, callable(x), *(getattr(x, a, None) for a in ("__name__", "__module__")),
+          *(hasattr(x, a) for a in ("op", "__wrapped__", "takes_more", "is_member")))
+
+for space, names in public.items():
+    for name, function in names.items():
+        look(f"{space}.{name}", function)
+for name, member in list(vars(flambeau.Tensor).items()):
+    if callable(member) and hasattr(member, "__get__"):
+        look(f"Tensor.{name}", getattr(flambeau.Tensor, name))
+        look(f"tensor.{name}", member.__get__(flambeau.ones(2), flambeau.Tensor))
+"""
+    here, there = (set(found.splitlines()) for found in (printed(code), printed(code, setting)))
+    assert len(here) > 1000
+    assert here == there
 
 
 @needs_native

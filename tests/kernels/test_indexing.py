@@ -16,6 +16,14 @@ def test_gather_and_its_transpose(normal):
 
 
 @pytest.mark.parametrize("version", [lambda f: f, lambda f: f.reference])
+def test_results_are_in_rows_whatever_the_order_of_the_indices(version):
+    x, where = np.arange(12.0).reshape(3, 4), np.array([[0, 1], [2, 0]]).T
+    assert version(ix.gather)(x, 1, where).flags.c_contiguous
+    assert ix.take(x, where).flags.c_contiguous
+    assert ix.take_along(x[:2], where, 1).flags.c_contiguous
+
+
+@pytest.mark.parametrize("version", [lambda f: f, lambda f: f.reference])
 def test_scatter(version):
     x, where, src = np.zeros((2, 3)), np.array([[0, 2]]), np.array([[5.0, 7], [1, 1]])
     assert version(ix.scatter_)(x.copy(), 1, where, src).tolist() == [[5, 0, 7], [0, 0, 0]]
