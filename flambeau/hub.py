@@ -23,10 +23,13 @@ _directory: str | None = None
 def get_dir() -> str:
     """Where models are kept: what `set_dir` said, else `$TORCH_HOME/hub`, else
     `$XDG_CACHE_HOME/torch/hub`, else `~/.cache/torch/hub`."""
-    if _directory is not None:
-        return _directory
+    return os.path.join(_get_torch_home(), "hub") if _directory is None else _directory
+
+
+def _get_torch_home() -> str:
+    """Where libraries keep what they download, by the variables that `get_dir` names."""
     cache = os.path.join(os.getenv("XDG_CACHE_HOME", "~/.cache"), "torch")
-    return os.path.join(os.path.expanduser(os.getenv("TORCH_HOME", cache)), "hub")
+    return os.path.expanduser(os.getenv("TORCH_HOME", cache))
 
 
 def set_dir(d: str | os.PathLike) -> None:

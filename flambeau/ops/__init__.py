@@ -65,6 +65,9 @@ def __getattr__(name: str) -> Any:
     if name == "profiler":
         from flambeau.autograd import profiler
         return profiler
+    if name in ("load_library", "loaded_libraries"):
+        from flambeau import _extensions
+        return getattr(_extensions, name)
     if name in LATE or name == "quantized":
         return importlib.import_module(f"flambeau.ops.{name}")
     library = sys.modules.get("flambeau.library")

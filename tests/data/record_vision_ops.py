@@ -1,0 +1,26 @@
+"""Record what torchvision's compiled ops give: ``python record_vision_ops.py`` with torchvision.
+
+Writes vision_ops.json: for each expression its values, and the gradients of `x`, `weight`,
+`offset`, `mask` and `bias` where they are inputs, or what it raises.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import torch
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "_extensions"))
+from vision_cases import CALLS, evaluate, inputs
+
+
+def main():
+    import torchvision  # noqa: F401 - registers the ops
+    recorded = {call: evaluate(torch, call, inputs(torch)) for call in CALLS}
+    lines = (f"{json.dumps(call)}: {json.dumps(found)}" for call, found in recorded.items())
+    (HERE / "vision_ops.json").write_text("{\n" + ",\n".join(lines) + "\n}\n")
+
+
+if __name__ == "__main__":
+    main()
