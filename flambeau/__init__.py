@@ -14,7 +14,6 @@ import importlib.util
 from math import e, inf, nan, pi
 from typing import Any
 
-from flambeau import ops
 from flambeau import type_info as _type_info
 from flambeau.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from flambeau.core import dtypes as _dtypes
@@ -25,6 +24,7 @@ from flambeau.core.dtypes import dtype, get_default_dtype, set_default_dtype
 from flambeau.core.modes import is_grad_enabled, is_inference_mode_enabled
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor
+from flambeau.ops import load as _load_ops
 from flambeau.type_info import finfo, iinfo, layout, memory_format, qscheme
 from flambeau.version import __version__
 
@@ -41,6 +41,7 @@ globals().update(_op.public["torch"])
 newaxis, _mkldnn = None, _type_info.mkldnn
 
 _engine.calibrate()
+del globals()["ops"]        # the package of families: users see the ops of PyTorch's dispatcher
 
 _LAZY = ("_C", "_VF", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda",
          "distributed", "distributions", "export", "fft", "func", "futures", "fx", "hub", "jit",
@@ -60,14 +61,14 @@ def __getattr__(name: str) -> Any:
     known = _op.public["torch"]
     if name not in known and importlib.util.find_spec(f"flambeau.{name}") is not None:
         return importlib.import_module(f"flambeau.{name}")
-    if name[:2] != "__" and (name in known or ops.load(lambda: name in known)):
+    if name[:2] != "__" and (name in known or _load_ops(lambda: name in known)):
         globals()[name] = known[name]
         return known[name]
     raise AttributeError(f"module 'flambeau' has no attribute {name!r}")
 
 
 def __dir__() -> list[str]:
-    ops.load()
+    _load_ops()
     return sorted({*globals(), *_op.public["torch"], *_LAZY, *_FROM})
 
 
@@ -111,5 +112,6 @@ _FROM = {
     **dict.fromkeys((
         "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
         "_check_tensor_all_with", "_check_type", "_check_value", "_check_with"), "_checks"),
+    "ops": "_ops",
     "is_storage": "storage", "get_num_threads": "kernels", "set_num_threads": "kernels",
 }

@@ -39,7 +39,6 @@ from flambeau import mtia as mtia
 from flambeau import multiprocessing as multiprocessing
 from flambeau import nested as nested
 from flambeau import nn as nn
-from flambeau import ops as ops
 from flambeau import optim as optim
 from flambeau import overrides as overrides
 from flambeau import package as package
@@ -65,6 +64,7 @@ from flambeau._checks import _check_tensor_all_with as _check_tensor_all_with
 from flambeau._checks import _check_type as _check_type
 from flambeau._checks import _check_value as _check_value
 from flambeau._checks import _check_with as _check_with
+from flambeau._ops import ops as ops
 from flambeau._settings import are_deterministic_algorithms_enabled as are_deterministic_algorithms_enabled
 from flambeau._settings import get_deterministic_debug_mode as get_deterministic_debug_mode
 from flambeau._settings import get_float32_matmul_precision as get_float32_matmul_precision

@@ -8,6 +8,7 @@ True
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import sys
 from collections.abc import Iterable
 from typing import Any
@@ -23,6 +24,18 @@ def lazy_modules(package: str, *names: str) -> Any:
     """A module's `__getattr__` that imports these submodules."""
     def get(name: str) -> Any:
         if name in names:
+            return importlib.import_module(f"{package}.{name}")
+        raise AttributeError(f"module {package!r} has no attribute {name!r}")
+    return get
+
+
+def lazy_package(package: str, **elsewhere: str) -> Any:
+    """A package's `__getattr__` that imports any of its modules, and names that stand in one:
+    `name="module"`."""
+    def get(name: str) -> Any:
+        if name in elsewhere:
+            return getattr(importlib.import_module(f"{package}.{elsewhere[name]}"), name)
+        if name[:2] != "__" and importlib.util.find_spec(f"{package}.{name}") is not None:
             return importlib.import_module(f"{package}.{name}")
         raise AttributeError(f"module {package!r} has no attribute {name!r}")
     return get

@@ -1,45 +1,76 @@
 """The ops under the names of PyTorch's dispatcher: `torch.ops.aten.mul.Tensor`.
 
-An `OpOverload` is one signature of an op, an `OpOverloadPacket` all that share a name. Which op of
-flambeau is shown as which overload, and with which arguments, `_dispatch` says.
+An `OpOverload` is one signature of an op, an `OpOverloadPacket` all that share a name, `ops` finds
+them by namespace and name. Which op of flambeau is shown as which overload of `aten`, and with
+which arguments, `_dispatch` says; ops of programs come from `flambeau.library`.
+
+>>> ops.aten.add.Tensor, str(ops.aten.add.Tensor._schema)
+(<OpOverload(op='aten.add', overload='Tensor')>, 'aten::add.Tensor(Tensor self, Tensor other, *, \
+Scalar alpha=1) -> Tensor')
 """
 from __future__ import annotations
 
-from collections.abc import Callable
+import importlib
+import types
+from collections.abc import Callable, Iterator
 from functools import cached_property
 from typing import Any
 
+from flambeau._dispatch.keys import DispatchKey
+from flambeau._dispatch.schemas import Recorded, recorded, recorded_overload
+from flambeau._operator import OperatorBase
 from flambeau._schema import FunctionSchema
 from flambeau.core import modes
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import Op, public, table
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.ops import load
+from flambeau.symbolic import Tag
 
 
-class OpOverload:
+class OpOverload(OperatorBase):
     """One signature of an op, under the name that PyTorch's dispatcher has for it."""
 
     def __init__(self, packet: OpOverloadPacket, overload: str, schema: str = "",
-                 run: Callable[..., Any] | None = None):
+                 run: Callable[..., Any] | None = None, tags: Any = None):
+        super().__init__()
         self._packet, self._overloadname = packet, overload
         self._run = run
         self._text = schema
+        self._given_tags = tags
+        self.namespace, self._opname = packet.namespace, packet.__name__
         self.__name__ = f"{packet.__name__}.{overload}"
-        self.__qualname__ = self.__name__
-        self.__module__ = "torch._ops.aten"
-        self.namespace, self._opname = "aten", packet.__name__
+        self.__module__ = f"torch._ops.{self.namespace}"
+        self.__qualname__ = self._name = self.name()
 
     @property
     def overloadpacket(self) -> OpOverloadPacket:
         """All overloads of the name."""
         return self._packet
 
+    _overloadpacket = overloadpacket
+
+    @property
+    def _recorded(self) -> Recorded | None:
+        return recorded_overload(self._opname, self._overloadname) if self.namespace == "aten" \
+            else None
+
     @cached_property
     def _schema(self) -> FunctionSchema:
-        return FunctionSchema(self._text or _generic_schema(self))
+        known = self._recorded
+        text = known.schema if known is not None else self._text or _generic_schema(self)
+        return FunctionSchema(text, self.namespace)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    @property
+    def tags(self) -> list[Tag]:
+        """What is said of the op: `Tag.pointwise`, `Tag.core` …"""
+        if self._given_tags is not None:
+            return self._given_tags
+        facts = getattr(self._recorded, "facts", ())
+        found = [Tag[f] for f in facts if f in Tag.__members__]
+        return found if "not_compliant" in facts else [Tag.pt2_compliant_tag, *found]
+
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         stack: Any = modes.levels.get()
         if stack and stack[-1].makes and not _records(args, kwargs):
             token = modes.levels.set(stack[:-1])
@@ -54,6 +85,33 @@ class OpOverload:
         """What computes it."""
         return self._run or self._packet._function
 
+    op = _op = run
+
+    def redispatch(self, keyset: Any, /, *args: Any, **kwargs: Any) -> Any:
+        """Call the op below the keys that are not in the set."""
+        return self.run(*args, **kwargs)
+
+    def decompose(self, *args: Any, **kwargs: Any) -> Any:
+        """Run the body of a composite; NotImplemented for an op that is none."""
+        kernel = self.py_kernels.get(DispatchKey.CompositeImplicitAutograd)
+        if kernel is not None:
+            return kernel(*args, **kwargs)
+        return self.run(*args, **kwargs) if self._can_decompose() else NotImplemented
+
+    def _can_decompose(self) -> bool:
+        """Is it made of other ops, which all see autograd?"""
+        return DispatchKey.CompositeImplicitAutograd in self.py_kernels \
+            or self._is_composite("Implicit")
+
+    def _is_composite(self, kind: str) -> bool:
+        return kind.lower() in getattr(self._recorded, "facts", ())
+
+    def _has_own_kernel(self, key: str) -> bool:
+        if key in ("CompositeImplicitAutograd", "CompositeExplicitAutograd"):
+            return self._is_composite(key[9:17])
+        return self.namespace == "aten" and not self._is_composite("Implicit") and key in (
+            "CPU", "Meta", "AutogradCPU", "Autograd")
+
     def name(self) -> str:
         """`aten::mul`, with the overload unless that is the default one."""
         overload = "" if self._overloadname == "default" else f".{self._overloadname}"
@@ -64,6 +122,10 @@ class OpOverload:
         """Does the result look at an argument's memory?"""
         return not self._schema.is_mutable and any(
             a.alias_info is not None for a in self._schema.arguments)
+
+    @property
+    def _nondeterministic_seeded(self) -> bool:
+        return Tag.nondeterministic_seeded in self.tags
 
     def __str__(self) -> str:
         return f"{self.namespace}.{self.__name__}"
@@ -76,7 +138,11 @@ class OpOverload:
         return self
 
     def __reduce__(self) -> Any:
-        return _overload_named, (self._opname, self._overloadname)
+        return _overload_named, (self.namespace, self._opname, self._overloadname)
+
+
+class TorchBindOpOverload(OpOverload):
+    """An overload that takes objects of custom classes."""
 
 
 def _records(args: Any, kwargs: dict[str, Any]) -> bool:
@@ -88,7 +154,7 @@ def _records(args: Any, kwargs: dict[str, Any]) -> bool:
 
 def _generic_schema(overload: OpOverload) -> str:
     """The schema of an op whose signature nobody has declared: its tensors, and what else."""
-    op = overload.overloadpacket._op
+    op: Any = overload.overloadpacket._op
     base = op.functional if op.inplace else op
     if base.variadic:
         tensors = ["Tensor[] tensors"]
@@ -106,11 +172,13 @@ def _generic_schema(overload: OpOverload) -> str:
 class OpOverloadPacket:
     """All overloads of one name: `aten.mul`."""
 
-    def __init__(self, name: str, op: Op | None):
-        self.__name__ = self._qualified = name
-        self._op = op
+    def __init__(self, name: str, op: Op | None, namespace: str = "aten",
+                 call: Callable[..., Any] | None = None):
+        self.__name__, self.namespace = name, namespace
+        self._qualified_op_name = f"{namespace}::{name}"
+        self._op, self._call = op, call
         self._overloads: dict[str, OpOverload] = {}
-        self.__module__ = "torch._ops.aten"
+        self.__module__ = f"torch._ops.{namespace}"
 
     @property
     def _function(self) -> Callable[..., Any]:
@@ -118,31 +186,65 @@ class OpOverloadPacket:
         return op.published or op.function
 
     def overloads(self) -> list[str]:
-        """The names of the overloads that are declared."""
+        """The names of the overloads."""
+        if self.namespace != "aten":
+            return list(self._overloads)
         _declare()
-        return list(self._overloads) or ["default"]
+        known = list(recorded().get(self.__name__, ()))
+        return known or list(self._overloads) or ["default"]
+
+    _overload_names = property(overloads)
+
+    @property
+    def _schemas(self) -> dict[str, FunctionSchema]:
+        return {"" if name == "default" else name: self.overload(name)._schema
+                for name in self.overloads()}
+
+    @property
+    def op(self) -> Callable[..., Any]:
+        """What a call of the packet runs."""
+        return self._call or self._function
 
     def __getattr__(self, overload: str) -> OpOverload:
         if overload.startswith("__"):
             raise AttributeError(overload)
         if overload not in self._overloads:
-            self.declare(overload)
-        return self._overloads[overload]
+            known = self.namespace == "aten" and recorded().get(self.__name__)
+            if (known and overload not in known) or self.namespace != "aten":
+                raise AttributeError(f"The underlying op of '{self}' has no overload name "
+                                     f"'{overload}'")
+        return self.overload(overload)
 
-    def declare(self, overload: str, schema: str = "",
-                run: Callable[..., Any] | None = None) -> OpOverload:
+    def overload(self, overload: str) -> OpOverload:
+        """The overload of that name, made if there is none."""
+        return self._overloads.get(overload) or self.declare(overload)
+
+    def declare(self, overload: str, schema: str = "", run: Callable[..., Any] | None = None,
+                tags: Any = None) -> OpOverload:
         """Make an overload."""
-        found = self._overloads[overload] = OpOverload(self, overload, schema, run)
+        found = self._overloads[overload] = OpOverload(self, overload, schema, run, tags)
         return found
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._function(*args, **kwargs)
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        return self.op(*args, **kwargs)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.overloads())
+
+    def __dir__(self) -> list[str]:
+        return sorted({*object.__dir__(self), *self.overloads()})
 
     def __str__(self) -> str:
-        return f"aten.{self.__name__}"
+        return f"{self.namespace}.{self.__name__}"
 
     def __repr__(self) -> str:
-        return f"<OpOverloadPacket(op='aten.{self.__name__}')>"
+        return f"<OpOverloadPacket(op='{self}')>"
+
+    def __deepcopy__(self, memo: Any) -> OpOverloadPacket:
+        return self
+
+    def __reduce__(self) -> Any:
+        return _packet_named, (self.namespace, self.__name__)
 
 
 def _declare() -> None:
@@ -150,24 +252,69 @@ def _declare() -> None:
     from flambeau._dispatch import common_forms, network_forms  # noqa: F401
 
 
-def _overload_named(name: str, overload: str) -> OpOverload:
-    return getattr(getattr(aten, name), overload)
+def _packet_named(namespace: str, name: str) -> OpOverloadPacket:
+    return getattr(getattr(ops, namespace), name)
 
 
-class _OpNamespace:
-    """The ops by name, as `torch.ops.aten`."""
+def _overload_named(namespace: str, name: str, overload: str) -> OpOverload:
+    return getattr(_packet_named(namespace, name), overload)
+
+
+class _OpNamespace(types.ModuleType):
+    """The ops of one namespace, by name: `torch.ops.aten`."""
+
+    __file__ = "torch.ops"
+
+    def __init__(self, name: str):
+        super().__init__(f"torch.ops.{name}")
+        self.name = name
+        self._owner: Any = None                 # the library that has defined the namespace
+
+    def __getattr__(self, name: str) -> Any:
+        if name == "__path__":
+            raise AttributeError(name)
+        prepare = _PREPARED.get(self.name)
+        if prepare is not None:
+            importlib.import_module(prepare)    # may bring the name
+            if name in self.__dict__:
+                return self.__dict__[name]
+        raise AttributeError(f"'_OpNamespace' '{self.name}' object has no attribute '{name}'")
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([n for n, v in vars(self).items() if isinstance(v, OpOverloadPacket)])
+
+    def packet(self, name: str, op: Op | None = None) -> OpOverloadPacket:
+        """The packet of that name, made if there is none."""
+        if name not in self.__dict__:
+            self.__dict__[name] = OpOverloadPacket(name, op, self.name)
+        return self.__dict__[name]
+
+
+# Modules that put the ops of a namespace where they are looked for.
+_PREPARED = {"prims": "flambeau._prims", "prim": "flambeau._prims",
+             "quantized_decomposed": "flambeau.ao.quantization.fx._decomposed",
+             "bucketing": "flambeau._inductor.fx_passes.bucketing",
+             "ao": "flambeau._functorch._activation_offloading.offload_ops",
+             "_c10d_functional": "flambeau.distributed._functional_collectives",
+             "symm_mem": "flambeau.distributed._symmetric_memory"}
+
+
+class _AtenNamespace(_OpNamespace):
+    """The ops of `aten`: those of flambeau, under PyTorch's names."""
+
+    def __init__(self) -> None:
+        super().__init__("aten")
 
     def __getattr__(self, name: str) -> OpOverloadPacket:
-        _declare()                          # may bring the name
+        _declare()                              # may bring the name
         if name in self.__dict__:
             return self.__dict__[name]
-        op = None if name.startswith("__") else _op_named(name)
+        op = None if name.startswith("__") and not name.endswith("__") else _op_named(name)
         if op is None:
             raise AttributeError(f"'_OpNamespace' 'aten' object has no attribute '{name}'")
         return self.packet(name, op)
 
     def packet(self, name: str, op: Op | None = None) -> OpOverloadPacket:
-        """The packet of that name, made if there is none."""
         if name not in self.__dict__:
             self.__dict__[name] = OpOverloadPacket(name, op or _op_named(name))
         return self.__dict__[name]
@@ -180,21 +327,78 @@ def _op_named(name: str) -> Op | None:
         return table.get(name) or table.get(f"nn.functional.{name}") \
             or getattr(table.get(name[:-1]) if name.endswith("_") else None, "inplace_op", None)
 
+    if name in ("__path__", "__all__", "__wrapped__"):
+        return None
     if in_table() is None:
         load(lambda: in_table() is not None)
     op = in_table()
     function = None if op else public["torch"].get(name) or getattr(Tensor, name, None)
     if callable(function):
         op = Op(name, "composite", composite=True, function=function, call=function)
-    elif op is None and name.startswith("_"):       # one of PyTorch's own parts
+    elif op is None and name in recorded():
         def missing(*args: Any, **kwargs: Any) -> Any:
-            raise NotImplementedError(f"aten::{name} is an internal op of PyTorch that flambeau "
-                                      "does not have")
+            raise NotImplementedError(f"aten::{name} is an op of PyTorch's dispatcher that "
+                                      "flambeau does not have")
 
         op = Op(name, "composite", composite=True, function=missing, call=missing)
     return op
 
 
-aten: Any = _OpNamespace()
+class _Ops(types.ModuleType):
+    """`torch.ops`: the namespaces of ops. Each name is one; what is in it, libraries define."""
 
-__all__ = ["OpOverload", "OpOverloadPacket", "aten"]
+    __file__ = "_ops.py"
+    __path__: list[str] = []        # under `torch.ops`, the alias finds modules of `flambeau.ops`
+
+    def __init__(self) -> None:
+        super().__init__("torch.ops")
+
+    def __repr__(self) -> str:
+        return f"<module 'torch.ops' from '{self.__file__}'>"
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(f"module 'torch.ops' has no attribute {name!r}")
+        if name == "higher_order":
+            from flambeau._higher_order import higher_order
+            found: Any = higher_order
+        elif name in ("profiler", "quantized"):
+            found = importlib.import_module(
+                "flambeau.autograd.profiler" if name == "profiler" else "flambeau.ops.quantized")
+        else:
+            found = _OpNamespace(name)
+        self.__dict__[name] = found
+        return found
+
+    def import_module(self, module: str) -> None:
+        """Import a module that registers ops."""
+        importlib.import_module(module)
+
+    def load_library(self, path: Any) -> None:
+        """Make the ops of an extension known, by the path of its file."""
+        from flambeau._extensions import load_library
+        load_library(path)
+
+    @property
+    def loaded_libraries(self) -> set[str]:
+        """The files that `load_library` has been given."""
+        from flambeau._extensions import loaded_libraries
+        return loaded_libraries
+
+
+ops = _Ops()
+aten: Any = _AtenNamespace()
+ops.aten = aten
+
+_LATE = ("HigherOrderOperator", "_HigherOrderNamespace", "_higher_order_ops")
+
+
+def __getattr__(name: str) -> Any:
+    """Higher-order ops, which stand in a module of their own."""
+    if name in _LATE:
+        return getattr(importlib.import_module("flambeau._higher_order"), name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+__all__ = ["HigherOrderOperator", "OpOverload", "OpOverloadPacket", "OperatorBase",  # noqa: F822
+           "TorchBindOpOverload", "aten", "ops"]

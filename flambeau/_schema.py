@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
+from flambeau._schema_types import Type, parse_type, real_name
+
 MISSING: Any = object()
 
 
@@ -16,20 +18,32 @@ class AliasInfo:
     """Which memory an argument or a result shares with others, and whether it is written to."""
     before_set: frozenset[str]
     is_write: bool
-
-    @property
-    def after_set(self) -> frozenset[str]:
-        """The same: nothing changes hands."""
-        return self.before_set
+    after_set: frozenset[str]
 
 
 @dataclass(frozen=True)
 class Argument:
     """One argument, or one result, of a schema."""
     name: str
-    type: str
+    declared: str                           # the type, as the schema writes it
     default: Any = MISSING
     keyword_only: bool = False
+
+    @property
+    def type(self) -> Type:
+        """The type; numbers that stand for element types and layouts are `int`."""
+        return parse_type(self.declared)
+
+    @property
+    def real_type(self) -> Type:
+        """The type, `ScalarType` and `Layout` told from numbers."""
+        return real_name(parse_type(self.declared))
+
+    @property
+    def N(self) -> int | None:
+        """The length of a list that one number can stand for; None if there is none."""
+        found = re.search(r"\[(\d+)\]\??$", self.declared)
+        return None if found is None else int(found[1])
 
     @property
     def default_value(self) -> Any:
@@ -48,27 +62,33 @@ class Argument:
     @property
     def alias_info(self) -> AliasInfo | None:
         """What `(a!)` says in the type."""
-        found = re.search(r"\((\w)(!?)[^)]*\)", self.type)
-        return None if found is None else AliasInfo(frozenset({f"alias::{found[1]}"}),
-                                                    found[2] == "!")
+        found = re.search(r"\w\((\w[\w|]*)(!?)( -> \*)?\)", self.declared)
+        if found is None or found[0].startswith("Dict"):
+            return None
+        before = frozenset(found[1].split("|"))
+        return AliasInfo(before, found[2] == "!", frozenset("*") if found[3] else before)
+
+    @property
+    def is_write(self) -> bool:
+        """Is this written to?"""
+        return self.alias_info is not None and self.alias_info.is_write
 
     @property
     def is_out(self) -> bool:
         """Is this where the result goes?"""
-        return self.keyword_only and self.alias_info is not None and self.alias_info.is_write
+        return self.keyword_only and self.is_write
 
     @property
     def is_tensor(self) -> bool:
         """Does it take a tensor, or several?"""
-        return self.type.startswith("Tensor")
+        return self.declared.startswith("Tensor")
 
 
 def parse_schema(schema: str) -> tuple[str, list[Argument], str]:
     """Name, arguments and result of "name(Tensor x, int n=2) -> Tensor"."""
     match = re.fullmatch(r"\s*([\w.:]*)\s*\((.*)\)\s*->\s*(.+?)\s*", schema, re.DOTALL)
     if match is None:
-        raise RuntimeError(f"expected a schema like 'name(Tensor x, int n=2) -> Tensor', got "
-                           f"{schema!r}")
+        raise RuntimeError(_trouble(schema.strip()))
     name, inside, result = match.groups()
     arguments, keyword_only = [], False
     for part in filter(None, (p.strip() for p in re.split(r",(?![^(\[]*[)\]])", inside))):
@@ -82,11 +102,23 @@ def parse_schema(schema: str) -> tuple[str, list[Argument], str]:
     return name, arguments, result
 
 
+def _trouble(schema: str) -> str:
+    """What is wrong with a schema that cannot be read."""
+    if "(" not in schema:
+        return "Tried to parse a function schema but only the operator name was given"
+    if "->" not in schema:
+        return f"expected arrow but found 'eof' here:\n{schema}\n{' ' * len(schema)}~ <--- HERE\n"
+    return f"expected a schema like 'name(Tensor x, int n=2) -> Tensor', got {schema!r}"
+
+
+_NAMED_DEFAULTS = {"Mean": 1, "contiguous_format": 0, "long": 4, "strided": 0}
+
+
 def _default(kind: str, text: str) -> Any:
     try:
         value = ast.literal_eval(text.strip())
     except (ValueError, SyntaxError):
-        return text.strip()
+        return _NAMED_DEFAULTS.get(text.strip(), text.strip())
     several = re.search(r"\[(\d+)\]", kind)
     return [value] * int(several[1]) if several and type(value) is int else value
 
@@ -97,8 +129,11 @@ class FunctionSchema:
     def __init__(self, text: str, namespace: str = "aten"):
         self._text = " ".join(text.split())
         full, self.arguments, self.result = parse_schema(self._text)
-        packet, _, self.overload_name = full.rpartition("::")[2].partition(".")
-        self.name = f"{namespace}::{packet}"
+        space, separator, rest = full.rpartition("::")
+        packet, _, self.overload_name = rest.partition(".")
+        space = space if separator else namespace
+        self.name = f"{space}::{packet}" if space else packet
+        self._text = self._text.removeprefix(f"{space}::")
 
     @cached_property
     def returns(self) -> list[Argument]:
@@ -111,7 +146,7 @@ class FunctionSchema:
     @property
     def is_mutable(self) -> bool:
         """Does it write to any argument?"""
-        return any(a.alias_info is not None and a.alias_info.is_write for a in self.arguments)
+        return any(a.is_write for a in self.arguments)
 
     def arranged(self, values: Sequence[Any]) -> tuple[list[Any], dict[str, Any]]:
         """Values for the arguments, in order, as they would be passed: without defaults at the
@@ -120,7 +155,7 @@ class FunctionSchema:
         kwargs: dict[str, Any] = {}
         needed = 0
         for argument, value in zip(self.arguments, values):
-            if argument.type.rstrip("?").endswith("]") and isinstance(value, tuple):
+            if argument.declared.rstrip("?").endswith("]") and isinstance(value, tuple):
                 value = list(value)
             is_default = value is argument.default or (
                 type(value) is type(argument.default) and not argument.is_tensor
@@ -141,7 +176,8 @@ class FunctionSchema:
                 else kwargs.get(a.name, a.default_value) for a in self.arguments]
 
     def __str__(self) -> str:
-        return f"{self.name.partition('::')[0]}::{self._text}"
+        space, separator, _ = self.name.rpartition("::")
+        return f"{space}{separator}{self._text}"
 
     __repr__ = __str__
 

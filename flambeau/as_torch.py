@@ -62,12 +62,24 @@ class _Loader(importlib.abc.InspectLoader):
         return importlib.util.find_spec(self.own_name).loader.get_source(self.own_name)
 
 
+class _OpsLoader(importlib.abc.Loader):
+    """Hands out the object that `torch.ops` is."""
+
+    def create_module(self, spec: importlib.machinery.ModuleSpec) -> ModuleType:
+        return flambeau.ops
+
+    def exec_module(self, module: ModuleType) -> None:
+        pass
+
+
 class _Finder(importlib.abc.MetaPathFinder):
     """Finds ``torch.x.y`` as ``flambeau.x.y``, and the distribution ``torch``."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
     ) -> importlib.machinery.ModuleSpec | None:
+        if name == "torch.ops":
+            return importlib.machinery.ModuleSpec(name, _OpsLoader())
         own_name = _own_name(name)
         own = own_name and importlib.util.find_spec(own_name)
         if not own:

@@ -1,7 +1,7 @@
 """Special functions, as `torch.special` names them."""
-from flambeau import ops as _ops
 from flambeau.core.op import public
+from flambeau.ops import load as _load
 
-_ops.load()
+_load()
 globals().update(public["special"])
 __all__ = sorted(public["special"])

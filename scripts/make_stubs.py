@@ -311,7 +311,7 @@ def main() -> None:
     parser.add_argument("--check", action="store_true", help="write nothing; fail if one is stale")
     check = parser.parse_args().check
     importlib.import_module("flambeau.nn.functional")
-    flambeau.ops.load()
+    importlib.import_module("flambeau.ops").load()
     stale = []
     for path, text in stubs().items():
         if path.exists() and path.read_text() == text:

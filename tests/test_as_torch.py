@@ -132,3 +132,13 @@ def test_active_transforms_are_seen():
     flambeau.vmap(lambda x: seen.append(flambeau._C._are_functorch_transforms_active()) or x)(
         flambeau.ones(2))
     assert seen == [True] and not flambeau._C._are_functorch_transforms_active()
+
+
+def test_ops_is_one_object():
+    python("""
+        import flambeau.as_torch
+        import torch.ops
+        from torch.ops import aten
+        import flambeau
+        assert torch.ops is flambeau.ops and aten is torch.ops.aten
+    """)

@@ -104,7 +104,7 @@ def test_functions(space):
     def f(x):
         return x + 1
     assert getattr(flambeau.ops, space).f(flambeau.ones(1)).item() == 2.0
-    assert library.get_kernel(f"{space}::f", "CPU") is f
+    assert library.get_kernel(f"{space}::f", "CPU").call_boxed(None, 1) == 2
     library.register_autocast(f"{space}::f", "cpu", flambeau.bfloat16)
     with flambeau.autocast("cpu"):
         assert getattr(flambeau.ops, space).f(flambeau.ones(1)).dtype is flambeau.bfloat16
@@ -134,4 +134,166 @@ def test_schemas():
     f.__annotations__ = {"x": Tensor, "n": int, "y": Tensor | None, "s": list[int], "t": str,
                          "return": tuple[Tensor, Tensor]}
     assert library.infer_schema(f, mutates_args={"x"}) == (
-        '(Tensor(a!) x, SymInt n, Tensor? y=None, *, SymInt[] s, str t="a") -> (Tensor, Tensor)')
+        '(Tensor(a0!) x, SymInt n, Tensor? y=None, *, SymInt[] s, str t="a") -> (Tensor, Tensor)')
+
+
+def test_overloads_of_a_library(space):
+    lib = library.Library(space, "DEF")
+    assert lib.define("f(Tensor x, int n=2) -> Tensor") == "f"
+    assert lib.define("f.out(Tensor x, int n=2, *, Tensor(a!) out) -> Tensor(a!)") == "f.out"
+    op = getattr(flambeau.ops, space).f
+    assert op.overloads() == ["default", "out"] and op.out.name() == f"{space}::f.out"
+    assert str(op.default._schema) == f"{space}::f(Tensor x, int n=2) -> Tensor"
+    with pytest.raises(NotImplementedError, match=f"Could not run '{space}::f'"):
+        op(flambeau.ones(1))
+    lib.impl("f", lambda x, n=2: x * n, "CPU")
+    lib.impl("f.out", lambda x, n=2, *, out: out.copy_(x * n), "CPU")
+    x, out = flambeau.ones(2), flambeau.zeros(2)
+    assert op(x).tolist() == [2, 2] and op(x, 3, out=out) is out and out.tolist() == [3, 3]
+    with pytest.raises(RuntimeError, match="failed to match any schema"):
+        op(x, "a")
+    with pytest.raises(RuntimeError, match="Unknown keyword argument 'm' for operator"):
+        op.default(x, m=3)
+    with pytest.raises(RuntimeError, match=r"Expected a value of type 'int' for argument 'n' but "
+                                           r"instead found type 'str'.\nPosition: 1\nValue: 'a'"):
+        op.default(x, "a")
+    leaf = flambeau.ones(2, requires_grad=True)         # no rule: the graph goes through the kernel
+    op(leaf, 3).sum().backward()
+    assert leaf.grad.tolist() == [3, 3]
+    lib._destroy()
+    with pytest.raises(AttributeError, match="has no attribute 'f'"):
+        getattr(flambeau.ops, space).f
+
+
+def test_rules_that_come_before_the_op(space):
+    library.register_fake(f"{space}::late", lambda x: x.new_empty(3))
+    library.impl(f"{space}::late", "cpu", lambda x: x[:3] * 1)
+    library.define(f"{space}::late", "(Tensor x) -> Tensor")
+    op = getattr(flambeau.ops, space).late
+    assert op(flambeau.ones(5)).shape == op(flambeau.ones(5, device="meta")).shape == (3,)
+
+
+def test_lists_and_keywords(space):
+    @library.custom_op(f"{space}::mix", mutates_args=())
+    def mix(xs: list[Tensor], y: Tensor, *, k: float = 1.0) -> Tensor:
+        return sum(xs) * y * k
+    seen = []
+
+    def setup(ctx, inputs, keyword_only_inputs, output):
+        seen.append(len(inputs))
+        ctx.k, ctx.count = keyword_only_inputs["k"], len(inputs[0])
+    mix.register_autograd(lambda ctx, grad: ([grad * ctx.k] * ctx.count, None),
+                          setup_context=setup)
+    a, b = flambeau.ones(2, requires_grad=True), flambeau.ones(2)
+    mix([a, b], b, k=2.0).sum().backward()
+    assert a.grad.tolist() == [2, 2] and seen == [2]
+    mix.register_autograd(lambda ctx, grad: [grad], setup_context=setup)
+    with pytest.raises(RuntimeError, match="same structure as the inputs"):
+        mix([a, b], b).sum().backward()
+
+
+def test_what_is_written_to(space):
+    @library.custom_op(f"{space}::add_one", mutates_args=("y",))
+    def add_one(x: Tensor, y: Tensor) -> Tensor:
+        y.add_(1)
+        return x + y
+    y = flambeau.zeros(2)
+    assert add_one(flambeau.ones(2), y).tolist() == [2, 2] and y.tolist() == [1, 1]
+    assert y._version == 2
+    with pytest.raises(RuntimeError, match="for non-functional operator"):
+        add_one.register_autograd(lambda ctx, grad: (grad, None))
+
+    @library.custom_op(f"{space}::same", mutates_args=())
+    def same(x: Tensor) -> Tensor:
+        return x
+    with pytest.raises(RuntimeError, match="must not also be an input"):
+        same(y)
+
+
+def test_modes_see_registered_ops(square, space):
+    from flambeau.utils._python_dispatch import TorchDispatchMode
+    seen = []
+
+    class Log(TorchDispatchMode):
+        def __torch_dispatch__(self, func, types, args=(), kwargs=None):
+            seen.append(func)
+            return func(*args, **(kwargs or {}))
+    square.register_autograd(lambda ctx, grad: (grad, None))
+    x = flambeau.ones(2, requires_grad=True)
+    with Log():
+        found = square(x, 3.0)
+    assert found.requires_grad and seen[0] is getattr(flambeau.ops, space).square.default
+
+    @library.register_torch_dispatch(f"{space}::square", Log)
+    def _(mode, func, types, args, kwargs):
+        return args[0] * 0
+    with Log():
+        assert square(flambeau.ones(1)).tolist() == [0]
+
+
+def test_a_graph_kernel(space):
+    lib = library.Library(space, "FRAGMENT")
+    lib.define("cube(Tensor x) -> Tensor")
+    lib.impl("cube", lambda x: x ** 3, "CompositeExplicitAutograd")
+
+    class Cube(flambeau.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.save_for_backward(x)
+            with flambeau._C._AutoDispatchBelowAutograd():
+                return getattr(flambeau.ops, space).cube(x)
+
+        @staticmethod
+        def backward(ctx, grad):
+            return 3 * ctx.saved_tensors[0] ** 2 * grad
+    lib.impl("cube", Cube.apply, "Autograd")
+    x = flambeau.tensor([2.0], requires_grad=True)
+    found = getattr(flambeau.ops, space).cube(x)
+    found.backward()
+    assert found.item() == 8 and x.grad.item() == 12 and "Cube" in type(found.grad_fn).__name__
+
+
+def test_checks(square, space):
+    x = flambeau.ones(2)
+    with pytest.raises(library.opcheck.__globals__["OpCheckError"], match="test_faketensor failed"):
+        library.opcheck(square, (x,), test_utils="test_faketensor")
+    square.register_fake(lambda x, k=2.0: flambeau.empty_like(x))
+    chosen = ("test_schema", "test_autograd_registration", "test_faketensor")
+    assert library.opcheck(square, (x,), test_utils=chosen) == dict.fromkeys(chosen, "SUCCESS")
+
+    @library.custom_op(f"{space}::liar", mutates_args=())
+    def liar(x: Tensor) -> Tensor:
+        return x.add_(1).clone()
+    found = library.opcheck(liar, (x,), test_utils="test_schema", raise_exception=False)
+    assert "not defined as mutable but was mutated" in str(found["test_schema"])
+
+
+def test_namespaces():
+    assert repr(flambeau.ops) == "<module 'torch.ops' from '_ops.py'>"
+    assert repr(flambeau.ops.nowhere) == "<module 'torch.ops.nowhere' from 'torch.ops'>"
+    with pytest.raises(AttributeError, match="'_OpNamespace' 'nowhere' object has no attribute"):
+        flambeau.ops.nowhere.f
+    with pytest.raises(AttributeError, match=r"'aten\.add' has no overload name 'nope'"):
+        flambeau.ops.aten.add.nope
+    with pytest.raises(OSError, match="Could not load this library: /nowhere"):
+        flambeau.ops.load_library("/nowhere.so")
+    flambeau.ops.import_module("math")
+    assert str(flambeau.ops.aten.add.Tensor._schema) == (
+        "aten::add.Tensor(Tensor self, Tensor other, *, Scalar alpha=1) -> Tensor")
+    assert flambeau.ops.aten.add.overloads() == ["Scalar", "Scalar_out", "Tensor", "out"]
+    assert flambeau.Tag.pointwise in flambeau.ops.aten.add.Tensor.tags
+
+
+def test_types_in_schemas():
+    schema = flambeau._C.parse_schema(
+        "s::f.o(Tensor(a!)[] x, SymInt? q=3, Dict(str, Tensor) d=None, *, bool[3] m) -> "
+        "(Tensor(a!) r, int)")
+    assert (schema.name, schema.overload_name, len(schema.returns)) == ("s::f", "o", 2)
+    x, q, _, m = schema.arguments
+    assert [str(a.type) for a in schema.arguments] == [
+        "List[Tensor]", "Optional[int]", "Dict[str, Tensor]", "List[bool]"]
+    assert x.is_write and x.type.kind() == "ListType" and q.default_value == 3 and m.N == 3
+    assert str(flambeau.ops.aten.zeros.default._schema.arguments[1].real_type) == \
+        "Optional[ScalarType]"
+    with pytest.raises(RuntimeError, match="only the operator name was given"):
+        flambeau._C.parse_schema("f")

@@ -11,6 +11,9 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._dispatch.keys import DispatchKey, DispatchKeySet
+from flambeau._operator import below_autograd
+from flambeau._schema import Argument, FunctionSchema
 from flambeau.autograd.differentiate import queue_callback
 from flambeau.autograd.function import Error
 from flambeau.autograd.grad_mode import multithreading
@@ -28,6 +31,9 @@ from flambeau.transforms.function_modes import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
 )
+
+for _cls in (Argument, FunctionSchema):
+    _cls.__module__ = "torch"
 
 _TensorMeta = type(Tensor)
 has_lapack = _has_mkldnn = True
@@ -220,5 +226,21 @@ _functions = _namespace("_functions", AccumulateGrad=AccumulateGrad, UndefinedGr
                         DelayedError=DelayedError)
 _autograd = _namespace("_autograd", SavedTensor=SavedTensor,
                        _unsafe_set_version_counter=_unsafe_set_version_counter)
+
+class _AutoDispatchBelowAutograd:
+    """Inside, ops of `torch.library` run below autograd: their own kernels of the graph call them
+    so."""
+
+    def __enter__(self) -> None:
+        self._tokens = [below_autograd.set(True)]
+
+    def __exit__(self, *exception: Any) -> None:
+        below_autograd.reset(self._tokens.pop())
+
+
+def parse_schema(schema: str) -> FunctionSchema:
+    """A schema, read: `parse_schema("aten::sin(Tensor self) -> Tensor")`."""
+    return FunctionSchema(schema, "")
+
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "is_grad_enabled"]

@@ -153,11 +153,11 @@ def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -
     if base.kind == "pointwise" and len(base.tensors) == 2:
         overload, args = binary(base, args)
         if overload.startswith("rsub."):
-            return Shown(aten.packet("rsub").Scalar, list(args), {}, None, None)
+            return Shown(aten.packet("rsub").overload("Scalar"), list(args), {}, None, None)
     if kwargs is None and not _takes_canonical(base):
         return Shown(_own_overload(op), list(args), {}, None, None)
     packet = aten.packet(base.name + "_" * op.inplace, op)
-    return Shown(getattr(packet, overload), list(args), dict(kwargs or {}), None, None)
+    return Shown(packet.overload(overload), list(args), dict(kwargs or {}), None, None)
 
 
 @cache

@@ -367,7 +367,7 @@ def record_through_body(recorder: Recorder, parts: list[Any], found: tuple[Any, 
     if shown.form is not None and shown.form.grads is not None:
         inputs = [t if type(t) in tensor_types else None
                   for t, a in zip(shown.values, shown.form.schema.arguments)
-                  if a.is_tensor and not a.type.rstrip("?").endswith("]")]
+                  if a.is_tensor and not a.declared.rstrip("?").endswith("]")]
     inputs += [t for t in {id(t): t for t in recorder.inputs}.values()
                if all(t is not i for i in inputs)]
     if op.inplace:                          # what the target was before

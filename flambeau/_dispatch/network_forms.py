@@ -10,6 +10,7 @@ from flambeau._dispatch.forms import becomes, defines, shows
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.nn import functional as F
 from flambeau.ops import attention, cross_entropy, pool
+from flambeau.ops import softmax as _softmax
 
 
 def gradient(function: Callable[..., Any], inputs: Any, grad: Any, *rest: Any, **options: Any
@@ -124,7 +125,7 @@ for _name in ("softmax", "log_softmax"):
     _back = defines(f"_{_name}_backward_data(Tensor grad_output, Tensor output, int dim, "
                     "ScalarType input_dtype) -> Tensor",
                     lambda grad, output, dim, dtype, _name=_name: getattr(
-                        flambeau.ops.softmax, f"{_name}_backward")(
+                        _softmax, f"{_name}_backward")(
                             grad, output, dim % max(output.ndim, 1)))
     shows(_name, f"_{_name}(Tensor self, int dim, bool half_to_float) -> Tensor",
           lambda self, dim: (self, dim, False),

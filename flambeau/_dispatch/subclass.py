@@ -88,7 +88,9 @@ def _answer(overload: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any
     try:
         for cls in asked:
             if overrides.own_rules.get(cls) is run:
-                found = cls.__torch_dispatch__(overload, types, args, kwargs)
+                own = getattr(overload._run, "dispatch_rules", {})
+                found = own[cls](cls, overload, types, args, kwargs) if cls in own \
+                    else cls.__torch_dispatch__(overload, types, args, kwargs)
                 if found is not NotImplemented:
                     return found
     finally:

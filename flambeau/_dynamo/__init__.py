@@ -4,6 +4,7 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any
 
+from flambeau._lazy import lazy_package
 from flambeau.compiler import (
     allow_in_graph,
     assume_constant_result,
@@ -40,3 +41,4 @@ def mark_static_address(t: Any, guard: bool = False) -> None:
 
 
 maybe_mark_dynamic = mark_static = mark_dynamic
+__getattr__ = lazy_package(__name__)

@@ -56,9 +56,9 @@ def _default(argument: Argument) -> Any:
     value = argument.default
     if value is MISSING or value == "None":
         return None if value == "None" else value
-    if argument.type.startswith("float") and type(value) is int:
+    if argument.declared.startswith("float") and type(value) is int:
         value = float(value)
-    return _converted(argument.type, value) if "[" in argument.type else value
+    return _converted(argument.declared, value) if "[" in argument.declared else value
 
 
 # ---- values and types ---------------------------------------------------------------------------
@@ -117,8 +117,8 @@ def _bind(arguments: list[Argument], args: tuple[Any, ...], kwargs: dict[str, An
     positional = [a for a in arguments if not a.keyword_only]
     for i, argument in enumerate(positional):
         # x.view(2, 3): the sizes may come one by one
-        if re.fullmatch(r"int\[\d?\]", argument.type) and i == len(positional) - 1 \
-                and (len(args) > i + 1 or (args[i:] and argument.type == "int[]")) \
+        if re.fullmatch(r"int\[\d?\]", argument.declared) and i == len(positional) - 1 \
+                and (len(args) > i + 1 or (args[i:] and argument.declared == "int[]")) \
                 and all(map(_KINDS["int"], args[i:])):
             args = (*args[:i], list(args[i:]))
     if len(args) > len(positional):
@@ -137,9 +137,9 @@ def _bind(arguments: list[Argument], args: tuple[Any, ...], kwargs: dict[str, An
         if argument.name == "reduction" and value in _REDUCTIONS:
             value = _REDUCTIONS[value]
         if value is not argument.default:
-            if not _fits(argument.type, value, loose):
+            if not _fits(argument.declared, value, loose):
                 return None
-            value = _converted(argument.type, value)
+            value = _converted(argument.declared, value)
         bound[argument.name] = value
     return None if given else bound
 
@@ -578,7 +578,7 @@ def runner(name: str) -> Callable[..., Any] | None:
     inplace = getattr(Tensor, f"{name}_", None)
     if name not in schemas():
         return inplace and (lambda x, *args, **kwargs: inplace(x.clone(), *args, **kwargs))
-    takes_word = any(a.name == "reduction" and a.type == "int"
+    takes_word = any(a.name == "reduction" and a.declared == "int"
                      for arguments in schemas()[name].values() for a in arguments)
     holders = (flambeau, flambeau.nn.functional, Tensor)
     for holder in holders[1:] if takes_word or name.startswith("adaptive") else holders:

@@ -5,9 +5,9 @@
 >>> flambeau.allclose(flambeau.fft.irfft(flambeau.fft.rfft(x), 3), x)
 True
 """
-from flambeau import ops as _ops
 from flambeau.core.op import public as _public
+from flambeau.ops import load as _load
 
-_ops.load()
+_load()
 globals().update(_public["fft"])
 __all__ = sorted(_public["fft"])

@@ -4,10 +4,10 @@
 >>> flambeau.linalg.norm(flambeau.tensor([3.0, 4.0]))
 tensor(5.)
 """
-from flambeau import ops as _ops
 from flambeau.core.op import public as _public
 from flambeau.kernels.lapack import LinAlgError
+from flambeau.ops import load as _load
 
-_ops.load()
+_load()
 globals().update(_public["linalg"])
 __all__ = sorted([*_public["linalg"], "LinAlgError"])

@@ -8,10 +8,10 @@ import warnings
 from typing import Any
 
 import flambeau
-from flambeau import ops as _ops
 from flambeau.core.op import composite, public
 from flambeau.core.tensor import Tensor
 from flambeau.ops import grouped_products
+from flambeau.ops import load as _load
 from flambeau.overrides import has_torch_function as has_torch_function
 from flambeau.overrides import has_torch_function_unary as has_torch_function_unary
 from flambeau.overrides import has_torch_function_variadic as has_torch_function_variadic
@@ -161,7 +161,7 @@ def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
 
 ScalingType, SwizzleType = grouped_products.ScalingType, grouped_products.SwizzleType
 
-_ops.load()
+_load()
 globals().update({name: function for name, function in public[NETWORK].items()
                   if not name.startswith("_")})
 __all__ = sorted([*public[NETWORK], "ScalingType", "SwizzleType", "has_torch_function",

@@ -5,7 +5,6 @@ method of `Tensor`; `flambeau.core.op.table` holds them all as data.
 """
 
 import importlib
-import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -58,19 +57,6 @@ Tensor.__getattr__ = _missing_method
 
 
 def __getattr__(name: str) -> Any:
-    """The ops under the names of PyTorch's dispatcher: `torch.ops.aten.mul.Tensor`."""
-    if name == "aten":
-        from flambeau._ops import aten
-        return aten
-    if name == "profiler":
-        from flambeau.autograd import profiler
-        return profiler
-    if name in ("load_library", "loaded_libraries"):
-        from flambeau import _extensions
-        return getattr(_extensions, name)
-    if name in LATE or name == "quantized":
+    if name in LATE:
         return importlib.import_module(f"flambeau.ops.{name}")
-    library = sys.modules.get("flambeau.library")
-    if library is not None and name in library.namespaces:
-        return library.namespaces[name]
     raise AttributeError(f"module 'flambeau.ops' has no attribute {name!r}")

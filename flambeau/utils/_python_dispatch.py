@@ -16,7 +16,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._dispatch import common_forms, network_forms  # noqa: F401
-from flambeau._dispatch.level import DispatchLevel
+from flambeau._dispatch.level import DispatchLevel, dispatching_types
 from flambeau._ops import OpOverload, OpOverloadPacket, aten
 from flambeau.core import modes
 from flambeau.core.tensor import Tensor
@@ -54,6 +54,17 @@ class _ModeLevel(DispatchLevel):
     def __init__(self, mode: TorchDispatchMode):
         super().__init__(mode.__torch_dispatch__)
         self.mode = mode
+
+    def ask(self, overload: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Show one call; what is registered for the mode's class comes first."""
+        for cls in type(self.mode).__mro__:
+            if cls in overload.python_key_table:
+                return overload.python_key_table[cls](self.mode, *args, **kwargs)
+        rules = getattr(overload._run, "dispatch_rules", None)
+        rule = rules and next((rules[c] for c in type(self.mode).__mro__ if c in rules), None)
+        if rule:
+            return rule(self.mode, overload, dispatching_types(args, kwargs), tuple(args), kwargs)
+        return super().ask(overload, args, kwargs)
 
 
 def _get_current_dispatch_mode() -> TorchDispatchMode | None:

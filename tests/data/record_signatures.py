@@ -10,6 +10,7 @@ The first line of the file names the methods that take nothing, the second the f
 `nn.functional` that have a parser. Then: `name(...)` is a signature of a function, `name:(...)` of
 a function and, without the input and `out`, of a method, `.name(...)` of a method.
 """
+import importlib
 import re
 from pathlib import Path
 
@@ -169,5 +170,5 @@ def main():
 
 
 if __name__ == "__main__":
-    flambeau.ops.load()
+    importlib.import_module("flambeau.ops").load()
     main()

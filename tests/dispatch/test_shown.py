@@ -254,6 +254,6 @@ def test_schemas():
     assert schema.arguments[2].default_value is False
     assert aten.clamp.default._schema.name == "aten::clamp"
     assert aten.uniform_.default._schema.is_mutable
-    assert aten.permute.default._schema.arguments[0].alias_info.before_set == {"alias::a"}
+    assert aten.permute.default._schema.arguments[0].alias_info.before_set == {"a"}
     assert aten.max.dim.name() == "aten::max.dim" and aten.max.dim.overloadpacket is aten.max
     assert "dim" in aten.max.overloads()

@@ -1,0 +1,43 @@
+"""The schemas of PyTorch's `aten`, read from `aten.txt` at first use."""
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+_LONG = {"OPTIONS": "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+                    "bool? pin_memory=None",
+         " OUT": ", *, Tensor(a!) out) -> Tensor(a!)"}
+
+
+class Recorded(NamedTuple):
+    """One overload: its schema, and tags and kinds of kernels by name."""
+    line: str
+    facts: tuple[str, ...]
+
+    @property
+    def schema(self) -> str:
+        """The schema, in full."""
+        text = self.line
+        for short, long in _LONG.items():
+            text = text.replace(short, long)
+        return text
+
+
+@cache
+def recorded() -> dict[str, dict[str, Recorded]]:
+    """The overloads of each name."""
+    found: dict[str, dict[str, Recorded]] = {}
+    for line in Path(__file__).with_name("aten.txt").read_text().splitlines():
+        schema, _, facts = line.partition("  # ")
+        name, _, overload = schema[:schema.index("(")].partition(".")
+        found.setdefault(name, {})[overload or "default"] = Recorded(schema, tuple(facts.split()))
+    return found
+
+
+def recorded_overload(name: str, overload: str) -> Recorded | None:
+    """What is recorded of `aten::name.overload`."""
+    return recorded().get(name, {}).get(overload)
+
+
+__all__ = ["Recorded", "recorded", "recorded_overload"]

@@ -1,0 +1,49 @@
+"""Write `flambeau/_dispatch/aten.txt`: the schema of each overload of PyTorch's `aten`, and what
+its dispatcher says of it. Run where PyTorch 2.13 is installed.
+
+A line is `name.overload(arguments) -> results  # facts`: the tags, `implicit` and `explicit` for
+the kind of a composite's kernel, `not_compliant` for what lacks `pt2_compliant_tag`.
+"""
+from __future__ import annotations
+
+from pathlib import Path
+
+import torch
+
+SHORT = {
+    "*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, bool? pin_memory=None":
+        "OPTIONS",
+    ", *, Tensor(a!) out) -> Tensor(a!)": " OUT",
+}
+
+
+def facts(name: str, overload: object) -> list[str]:
+    tags = {str(tag).removeprefix("Tag.") for tag in overload.tags}
+    found = [] if "pt2_compliant_tag" in tags else ["not_compliant"]
+    found += sorted(tags - {"pt2_compliant_tag"})
+    for kind in ("Implicit", "Explicit"):
+        if torch._C._dispatch_has_kernel_for_dispatch_key(name, f"Composite{kind}Autograd"):
+            found.append(kind.lower())
+    return found
+
+
+def main() -> None:
+    lines = []
+    for name in sorted(torch._C._dispatch_get_all_op_names()):
+        space, _, rest = name.partition("::")
+        if space != "aten":
+            continue
+        base, _, overload = rest.partition(".")
+        op = getattr(getattr(torch.ops.aten, base), overload or "default")
+        line = str(op._schema).removeprefix("aten::")
+        for long, short in SHORT.items():
+            line = line.replace(long, short)
+        said = facts(name, op)
+        lines.append(f"{line}  # {' '.join(said)}" if said else line)
+    path = Path(__file__).parents[2] / "flambeau" / "_dispatch" / "aten.txt"
+    path.write_text("\n".join(lines) + "\n")
+    print(len(lines), path.stat().st_size)
+
+
+if __name__ == "__main__":
+    main()
