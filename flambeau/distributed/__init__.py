@@ -1,38 +1,45 @@
 """Distributed training: processes that share what they compute.
 
 `init_process_group("gloo")` makes a group of processes, whose collectives run over TCP;
-`nn.parallel.DistributedDataParallel` shares gradients in it. What cuts models into pieces
-(`fully_shard`, `DTensor`, `ZeroRedundancyOptimizer`) is there for one process only.
+`nn.parallel.DistributedDataParallel` shares gradients in it, `tensor.DTensor` is one tensor of which
+each process has a part, `pipelining` gives each process some of a model's layers, `rpc` calls
+functions elsewhere. `python -m torch.distributed.run` (`torchrun`) starts the processes.
 """
 from __future__ import annotations
 
-import enum
-import os
 from typing import Any
 
-from flambeau.distributed._options import (
+from flambeau._lazy import lazy_modules
+from flambeau.distributed.distributed_c10d import (
     AllreduceCoalescedOptions,
     AllreduceOptions,
     AllToAllOptions,
-    BarrierOptions,
-    BroadcastOptions,
-    BuiltinCommHookType,
-    GatherOptions,
-    GroupName,
-    ReduceOptions,
-    ReduceScatterOptions,
-    ScatterOptions,
-    record_comm,
-)
-from flambeau.distributed.distributed_c10d import (
     Backend,
     BackendConfig,
+    BarrierOptions,
+    BroadcastOptions,
+    DebugLevel,
+    GatherOptions,
     GroupMember,
+    GroupName,
     P2POp,
+    PrefixStore,
     ProcessGroup,
     ProcessGroupGloo,
     ReduceOp,
+    ReduceOptions,
+    ReduceScatterOptions,
+    ScatterOptions,
+    Store,
     Work,
+    _all_gather_base,
+    _coalescing_manager,
+    _CoalescingManager,
+    _create_process_group_wrapper,
+    _get_process_group_name,
+    _rank_not_in_group,
+    _reduce_scatter_base,
+    _time_estimator,
     all_gather,
     all_gather_coalesced,
     all_gather_into_tensor,
@@ -52,6 +59,7 @@ from flambeau.distributed.distributed_c10d import (
     gather_object,
     get_backend,
     get_backend_config,
+    get_debug_level,
     get_default_backend_for_device,
     get_global_rank,
     get_group_rank,
@@ -77,6 +85,7 @@ from flambeau.distributed.distributed_c10d import (
     new_group,
     new_subgroups,
     new_subgroups_by_enumeration,
+    record_comm,
     recv,
     recv_object_list,
     reduce,
@@ -88,11 +97,17 @@ from flambeau.distributed.distributed_c10d import (
     scatter_object_list,
     send,
     send_object_list,
+    set_debug_level,
+    set_debug_level_from_env,
     shrink_group,
     split_group,
     supports_complex,
 )
-from flambeau.distributed.rendezvous import register_rendezvous_handler, rendezvous
+from flambeau.distributed.rendezvous import (
+    _create_store_from_options,
+    register_rendezvous_handler,
+    rendezvous,
+)
 from flambeau.distributed.stores import (
     DistBackendError,
     DistError,
@@ -100,57 +115,71 @@ from flambeau.distributed.stores import (
     DistStoreError,
     FileStore,
     HashStore,
-    PrefixStore,
     QueueEmptyError,
-    Store,
     TCPStore,
 )
 
-
-class DebugLevel(enum.IntEnum):
-    """How much distributed code checks and logs."""
-    OFF, INFO, DETAIL = range(3)
-
-
-_debug_level = DebugLevel.OFF
-
-
-def get_debug_level() -> DebugLevel:
-    """How much distributed code checks and logs."""
-    return _debug_level
-
-
-def set_debug_level(level: DebugLevel) -> None:
-    """Set how much distributed code checks and logs."""
-    global _debug_level
-    _debug_level = DebugLevel(level)
-
-
-def set_debug_level_from_env() -> None:
-    """Set it to what `TORCH_DISTRIBUTED_DEBUG` says."""
-    name = os.environ.get("TORCH_DISTRIBUTED_DEBUG", "OFF").upper()
-    if name not in DebugLevel.__members__:
-        raise RuntimeError("The value of TORCH_DISTRIBUTED_DEBUG must be OFF, INFO, or DETAIL.")
-    set_debug_level(DebugLevel[name])
-
-
+_Work, _DEFAULT_FIRST_BUCKET_BYTES = Work, 1 << 20
+_breakpoint_cache: dict[int, Any] = {}
 set_debug_level_from_env()
 
 
 def breakpoint(rank: int = 0, skip: int = 0, timeout_s: int = 3600) -> None:
-    """Stop in the debugger, on one process."""
+    """Stop in the debugger, on one process, while the others wait up to `timeout_s` seconds.
+    `skip` times the call does nothing."""
+    if skip > 0:
+        key = hash(f"breakpoint:{rank}:{skip}")
+        _breakpoint_cache[key] = _breakpoint_cache.get(key, 0) + 1
+        if _breakpoint_cache[key] <= skip:
+            return
     if get_rank() == rank:
-        import pdb
-        pdb.set_trace()
+        _make_distributed_pdb().set_trace()
+    if is_initialized() and get_world_size() > 1:
+        from datetime import timedelta
+        barrier(timeout=timedelta(seconds=timeout_s))
+
+
+def _make_distributed_pdb() -> Any:
+    """A debugger that reads from the terminal, also in processes whose input is elsewhere."""
+    import pdb
+    import sys
+
+    class _DistributedPdb(pdb.Pdb):
+        def interaction(self, *args: Any, **kwargs: Any) -> None:
+            before = sys.stdin
+            try:
+                with open("/dev/stdin") as sys.stdin:
+                    super().interaction(*args, **kwargs)
+            finally:
+                sys.stdin = before
+    return _DistributedPdb()
+
+
+def _is_spmd_types_available() -> bool:
+    return False
+
+
+_MODULES = lazy_modules(
+    "flambeau.distributed", "_composable", "_functional_collectives", "_local_tensor",
+    "_mesh_layout", "_symmetric_memory", "_tensor", "algorithms", "argparse_util", "autograd",
+    "c10d_logger", "checkpoint", "collective_utils", "config", "constants", "device_mesh",
+    "elastic", "fsdp", "launch", "launcher", "logging_handlers", "nn", "optim", "pipelining",
+    "remote_device", "rpc", "run", "tensor", "utils")
+_FROM = {
+    "DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh",
+    "_remote_device": "remote_device",
+    **dict.fromkeys((
+        "BuiltinCommHookType", "GradBucket", "Logger", "Reducer", "_Backend",
+        "_ControlCollectives", "_StoreCollectives", "_broadcast_coalesced",
+        "_compute_bucket_assignment_by_size", "_make_nccl_premul_sum",
+        "_register_builtin_comm_hook", "_register_comm_hook", "_test_python_store",
+        "_verify_params_across_processes"), "_C._distributed_c10d")}
 
 
 def __getattr__(name: str) -> Any:
     import importlib
-    if name in ("algorithms", "checkpoint", "device_mesh", "elastic", "fsdp", "optim", "rpc",
-                "tensor"):
-        return importlib.import_module(f"flambeau.distributed.{name}")
-    if name in ("DeviceMesh", "init_device_mesh"):
-        return getattr(importlib.import_module("flambeau.distributed.device_mesh"), name)
-    if name in ("GradBucket", "Logger", "Reducer"):
-        return getattr(importlib.import_module("flambeau.nn.parallel.distributed"), name)
-    raise AttributeError(f"module 'flambeau.distributed' has no attribute {name!r}")
+    where = _FROM.get(name)
+    if where is None:
+        return _MODULES(name)
+    module = f"flambeau.{where}" if where.startswith("_C") else f"flambeau.distributed.{where}"
+    return getattr(importlib.import_module(module), name.replace("_Backend", "Backend"))

@@ -1,18 +1,15 @@
 """What collectives of a `ProcessGroup` can be told, one class for each."""
 from __future__ import annotations
 
-import contextlib
 import enum
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, NewType
 
-from flambeau.distributed._groups import RedOpType, ReduceOp
-from flambeau.distributed._process_group import comm_name
+from flambeau.distributed._c10d.reduce_op import RedOpType, ReduceOp
 
 GroupName = NewType("GroupName", str)
-_UNSET = timedelta(milliseconds=-1000)          # the group's own timeout
+UNSET = timedelta(milliseconds=-1)              # the group's own timeout
 
 
 def _sum() -> ReduceOp:
@@ -22,25 +19,32 @@ def _sum() -> ReduceOp:
 @dataclass(eq=False, repr=False)
 class BarrierOptions:
     """How to wait for all processes."""
-    asyncOp: bool = True
-    timeout: timedelta = _UNSET
-    device: Any = None
     device_ids: list[int] = field(default_factory=list)
+    timeout: timedelta = UNSET
+    device: Any = None
+    asyncOp: bool = True
 
 
 @dataclass(eq=False, repr=False)
 class AllToAllOptions:
     """How to exchange parts."""
+    timeout: timedelta = UNSET
     asyncOp: bool = True
-    timeout: timedelta = _UNSET
+
+
+@dataclass(eq=False, repr=False)
+class AllgatherOptions:
+    """How to gather for all."""
+    timeout: timedelta = UNSET
+    asyncOp: bool = True
 
 
 @dataclass(eq=False, repr=False)
 class AllreduceOptions:
     """How to reduce: `reduceOp`."""
     reduceOp: Any = field(default_factory=_sum)
+    timeout: timedelta = UNSET
     asyncOp: bool = True
-    timeout: timedelta = _UNSET
 
 
 @dataclass(eq=False, repr=False)
@@ -49,15 +53,21 @@ class AllreduceCoalescedOptions(AllreduceOptions):
 
 
 @dataclass(eq=False, repr=False)
-class ReduceScatterOptions(AllreduceOptions):
+class ReduceScatterOptions:
     """How to reduce, and who gets which part."""
+    reduceOp: Any = field(default_factory=_sum)
+    timeout: timedelta = UNSET
+    asyncOp: bool = True
 
 
 @dataclass(eq=False, repr=False)
-class ReduceOptions(AllreduceOptions):
+class ReduceOptions:
     """How to reduce, for process `rootRank`."""
+    reduceOp: Any = field(default_factory=_sum)
     rootRank: int = 0
     rootTensor: int = 0
+    timeout: timedelta = UNSET
+    asyncOp: bool = True
 
 
 @dataclass(eq=False, repr=False)
@@ -65,24 +75,24 @@ class BroadcastOptions:
     """Whose tensors all get: those of process `rootRank`."""
     rootRank: int = 0
     rootTensor: int = 0
+    timeout: timedelta = UNSET
     asyncOp: bool = True
-    timeout: timedelta = _UNSET
 
 
 @dataclass(eq=False, repr=False)
 class GatherOptions:
     """Who gets all tensors: process `rootRank`."""
     rootRank: int = 0
+    timeout: timedelta = UNSET
     asyncOp: bool = True
-    timeout: timedelta = _UNSET
 
 
 @dataclass(eq=False, repr=False)
 class ScatterOptions:
     """Who has the parts: process `rootRank`."""
     rootRank: int = 0
+    timeout: timedelta = UNSET
     asyncOp: bool = True
-    timeout: timedelta = _UNSET
 
 
 class BuiltinCommHookType(enum.IntEnum):
@@ -94,29 +104,17 @@ class BuiltinCommHookType(enum.IntEnum):
         return f"BuiltinCommHookType.{self.name}"
 
 
-@contextlib.contextmanager
-def record_comm(name: str) -> Iterator[None]:
-    """Inside, collectives appear in profiles under this name.
-
-    >>> from flambeau import distributed as dist
-    >>> import flambeau
-    >>> dist.init_process_group("gloo", store=dist.HashStore(), rank=0, world_size=1)
-    >>> with flambeau.profiler.profile() as profile, record_comm("gradients"):
-    ...     dist.all_reduce(flambeau.ones(2))
-    >>> "gradients" in [event.key for event in profile.key_averages()]
-    True
-    >>> dist.destroy_process_group()
-    """
-    token = comm_name.set(name)
-    try:
-        yield
-    finally:
-        comm_name.reset(token)
+@dataclass
+class DistributedBackendOptions:
+    """What a backend that is registered with `extended_api=True` is made from."""
+    store: Any = None
+    group_rank: int = -1
+    group_size: int = -1
+    timeout: timedelta = UNSET
+    group_id: str = ""
+    global_ranks_in_group: list[int] = field(default_factory=list)
 
 
 for _cls in (AllToAllOptions, AllreduceCoalescedOptions, AllreduceOptions, BarrierOptions,
              BroadcastOptions, GatherOptions, ReduceOptions, ReduceScatterOptions, ScatterOptions):
     _cls.__module__ = "torch.distributed.distributed_c10d"
-__all__ = ["AllToAllOptions", "AllreduceCoalescedOptions", "AllreduceOptions", "BarrierOptions",
-           "BroadcastOptions", "BuiltinCommHookType", "GatherOptions", "GroupName",
-           "ReduceOptions", "ReduceScatterOptions", "ScatterOptions", "record_comm"]

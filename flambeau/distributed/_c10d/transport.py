@@ -1,7 +1,8 @@
 """Messages between processes: a connection for each pair, and a box for what has arrived.
 
 Each process listens at a port of its own, and tells the others through the store. A message has
-a key, of bytes, which says what it is for; messages of one key from one process stay in order.
+a key, of bytes, which says what it is for; messages of one key from one process stay in order, and
+go to those who wait for them in the order in which they began to wait.
 A connection is only accepted from who knows the secret that the store holds.
 """
 from __future__ import annotations
@@ -11,7 +12,8 @@ import secrets
 import socket
 import struct
 import threading
-from collections import defaultdict, deque
+from collections import deque
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -41,6 +43,22 @@ def _own_address(store: Store) -> str:
         return probe.getsockname()[0]
 
 
+class Receipt:
+    """Someone who waits for the next message of a key from one of some processes."""
+
+    def __init__(self, sources: list[int], key: bytes, use: Callable[[Receipt], None] | None):
+        self.sources, self.key, self.use = sources, key, use
+        self.source, self.body = -1, bytearray()
+        self.error: Exception | None = None
+        self.done = False
+
+    def complete(self, source: int, body: bytearray, error: Exception | None = None) -> None:
+        """Hand over what has come; the lock of the connections is not held."""
+        self.source, self.body, self.error, self.done = source, body, error, True
+        if self.use is not None:
+            self.use(self)
+
+
 class Peers:
     """Connections to all other processes of a group."""
 
@@ -48,7 +66,8 @@ class Peers:
         self.rank, self.size = rank, size
         self._sockets: dict[int, socket.socket] = {}
         self._sending = {other: threading.Lock() for other in range(size)}
-        self._boxes: dict[tuple[int, bytes], deque[bytearray]] = defaultdict(deque)
+        self._boxes: dict[tuple[int, bytes], deque[bytearray]] = {}
+        self._waiting: dict[bytes, list[Receipt]] = {}
         self._gone: dict[int, str] = {}
         self._arrived = threading.Condition()
         self._connect(store, timeout.total_seconds())
@@ -104,7 +123,7 @@ class Peers:
     # ---- messages -------------------------------------------------------------------------------
 
     def _receive_all(self, other: int, connection: socket.socket) -> None:
-        """Put what arrives from one process into its boxes, until it hangs up."""
+        """Hand on what arrives from one process, until it hangs up."""
         reason = "Connection closed by peer"
         with contextlib.suppress(OSError):
             while (head := _read(connection, _HEAD.size)) is not None:
@@ -115,12 +134,42 @@ class Peers:
                 key, body = _read(connection, key_length), _read(connection, length)
                 if key is None or body is None:
                     break
-                with self._arrived:
-                    self._boxes[other, bytes(key)].append(body)
-                    self._arrived.notify_all()
+                self._deliver(other, bytes(key), body)
+        self._lose(other, reason)
+
+    def _deliver(self, other: int, key: bytes, body: bytearray) -> None:
+        """Give a message to the first who waits for it, or keep it."""
+        with self._arrived:
+            receipt = next((r for r in self._waiting.get(key, ()) if other in r.sources), None)
+            if receipt is None:
+                self._boxes.setdefault((other, key), deque()).append(body)
+                return
+            self._forget(receipt)
+        receipt.complete(other, body)
+        with self._arrived:
+            self._arrived.notify_all()
+
+    def _lose(self, other: int, reason: str) -> None:
+        """Tell those who wait for a process alone that it has gone."""
         with self._arrived:
             self._gone[other] = reason
+            lost = [r for waiting in self._waiting.values() for r in waiting
+                    if all(source in self._gone for source in r.sources)]
+            for receipt in lost:
+                self._forget(receipt)
+        for receipt in lost:
+            receipt.complete(-1, bytearray(), self._closed(receipt.sources[0]))
+        with self._arrived:
             self._arrived.notify_all()
+
+    def _closed(self, other: int) -> Closed:
+        return Closed(f"{self._gone[other]} [rank {other}]")
+
+    def _forget(self, receipt: Receipt) -> None:
+        waiting = self._waiting[receipt.key]
+        waiting.remove(receipt)
+        if not waiting:
+            del self._waiting[receipt.key]
 
     def send(self, other: int, key: bytes, body: Any) -> None:
         """Send a message to another process."""
@@ -133,23 +182,39 @@ class Peers:
         except (OSError, KeyError) as error:
             raise Closed(f"Connection closed by peer [rank {other}]: {error}") from error
 
-    def _ready(self, others: list[int], key: bytes) -> int | None:
-        return next((o for o in others if self._boxes[o, key]), None)
+    def expect(self, others: list[int], key: bytes,
+               use: Callable[[Receipt], None] | None = None) -> Receipt:
+        """Wait, without blocking, for the next message of a key from one of these processes;
+        `use` is called as soon as it, or an error, is there, maybe in another thread."""
+        receipt = Receipt(others, key, use)
+        with self._arrived:
+            source = next((o for o in others if (o, key) in self._boxes), None)
+            if source is None:
+                if not all(o in self._gone for o in others):
+                    self._waiting.setdefault(key, []).append(receipt)
+                    return receipt
+                body, error = bytearray(), self._closed(others[0])
+            else:
+                box, error = self._boxes[source, key], None
+                body = box.popleft()
+                if not box:
+                    del self._boxes[source, key]
+        receipt.complete(-1 if source is None else source, body, error)
+        return receipt
 
     def receive(self, others: list[int], key: bytes, seconds: float | None, what: str
                 ) -> tuple[int, bytearray]:
         """The next message of a key from one of these processes, and who sent it."""
+        receipt = self.expect(others, key)
         with self._arrived:
-            done = self._arrived.wait_for(
-                lambda: self._ready(others, key) is not None
-                or all(o in self._gone for o in others), seconds)
-            other = self._ready(others, key)
-            if other is not None:
-                return other, self._boxes[other, key].popleft()
-            if done:
-                raise Closed(f"{self._gone[others[0]]} [rank {others[0]}]")
-            raise RuntimeError(f"Timed out waiting {round((seconds or 0) * 1000)}ms for {what} "
-                               "operation to complete")
+            if not self._arrived.wait_for(lambda: receipt.done, seconds):
+                if receipt in self._waiting.get(key, ()):
+                    self._forget(receipt)
+                raise RuntimeError(f"Timed out waiting {round((seconds or 0) * 1000)}ms for {what} "
+                                   "operation to complete")
+        if receipt.error is not None:
+            raise receipt.error
+        return receipt.source, receipt.body
 
     def close(self) -> None:
         """Hang up."""

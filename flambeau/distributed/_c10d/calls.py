@@ -1,0 +1,110 @@
+"""The collectives of process groups and backends, in all forms in which they can be called.
+
+A collective takes lists of tensors and an object of options. It can also be called with one tensor,
+and with what the options would say in their place: `group.broadcast(tensor, 0)`. `Calls` brings
+these forms into the first one and hands it to `_run(name, tensors, …, options)`.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import fields
+from datetime import timedelta
+from typing import Any
+
+from flambeau import Tensor
+from flambeau.distributed._c10d import options as o
+from flambeau.distributed._c10d.reduce_op import ReduceOp
+
+
+def _options(cls: type, positional: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
+    """The options that were given, or options made of what was given in their place."""
+    given = [*positional, *keywords.values()]
+    if len(given) == 1 and isinstance(given[0], cls):
+        return given[0]
+    made = cls()
+    names = {"op": "reduceOp", "root": "rootRank"}
+    known = {f.name for f in fields(cls)}
+    for value in positional:
+        name = "reduceOp" if isinstance(value, ReduceOp) else \
+            "timeout" if isinstance(value, timedelta) else "rootRank"
+        if value is not None:
+            keywords = {**keywords, name: value}
+    for name, value in keywords.items():
+        target = names.get(name, name)
+        if target not in known:
+            raise TypeError(f"incompatible function arguments: {name} is not known to "
+                            f"{cls.__name__}")
+        if value is not None:
+            setattr(made, target, value)
+    return made
+
+
+def _listed(value: Any, depth: int) -> Any:
+    """A tensor, or a list, as a list of that depth."""
+    have, inner = 0, value
+    while isinstance(inner, (list, tuple)):
+        have, inner = have + 1, (inner[0] if inner else None)
+    for _ in range(depth - have):
+        value = [value]
+    return value
+
+
+def _takes(name: str, cls: type, *depths: int, names: tuple[str, ...] = ()) -> Callable[..., Any]:
+    """The method `name`, whose tensors come in lists of these depths."""
+    def method(self: Any, *args: Any, **kwargs: Any) -> Any:
+        given = list(args[:len(depths)])
+        for at in range(len(given), len(depths)):
+            found = next((n for n in names[at].split("/") if n in kwargs), None)
+            if found is None:
+                raise TypeError(f"{name}(): incompatible function arguments: {names[at]} is "
+                                "missing")
+            given.append(kwargs.pop(found))
+        if len(depths) == 2 and depths[0] != depths[1] and isinstance(given[1], Tensor):
+            given[0] = [given[0]]                   # the form for one tensor
+        tensors = [_listed(value, depth) for value, depth in zip(given, depths)]
+        return self._run(name, *tensors, _options(cls, args[len(depths):], kwargs))
+    method.__name__ = method.__qualname__ = name
+    return method
+
+
+class Calls:
+    """Collectives: each hands its tensors, in lists, and its options to `_run`."""
+
+    broadcast = _takes("broadcast", o.BroadcastOptions, 1, names=("tensors/tensor",))
+    allreduce = _takes("allreduce", o.AllreduceOptions, 1, names=("tensors/tensor",))
+    allreduce_coalesced = _takes("allreduce_coalesced", o.AllreduceCoalescedOptions, 1,
+                                 names=("tensors",))
+    reduce = _takes("reduce", o.ReduceOptions, 1, names=("tensors/tensor",))
+    allgather = _takes("allgather", o.AllgatherOptions, 2, 1,
+                       names=("output_tensors", "input_tensors/input_tensor"))
+    _allgather_base = _takes("_allgather_base", o.AllgatherOptions, 0, 0,
+                             names=("output", "input"))
+    allgather_coalesced = _takes("allgather_coalesced", o.AllgatherOptions, 2, 1,
+                                 names=("output_lists", "input_list"))
+    allgather_into_tensor_coalesced = _takes(
+        "allgather_into_tensor_coalesced", o.AllgatherOptions, 1, 1, names=("outputs", "inputs"))
+    gather = _takes("gather", o.GatherOptions, 2, 1,
+                    names=("output_tensors", "input_tensors/input_tensor"))
+    scatter = _takes("scatter", o.ScatterOptions, 1, 2,
+                     names=("output_tensors/output_tensor", "input_tensors"))
+    reduce_scatter = _takes("reduce_scatter", o.ReduceScatterOptions, 1, 2,
+                            names=("output_tensors", "input_tensors/input_tensor"))
+    _reduce_scatter_base = _takes("_reduce_scatter_base", o.ReduceScatterOptions, 0, 0,
+                                  names=("outputTensor/output", "inputTensor/input"))
+    reduce_scatter_tensor_coalesced = _takes(
+        "reduce_scatter_tensor_coalesced", o.ReduceScatterOptions, 1, 1,
+        names=("outputs", "inputs"))
+    alltoall = _takes("alltoall", o.AllToAllOptions, 1, 1,
+                      names=("output_tensors/output_tensor", "input_tensors/input_tensor"))
+    alltoall_base = _takes("alltoall_base", o.AllToAllOptions, 0, 0, 0, 0, names=(
+        "output", "input", "output_split_sizes", "input_split_sizes"))
+    barrier = _takes("barrier", o.BarrierOptions)
+
+    all_gather_single = _allgather_base
+    all_gather_single_coalesced = allgather_into_tensor_coalesced
+    reduce_scatter_single = _reduce_scatter_base
+    reduce_scatter_single_coalesced = reduce_scatter_tensor_coalesced
+    all_to_all_single = alltoall_base
+
+    def _run(self, name: str, *arguments: Any) -> Any:
+        raise NotImplementedError

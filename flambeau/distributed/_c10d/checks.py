@@ -1,0 +1,99 @@
+"""What collectives refuse."""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau import Tensor
+from flambeau.distributed._c10d.reduce_op import RedOpType, op_type
+
+
+def single_tensor(value: Any, name: str) -> None:
+    """A tensor is needed."""
+    if not isinstance(value, Tensor):
+        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type "
+                        f"torch.Tensor\n             but got {type(value)} instead.")
+
+
+def tensor_list(values: Any, name: str) -> None:
+    """A list of tensors is needed."""
+    if not isinstance(values, (list, tuple)) or not all(isinstance(v, Tensor) for v in values):
+        raise TypeError(f"Invalid function argument. Expected parameter `{name}` of type "
+                        f"List[torch.Tensor]\n             but got {type(values)} instead.")
+
+
+def reduction(tensor: Tensor, op: Any) -> str:
+    """The name of a reduction that fits the tensor."""
+    kind = op_type(op)
+    if kind in (RedOpType.BAND, RedOpType.BOR, RedOpType.BXOR) and (
+            tensor.is_floating_point() or tensor.is_complex()):
+        raise RuntimeError(f"Cannot use ReduceOp.{kind.name} with non-integral dtype")
+    if kind is RedOpType.PREMUL_SUM:
+        raise RuntimeError("Cannot use ReduceOp.PREMUL_SUM with Gloo")
+    return kind.name
+
+
+def same_type(outputs: list[Tensor], tensor: Tensor) -> None:
+    """All tensors of a call have one type."""
+    for output in outputs:
+        if output.dtype is not tensor.dtype:
+            raise ValueError("Invalid usage of tensors with different dtypes"
+                             f"Found {output.dtype} and  {tensor.dtype}")
+
+
+def outputs(found: list[Tensor], tensor: Tensor, count: int, call: str) -> None:
+    """One entry for each process, of the type and size of what each gives."""
+    if len(found) != count:
+        raise RuntimeError(f"ProcessGroupGloo::{call}: invalid output tensor list at index 0 "
+                           f"(expected length {count}, got {len(found)})")
+    same_type(found, tensor)
+    for i, output in enumerate(found):
+        same_size(output, tensor, call, i)
+
+
+def parts(found: list[Tensor], tensor: Tensor, count: int, call: str) -> None:
+    """One entry for each process, of the type and size of what each gets."""
+    if len(found) != count:
+        raise RuntimeError(f"ProcessGroupGloo::{call}: Incorrect input list size {len(found)}. "
+                           f"Input list size should be {count}, same as size of the process "
+                           "group.")
+    same_type(found, tensor)
+    for i, part in enumerate(found):
+        same_size(part, tensor, call, i)
+
+
+def same_size(output: Tensor, tensor: Tensor, call: str, index: int = 0) -> None:
+    """As many elements in the one as in the other."""
+    if output.numel() != tensor.numel():
+        raise RuntimeError(f"ProcessGroupGloo::{call}: invalid tensor size at index {index} "
+                           f"(expected {_shape(tensor)}, got {_shape(output)})")
+
+
+def whole(found: Tensor, part: Tensor, count: int, call: str) -> None:
+    """`found` has room for `count` tensors like `part`."""
+    same_type([found], part)
+    if found.numel() != count * part.numel():
+        raise RuntimeError(f"ProcessGroupGloo::{call}: invalid tensor size at index 0 (expected "
+                           f"{count} times {_shape(part)}, got {_shape(found)})")
+
+
+def split(tensor: Tensor, sizes: Any, count: int) -> list[Tensor]:
+    """The parts of a tensor: of equal size, or of these numbers of rows."""
+    if not sizes:
+        if tensor.shape[0] % count:
+            raise RuntimeError("Tensor's dim 0 does not divide equally across group size")
+        sizes = [tensor.shape[0] // count] * count
+    if sum(sizes) != tensor.shape[0] or len(sizes) != count:
+        raise RuntimeError("Split sizes doesn't match total dim 0 size")
+    return list(tensor.detach().split(list(sizes)))
+
+
+def fitting(found: Tensor, like: Tensor, call: str) -> Tensor:
+    """What has arrived, in the shape of where it goes."""
+    if found.numel() != like.numel():
+        raise RuntimeError(f"ProcessGroupGloo::{call}: received {found.numel()} elements, but the "
+                           f"tensor has {like.numel()}")
+    return found.view(like.shape)
+
+
+def _shape(tensor: Tensor) -> str:
+    return f"({', '.join(map(str, tensor.shape))})"

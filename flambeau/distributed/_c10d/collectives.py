@@ -1,0 +1,310 @@
+"""Collectives: what the processes of a group do together with tensors."""
+from __future__ import annotations
+
+import warnings
+from datetime import timedelta
+from typing import Any
+
+from flambeau import Tensor
+from flambeau.distributed._c10d import checks
+from flambeau.distributed._c10d import options as o
+from flambeau.distributed._c10d.coalescing import NO_WORK, _CollOp, collect
+from flambeau.distributed._c10d.reduce_op import RedOpType, op_type
+from flambeau.distributed._c10d.work import Work
+from flambeau.distributed._c10d.world import _world, ranks_of, resolve
+
+
+def supports_complex(reduceOp: Any) -> bool:
+    """Can this reduction work on complex numbers? Those that order or mask them cannot."""
+    return op_type(reduceOp) not in (
+        RedOpType.MAX, RedOpType.MIN, RedOpType.PRODUCT, RedOpType.BAND, RedOpType.BOR,
+        RedOpType.BXOR)
+
+
+def _check_complex(tensor: Tensor, op: Any, call: str) -> None:
+    if tensor.is_complex() and not supports_complex(op):
+        raise ValueError(f"{call} does not support {op} on complex tensors")
+
+
+def root_of(group: Any, rank: int | None, group_rank: int | None) -> int:
+    """The rank in the group of the process that a collective begins or ends at."""
+    if rank is None and group_rank is None:
+        raise ValueError("Must specify global_rank or group_rank")
+    if rank is not None and group_rank is not None:
+        raise ValueError("Can't specify both group_rank and global_rank")
+    if group_rank is not None or group is _world.default_pg:
+        return group_rank if group_rank is not None else rank       # type: ignore[return-value]
+    members = ranks_of(group)
+    if rank not in members:
+        raise ValueError(f"Global rank {rank} is not part of group {group}")
+    return members.index(rank)
+
+
+def warn_not_in_group(call: str) -> None:
+    """A process calls a collective of a group that it is not in."""
+    about = "" if _world.default_pg is None else _world.default_pg.rank()
+    warnings.warn(f"Running {call} on global rank {about} which does not belong to the given "
+                  "group.", stacklevel=4)
+
+
+def member(group: Any, call: str) -> Any:
+    """The group of a call; None, with a warning, if this process is not in it."""
+    found = resolve(group)
+    if found is None:
+        warn_not_in_group(call)
+    return found
+
+
+def finish(work: Work | None, async_op: bool) -> Work | None:
+    """What a call gives: nothing as soon as it is done, or its work."""
+    if work is NO_WORK:
+        return None
+    if async_op or work is None:
+        return work
+    work.wait()
+    return None
+
+
+def all_reduce(tensor: Tensor, op: Any = RedOpType.SUM, group: Any = None, async_op: bool = False
+               ) -> Work | None:
+    """`tensor` becomes the sum (or what `op` says) of all processes' tensors."""
+    checks.single_tensor(tensor, "tensor")
+    found = member(group, "all_reduce")
+    if found is None:
+        return None
+    _check_complex(tensor, op, "all_reduce")
+    collected = collect(found, _CollOp(all_reduce, tensor, None, op), async_op)
+    if collected is not None:
+        return finish(collected, True)
+    return finish(found.allreduce([tensor], o.AllreduceOptions(op)), async_op)
+
+
+def all_reduce_coalesced(tensors: list[Tensor], op: Any = RedOpType.SUM, group: Any = None,
+                         async_op: bool = False) -> Work | None:
+    """`all_reduce` of several tensors."""
+    tensors = [tensors] if isinstance(tensors, Tensor) else tensors
+    checks.tensor_list(tensors, "tensor")
+    found = member(group, "all_reduce_coalesced")
+    if found is None:
+        return None
+    for tensor in tensors:
+        _check_complex(tensor, op, "all_reduce")
+    return finish(found.allreduce_coalesced(list(tensors), o.AllreduceCoalescedOptions(op)),
+                  async_op)
+
+
+def broadcast(tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False,
+              group_src: int | None = None) -> Work | None:
+    """`tensor` becomes that of process `src`."""
+    found = member(group, "broadcast")
+    root = None if found is None else root_of(found, src, group_src)
+    checks.single_tensor(tensor, "tensor")
+    if found is None:
+        return None
+    return finish(found.broadcast([tensor], o.BroadcastOptions(root, 0)), async_op)
+
+
+def reduce(tensor: Tensor, dst: int | None = None, op: Any = RedOpType.SUM, group: Any = None,
+           async_op: bool = False, group_dst: int | None = None) -> Work | None:
+    """`all_reduce` whose result process `dst` alone gets."""
+    found = member(group, "reduce")
+    root = None if found is None else root_of(found, dst, group_dst)
+    checks.single_tensor(tensor, "tensor")
+    if found is None:
+        return None
+    return finish(found.reduce([tensor], o.ReduceOptions(op, root)), async_op)
+
+
+def all_gather(tensor_list: list[Tensor], tensor: Tensor, group: Any = None,
+               async_op: bool = False) -> Work | None:
+    """Entry i of `tensor_list` becomes the tensor of process i."""
+    checks.tensor_list(tensor_list, "tensor_list")
+    checks.single_tensor(tensor, "tensor")
+    checks.same_type(tensor_list, tensor)
+    found = member(group, "all_gather")
+    if found is None:
+        return None
+    return finish(found.allgather([list(tensor_list)], [tensor], o.AllgatherOptions()), async_op)
+
+
+def all_gather_coalesced(output_tensor_lists: list[list[Tensor]], input_tensor_list: list[Tensor],
+                         group: Any = None, async_op: bool = False) -> Work | None:
+    """`all_gather` of several tensors: entry i of the outputs is of process i."""
+    found = member(group, "all_gather_coalesced")
+    if found is None:
+        return None
+    checks.tensor_list(input_tensor_list, "input_tensor_list")
+    if not isinstance(output_tensor_lists, list):
+        raise TypeError("Invalid function argument: output_tensor_lists should be a list")
+    for outputs in output_tensor_lists:
+        checks.tensor_list(outputs, "output_tensor_lists")
+    return finish(found.allgather_coalesced(output_tensor_lists, list(input_tensor_list),
+                                            o.AllgatherOptions()), async_op)
+
+
+def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Any = None,
+                           async_op: bool = False) -> Work | None:
+    """`output_tensor` becomes all processes' tensors, one after the other."""
+    checks.single_tensor(input_tensor, "input_tensor")
+    checks.single_tensor(output_tensor, "output_tensor")
+    found = member(group, "all_gather_into_tensor")
+    if found is None:
+        return None
+    collected = collect(found, _CollOp(all_gather_into_tensor, input_tensor, output_tensor),
+                        async_op)
+    if collected is not None:
+        return finish(collected, True)
+    return finish(found._allgather_base(output_tensor, input_tensor, o.AllgatherOptions()),
+                  async_op)
+
+
+def all_gather_single(output_tensor: Tensor, input_tensor: Tensor, group: Any = None,
+                      async_op: bool = False) -> Work | None:
+    """The newer name of `all_gather_into_tensor`."""
+    return all_gather_into_tensor(output_tensor, input_tensor, group, async_op)
+
+
+def gather(tensor: Tensor, gather_list: list[Tensor] | None = None, dst: int | None = None,
+           group: Any = None, async_op: bool = False, group_dst: int | None = None) -> Work | None:
+    """`all_gather` whose result process `dst`, 0 by default, alone gets."""
+    checks.single_tensor(tensor, "tensor")
+    outputs = list(gather_list or ())
+    if outputs:
+        checks.tensor_list(gather_list, "gather_list")
+        checks.same_type(outputs, tensor)
+    found = member(group, "gather")
+    if found is None:
+        return None
+    root = root_of(found, 0 if dst is None and group_dst is None else dst, group_dst)
+    check_list_is_at(found.rank() == root, outputs, "gather_list", "destination")
+    return finish(found.gather([outputs] if found.rank() == root else [], [tensor],
+                               o.GatherOptions(root)), async_op)
+
+
+def check_list_is_at(at_root: bool, values: list[Any], name: str, role: str) -> None:
+    """The list of all tensors is given by the root, and by no one else."""
+    if at_root and not values:
+        raise ValueError(f"Argument ``{name}`` must be specified on {role} rank.")
+    if values and not at_root:
+        raise ValueError(f"Argument ``{name}`` must NOT be specified on non-{role} ranks.")
+
+
+def scatter(tensor: Tensor, scatter_list: list[Tensor] | None = None, src: int | None = None,
+            group: Any = None, async_op: bool = False, group_src: int | None = None
+            ) -> Work | None:
+    """`tensor` of process i becomes entry i of the list of process `src`, 0 by default."""
+    checks.single_tensor(tensor, "tensor")
+    parts = list(scatter_list or ())
+    if parts:
+        checks.tensor_list(scatter_list, "scatter_list")
+        checks.same_type(parts, tensor)
+    found = member(group, "scatter")
+    if found is None:
+        return None
+    root = root_of(found, 0 if src is None and group_src is None else src, group_src)
+    check_list_is_at(found.rank() == root, parts, "scatter_list", "source")
+    return finish(found.scatter([tensor], [parts] if found.rank() == root else [],
+                                o.ScatterOptions(root)), async_op)
+
+
+def reduce_scatter(output: Tensor, input_list: list[Tensor], op: Any = RedOpType.SUM,
+                   group: Any = None, async_op: bool = False) -> Work | None:
+    """`output` of process i becomes the sum of all entries i."""
+    checks.single_tensor(output, "output")
+    checks.tensor_list(input_list, "input_list")
+    checks.same_type(input_list, output)
+    found = member(group, "reduce_scatter")
+    if found is None:
+        return None
+    return finish(found.reduce_scatter([output], [list(input_list)], o.ReduceScatterOptions(op)),
+                  async_op)
+
+
+def reduce_scatter_tensor(output: Tensor, input: Tensor, op: Any = RedOpType.SUM,
+                          group: Any = None, async_op: bool = False) -> Work | None:
+    """`output` of process i becomes part i of the sum of all inputs."""
+    checks.single_tensor(output, "output")
+    checks.single_tensor(input, "input")
+    found = member(group, "reduce_scatter_tensor")
+    if found is None:
+        return None
+    collected = collect(found, _CollOp(reduce_scatter_tensor, input, output, op), async_op)
+    if collected is not None:
+        return finish(collected, True)
+    return finish(found._reduce_scatter_base(output, input, o.ReduceScatterOptions(op)), async_op)
+
+
+def reduce_scatter_single(output: Tensor, input: Tensor, op: Any = RedOpType.SUM,
+                          group: Any = None, async_op: bool = False) -> Work | None:
+    """The newer name of `reduce_scatter_tensor`."""
+    return reduce_scatter_tensor(output, input, op, group, async_op)
+
+
+def all_to_all(output_tensor_list: list[Tensor], input_tensor_list: list[Tensor],
+               group: Any = None, async_op: bool = False) -> Work | None:
+    """Entry j of process i's outputs becomes entry i of process j's inputs."""
+    found = member(group, "all_to_all")
+    if found is None:
+        return None
+    checks.tensor_list(output_tensor_list, "output_tensor_list")
+    checks.tensor_list(input_tensor_list, "input_tensor_list")
+    return finish(found.alltoall(list(output_tensor_list), list(input_tensor_list),
+                                 o.AllToAllOptions()), async_op)
+
+
+def all_to_all_single(output: Tensor, input: Tensor, output_split_sizes: Any = None,
+                      input_split_sizes: Any = None, group: Any = None, async_op: bool = False
+                      ) -> Work | None:
+    """`all_to_all` of the parts of one tensor: of equal size, or of these numbers of rows."""
+    found = member(group, "all_to_all_single")
+    if found is None:
+        return None
+    checks.single_tensor(output, "output")
+    checks.single_tensor(input, "input")
+    return finish(found.alltoall_base(output, input, list(output_split_sizes or ()),
+                                      list(input_split_sizes or ()), o.AllToAllOptions()),
+                  async_op)
+
+
+def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None,
+            timeout: timedelta | None = None) -> Work | None:
+    """Wait until all processes have come here."""
+    found = member(group, "barrier")
+    if found is None:
+        return None
+    given = o.BarrierOptions()
+    if timeout is not None:
+        given.timeout = timeout
+    return finish(found.barrier(given), async_op)
+
+
+def monitored_barrier(group: Any = None, timeout: Any = None, wait_all_ranks: bool = False
+                      ) -> None:
+    """`barrier` that says which processes have not come."""
+    found = member(group, "monitored_barrier")
+    if found is not None:
+        found.monitored_barrier(timeout, wait_all_ranks)
+
+
+def broadcast_coalesced(process_group: Any, tensors: list[Tensor], buffer_size: int, src: int = 0
+                        ) -> None:
+    """Give all processes the tensors of one: those of one type in buffers of `buffer_size`
+    bytes."""
+    import flambeau
+    buckets: list[list[Tensor]] = []
+    room: dict[Any, int] = {}
+    open_bucket: dict[Any, list[Tensor]] = {}
+    for tensor in tensors:
+        size = tensor.numel() * tensor.element_size()
+        if tensor.dtype not in open_bucket or room[tensor.dtype] < size:
+            open_bucket[tensor.dtype] = []
+            room[tensor.dtype] = buffer_size
+            buckets.append(open_bucket[tensor.dtype])
+        open_bucket[tensor.dtype].append(tensor)
+        room[tensor.dtype] -= size
+    with flambeau.no_grad():
+        for bucket in buckets:
+            flat = flambeau.cat([t.detach().reshape(-1) for t in bucket])
+            process_group.broadcast([flat], o.BroadcastOptions(src, 0)).wait()
+            for tensor, part in zip(bucket, flat.split([t.numel() for t in bucket])):
+                tensor.copy_(part.view(tensor.shape))

@@ -1,0 +1,451 @@
+"""How process groups are made, and who is in them.
+
+The default group is all processes that have called `init_process_group`; others are made of some
+of its members. Tensors travel over TCP, on connections that the processes make to each other; the
+groups that are made later use those of the default group.
+"""
+from __future__ import annotations
+
+import os
+from datetime import timedelta
+from typing import Any
+
+from flambeau.distributed._c10d.backends import (
+    Backend,
+    BackendConfig,
+    check_timeout,
+    default_timeout,
+)
+from flambeau.distributed._c10d.gloo import GlooOptions, ProcessGroupGloo
+from flambeau.distributed._c10d.options import DistributedBackendOptions
+from flambeau.distributed._c10d.process_group import BackendType, ProcessGroup
+from flambeau.distributed._c10d.world import GroupMember, _world, next_name, ranks_of, resolve
+from flambeau.distributed.rendezvous import rendezvous
+from flambeau.distributed.stores import PrefixStore, Store
+
+
+def is_initialized() -> bool:
+    """Has `init_process_group` been called?"""
+    return _world.default_pg is not None
+
+
+# ---- making groups ------------------------------------------------------------------------------
+
+def _shared_gloo() -> ProcessGroupGloo | None:
+    """The default group's own connections, which other groups can use."""
+    found = None if _world.default_pg is None else \
+        getattr(_world.default_pg, "_types", {}).get(BackendType.GLOO)
+    return found if isinstance(found, ProcessGroupGloo) else None
+
+
+def _gloo(store: Store, rank: int, ranks: list[int], name: str, timeout: timedelta, options: Any,
+          ) -> ProcessGroupGloo:
+    shared = _shared_gloo()
+    options = options if isinstance(options, GlooOptions) else GlooOptions(timeout)
+    options.group_name, options.global_ranks_in_group = name, ranks
+    if shared is None:
+        return ProcessGroupGloo(store, rank, len(ranks), options, name=name)
+    return ProcessGroupGloo(store, rank, len(ranks), options, peers=shared.peers, name=name,
+                            ranks=ranks)
+
+
+def _check_built_in(name: str) -> None:
+    if name == Backend.MPI:
+        raise RuntimeError("Distributed package doesn't have MPI built in. MPI is only included "
+                           "if you build PyTorch from source on a host that has MPI installed.")
+    if name in (Backend.NCCL, Backend.XCCL):
+        raise RuntimeError(f"Distributed package doesn't have {name.upper()} built in")
+
+
+def new_process_group_helper(group_size: int, group_rank: int, global_ranks_in_group: list[int],
+                             backend: str, store: Store, group_name: str,
+                             backend_options: Any = None, timeout: timedelta | None = None,
+                             pg_tag: str | None = None, device_id: Any = None,
+                             group_desc: str | None = None) -> tuple[Any, Any]:
+    """Make a group, and enter it in `_world`; gives it, and its store."""
+    if group_name in _world.pg_names.values():
+        raise ValueError("The specified group name has already been created, please use a "
+                         "different group name")
+    if timeout is None:
+        timeout = default_timeout(str(backend))
+    check_timeout(timeout)
+    members = list(global_ranks_in_group) or list(range(group_size))
+    if global_ranks_in_group and resolve(None).rank() not in members:
+        return GroupMember.NON_GROUP_MEMBER, None
+    prefix = PrefixStore(f"{group_name}/", store)
+    config = BackendConfig(Backend(backend or Backend.UNDEFINED))
+    group = ProcessGroup(prefix, group_rank, group_size)
+    made: dict[str, Any] = {}
+    for device, name in config.get_device_backend_map().items():
+        if name in made:
+            group._register_backend(device, Backend.backend_type_map[name], made[name])
+            continue
+        _check_built_in(name) if name.upper() not in Backend._plugins else None
+        if name == Backend.GLOO:
+            made[name] = _gloo(prefix, group_rank, members, group_name, timeout, backend_options)
+        else:
+            found = _plugin(name, prefix, group_rank, group_size, timeout, group_name, members,
+                            backend_options)
+            if isinstance(found, ProcessGroup):
+                group = found
+                break
+            made[name] = found
+        group._register_backend(device, Backend.backend_type_map[name], made[name])
+    types = [Backend.backend_type_map[name] for name in made]
+    if types:
+        group._set_default_backend(
+            BackendType.GLOO if BackendType.GLOO in types else types[0])
+    group._set_group_name(group_name)
+    group._set_group_desc(group_desc or "undefined")
+    tag = f"ptd:{group_name}" if pg_tag in (None, "") else f"user:{pg_tag}"
+    named = str(backend) if backend and backend != Backend.UNDEFINED else repr(config)
+    _world.add(group, named, prefix, group_name, repr(config), None, tag)
+    if tag.startswith("ptd"):
+        _world.tags_to_pg.setdefault("", []).append(group)
+    return group, prefix
+
+
+def _plugin(name: str, store: Store, rank: int, size: int, timeout: timedelta, group_name: str,
+            members: list[int], options: Any) -> Any:
+    """A backend that users have registered."""
+    assert name.upper() in Backend._plugins, f"Unknown c10d backend type {name.upper()}"
+    plugin = Backend._plugins[name.upper()]
+    if not plugin.extended_api:
+        return plugin.creator_fn(store, rank, size, timeout)
+    about = DistributedBackendOptions(store, rank, size, timeout, group_name, members)
+    return plugin.creator_fn(about, options)
+
+
+def made_group(store: Store, rank: int, size: int, backend: str, timeout: timedelta, name: str
+               ) -> ProcessGroup:
+    """A group with connections of its own, whose processes meet in a store."""
+    group = ProcessGroup(store, rank, size)
+    gloo = ProcessGroupGloo(store, rank, size, GlooOptions(timeout), name=name)
+    group._register_backend("cpu", BackendType.GLOO, gloo)
+    group._set_default_backend(BackendType.GLOO)
+    group._set_group_name(name)
+    _world.add(group, backend, store, name, f"cpu:{backend}", dict(zip(range(size), range(size))),
+               f"ptd:{name}")
+    return group
+
+
+def group_of_members(parent: Any, ranks: list[int], timeout: timedelta | None, name: str,
+                     description: str) -> Any:
+    """A group of some members of another, by their ranks there."""
+    members = [ranks_of(parent)[rank] for rank in ranks]
+    backend, _ = _world.pg_map[parent]
+    found, _ = new_process_group_helper(
+        len(ranks), members.index(resolve(None).rank()), members, backend, _default_store(), name,
+        timeout=timeout or _timeout_of(parent), group_desc=description)
+    _world.pg_group_ranks[found] = {member: i for i, member in enumerate(members)}
+    return found
+
+
+def _timeout_of(group: Any) -> timedelta:
+    return group._default_backend().options._timeout
+
+
+def _default_store() -> Store:
+    return _world.pg_map[resolve(None)][1]
+
+
+def init_process_group(backend: str | None = None, init_method: str | None = None,
+                       timeout: timedelta | None = None, world_size: int = -1, rank: int = -1,
+                       store: Store | None = None, group_name: str = "", pg_options: Any = None,
+                       device_id: Any = None, _ranks: list[int] | None = None) -> None:
+    """Make the default group: each of `world_size` processes calls this, with its own `rank`. They
+    find each other through `init_method` (by default the environment's `MASTER_ADDR` and
+    `MASTER_PORT`, which `torchrun` sets) or through a store.
+
+    >>> from flambeau.distributed.stores import HashStore
+    >>> init_process_group("gloo", store=HashStore(), rank=0, world_size=1)
+    >>> get_rank(), get_world_size()
+    (0, 1)
+    >>> destroy_process_group()
+    """
+    if _world.default_pg is not None:
+        raise ValueError("trying to initialize the default process group twice!")
+    assert store is None or init_method is None, "Cannot specify both init_method and store."
+    if store is not None:
+        assert world_size > 0, "world_size must be positive if using store"
+        assert rank >= 0, "rank must be non-negative if using store"
+    name = Backend(backend) if backend else Backend.UNDEFINED
+    if ":" not in name:
+        assert name in Backend.backend_list, f"Unknown backend type {name}"
+        if name.upper() not in Backend._plugins:
+            _check_built_in(name)
+    timeout = default_timeout(name) if timeout is None else timeout
+    check_timeout(timeout)
+    if store is None:
+        store, rank, world_size = next(rendezvous(init_method or "env://", rank, world_size,
+                                                  timeout=timeout))
+        store.set_timeout(timeout)
+        store = PrefixStore("default_pg", store)
+    if not 0 <= rank < world_size:
+        raise ValueError(f"init_process_group: rank {rank} in a group of {world_size}")
+    found, _ = new_process_group_helper(
+        world_size, rank, [], backend or "", store, next_name([], False) if not group_name
+        else group_name, backend_options=pg_options, timeout=timeout, device_id=device_id,
+        group_desc="default_pg")
+    _world.default_pg = found
+    _world.pg_group_ranks[found] = {i: i for i in range(world_size)}
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """Forget a group; without argument, all of them."""
+    if group is GroupMember.NON_GROUP_MEMBER:
+        return
+    world = _world.default_pg
+    if group is None or group is world:
+        assert world is not None, "Process group cannot be None"
+        for known in reversed(list(_world.pg_map)):
+            known.shutdown()
+        _world.clear()
+        return
+    if group not in _world.pg_map:
+        raise ValueError("Invalid process group specified")
+    group.shutdown()
+    _world.remove(group)
+
+
+def abort_process_group(group: Any = None) -> None:
+    """End a group, or all of them, without waiting for what runs."""
+    if group is None or group is _world.default_pg:
+        for known in reversed(list(_world.pg_map)):
+            known.abort()
+        _world.clear()
+        return
+    group.abort()
+    _world.remove(group)
+
+
+def only_alone(what: str, group: Any = None) -> None:
+    """Refuse what is there for one process only."""
+    if is_initialized() and get_world_size(group) > 1:
+        raise NotImplementedError(f"{what} in a group of {get_world_size(group)} processes")
+
+
+# ---- who is in a group --------------------------------------------------------------------------
+
+def get_rank(group: Any = None) -> int:
+    """The number of this process in a group; -1 if it is not in it."""
+    found = resolve(group)
+    return -1 if found is None else found.rank()
+
+
+def get_world_size(group: Any = None) -> int:
+    """The number of processes in a group; -1 if this one is not in it."""
+    found = resolve(group)
+    return -1 if found is None else found.size()
+
+
+def get_backend(group: Any = None) -> str:
+    """The backend of a group."""
+    found = resolve(group)
+    if found is None or found not in _world.pg_map:
+        raise ValueError("Invalid process group specified")
+    return Backend(_world.pg_map[found][0])
+
+
+def get_backend_config(group: Any = None) -> str:
+    """Which backend serves which type of device."""
+    found = resolve(group)
+    if found is None or found not in _world.pg_backend_config:
+        raise ValueError("Invalid process group specified")
+    return _world.pg_backend_config[found]
+
+
+def get_process_group_ranks(group: Any) -> list[int]:
+    """The ranks of a group's members in the default group."""
+    return ranks_of(resolve(group))
+
+
+def get_group_rank(group: Any, global_rank: int) -> int:
+    """The rank in a group of a member of the default group."""
+    if group is GroupMember.WORLD:
+        return global_rank
+    if group not in _world.pg_group_ranks:
+        raise ValueError(f"Group {group} is not registered, please create group with "
+                         "torch.distributed.new_group API")
+    ranks = _world.pg_group_ranks[group]
+    if global_rank not in ranks:
+        raise ValueError(f"Global rank {global_rank} is not part of group {group}")
+    return ranks[global_rank]
+
+
+def get_global_rank(group: Any, group_rank: int) -> int:
+    """The rank in the default group of a member of a group."""
+    if group is GroupMember.WORLD:
+        return group_rank
+    if group not in _world.pg_group_ranks:
+        raise ValueError(f"Group {group} is not registered, please create group with "
+                         "torch.distributed.new_group API")
+    for rank, at in _world.pg_group_ranks[group].items():
+        if at == group_rank:
+            return rank
+    raise ValueError(f"Group rank {group_rank} is not part of group {group}")
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """The number of this process on its machine, from the environment."""
+    if "LOCAL_RANK" in os.environ:
+        return int(os.environ["LOCAL_RANK"])
+    if fallback_rank is not None:
+        return int(fallback_rank)
+    raise RuntimeError(
+        "LOCAL_RANK is not in the environment. Consider passing fallback_rank to allow "
+        "`get_node_local_rank` to work, assuming you are not running in a multi-device context "
+        "and want the code to run locally instead.")
+
+
+def get_pg_count() -> int:
+    """The number of groups."""
+    return _world.group_count
+
+
+# ---- groups of some members ---------------------------------------------------------------------
+
+def new_group(ranks: Any = None, timeout: timedelta | None = None, backend: str | None = None,
+              pg_options: Any = None, use_local_synchronization: bool = False,
+              group_desc: str | None = None, device_id: Any = None, sort_ranks: bool = True) -> Any:
+    """A group of some members of the default group. All members of that call this; with
+    `use_local_synchronization`, those of the new group."""
+    return new_group_with_tag(ranks, timeout, backend, pg_options, None,
+                              use_local_synchronization, group_desc, device_id, sort_ranks)
+
+
+def new_group_with_tag(ranks: Any = None, timeout: timedelta | None = None,
+                       backend: str | None = None, backend_options: Any = None,
+                       pg_tag: str | None = None, use_local_synchronization: bool = False,
+                       group_desc: str | None = None, device_id: Any = None,
+                       sort_ranks: bool = True) -> Any:
+    """`new_group`, with a tag under which the group can be found."""
+    world = resolve(None)
+    members = list(range(world.size())) if ranks is None else list(ranks)
+    members = sorted(members) if sort_ranks else members
+    if len(members) > world.size():
+        raise ValueError("the new group's world size should be less or equal to the world size "
+                         "set by init_process_group")
+    for rank in members:
+        if not 0 <= rank < world.size():
+            raise ValueError(f"Rank {rank} is out of range. Valid ranks are 0 to "
+                             f"{world.size() - 1} (world_size={world.size()})")
+    named = _world.pg_map[world][0] if backend is None else Backend(backend)
+    if use_local_synchronization and ranks is not None and world.rank() not in members:
+        return None
+    name = next_name(members, use_hashed_name=use_local_synchronization)
+    if world.rank() not in members:
+        return GroupMember.NON_GROUP_MEMBER
+    found, _ = new_process_group_helper(
+        len(members), members.index(world.rank()), members, named, _default_store(), name,
+        backend_options, _timeout_of(world) if timeout is None and hasattr(world, "_types")
+        and world._types else timeout, pg_tag, device_id, group_desc)
+    _world.pg_group_ranks[found] = {member: i for i, member in enumerate(members)}
+    return found
+
+
+def new_subgroups(group_size: int | None = None, group: Any = None,
+                  timeout: timedelta | None = None, backend: str | None = None,
+                  pg_options: Any = None, group_desc: str | None = None) -> Any:
+    """Groups of equal size, and the one that this process is in."""
+    size = resolve(group).size()
+    group_size = size if group_size is None else group_size
+    if group_size <= 0:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must be positive")
+    if group_size > size:
+        raise ValueError(f"The arg 'group_size' ({group_size}) must not exceed the world size "
+                         f"({size})")
+    if size % group_size:
+        raise ValueError(f"The world size ({size}) must be divisible by group_size={group_size}")
+    members = ranks_of(resolve(group))
+    return new_subgroups_by_enumeration(
+        [members[i:i + group_size] for i in range(0, size, group_size)], timeout, backend,
+        pg_options, group_desc)
+
+
+def new_subgroups_by_enumeration(ranks_per_subgroup_list: list[list[int]],
+                                 timeout: timedelta | None = None, backend: str | None = None,
+                                 pg_options: Any = None, group_desc: str | None = None) -> Any:
+    """Groups of these members, and the one that this process is in."""
+    if not ranks_per_subgroup_list:
+        raise ValueError("The arg 'ranks_per_subgroup_list' cannot be empty")
+    seen: set[int] = set()
+    for ranks in ranks_per_subgroup_list:
+        for rank in ranks:
+            if rank in seen:
+                raise ValueError(f"Rank {rank} has appeared in both subgroup "
+                                 f"{next(r for r in ranks_per_subgroup_list if rank in r)} and "
+                                 f"{ranks}")
+            seen.add(rank)
+    made = [new_group(ranks, timeout, backend, pg_options, group_desc=group_desc)
+            for ranks in ranks_per_subgroup_list]
+    mine = next((g for g in made if g is not GroupMember.NON_GROUP_MEMBER), None)
+    return mine, made
+
+
+def split_group(parent_pg: Any = None, split_ranks: list | None = None,
+                timeout: timedelta | None = None, pg_options: Any = None,
+                group_desc: str | None = None, backend: Any = None) -> Any:
+    """The part of a group that this process comes to: the first of the lists of `split_ranks`,
+    ranks of the parent, that names it; None if none does."""
+    parent = resolve(parent_pg)
+    if not split_ranks:
+        raise ValueError("split_ranks cannot be None or empty")
+    if not all(0 <= rank < parent.size() for ranks in split_ranks for rank in ranks):
+        raise ValueError("the split group's rank should be within the parent group's size")
+    mine = None
+    for ranks in split_ranks:
+        if len(ranks) != len(set(ranks)):
+            raise ValueError("the split group cannot have duplicate ranks")
+        ranks = sorted(ranks)
+        name = next_name(ranks, use_hashed_name=False)
+        if mine is None and parent.rank() in ranks:
+            mine = group_of_members(parent, ranks, timeout, name,
+                                    group_desc or f"{parent.group_desc}:split:{name}")
+    return mine
+
+
+def shrink_group(ranks_to_exclude: list[int], group: Any = None, shrink_flags: int = 0,
+                 pg_options: Any = None) -> Any:
+    """A group without some of the members, for those that stay; gloo cannot do it."""
+    found = resolve(group)
+    if not ranks_to_exclude:
+        raise ValueError("ranks_to_exclude cannot be empty")
+    raise RuntimeError(f"Process group backend {found.name()} does not support shrinking: make a "
+                       "new group of those that stay")
+
+
+# ---- groups by their members and tags -----------------------------------------------------------
+
+def find_by_ranks_and_tag(tag: str, ranks: list[int]) -> Any:
+    """The group of these members under this tag, if there is one."""
+    if tag and not tag.startswith(("ptd:", "user:")):
+        tag = f"user:{tag}"
+    for group in _world.tags_to_pg.get(tag, ()):
+        if sorted(ranks_of(group)) == sorted(ranks):
+            return group
+    return None
+
+
+def find_or_create_by_ranks_and_tag(tag: str, ranks: list[int], stride: int) -> Any:
+    """The group of these members under this tag: `ranks` are those of all groups that are cut into
+    pieces of `stride`."""
+    assert len(ranks) % stride == 0, (
+        f"Ranks length ({len(ranks)}) must be divisible by stride ({stride})")
+    mine = resolve(None).rank()
+    pieces = [ranks[i:i + stride] for i in range(0, len(ranks), stride)]
+    own = next((p for p in pieces if mine in p), None)
+    found = find_by_ranks_and_tag(tag, own or pieces[0])
+    if found is not None:
+        return found
+    if tag == "":
+        raise ValueError("Cannot automatically create PG with empty tag")
+    made = [new_group_with_tag(piece, pg_tag=tag) for piece in pieces]
+    return next((g for g in made if g is not GroupMember.NON_GROUP_MEMBER), made[0])
+
+
+def tag_of(group: Any) -> str:
+    """The tag of a group, empty for those without one of the user's."""
+    tag = _world.pg_to_tag[resolve(group)]
+    return tag.removeprefix("user:") if tag.startswith("user:") else tag
+

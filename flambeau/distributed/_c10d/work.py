@@ -1,0 +1,119 @@
+"""`Work`: a collective that has been started."""
+from __future__ import annotations
+
+import enum
+import threading
+from datetime import timedelta
+from typing import Any
+
+from flambeau.futures import Future
+
+
+class OpType(enum.IntEnum):
+    """The kinds of collectives."""
+    (BROADCAST, ALLREDUCE, ALLREDUCE_COALESCED, REDUCE, ALLGATHER, _ALLGATHER_BASE,
+     ALLGATHER_COALESCED, GATHER, SCATTER, REDUCE_SCATTER, ALLTOALL_BASE, ALLTOALL, SEND, RECV,
+     RECVANYSOURCE, BARRIER, _REDUCE_SCATTER_BASE, COALESCED, _ALLREDUCE_SPARSE, UNKNOWN) = (
+        *range(19), 100)
+
+
+class WorkResult(enum.IntEnum):
+    """How a collective has ended."""
+    SUCCESS, TIMEOUT, NCCL_ERROR, COMM_ERROR, UNKNOWN = 0, 1, 2, 3, 100
+
+
+_NO_LIMIT = timedelta(0)
+
+
+class Work:
+    """A collective that has been started: done already, or to be waited for."""
+
+    def __init__(self, tensors: Any = (), done: bool = True, limit: timedelta | None = None,
+                 kind: OpType = OpType.UNKNOWN):
+        self._tensors, self._limit, self._kind = tensors, limit, kind
+        self._done = threading.Event()
+        self._error: BaseException | None = None
+        self._future: Future = Future()
+        self._source: int | None = None
+        if done:
+            self._finish(None)
+
+    def _finish(self, error: BaseException | None) -> None:
+        self._error = error
+        self._done.set()
+        if error is None:
+            self._future.set_result(self._tensors)
+        else:
+            self._future.set_exception(error)
+
+    def is_completed(self) -> bool:
+        """Is it done?"""
+        return self._done.is_set()
+
+    def is_success(self) -> bool:
+        """Is it done, without an error?"""
+        return self._done.is_set() and self._error is None
+
+    def exception(self) -> BaseException | None:
+        """Why it has failed; None if it has not."""
+        return self._error
+
+    def wait(self, timeout: timedelta | None = _NO_LIMIT) -> bool:
+        """Wait until it is done; raises what it has failed with."""
+        limit = timeout or self._limit
+        seconds = limit.total_seconds() if limit else None
+        if not self._done.wait(seconds):
+            raise RuntimeError(f"Timed out waiting {round((seconds or 0) * 1000)}ms for operation "
+                               "to complete")
+        if self._error is not None:
+            raise self._error
+        return True
+
+    def synchronize(self) -> None:
+        """Wait until it is done."""
+        self.wait()
+
+    def block_current_stream(self) -> None:
+        """Wait until it is done: what follows on the CPU needs it."""
+        self.wait()
+
+    def result(self) -> Any:
+        """The tensors that it wrote."""
+        self.wait()
+        return self._tensors
+
+    def source_rank(self) -> int:
+        """Who sent what was received."""
+        if self._source is None:
+            raise RuntimeError("sourceRank() may only be called on work objects that correspond to "
+                               "a recv or recv-from-any call.")
+        return self._source
+
+    _source_rank = source_rank
+
+    def get_future(self) -> Future:
+        """A future of the tensors that it writes."""
+        return self._future
+
+    def get_future_result(self) -> Future:
+        """A future of how it ends, a `WorkResult`."""
+        return self._future.then(lambda done: int(
+            WorkResult.SUCCESS if self._error is None else WorkResult.COMM_ERROR))
+
+    def boxed(self) -> Work:
+        """Itself: there is nothing to wrap it in."""
+        return self
+
+    @staticmethod
+    def unbox(work: Work) -> Work:
+        """The work that `boxed` gave."""
+        return work
+
+    def _get_op_type(self) -> int:
+        return int(self._kind)
+
+    def _get_duration(self) -> float:
+        raise RuntimeError("This Backend doesn't support getDuration.")
+
+
+Work.__module__ = "torch.distributed.distributed_c10d"
