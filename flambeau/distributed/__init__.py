@@ -1,8 +1,8 @@
 """Distributed training: processes that share what they compute.
 
 `init_process_group("gloo")` makes a group of processes, whose collectives run over TCP;
-`nn.parallel.DistributedDataParallel` shares gradients in it, `tensor.DTensor` is one tensor of which
-each process has a part, `pipelining` gives each process some of a model's layers, `rpc` calls
+`nn.parallel.DistributedDataParallel` shares gradients in it, `tensor.DTensor` is one tensor of
+which each process has a part, `pipelining` gives each process some of a model's layers, `rpc` calls
 functions elsewhere. `python -m torch.distributed.run` (`torchrun`) starts the processes.
 """
 from __future__ import annotations

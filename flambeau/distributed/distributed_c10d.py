@@ -1,4 +1,5 @@
 """Process groups and collectives, under the names that PyTorch's module has for them."""
+# ruff: noqa: F401   (what is imported here is for others)
 from __future__ import annotations
 
 import os
@@ -63,6 +64,7 @@ from flambeau.distributed._c10d.debug import (
     set_debug_level_from_env,
 )
 from flambeau.distributed._c10d.gloo import ProcessGroupGloo
+from flambeau.distributed._c10d.groups import abort_process_group as _abort_process_group
 from flambeau.distributed._c10d.groups import (
     destroy_process_group,
     get_backend,
@@ -83,7 +85,6 @@ from flambeau.distributed._c10d.groups import (
     shrink_group,
     split_group,
 )
-from flambeau.distributed._c10d.groups import abort_process_group as _abort_process_group
 from flambeau.distributed._c10d.groups import new_group_with_tag as _new_group_with_tag
 from flambeau.distributed._c10d.groups import new_process_group_helper as _new_process_group_helper
 from flambeau.distributed._c10d.groups import tag_of as _get_group_tag
@@ -118,7 +119,9 @@ from flambeau.distributed._c10d.options import (
     ReduceScatterOptions,
     ScatterOptions,
 )
-from flambeau.distributed._c10d.options import DistributedBackendOptions as _DistributedBackendOptions
+from flambeau.distributed._c10d.options import (
+    DistributedBackendOptions as _DistributedBackendOptions,
+)
 from flambeau.distributed._c10d.process_group import ProcessGroup
 from flambeau.distributed._c10d.reduce_op import RedOpType, ReduceOp, _reduce_op, reduce_op
 from flambeau.distributed._c10d.work import Work

@@ -1,35 +1,15 @@
 """Collectives, messages and shared gradients of three processes; values from PyTorch's gloo."""
 from __future__ import annotations
 
-import sys
 from datetime import timedelta
-from pathlib import Path
 
 import pytest
 
 import flambeau as torch
 from flambeau import distributed as dist
-from flambeau import multiprocessing as mp
 from flambeau import nn
 
 SIZE = 3
-
-
-def in_group(rank, work, url):
-    dist.init_process_group("gloo", init_method=url, rank=rank, world_size=SIZE,
-                            timeout=timedelta(seconds=30))
-    work(rank)
-    dist.barrier()
-    dist.destroy_process_group()
-
-
-ROOT = str(Path(__file__).parents[2])       # where new processes find this file as a module
-
-
-def run(work, tmp_path):
-    if ROOT not in sys.path:
-        sys.path.append(ROOT)
-    mp.spawn(in_group, (work, f"file://{tmp_path}/store"), nprocs=SIZE)
 
 
 def reductions(rank):
@@ -199,8 +179,8 @@ def unused_parameters(rank):
 
 @pytest.mark.parametrize("work", [reductions, movements, messages, objects_and_groups,
                                   shared_gradients, unused_parameters])
-def test_three_processes(work, tmp_path):
-    run(work, tmp_path)
+def test_three_processes(work, processes):
+    processes(work, size=SIZE)
 
 
 def test_processes_that_do_not_come_are_named(tmp_path):
@@ -213,7 +193,7 @@ def test_processes_that_do_not_come_are_named(tmp_path):
 def test_options_reducers_and_names(alone):
     options = dist.AllreduceOptions()
     assert options.reduceOp == dist.ReduceOp.SUM and options.asyncOp
-    assert options.timeout == timedelta(seconds=-1) == dist.ScatterOptions().timeout
+    assert options.timeout == timedelta(milliseconds=-1) == dist.ScatterOptions().timeout
     assert dist.ReduceOptions().rootRank == 0 and dist.BarrierOptions().device_ids == []
     assert repr(dist.BuiltinCommHookType.ALLREDUCE) == "<BuiltinCommHookType.ALLREDUCE: 1>"
     assert dist.GroupName("x") == "x"

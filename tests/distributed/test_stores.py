@@ -95,3 +95,33 @@ def test_a_file_is_shared(tmp_path):
     first, second = (dist.FileStore(str(tmp_path / "store"), 2) for _ in range(2))
     first.set("key", "value")
     assert second.get("key") == b"value"
+
+
+def test_queues_barriers_and_stores_of_users():
+    server = dist.TCPStore("127.0.0.1", 0, is_master=True, wait_for_workers=False)
+    for store in (dist.HashStore(), server, dist.PrefixStore("p", dist.HashStore())):
+        store.set_timeout(timedelta(milliseconds=50))
+        store.queue_push("q", "a"), store.queue_push("q", b"b")
+        assert store.queue_len("q") == 2 and store.queue_pop("q") == b"a"
+        assert store.queue_pop("q", block=False) == b"b" and store.queue_len("q") == 0
+        with pytest.raises(dist.QueueEmptyError, match="queue is empty"):
+            store.queue_pop("q", block=False)
+        with pytest.raises(dist.DistStoreError, match=r"(?i)wait timeout"):
+            store.queue_pop("q")
+        store.barrier("all", 1)
+        assert store.clone().check(["all/last_member"])
+
+    class Own(dist.Store):
+        def __init__(self):
+            self.values = {}
+
+        def set(self, key, value):
+            self.values[key] = value
+
+        def get(self, key):
+            return self.values[key]
+    own = Own()
+    dist.PrefixStore("a", dist.PrefixStore("b", own)).set("key", "value")
+    assert own.values == {"b/a/key": b"value"}
+    with pytest.raises(NotImplementedError, match=r"Own\.add"):
+        own.add("n", 1)

@@ -5,7 +5,6 @@ from datetime import timedelta
 from typing import Any
 
 from flambeau.distributed._c10d.calls import Calls
-from flambeau.distributed._c10d.options import UNSET
 from flambeau.distributed.constants import default_pg_timeout
 
 
@@ -65,7 +64,7 @@ class Backend(Calls):
     def _timeout_of(self, opts: Any) -> timedelta:
         """How long a collective may take."""
         given = getattr(opts, "timeout", None)
-        return self.options._timeout if given is None or given <= UNSET else given
+        return self.options._timeout if given is None or given < timedelta(0) else given
 
     # ---- messages -------------------------------------------------------------------------------
 

@@ -7,6 +7,8 @@ groups that are made later use those of the default group.
 from __future__ import annotations
 
 import os
+import time
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -21,7 +23,9 @@ from flambeau.distributed._c10d.options import DistributedBackendOptions
 from flambeau.distributed._c10d.process_group import BackendType, ProcessGroup
 from flambeau.distributed._c10d.world import GroupMember, _world, next_name, ranks_of, resolve
 from flambeau.distributed.rendezvous import rendezvous
-from flambeau.distributed.stores import PrefixStore, Store
+from flambeau.distributed.stores import DistNetworkError, PrefixStore, Store
+
+_LOOKING_AGAIN = 10.0                   # seconds
 
 
 def is_initialized() -> bool:
@@ -98,8 +102,8 @@ def new_process_group_helper(group_size: int, group_rank: int, global_ranks_in_g
     group._set_group_name(group_name)
     group._set_group_desc(group_desc or "undefined")
     tag = f"ptd:{group_name}" if pg_tag in (None, "") else f"user:{pg_tag}"
-    named = str(backend) if backend and backend != Backend.UNDEFINED else repr(config)
-    _world.add(group, named, prefix, group_name, repr(config), None, tag)
+    _world.add(group, str(backend) or Backend.UNDEFINED, prefix, group_name, repr(config), None,
+               tag)
     if tag.startswith("ptd"):
         _world.tags_to_pg.setdefault("", []).append(group)
     return group, prefix
@@ -176,19 +180,38 @@ def init_process_group(backend: str | None = None, init_method: str | None = Non
             _check_built_in(name)
     timeout = default_timeout(name) if timeout is None else timeout
     check_timeout(timeout)
+    group_name = group_name or next_name([], False)
     if store is None:
-        store, rank, world_size = next(rendezvous(init_method or "env://", rank, world_size,
-                                                  timeout=timeout))
-        store.set_timeout(timeout)
-        store = PrefixStore("default_pg", store)
-    if not 0 <= rank < world_size:
-        raise ValueError(f"init_process_group: rank {rank} in a group of {world_size}")
-    found, _ = new_process_group_helper(
-        world_size, rank, [], backend or "", store, next_name([], False) if not group_name
-        else group_name, backend_options=pg_options, timeout=timeout, device_id=device_id,
-        group_desc="default_pg")
+        found = _met(init_method or "env://", rank, world_size, timeout, lambda store, rank, size:
+                     _default_group(store, rank, size, backend, group_name, pg_options, timeout))
+    else:
+        found = _default_group(store, rank, world_size, backend, group_name, pg_options, timeout)
     _world.default_pg = found
-    _world.pg_group_ranks[found] = {i: i for i in range(world_size)}
+    _world.pg_group_ranks[found] = {i: i for i in range(found.size())}
+
+
+def _default_group(store: Store, rank: int, size: int, backend: str | None, name: str,
+                   options: Any, timeout: timedelta) -> Any:
+    if not 0 <= rank < size:
+        raise ValueError(f"init_process_group: rank {rank} in a group of {size}")
+    return new_process_group_helper(size, rank, [], backend or "", store, name, options, timeout,
+                                    group_desc="default_pg")[0]
+
+
+def _met(url: str, rank: int, size: int, timeout: timedelta, make: Callable[..., Any]) -> Any:
+    """The group of processes that meet at a URL. The store of a group that has just ended may
+    answer there still, so that a process which finds nobody looks again, for a while."""
+    end = time.monotonic() + min(_LOOKING_AGAIN, timeout.total_seconds())
+    while True:
+        try:
+            store, rank, size = next(rendezvous(url, rank, size, timeout=timeout))
+            store.set_timeout(timeout)
+            return make(PrefixStore("default_pg", store), rank, size)
+        except DistNetworkError:
+            if rank <= 0 or time.monotonic() > end:
+                raise
+            store = None
+            time.sleep(0.05)
 
 
 def destroy_process_group(group: Any = None) -> None:

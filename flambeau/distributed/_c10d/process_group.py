@@ -221,8 +221,8 @@ class ProcessGroup(Calls):
         return False
 
     def _register_on_completion_hook(self, hook: Any) -> None:
-        raise RuntimeError(f"Only ProcessGroupNCCL supports onCompletion hook, but got {self.name()}"
-                           " backend.")
+        raise RuntimeError("Only ProcessGroupNCCL supports onCompletion hook, but got "
+                           f"{self.name()} backend.")
 
     def _wait_for_pending_works(self) -> None:
         """Those who need the result of a `Work` wait for it themselves."""
