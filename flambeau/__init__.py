@@ -92,6 +92,13 @@ _FROM = {
         "is_warn_always_enabled", "set_deterministic_debug_mode", "set_flush_denormal",
         "set_float32_matmul_precision", "set_warn_always", "use_deterministic_algorithms"),
         "_settings"),
+    **dict.fromkeys((
+        *(f"{kind}Type" for kind in (
+            "Any", "Await", "Bool", "Class", "Complex", "DeviceObj", "Dict", "Enum", "Float",
+            "Future", "Int", "Interface", "List", "None", "Number", "Optional", "PyObject", "RRef",
+            "StreamObj", "String", "SymBool", "SymInt", "Tensor", "Tuple", "Union", "")),
+        "unify_type_list"), "jit._types"),
+    **dict.fromkeys(("DispatchKey", "DispatchKeySet"), "_C._keys"),
     "Future": "futures", "ScriptModule": "jit", "GradScaler": "amp", "autocast": "amp",
     "_assert": "fx._assertion",
     **dict.fromkeys((

@@ -4,6 +4,7 @@ There is no extension module behind it: these are the functions of `core` under 
 """
 from __future__ import annotations
 
+import importlib
 import itertools
 import types
 import weakref
@@ -12,7 +13,6 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._dispatch.keys import DispatchKey, DispatchKeySet
-from flambeau._operator import below_autograd
 from flambeau._schema import Argument, FunctionSchema
 from flambeau.autograd.differentiate import queue_callback
 from flambeau.autograd.function import Error
@@ -161,15 +161,6 @@ def _is_cached_tensor(tensor: Tensor) -> bool:
     return _caching and "_is_cached" in tensor.__dict__
 
 
-_jit_settings = {"autocast": True}
-
-
-def _jit_set_autocast_mode(enabled: bool) -> bool:
-    """Remembered, for scripts that set it; gives what it was before."""
-    before, _jit_settings["autocast"] = _jit_settings["autocast"], bool(enabled)
-    return before
-
-
 def _torch_function_mode_enabled() -> bool:
     return bool(modes.function_modes.get())
 
@@ -227,20 +218,22 @@ _functions = _namespace("_functions", AccumulateGrad=AccumulateGrad, UndefinedGr
 _autograd = _namespace("_autograd", SavedTensor=SavedTensor,
                        _unsafe_set_version_counter=_unsafe_set_version_counter)
 
-class _AutoDispatchBelowAutograd:
-    """Inside, ops of `torch.library` run below autograd: their own kernels of the graph call them
-    so."""
-
-    def __enter__(self) -> None:
-        self._tokens = [below_autograd.set(True)]
-
-    def __exit__(self, *exception: Any) -> None:
-        below_autograd.reset(self._tokens.pop())
-
 
 def parse_schema(schema: str) -> FunctionSchema:
     """A schema, read: `parse_schema("aten::sin(Tensor self) -> Tensor")`."""
     return FunctionSchema(schema, "")
 
+
+def __getattr__(name: str) -> Any:
+    """The rest is imported when it is asked for."""
+    for place in _PLACES:
+        module = importlib.import_module(f"flambeau.{place}")
+        if name in vars(module) and name[:2] != "__":
+            return getattr(module, name)
+    raise AttributeError(f"module 'flambeau._C' has no attribute {name!r}")
+
+
+# Where names are looked for that are asked for by few.
+_PLACES = ("_C._keys", "_C._jit", "jit._types", "jit._script")
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "is_grad_enabled"]

@@ -159,6 +159,16 @@ def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
         raise AssertionError(message.format(arg_name))
 
 
+def __getattr__(name: str) -> Any:
+    """What layers written elsewhere take besides the functions, and those that came late."""
+    from flambeau import _jit_internal
+    from flambeau.nn import _functional_parts
+    for place in (_functional_parts, _jit_internal):
+        if name in place.__dict__:
+            return getattr(place, name)
+    raise AttributeError(f"module 'flambeau.nn.functional' has no attribute {name!r}")
+
+
 ScalingType, SwizzleType = grouped_products.ScalingType, grouped_products.SwizzleType
 
 _load()

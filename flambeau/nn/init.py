@@ -309,7 +309,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator=None) 
 
 # ------------------------------------------------------------------ the names without underscore
 
-def _deprecated(fill):
+def _make_deprecate(fill):
     old_name = fill.__name__[:-1]
 
     @functools.wraps(fill)
@@ -324,14 +324,20 @@ def _deprecated(fill):
     return deprecated
 
 
-uniform = _deprecated(uniform_)
-normal = _deprecated(normal_)
-constant = _deprecated(constant_)
-eye = _deprecated(eye_)
-dirac = _deprecated(dirac_)
-xavier_uniform = _deprecated(xavier_uniform_)
-xavier_normal = _deprecated(xavier_normal_)
-kaiming_uniform = _deprecated(kaiming_uniform_)
-kaiming_normal = _deprecated(kaiming_normal_)
-orthogonal = _deprecated(orthogonal_)
-sparse = _deprecated(sparse_)
+# The fills without their checks, as code that extends these functions calls them.
+_no_grad_uniform_, _no_grad_normal_ = uniform_, normal_
+_no_grad_fill_, _no_grad_zero_ = constant_, zeros_
+_no_grad_trunc_normal_ = trunc_normal_
+
+
+uniform = _make_deprecate(uniform_)
+normal = _make_deprecate(normal_)
+constant = _make_deprecate(constant_)
+eye = _make_deprecate(eye_)
+dirac = _make_deprecate(dirac_)
+xavier_uniform = _make_deprecate(xavier_uniform_)
+xavier_normal = _make_deprecate(xavier_normal_)
+kaiming_uniform = _make_deprecate(kaiming_uniform_)
+kaiming_normal = _make_deprecate(kaiming_normal_)
+orthogonal = _make_deprecate(orthogonal_)
+sparse = _make_deprecate(sparse_)

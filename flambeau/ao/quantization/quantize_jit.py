@@ -10,6 +10,7 @@ from typing import Any
 
 from flambeau import jit
 from flambeau.ao.quantization.qconfig import QConfig
+from flambeau.jit._script import as_script
 
 
 def _original(model: Any) -> Any:
@@ -20,12 +21,12 @@ def _original(model: Any) -> Any:
 
 
 def _scripted(model: Any) -> Any:
-    return jit._wrap(model)
+    return as_script(model)
 
 
 def script_qconfig(qconfig: QConfig) -> Any:
     """A `QConfig` of scripted observers."""
-    return tuple.__new__(QConfig, [jit._wrap(make()) for make in (qconfig.activation,
+    return tuple.__new__(QConfig, [as_script(make()) for make in (qconfig.activation,
                                                                    qconfig.weight)])
 
 
