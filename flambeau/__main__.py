@@ -58,7 +58,7 @@ def _run(arguments: list[str]) -> None:
         _fail(f"run: unknown option {arguments[0]}")
     import flambeau.as_torch  # noqa: F401 - imported for what it does
 
-    _alias_in_spawned_processes()
+    _alias_in_commands()
     main_module = ModuleType("__main__")
     main_module.__dict__.update(__annotations__={}, __builtins__=__builtins__)
     sys.modules["__main__"] = sys.modules["__mp_main__"] = main_module  # multiprocessing's name
@@ -132,18 +132,12 @@ def _without_our_frames(hook: Any) -> Any:
     return excepthook
 
 
-def _alias_in_spawned_processes() -> None:
-    """Let processes that `multiprocessing` spawns import flambeau as torch, too."""
-    from multiprocessing import spawn
+def _alias_in_commands() -> None:
+    """Let the Python programs that this one starts import flambeau as torch, too."""
+    from flambeau.as_torch import ALIAS_FOLDER
 
-    from flambeau.as_torch import InSpawnedProcess
-
-    prepare = spawn.get_preparation_data
-
-    def get_preparation_data(name: str) -> dict[str, Any]:
-        return {"flambeau": InSpawnedProcess(), **prepare(name)}
-
-    spawn.get_preparation_data = get_preparation_data
+    inherited = os.environ.get("PYTHONPATH")
+    os.environ["PYTHONPATH"] = ALIAS_FOLDER + (os.pathsep + inherited if inherited else "")
 
 
 # Information --------------------------------------------------------------------------------

@@ -11,6 +11,9 @@ under both names (``torch.nn is flambeau.nn``) and is imported when it is first 
 
 It has to happen before anything imports PyTorch itself: put it first in the program, or start
 the program with ``flambeau run script.py``.
+
+Processes that are handed the paths of this one (those of `multiprocessing`, and of joblib) find
+``torch`` in the folder ``_alias``, which is put on the path for them and for `importlib.metadata`.
 """
 
 from __future__ import annotations
@@ -19,8 +22,9 @@ import importlib
 import importlib.abc
 import importlib.machinery
 import importlib.util
+import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -28,6 +32,7 @@ import flambeau
 
 __all__ = ["install"]
 
+ALIAS_FOLDER = os.path.join(os.path.dirname(os.path.abspath(__file__)), "_alias")
 _ALIASES = {"torch": "flambeau", "functorch": "flambeau.functorch"}
 
 
@@ -73,7 +78,7 @@ class _OpsLoader(importlib.abc.Loader):
 
 
 class _Finder(importlib.abc.MetaPathFinder):
-    """Finds ``torch.x.y`` as ``flambeau.x.y``, and the distribution ``torch``."""
+    """Finds ``torch.x.y`` as ``flambeau.x.y``."""
 
     def find_spec(
         self, name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
@@ -87,30 +92,6 @@ class _Finder(importlib.abc.MetaPathFinder):
         spec = importlib.machinery.ModuleSpec(name, _Loader(own_name), origin=own.origin)
         spec.submodule_search_locations = own.submodule_search_locations
         return spec
-
-    def find_distributions(self, context: Any) -> Iterator[Any]:
-        if context.name in (None, "torch"):
-            yield _distribution()
-
-
-def _distribution() -> Any:
-    """What ``importlib.metadata`` says of ``torch``: the version whose interface this is."""
-    from importlib.metadata import Distribution
-
-    class TorchDistribution(Distribution):
-        def read_text(self, filename: str) -> str | None:
-            version = flambeau.__version__
-            return {
-                "METADATA": f"Metadata-Version: 2.1\nName: torch\nVersion: {version}\n",
-                "top_level.txt": "torch\nfunctorch\n",
-            }.get(filename)
-
-        def locate_file(self, path: Any) -> Any:
-            from pathlib import Path
-
-            return Path(flambeau.__file__).parent.parent / path
-
-    return TorchDistribution()
 
 
 def install() -> None:
@@ -127,16 +108,11 @@ def install() -> None:
             )
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
         sys.meta_path.insert(0, _Finder())
+    if ALIAS_FOLDER not in sys.path:
+        sys.path.insert(1, ALIAS_FOLDER)        # after the folder of the program
     sys.modules["torch"] = flambeau
     flambeau.__name__ = "torch"  # libraries look names up that begin with it
     vars(flambeau)["torch"] = flambeau  # and some write torch.torch
-
-
-class InSpawnedProcess:
-    """Pickles into nothing but this module's import, which `multiprocessing` then does first."""
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return install, ()
 
 
 install()

@@ -3,6 +3,8 @@ import sys
 import textwrap
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parent.parent
 
 
@@ -142,3 +144,46 @@ def test_ops_is_one_object():
         import flambeau
         assert torch.ops is flambeau.ops and aten is torch.ops.aten
     """)
+
+
+CHILDREN = """
+    import flambeau.as_torch
+    import multiprocessing
+    import torch
+
+    class Module(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner = torch.nn.Linear(1, 1)
+
+        def forward(self, x):
+            from importlib.metadata import version
+            assert version("torch") == torch.__version__
+            return torch.nn.functional.relu(x) * 2
+"""
+
+
+def test_spawned_processes_have_torch(tmp_path):
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(CHILDREN + """
+    if __name__ == "__main__":
+        for method in ("spawn", "forkserver"):
+            with multiprocessing.get_context(method).Pool(1) as pool:
+                assert pool.apply(Module(), (torch.ones(1),)).item() == 2
+    """).replace("import flambeau.as_torch", "import sys\nif __name__ == '__main__':\n"
+                                             "    import flambeau.as_torch"))
+    python(f"import subprocess, sys; subprocess.run([sys.executable, {str(script)!r}], check=True,"
+           f"env={{'PYTHONPATH': {str(ROOT)!r}}})", cwd=tmp_path)
+
+
+def test_processes_of_joblib_have_torch(tmp_path):
+    pytest.importorskip("joblib")
+    script = tmp_path / "script.py"
+    script.write_text(textwrap.dedent(CHILDREN + """
+    if __name__ == "__main__":
+        import joblib
+        found = joblib.Parallel(2)(joblib.delayed(Module())(torch.ones(1) * i) for i in range(4))
+        assert [x.item() for x in found] == [0, 2, 4, 6]
+    """))
+    python(f"import subprocess, sys; subprocess.run([sys.executable, {str(script)!r}], check=True,"
+           f"env={{'PYTHONPATH': {str(ROOT)!r}}})", cwd=tmp_path)

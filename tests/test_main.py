@@ -143,6 +143,34 @@ def test_pickling_and_spawned_processes(tmp_path):
     assert (done.stdout, done.stderr) == ("2.0\n", "")
 
 
+def test_programs_that_the_program_starts_have_torch(tmp_path):
+    write(tmp_path / "child.py", """
+        from importlib.metadata import version
+        assert version("torch") == "2.13.0+flambeau"
+        import torch, functorch
+        print(torch.ones(1).item(), functorch.vmap is torch.vmap)
+    """)
+    write(tmp_path / "script.py", """
+        import subprocess, sys
+        subprocess.run([sys.executable, "child.py"], check=True)
+    """)
+    done = flambeau("run", "script.py", cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("1.0 True\n", "")
+
+
+def test_other_interpreters_keep_their_own_torch(tmp_path):
+    write(tmp_path / "torch.py", "print('of the other')")
+    write(tmp_path / "script.py", f"""
+        import os, subprocess, sys
+        alias = os.environ["PYTHONPATH"].split(os.pathsep)[0]
+        environment = {{"PYTHONPATH": alias + os.pathsep + {str(tmp_path)!r}}}
+        subprocess.run([sys.executable, "-S", "-P", "-c", "import torch"], check=True,
+                       env=environment, cwd="/")
+    """)
+    done = flambeau("run", "script.py", cwd=tmp_path)
+    assert (done.stdout, done.stderr) == ("of the other\n", "")
+
+
 def test_what_cannot_be_run(tmp_path):
     done = flambeau("run", "missing.py", cwd=tmp_path)
     assert done.returncode == 2
