@@ -7,6 +7,7 @@ import flambeau as torch
 from flambeau import distributed as dist
 from flambeau._C import _distributed_c10d as c
 from flambeau.distributed import distributed_c10d as c10d
+from flambeau.testing._internal.distributed.fake_pg import FakeStore
 
 
 def messages_in_order(rank):
@@ -198,10 +199,7 @@ def test_groups_of_users():
 
 
 def test_the_other_processes_can_be_imagined():
-    dist.Backend.register_backend(
-        "fake", lambda about, options: c.FakeProcessGroup(about.group_rank, about.group_size),
-        extended_api=True, devices=["cpu"])
-    dist.init_process_group("fake", store=dist.HashStore(), rank=1, world_size=4)
+    dist.init_process_group("fake", store=FakeStore(), rank=1, world_size=4)
     try:
         whole = torch.empty(8)
         dist.all_gather_into_tensor(whole, torch.arange(2.0))

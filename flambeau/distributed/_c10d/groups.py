@@ -349,6 +349,8 @@ def new_group_with_tag(ranks: Any = None, timeout: timedelta | None = None,
     if len(members) > world.size():
         raise ValueError("the new group's world size should be less or equal to the world size "
                          "set by init_process_group")
+    if len(set(members)) < len(members):
+        raise ValueError(f"ranks list must not contain duplicate entries, got {list(ranks)}")
     for rank in members:
         if not 0 <= rank < world.size():
             raise ValueError(f"Rank {rank} is out of range. Valid ranks are 0 to "

@@ -1,0 +1,1 @@
+"""What tests of other packages take from PyTorch's own tests."""

@@ -1,0 +1,1 @@
+"""What tests of distributed programs take from PyTorch's own tests."""
