@@ -477,7 +477,10 @@ class _MultiProcessingDataLoaderIter(_BaseDataLoaderIter):
     def __del__(self):
         workers = getattr(self, "_workers", None)
         if workers and workers[0].process._parent_pid == os.getpid():   # else a forked copy
-            self._shutdown_workers()
+            try:
+                self._shutdown_workers()
+            except KeyboardInterrupt:
+                pool.interrupt_soon()
 
 
 def _make_fetcher(kind, auto_collation, collate_fn, drop_last, dataset):

@@ -291,9 +291,11 @@ def children():
 def interrupted(run, seconds, interrupt):
     """Interrupt `run` after that time: it is left soon, with no process of its own."""
     def later():
-        if not done.wait(seconds):
-            interrupt()
+        wait = seconds
+        while not done.wait(wait):
             began.append(time.monotonic())
+            interrupt()
+            wait = 1                # one that came while a finalizer ran is lost: Python drops it
     began, done, before = [], threading.Event(), children()
     thread = threading.Thread(target=later)
     with pytest.raises(KeyboardInterrupt):
@@ -304,7 +306,7 @@ def interrupted(run, seconds, interrupt):
             done.set()
             thread.join()                   # an interrupt that comes late comes here
     assert not began or time.monotonic() - began[0] < 2
-    assert children() == before
+    assert children() <= before
 
 
 def by_signal():

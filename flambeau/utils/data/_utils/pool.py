@@ -1,5 +1,6 @@
 """The worker processes of a loader, as the main process sees them."""
 
+import _thread
 import signal
 import tempfile
 import threading
@@ -73,6 +74,11 @@ def let_interrupts_in() -> None:
 worker.let_interrupts_in = let_interrupts_in
 
 
+def interrupt_soon() -> None:
+    """Interrupt the program once what runs now has ended: a `__del__` would swallow it."""
+    threading.Timer(0.01, _thread.interrupt_main).start()
+
+
 def wait(ready: list[Any], timeout: float | None) -> list[Any]:
     """Those connections that have something to receive, once one has. The wait is cut in slices:
     an exception set by another thread does not end a system call."""
@@ -111,9 +117,10 @@ def stop(workers: list[Worker], busy: set[Worker], now: bool = False) -> None:
 def _await_end(workers: list[Worker], seconds: float) -> None:
     """Wait for processes to end, taking what they still send out of their way."""
     end = time.monotonic() + seconds
-    open_ends = {w.connection for w in workers}
+    open_ends: set[Any] = {w.connection for w in workers}
     running = {w.process.sentinel for w in workers}
     while running and (left := end - time.monotonic()) > 0:
+        ready: Any
         for ready in connections.wait([*running, *open_ends], timeout=left):
             if ready in running:
                 running.discard(ready)
