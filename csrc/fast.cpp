@@ -41,6 +41,7 @@ static void dealloc(PyObject *self) {
     for (int i = 0; f->seen && i < 2; i++) Py_XDECREF(f->seen[i].names);
     PyMem_Free(f->seen);
     Py_XDECREF(f->closure), Py_XDECREF(f->kernel), Py_XDECREF(f->arguments), Py_XDECREF(f->op);
+    Py_XDECREF(f->returns);
     Py_XDECREF((PyObject *)f->node);
     PyObject_GC_Del(self);
 }
@@ -123,16 +124,21 @@ static const struct {
              {"apply", call_apply, call_apply}};
 
 // make(kind, closure, kernel, arguments, op, node class, tensors, plan, dtypes, differentiable,
-//      view, replay, numbers)
+//      view, replay, numbers, class of several results, which of those have gradients)
 static PyObject *make(PyObject *, PyObject *args) {
     const char *kind;
-    PyObject *closure, *kernel, *arguments, *op, *node, *plan;
+    PyObject *closure, *kernel, *arguments, *op, *node, *plan, *returns = Py_None;
     int tensors, differentiable, view, replay, numbers;
     unsigned int dtypes;
-    if (!PyArg_ParseTuple(args, "sOOOOOiO!Ipppp", &kind, &closure, &kernel, &arguments, &op, &node,
+    unsigned long long results = ~0ULL;
+    if (!PyArg_ParseTuple(args, "sOOOOOiO!Ipppp|OK", &kind, &closure, &kernel, &arguments, &op, &node,
                           &tensors, &PyTuple_Type, &plan, &dtypes, &differentiable, &view, &replay,
-                          &numbers))
+                          &numbers, &returns, &results))
         return nullptr;
+    if (returns != Py_None &&
+        !(PyType_Check(returns) && (PyType_IsSubtype((PyTypeObject *)returns, &PyTuple_Type) ||
+                                    returns == (PyObject *)&PyList_Type)))
+        return PyErr_Format(PyExc_TypeError, "several results are a list or a tuple");
     vectorcallfunc call = nullptr, unguarded = nullptr;
     for (auto &k : kinds)
         if (!std::strcmp(kind, k.name)) call = k.call, unguarded = k.unguarded;
@@ -145,7 +151,7 @@ static PyObject *make(PyObject *, PyObject *args) {
     f->dict = f->weakrefs = f->function = f->fitting = nullptr;
     f->seen = nullptr, f->fits = 0;
     f->closure = incref(closure), f->kernel = incref(kernel), f->op = incref(op);
-    f->arguments = incref(arguments);
+    f->arguments = incref(arguments), f->returns = incref(returns), f->results = results;
     f->node = (PyTypeObject *)incref(node);
     f->tensors = tensors, f->dtypes = dtypes;
     f->numbers = numbers && Py_TYPE(kernel) == &KernelType;  // which also takes a number itself
@@ -170,7 +176,7 @@ static PyObject *method(PyObject *, PyObject *args) {
     m->function = incref(function), m->operates = operates;
     m->weakrefs = m->fitting = nullptr, m->seen = nullptr, m->fits = 0;
     Py_XINCREF(m->dict), Py_XINCREF(m->closure), Py_XINCREF(m->kernel), Py_XINCREF(m->op);
-    Py_XINCREF(m->arguments), Py_XINCREF((PyObject *)m->node);
+    Py_XINCREF(m->arguments), Py_XINCREF(m->returns), Py_XINCREF((PyObject *)m->node);
     PyObject_GC_Track((PyObject *)m);
     return (PyObject *)m;
 }
@@ -283,7 +289,8 @@ static PyObject *bind(PyObject *, PyObject *objects) {
                   {"defaults", &core.defaults}, {"device", &core.device}, {"cpu", &core.cpu},
                   {"inference", &core.inference}, {"unpack_result", &core.unpack_result},
                   {"replay_of", &core.replay_of}, {"coerce_general", &core.coerce_general},
-                  {"package", &core.package}, {"basis", &core.basis}};
+                  {"package", &core.package}, {"basis", &core.basis},
+                  {"Output", &core.output}};
     for (auto &w : wanted) {
         PyObject *found = PyDict_GetItemString(objects, w.name);
         if (!found) return PyErr_Format(PyExc_KeyError, "%s", w.name);

@@ -17,6 +17,7 @@ struct Core {
     PyObject *defaults, *device, *cpu, *inference;     // for new tensors
     PyObject *package;                                 // where our own code lies: a directory
     PyObject *basis;                                   // which has `explain`
+    PyObject *output;                                  // the class of one output of several
     Py_ssize_t array, base, counter, edge, view_slot;               // of Tensor
     Py_ssize_t node_dtype, edges, node_order, saved, node_shape;    // of Node
     Py_ssize_t view_node, version, made, replay;                    // of View
@@ -62,6 +63,12 @@ class Ref {
     explicit operator bool() const { return object != nullptr; }
 };
 
+inline PyObject *tuple_of(PyObject *const *items, Py_ssize_t n) {
+    PyObject *tuple = PyTuple_New(n);
+    for (Py_ssize_t i = 0; tuple && i < n; i++) PyTuple_SET_ITEM(tuple, i, incref(items[i]));
+    return tuple;
+}
+
 inline bool is_none(PyObject *object) { return !object || object == Py_None; }
 
 inline bool is_plain_tensor(PyObject *object) {
@@ -97,12 +104,14 @@ struct Callable {
     vectorcallfunc call, unguarded;
     PyObject *dict, *weakrefs;
     PyObject *closure, *kernel, *arguments, *op;
+    PyObject *returns;   // None, or of several results the list, the tuple or the named tuple
     PyObject *function;  // of a method: the function whose twin it is, which errors number otherwise
     PyTypeObject *node;
     int tensors;       // how many tensor arguments; -1: a sequence of them
     int nsaved;
     Saved saved[MAX_SAVED];
     uint32_t dtypes;   // a bit for each that the op takes as it is
+    uint64_t results;  // of several results a bit for each that has a gradient
     bool numbers, differentiable, view, replay;  // numbers: may the second argument be one?
     uint32_t fits;     // a bit for each number of tensors that fits a signature
     Seen *seen;        // the last two calls that fit, with other arguments than tensors
@@ -164,7 +173,16 @@ void stamp(PyObject *place);                                 // note where in th
 int register_places(PyObject *module);
 int record(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *result);
 
-PyObject *finish(Callable *f, PyObject *canonical, PyObject *stolen_array);  // a call's result
+// Of several results, of which only some may be floating: `Output`s of one node.
+int record_several(Callable *f, PyObject *const *canonical, PyObject *stolen_edges,
+                   PyObject *const *results, Py_ssize_t n);
+
+// A call's results from what its kernel gave.
+PyObject *finish(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyObject *stolen);
+
+// The call of an op with canonical arguments on plain tensors, of which nobody is watching; null
+// without an error: it is not of that kind.
+PyObject *call_plain(Callable *f, PyObject *const *canonical, Py_ssize_t n);
 
 PyObject *call_pointwise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_inplace(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);

@@ -3,11 +3,9 @@
 
 namespace fast {
 
-static bool fits(Callable *f, PyObject *canonical) {
-    if (!PyTuple_CheckExact(canonical)) return false;
-    Py_ssize_t n = PyTuple_GET_SIZE(canonical);
+static bool fits(Callable *f, PyObject *const *canonical, Py_ssize_t n) {
     if (n > MAX_ARGS || n < (f->tensors < 0 ? 1 : f->tensors)) return false;
-    PyObject *first = PyTuple_GET_ITEM(canonical, 0);
+    PyObject *first = canonical[0];
     if (f->tensors < 0) return PyList_CheckExact(first) || PyTuple_CheckExact(first);
     PyObject *array = is_plain_tensor(first) ? slot(first, core.array) : nullptr;
     if (!array || !PyArray_Check(array)) return true;
@@ -16,10 +14,9 @@ static bool fits(Callable *f, PyObject *canonical) {
 }
 
 // The kernel's result for canonical arguments; null without an error: not all tensors are plain.
-static PyObject *run(Callable *f, PyObject *canonical) {
-    Py_ssize_t n = PyTuple_GET_SIZE(canonical);
+static PyObject *run(Callable *f, PyObject *const *items, Py_ssize_t n) {
     int tensors = f->tensors < 0 ? 1 : f->tensors;
-    PyObject *operands[MAX_ARGS], **items = &PyTuple_GET_ITEM(canonical, 0);
+    PyObject *operands[MAX_ARGS];
     Ref held;  // keeps the arrays alive
     if (f->tensors < 0) {
         Py_ssize_t count = PySequence_Fast_GET_SIZE(items[0]);
@@ -45,13 +42,13 @@ static PyObject *run(Callable *f, PyObject *canonical) {
         }
     }
     for (Py_ssize_t i = tensors; i < n; i++) operands[i] = items[i];
-    return as_array(PyObject_Vectorcall(f->kernel, operands, n, nullptr));
+    PyObject *found = PyObject_Vectorcall(f->kernel, operands, n, nullptr);
+    return is_none(f->returns) ? as_array(found) : found;
 }
 
 // A tensor on part of `parent`'s memory: `make_view`, after `replay_of`.
 static PyObject *make_view(Callable *f, PyObject *parent, PyObject *stolen_array,
-                           PyObject *canonical) {
-    static PyObject *allowed = PyUnicode_InternFromString("");
+                           PyObject *const *canonical, Py_ssize_t n, PyObject *allowed) {
     static PyObject *no_grad = PyUnicode_InternFromString("no_grad");
     Ref result(make_tensor(stolen_array)), replay(incref(Py_None));
     if (!result) return nullptr;
@@ -60,9 +57,14 @@ static PyObject *make_view(Callable *f, PyObject *parent, PyObject *stolen_array
     if (slot(parent, core.edge) == core.lookup) {
         PyObject *view = slot(parent, core.view_slot);
         ask |= !view || slot(view, core.replay) != Py_None;
-        if (view && slot(view, core.made)) made = slot(view, core.made);
+        if (view && slot(view, core.made) && PyUnicode_GET_LENGTH(made) == 0)
+            made = slot(view, core.made);
     }
-    if (ask) replay.take(PyObject_CallFunctionObjArgs(core.replay_of, f->op, parent, canonical, nullptr));
+    if (ask && canonical) {
+        Ref arguments(tuple_of(canonical, n));
+        if (!arguments) return nullptr;
+        replay.take(PyObject_CallFunctionObjArgs(core.replay_of, f->op, parent, arguments.get(), nullptr));
+    }
     int recorded = grad_enabled();
     if (!replay || recorded < 0) return nullptr;
     PyObject *counter = counter_of(parent);
@@ -81,8 +83,9 @@ static PyObject *make_view(Callable *f, PyObject *parent, PyObject *stolen_array
     return result.release();
 }
 
-static int record_call(Callable *f, PyObject *canonical, PyObject *result) {
-    PyObject **items = &PyTuple_GET_ITEM(canonical, 0), **inputs = items;
+static int record_call(Callable *f, PyObject *const *items, PyObject *const *results,
+                       Py_ssize_t count) {
+    PyObject *const *inputs = items;
     Py_ssize_t n = f->tensors;
     if (n < 0) {
         inputs = PySequence_Fast_ITEMS(items[0]);
@@ -91,7 +94,9 @@ static int record_call(Callable *f, PyObject *canonical, PyObject *result) {
     bool tracked = false;
     for (Py_ssize_t i = 0; i < n; i++)
         tracked |= inputs[i] != Py_None && !is_none(slot(inputs[i], core.edge));
-    if (!tracked || !f->differentiable || !is_floating(slot(result, core.array))) return 0;
+    bool floating = false;
+    for (Py_ssize_t i = 0; i < count; i++) floating |= is_floating(slot(results[i], core.array));
+    if (!tracked || !f->differentiable || !floating) return 0;
     int recorded = grad_enabled();
     if (recorded <= 0) return recorded;
     Ref edges(PyTuple_New(n));
@@ -103,19 +108,53 @@ static int record_call(Callable *f, PyObject *canonical, PyObject *result) {
         recorded |= edge != Py_None;
         PyTuple_SET_ITEM(edges.get(), i, edge);
     }
-    return recorded ? record(f, items, edges.release(), result) : 0;
+    if (!recorded) return 0;
+    return is_none(f->returns) ? record(f, items, edges.release(), results[0])
+                               : record_several(f, items, edges.release(), results, count);
 }
 
-PyObject *finish(Callable *f, PyObject *canonical, PyObject *stolen_array) {
-    PyObject *first = PyTuple_GET_ITEM(canonical, 0);
+// A tuple, a list or a named tuple of several results: what the kernel gave, as tensors.
+static PyObject *finish_several(Callable *f, PyObject *const *canonical, PyObject *stolen_arrays) {
+    static PyObject *several = PyUnicode_InternFromString("multi_output");
+    Ref arrays(PySequence_Fast(stolen_arrays, "a kernel of several results gave one"));
+    Py_DECREF(stolen_arrays);
+    if (!arrays) return nullptr;
+    Py_ssize_t count = PySequence_Fast_GET_SIZE(arrays.get());
+    PyTypeObject *type = (PyTypeObject *)f->returns;
+    bool list = type == &PyList_Type;
+    Ref results(list ? PyList_New(count) : type->tp_alloc(type, count));
+    for (Py_ssize_t i = 0; results && i < count; i++) {
+        PyObject *array = as_array(incref(PySequence_Fast_GET_ITEM(arrays.get(), i)));
+        PyObject *each = !array    ? nullptr
+                         : f->view ? make_view(f, canonical[0], array, nullptr, 0, several)
+                                   : make_tensor(array);
+        if (!each) return nullptr;
+        if (list) PyList_SET_ITEM(results.get(), i, each);
+        else PyTuple_SET_ITEM(results.get(), i, each);
+    }
+    if (!results || record_call(f, canonical, PySequence_Fast_ITEMS(results.get()), count) < 0)
+        return nullptr;
+    return results.release();
+}
+
+PyObject *finish(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyObject *stolen) {
+    static PyObject *allowed = PyUnicode_InternFromString("");
+    if (!is_none(f->returns)) return finish_several(f, canonical, stolen);
     Ref result;
-    if (f->view && (PyArray_BASE((PyArrayObject *)stolen_array) ||
-                    stolen_array == slot(first, core.array)))
-        result.take(make_view(f, first, stolen_array, canonical));
+    if (f->view && (PyArray_BASE((PyArrayObject *)stolen) ||
+                    stolen == slot(canonical[0], core.array)))
+        result.take(make_view(f, canonical[0], stolen, canonical, n, allowed));
     else
-        result.take(make_tensor(stolen_array));
-    if (!result || record_call(f, canonical, result.get()) < 0) return nullptr;
+        result.take(make_tensor(stolen));
+    PyObject *one = result.get();
+    if (!one || record_call(f, canonical, &one, 1) < 0) return nullptr;
     return result.release();
+}
+
+PyObject *call_plain(Callable *f, PyObject *const *canonical, Py_ssize_t n) {
+    if (!fits(f, canonical, n)) return nullptr;
+    PyObject *given = run(f, canonical, n);
+    return given ? finish(f, canonical, n, given) : nullptr;
 }
 
 static PyObject *coerce(Callable *f, PyObject *const *args, Py_ssize_t n, PyObject *names,
@@ -150,11 +189,13 @@ PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyO
         }
     }
     if (!canonical) return nullptr;
-    if (!fits(f, canonical.get())) return fall_back(f, args, nargsf, names);
-    Ref array(run(f, canonical.get()));
-    if (!array)
-        return PyErr_Occurred() ? nullptr : coerce(f, args, n, names, canonical.get());
-    return finish(f, canonical.get(), array.release());
+    if (!PyTuple_CheckExact(canonical.get())) return fall_back(f, args, nargsf, names);
+    PyObject **items = &PyTuple_GET_ITEM(canonical.get(), 0);
+    Py_ssize_t count = PyTuple_GET_SIZE(canonical.get());
+    if (!fits(f, items, count)) return fall_back(f, args, nargsf, names);
+    PyObject *given = run(f, items, count);
+    if (!given) return PyErr_Occurred() ? nullptr : coerce(f, args, n, names, canonical.get());
+    return finish(f, items, count, given);
 }
 
 PyObject *call_creation(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {

@@ -95,10 +95,12 @@ static PyObject *save_input(PyObject *object) {
 }
 
 // Not the tensor, which holds the node (a cycle), but what makes it again.
-static PyObject *save_result(PyObject *tensor) {
+static PyObject *save_result(PyObject *tensor, int which) {
     PyObject *counter = counter_of(tensor);
-    if (!counter) return nullptr;
-    return PyTuple_Pack(4, slot(tensor, core.array), counter, PyList_GET_ITEM(counter, 0), zero);
+    Ref place(PyLong_FromLong(which));
+    if (!counter || !place) return nullptr;
+    return PyTuple_Pack(4, slot(tensor, core.array), counter, PyList_GET_ITEM(counter, 0),
+                        place.get());
 }
 
 static PyObject *save_each(PyObject *tensors, Py_ssize_t from, Saved::Kind kind) {
@@ -116,8 +118,9 @@ static PyObject *save_each(PyObject *tensors, Py_ssize_t from, Saved::Kind kind)
     return list;
 }
 
-static PyObject *save(const Saved &s, PyObject *const *canonical, PyObject *edges, PyObject *result) {
-    if (s.kind == Saved::RESULT) return save_result(result);
+static PyObject *save(const Saved &s, PyObject *const *canonical, PyObject *edges,
+                      PyObject *const *results) {
+    if (s.kind == Saved::RESULT) return save_result(results[s.where], s.where);
     if (s.kind >= Saved::TENSORS) return save_each(canonical[0], s.where, s.kind);
     PyObject *value = canonical[s.where];
     switch (s.kind) {
@@ -135,28 +138,80 @@ static PyObject *save(const Saved &s, PyObject *const *canonical, PyObject *edge
     }
 }
 
-// The node of a call that gave `result`; the caller has asked whether there is to be one.
-int record(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *result) {
+// A node with its number, edges and saved values, but not yet what it knows of its results.
+static PyObject *make_node(Callable *f, PyObject *const *canonical, PyObject *stolen_edges,
+                           PyObject *const *results) {
     Ref edges(stolen_edges), node(f->node->tp_alloc(f->node, 0));
-    if (!node) return -1;
+    if (!node) return nullptr;
     stamp(node.get());
-    PyObject *array = slot(result, core.array);
-    PyObject *order = Py_TYPE(core.order)->tp_iternext(core.order), *shape = shape_of(array);
+    PyObject *order = Py_TYPE(core.order)->tp_iternext(core.order);
     slot(node.get(), core.node_order) = order;
-    slot(node.get(), core.node_shape) = shape;
-    slot(node.get(), core.node_dtype) = dtype_object(array);
     PyObject *saved = slot(node.get(), core.saved) = PyTuple_New(f->nsaved);
-    if (!order || !shape || !saved) return -1;
+    if (!order || !saved) return nullptr;
     for (int i = 0; i < f->nsaved; i++) {
-        PyObject *entry = save(f->saved[i], canonical, edges.get(), result);
-        if (!entry) return -1;
+        PyObject *entry = save(f->saved[i], canonical, edges.get(), results);
+        if (!entry) return nullptr;
         PyTuple_SET_ITEM(saved, i, entry);
     }
     slot(node.get(), core.edges) = edges.release();
+    return node.release();
+}
+
+// Of which result gradients arrive at `edge`: a view's history is its view's.
+static void attach(Callable *f, PyObject *result, PyObject *stolen_edge) {
     if (f->view && slot(result, core.base) != Py_None)
-        set(slot(result, core.view_slot), core.view_node, node.release());
+        set(slot(result, core.view_slot), core.view_node, stolen_edge);
     else
-        set(result, core.edge, node.release());
+        set(result, core.edge, stolen_edge);
+}
+
+// The node of a call that gave `result`; the caller has asked whether there is to be one.
+int record(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *result) {
+    PyObject *node = make_node(f, canonical, stolen_edges, &result);
+    if (!node) return -1;
+    PyObject *array = slot(result, core.array), *shape = shape_of(array);
+    slot(node, core.node_shape) = shape;
+    slot(node, core.node_dtype) = dtype_object(array);
+    attach(f, result, node);
+    return shape ? 0 : -1;
+}
+
+// The edge to the `i`-th of several results.
+static PyObject *output_of(PyObject *node, Py_ssize_t i, PyObject *shape, PyObject *dtype) {
+    Ref index(PyLong_FromSsize_t(i));
+    PyObject *arguments[] = {node, index.get(), shape, dtype};
+    return index ? PyObject_Vectorcall(core.output, arguments, 4, nullptr) : nullptr;
+}
+
+int record_several(Callable *f, PyObject *const *canonical, PyObject *stolen_edges,
+                   PyObject *const *results, Py_ssize_t n) {
+    static PyObject *outputs = PyUnicode_InternFromString("outputs"),
+                    *simple = PyUnicode_InternFromString("simple"),
+                    *geometry = PyUnicode_InternFromString("results");
+    Ref node(make_node(f, canonical, stolen_edges, results));
+    Ref count(PyLong_FromSsize_t(n)), all(PyList_New(n));
+    if (!node || !count || !all) return -1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *array = slot(results[i], core.array);
+        Ref shape(shape_of(array)), dtype(dtype_object(array));
+        PyObject *pair = shape ? PyTuple_Pack(2, shape.get(), dtype.get()) : nullptr;
+        if (!pair) return -1;
+        PyList_SET_ITEM(all.get(), i, pair);
+        if (!is_floating(array) || !(f->results >> (i < 63 ? i : 63) & 1)) continue;
+        if (n == 1) {
+            slot(node.get(), core.node_shape) = shape.release();
+            slot(node.get(), core.node_dtype) = dtype.release();
+            attach(f, results[i], incref(node.get()));
+            continue;
+        }
+        PyObject *edge = output_of(node.get(), i, shape.get(), dtype.get());
+        if (!edge) return -1;
+        attach(f, results[i], edge);
+    }
+    if (PyObject_SetAttr(node.get(), outputs, count.get()) < 0 ||
+        PyObject_SetAttr(node.get(), simple, n == 1 ? Py_True : Py_False) < 0 ||
+        PyObject_SetAttr(node.get(), geometry, all.get()) < 0)
+        return -1;
     return 0;
 }
 

@@ -75,7 +75,7 @@ PyObject *call_reshape(PyObject *self, PyObject *const *args, size_t nargsf, PyO
     if (!array) return nullptr;
     Py_INCREF(x);
     if (PyArray_SetBaseObject((PyArrayObject *)array.get(), (PyObject *)x) < 0) return nullptr;
-    return finish((Callable *)f->kernel, canonical.get(), array.release());
+    return finish((Callable *)f->kernel, &PyTuple_GET_ITEM(canonical.get(), 0), 2, array.release());
 }
 
 // The arrays one after another; null without an error: not of one type, or not contiguous, or they
@@ -150,7 +150,9 @@ PyObject *call_cat(PyObject *self, PyObject *const *args, size_t nargsf, PyObjec
     Ref at(PyLong_FromLong(axis));
     if (!at) return nullptr;
     Ref canonical(PyTuple_Pack(2, tensors.get(), at.get()));
-    return canonical ? finish(f, canonical.get(), array.release()) : nullptr;
+    if (!canonical) return nullptr;
+    return finish(f, &PyTuple_GET_ITEM(canonical.get(), 0), PyTuple_GET_SIZE(canonical.get()),
+                  array.release());
 }
 
 // Is the value of this context variable that object?

@@ -1365,10 +1365,10 @@ def ctc_loss(
 ) -> Tensor:
     """`nn.functional.ctc_loss` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
-def cummax(input: Tensor, dim: _int) -> return_types.cummax:
+def cummax(input: Tensor, dim: _int, *, out: Any = None) -> return_types.cummax:
     """The largest of each element and all before it along `dim`, and its position."""
 
-def cummin(input: Tensor, dim: _int) -> return_types.cummin:
+def cummin(input: Tensor, dim: _int, *, out: Any = None) -> return_types.cummin:
     """The smallest of each element and all before it along `dim`, and its position."""
 
 def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:

@@ -35,7 +35,8 @@ class ReturnType(tuple):
         return type(self), (tuple(self),)
 
 
-def _declare(name: str, fields: str) -> type:
+def declare(name: str, fields: str) -> type:
+    """A class of results with these names."""
     names = tuple(fields.split())
     members: dict[str, Any] = {n: property(itemgetter(i)) for i, n in enumerate(names)}
     members |= {"__slots__": (), "_fields": names, "__match_args__": names,
@@ -59,7 +60,7 @@ _FIELDS = {
 } | dict.fromkeys(("cummax", "cummin", "kthvalue", "max", "median", "min", "mode", "nanmedian",
                    "sort", "topk"), "values indices")
 for _name, _fields in _FIELDS.items():
-    globals()[_name] = _declare(_name, _fields)
+    globals()[_name] = declare(_name, _fields)
     if _name != "histogramdd":
-        globals()[f"{_name}_out"] = _declare(f"{_name}_out", _fields)
-_unpack_dual = _declare("_unpack_dual", "primal tangent")
+        globals()[f"{_name}_out"] = declare(f"{_name}_out", _fields)
+_unpack_dual = declare("_unpack_dual", "primal tangent")

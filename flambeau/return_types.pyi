@@ -9,6 +9,8 @@ from typing import Any
 
 from flambeau.core.tensor import Tensor
 
+def declare(name: str, fields: str) -> type: ...
+
 class ReturnType(tuple[Any, ...]):
     n_unnamed_fields: _int
     def __new__(cls, *values: Any) -> Any: ...

@@ -280,7 +280,8 @@ def methods_text() -> str:
 
 
 def return_types_text() -> str:
-    text = "class ReturnType(tuple[Any, ...]):\n    n_unnamed_fields: _int\n"
+    text = "def declare(name: str, fields: str) -> type: ...\n\n"
+    text += "class ReturnType(tuple[Any, ...]):\n    n_unnamed_fields: _int\n"
     text += "    def __new__(cls, *values: Any) -> Any: ...\n"
     for name, value in sorted(vars(return_types).items()):
         if inspect.isclass(value) and issubclass(value, ReturnType) and value is not ReturnType:

@@ -379,8 +379,6 @@ shows("_search_sorted", "searchsorted.Tensor(Tensor sorted_sequence, Tensor self
       "bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
       lambda sorted_sequence, values, right, int32, sorter: (
           sorted_sequence, values, int32, right, None, sorter))
-for _name in ("cummax", "cummin"):
-    shows(_name, f"{_name}(Tensor self, int dim) -> (Tensor values, Tensor indices)")
 
 # ---- products ------------------------------------------------------------------------------------
 

@@ -139,7 +139,7 @@ _signature = cache(inspect.signature)
 def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Shown:
     """How a call appears; `kwargs` are those of users, None with canonical arguments."""
     base = _declared(op)
-    found = forms.get(key(op))
+    found = forms.get(key(op)) if base.schema is None else [_own_form(base)]
     if found:
         given = named(op, args, kwargs)
         for form in found:
@@ -158,6 +158,12 @@ def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -
         return Shown(_own_overload(op), list(args), {}, None, None)
     packet = aten.packet(base.name + "_" * op.inplace, op)
     return Shown(packet.overload(overload), list(args), dict(kwargs or {}), None, None)
+
+
+@cache
+def _own_form(op: Op) -> Form:
+    """That of an op which is declared by its schema."""
+    return Form(op.declaration.texts[op.declaration.ops.index(op)], None, None, None)
 
 
 @cache

@@ -95,7 +95,9 @@ class Opened:
 
     def __init__(self, node: Any):
         self.saved = tuple([unpack(node, i) for i in range(len(node.saved_kinds))])
-        self.edges, self.dtype = node.edges, node.dtype
+        self.edges = node.edges
+        if node.outputs == 1:
+            self.dtype = node.dtype
         self.saved_kinds = ("value",) * len(self.saved)
 
 

@@ -13,7 +13,7 @@ from flambeau._call_guards import guarded
 from flambeau._places import PACKAGE, native
 from flambeau.core import devices
 from flambeau.core.dtypes import FLOATING, _Defaults
-from flambeau.core.graph import Node, next_order, packers, unpack_result
+from flambeau.core.graph import Node, Output, next_order, packers, unpack_result
 from flambeau.core.modes import _grad_mode, inference, interceptors
 from flambeau.core.tensor import (
     LEAF,
@@ -40,22 +40,32 @@ def bind(**objects: Any) -> None:
             "grad_mode": _grad_mode, "order": next_order.__self__,
             "gradient_edge": gradient_edge, "unpack_result": unpack_result,
             "defaults": _Defaults, "device": devices._default, "basis": basis,
-            "cpu": devices.cpu, "package": PACKAGE, "inference": inference, **objects})
+            "cpu": devices.cpu, "Output": Output, "package": PACKAGE, "inference": inference,
+            **objects})
+
+
+def _differentiable_results(op: Any) -> int:
+    """A bit for each of several results that has a gradient."""
+    which = op.differentiable
+    every = which is True or not which
+    return 2**64 - 1 if every else sum(1 << i for i, has in enumerate(which) if has)
 
 
 def callable_of(kind: str, op: Any, closure: Any, kernel: Any = None, arguments: Any = None) -> Any:
     """`closure`, or the C callable of this kind that stands in front of it."""
     declared, inner = op.functional or op, kind in ("canonical", "apply")
-    plainly = declared.returns is not None or declared.differentiable is not True
+    plainly = kind != "canonical" and (declared.returns is not None
+                                       or declared.differentiable is not True)
     if native is None or (plainly and inner):
         return closure if inner else guarded(closure, op, basis)
     users = getattr(declared, "users", ())
     plan = tuple([(what, where or 0, -1 % 2**64 if who is None else sum(1 << i for i in who))
                   for (what, where), who in zip(getattr(declared, "plan", ()), users)])
-    dtypes = native_dtypes(declared.name, getattr(declared, "floating", False))
+    dtypes = native_dtypes(declared)
     found = native.fast_make(
         "closure" if plainly else kind, closure, kernel, arguments, op,
         getattr(declared, "Backward", Node), -1 if declared.variadic else len(declared.tensors),
         plan, dtypes, declared.is_differentiable, bool(declared.view) and len(op.tensors) == 1,
-        declared.view == "replay", bool(getattr(declared, "numbers", "")))
+        declared.view == "replay", bool(getattr(declared, "numbers", "")), declared.returns,
+        _differentiable_results(declared))
     return update_wrapper(found, closure)

@@ -104,6 +104,9 @@ class Op:
     Backward: Any                       # the class of its nodes
     body: Any                           # of a composite
     published: Any = None               # what users call
+    schema: Any = None                  # PyTorch's, of an op that is declared by it
+    declaration: Any = None
+    refuses: Any = ()                   # PyTorch's name of the kernel, and kinds of dtypes
     if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...    # what else a declaration gives
 
@@ -127,6 +130,12 @@ class Op:
         """The call that no level takes: on values, or on shapes if a tensor is on `meta`."""
         return basis.on_meta(self, canonical) if basis.has_meta(canonical) \
             else self.direct(*canonical)
+
+    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Op, Any]:
+        """The op that a call with users' arguments leads to, and its canonical arguments."""
+        if self.declaration is not None:
+            return self.declaration.bound(args, kwargs)
+        return self, self.arguments(*args, **kwargs)
 
     def inputs(self, canonical: tuple[Any, ...]) -> tuple[Any, ...]:
         """The tensor arguments among canonical ones (absent optional ones are None)."""
@@ -167,6 +176,8 @@ def plan_saving(op: Op) -> None:
             kinds.append("tensor"), plan.append(("tensor", op.tensors.index(name)))
         elif name.startswith("result"):
             kinds.append("result"), plan.append(("result", int(name[6:] or 0)))
+        elif op.schema is not None and name in op.schema.result_names:
+            kinds.append("result"), plan.append(("result", op.schema.result_names.index(name)))
         elif op.variadic and name == op.tensors[0] + "_shapes":
             kinds.append("value"), plan.append(("shapes", None))
         elif op.variadic and name == op.tensors[0] + "_dtypes":
@@ -217,10 +228,13 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
     rules = [(op.rules.get(t), _positions(op, op.rules.get(t))) for t in op.tensors]
     if op.kind == "pointwise":
         return _pointwise_apply(op, rules)
+    several = op.returns is not None
 
     def apply_rules(node: Any, grad: Any) -> Any:
         if node.packed:
             node = basis.opened(node)
+        if several and type(grad) is list:
+            grad = grad[0]              # the other results have no gradients
         produced: list[Any] = []
         for (rule, takes), edge in zip(rules, node.edges):
             if edge is None or rule is None:

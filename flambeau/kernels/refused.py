@@ -99,7 +99,7 @@ def _add_name(self, index, source, dim, alpha=1, *_):
     return "scatter_gather_tensor_cpu" if whole else "add_stub"
 
 
-def _unless_one(name):
+def unless_one(name):
     """Of a single element these kernels are not asked."""
     return lambda self, *_: name if self.ndim else ""
 
@@ -252,9 +252,8 @@ REFUSED |= {name: [(characters(kinds), said)] for name, said, kinds in (
     ("polygamma_of", _polygamma_name, "cW8"),
     ("clamp_number", _clamp_number_name, "bU8"), ("index_select", _slices_name, "U"),
     ("index_add", _add_name, "U8"),
-    *[(name, _unless_one(said), kinds) for name, said, kinds in (
+    *[(name, unless_one(said), kinds) for name, said, kinds in (
         ("max_dim", "max_cpu", "U8"), ("min_dim", "min_cpu", "U8"),
-        ("cummax", "cummax_cpu", "UcW8"), ("cummin", "cummin_cpu", "UcW8"),
         ("topk_along", "topk_cpu", "U8"), ("mode_along", "mode_cpu", "UcW8"),
         ("kthvalue_along", "kthvalue_cpu", "bUcW8"))])}
 
@@ -272,7 +271,7 @@ def kernel_name(name, dtype):
 
 def kernel_of(op):
     """The kernel of `op`, which refuses what the table says; itself where that is nothing."""
-    refused = refused_by(op.name)
+    refused = characters(op.refuses[1]) if op.refuses else refused_by(op.name)
     if not refused:
         return op.kernel
 
@@ -280,7 +279,7 @@ def kernel_of(op):
     def kernel(first, *rest):
         x = first[0] if op.variadic else first
         if x.dtype.char in refused and all(a.size for a in (x, *rest) if type(a) is np.ndarray):
-            said = kernel_name(op.name, x.dtype)
+            said = op.refuses[0] if op.refuses else kernel_name(op.name, x.dtype)
             name = said if type(said) is str else said(x, *rest)
             if name:
                 raise no_kernel(name, x.dtype)
@@ -294,8 +293,9 @@ _NATIVE = "?BHILbhileEfdFD"
 _NOT_FLOATING = "?BHILbhil"
 
 
-def native_dtypes(name, floating):
-    """The dtypes that an op of that name takes, as bits: calls with others are for the closure.
-    Those of a `floating` op are the ones that it need not convert first."""
-    refused = refused_by(name) + _NOT_FLOATING * floating
+def native_dtypes(op):
+    """The dtypes that an op takes, as bits: calls with others are for the closure. Those of a
+    `floating` op are the ones that it need not convert first."""
+    refused = characters(op.refuses[1]) if op.refuses else refused_by(op.name)
+    refused += _NOT_FLOATING * getattr(op, "floating", False)
     return sum(1 << i for i, character in enumerate(_NATIVE) if character not in refused)

@@ -5,14 +5,15 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import kernels, return_types
+from flambeau import kernels
 from flambeau.core.dtypes import FLOATING, as_numpy_dtype, bool_
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import composite, linear, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, plain, wrap
-from flambeau.kernels.refused import characters, no_kernel
+from flambeau.dispatch.declaration import op
+from flambeau.kernels.refused import characters, no_kernel, unless_one
 from flambeau.ops.conditional import where
 from flambeau.ops.create import eye, ones
 from flambeau.ops.elementary import exp, log
@@ -195,25 +196,20 @@ def logcumsumexp(input: Tensor, dim: int) -> Any:
 
 # ---- extremes -----------------------------------------------------------------------------------
 
-
-def _running_extreme(name: str, running: Any) -> Any:
+def _running_extreme(name: str, kernel: Any, which: str) -> Any:
     """`cummax` or `cummin`: of equal elements the last counts, and the first NaN stays."""
-    @primitive(lambda self, dim: running(self, dim), dims="dim", shape="self", name=name,
-               returns=getattr(return_types, name), differentiable=(True, False),
-               vjp=lambda grad, result1, self_shape, dim: (
-                   put_along(grad[0], result1, self_shape, dim) if self_shape else grad[0],),
-               jvp=lambda self_t, result1, dim: (
-                   gather(self_t, dim, result1) if self_t._array.ndim else self_t, None))
-    def cummax(input: Tensor, dim: int) -> Any:
-        return input, wrap_dim(dim, input._array.ndim)
-    return cummax
+    return op(
+        f"{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+        kernel=kernel, dims="dim", shape="self", refuses=(unless_one(f"{name}_cpu"), "UcW8"),
+        d_self=lambda grad, indices, self_shape, dim: (
+            put_along(grad, indices, self_shape, dim) if self_shape else grad),
+        jvp=lambda self_t, indices, dim: (
+            gather(self_t, dim, indices) if self_t._array.ndim else self_t, None),
+        doc=f"The {which} of each element and all before it along `dim`, and its position.")
 
 
-cummax = _running_extreme("cummax", kernels.cummax)
-cummin = _running_extreme("cummin", kernels.cummin)
-for _function, _which in ((cummax, "largest"), (cummin, "smallest")):
-    _function.__doc__ = _function.op.doc = (
-        f"The {_which} of each element and all before it along `dim`, and its position.")
+cummax = _running_extreme("cummax", kernels.cummax, "largest")
+cummin = _running_extreme("cummin", kernels.cummin, "smallest")
 
 basis.cumprod = cumprod
 __all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]

@@ -73,6 +73,14 @@ def takes_nothing(name: str, args: Sequence[Any], kwargs: dict[str, Any]) -> str
             f"TensorBase.{name}() takes no arguments ({len(args)} given)")
 
 
+def no_instance(name: str, given: Sequence[Any]) -> str:
+    """Of a method, taken from the class, whose first argument is no tensor."""
+    if not given:
+        return f"unbound method TensorBase.{name}() needs an argument"
+    return (f"descriptor '{name}' for 'torch._C.TensorBase' objects doesn't apply to a "
+            f"'{type(given[0]).__name__}' object")
+
+
 def fits_none(name: str, signatures: Sequence[Signature], said: Sequence[str],
               args: Sequence[Any], kwargs: dict[str, Any]) -> str:
     """The message for a call that fits none of the signatures, each of which has `said` why."""

@@ -9,6 +9,7 @@ with an `out=` form takes `out` by name, and one that makes a tensor ends with t
 """
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from typing import NamedTuple
 
@@ -104,6 +105,31 @@ def _ordered_by_place(own: list[Parameter], tail: list[Parameter]) -> tuple[Para
     return (*[p for p in own if not p.by_name], *[p for p in own if p.by_name], *tail)
 
 
+# ---- for `inspect` -------------------------------------------------------------------------------
+
+_ANNOTATIONS = {"Tensor": "Tensor", "int": "int", "float": "float", "bool": "bool", "str": "str"}
+
+
+def annotation(p: Parameter) -> str:
+    """The type of a parameter in Python."""
+    text = "Any" if p.is_list else _ANNOTATIONS.get(p.kind, "Any")
+    return f"{text} | None" if p.nullable and text != "Any" else text
+
+
+def python_signature(overloads: Sequence[Sequence[Parameter]], result: str) -> inspect.Signature:
+    """One signature for all overloads: the parameters of the longest, of which those that another
+    overload does without may be left out."""
+    longest = max(overloads, key=len)
+    always = set.intersection(*[{p.name for p in overload} for overload in overloads])
+    made, kinds = [], inspect.Parameter
+    for p in longest:
+        default = p.value if p.default is not None else \
+            kinds.empty if p.name in always else None
+        kind = kinds.KEYWORD_ONLY if p.by_name else kinds.POSITIONAL_OR_KEYWORD
+        made.append(kinds(p.name, kind, default=default, annotation=annotation(p)))
+    return inspect.Signature(made, return_annotation=result)
+
+
 # ---- the order of overloads ----------------------------------------------------------------------
 
 _MORE_SPECIAL = {("Scalar", "Tensor"), ("Scalar?", "Tensor?"), ("int[]", "int"), ("int[]", "int?"),
@@ -164,4 +190,4 @@ def _in_cpp(p: Parameter) -> str:
 
 
 __all__ = ["OPTIONS", "Signature", "function_signature", "in_order", "method_signature", "parse",
-           "title"]
+           "python_signature", "title"]

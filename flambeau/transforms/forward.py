@@ -217,6 +217,8 @@ def named_values(op: Op, canonical: tuple[Any, ...], result: Any) -> dict[str, A
     else:
         values["result"] = result[0]
         values.update({f"result{i}": r for i, r in enumerate(result)})
+        if op.schema is not None:
+            values.update(zip(op.schema.result_names, result))
     return values
 
 
@@ -333,9 +335,9 @@ def rule_node(op: Op, canonical: Any, inputs: Any, needed: list[Any], results: A
     # results are handed over as they are, not rebuilt: they may have a history of their own
     if "result" in op.Backward.saved_kinds:
         entries = list(node.saved)
-        for i, (name, kind) in enumerate(zip(op.saved, op.Backward.saved_kinds)):
+        for i, (kind, which) in enumerate(op.plan):
             if kind == "result":
-                entries[i] = _as_it_is(results[int(name[6:] or 0)])
+                entries[i] = _as_it_is(results[which])
         node.saved = tuple(entries)
     return node
 

@@ -229,7 +229,8 @@ import warnings
 import flambeau
 from flambeau.core.op import public
 warnings.simplefilter("ignore")
-flambeau.ops.load()
+from flambeau.ops import load
+load()
 
 def look(where, x):
     print(where, callable(x), *(getattr(x, a, None) for a in ("__name__", "__module__")),

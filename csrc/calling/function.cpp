@@ -1,0 +1,313 @@
+// A public function, or a method, of the dispatcher: the arguments are bound to one of its
+// signatures, made canonical, and handed to the op of that signature. `flambeau/dispatch/function.py`
+// is its twin, which does everything: C hands it what is not the common case, before any effect.
+#include "../binding/binder.h"
+
+#include <structmember.h>
+
+using namespace fast;
+using binding::Answer;
+using binding::Bound;
+
+namespace calling {
+
+// How a value becomes the argument that kernels and formulas get: `flambeau/dispatch/canonical.py`.
+enum Role : uint8_t { AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS };
+
+struct Argument {
+    int8_t parameter;    // which parameter of the signature; -1: it has none
+    Role role;
+    PyObject *constant;  // what stands for a parameter that there is none of
+};
+
+struct Overload {
+    binding::Signature signature;
+    int count;
+    Argument *arguments;
+    Callable *op;
+    int out;  // the parameter `out`; -1: there is none
+};
+
+struct Function {
+    PyObject_HEAD
+    vectorcallfunc call;
+    PyObject *dict, *weakrefs;
+    PyObject *twin;      // does every call
+    PyObject *describe;  // what the overloads are, until the first call; then null
+    bool method, operates;
+    int count;
+    Overload *overloads;
+};
+static PyTypeObject FunctionType = {PyVarObject_HEAD_INIT(nullptr, 0)};
+
+// ---- what Python has declared -------------------------------------------------------------------
+
+static int read_overload(PyObject *description, bool method, Overload &o) {
+    PyObject *parameters, *arguments, *op;
+    if (!PyArg_ParseTuple(description, "O!O!Oi", &PyList_Type, &parameters, &PyList_Type, &arguments,
+                          &op, &o.out))
+        return -1;
+    if (Py_TYPE(op) != &CallableType) return PyErr_Format(PyExc_TypeError, "not a callable op"), -1;
+    if (PyList_GET_SIZE(arguments) > MAX_ARGS)
+        return PyErr_Format(PyExc_ValueError, "too many canonical arguments"), -1;
+    if (binding::read(parameters, method, o.signature) < 0) return -1;
+    o.op = (Callable *)incref(op);
+    Py_ssize_t count = PyList_GET_SIZE(arguments);
+    o.arguments = (Argument *)PyMem_Calloc(count ? count : 1, sizeof(Argument));
+    if (!o.arguments) return PyErr_NoMemory(), -1;
+    for (Py_ssize_t i = 0; i < count; i++, o.count++) {
+        int parameter, role;
+        PyObject *constant;
+        if (!PyArg_ParseTuple(PyList_GET_ITEM(arguments, i), "iiO", &parameter, &role, &constant))
+            return -1;
+        o.arguments[i] = {int8_t(parameter), Role(role), incref(constant)};
+    }
+    return 0;
+}
+
+static void release(Overload &o) {
+    binding::release(o.signature);
+    for (int i = 0; i < o.count; i++) Py_XDECREF(o.arguments[i].constant);
+    PyMem_Free(o.arguments);
+    Py_XDECREF((PyObject *)o.op);
+}
+
+// At the first call. None: all calls are the twin's.
+static int prepare(Function *f) {
+    Ref describe(f->describe);
+    f->describe = nullptr;
+    Ref found(PyObject_CallNoArgs(describe.get()));
+    if (!found) return -1;
+    if (found.get() == Py_None) return 0;
+    if (!PyList_Check(found.get())) return PyErr_Format(PyExc_TypeError, "expected a list"), -1;
+    Py_ssize_t n = PyList_GET_SIZE(found.get());
+    f->overloads = (Overload *)PyMem_Calloc(n ? n : 1, sizeof(Overload));
+    if (!f->overloads) return PyErr_NoMemory(), -1;
+    for (Py_ssize_t i = 0; i < n; i++, f->count++)
+        if (read_overload(PyList_GET_ITEM(found.get(), i), f->method, f->overloads[i]) < 0) {
+            release(f->overloads[i]);
+            return -1;
+        }
+    return 0;
+}
+
+// ---- canonical arguments ------------------------------------------------------------------------
+
+// A dimension counted from the front; -1: there is none of that number.
+static int wrapped(PyObject *value, int ndim) {
+    int overflow, low = ndim ? ndim : 1;
+    long d = PyLong_AsLongAndOverflow(value, &overflow);
+    if (overflow || d < -low || d >= low) return -1;
+    return int(d < 0 ? d + low : d);
+}
+
+static PyObject *wrapped_dims(PyObject *value, int ndim) {
+    if (PyLong_CheckExact(value)) {
+        int d = wrapped(value, ndim);
+        if (d < 0) return nullptr;
+        if (!ndim) return incref(Py_None);
+        Ref number(PyLong_FromLong(d));
+        return number ? PyTuple_Pack(1, number.get()) : nullptr;
+    }
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(value);
+    if (!n) return incref(Py_None);
+    uint64_t seen = 0;
+    Ref tuple(PyTuple_New(n));
+    for (Py_ssize_t i = 0; tuple && i < n; i++) {
+        int d = wrapped(PySequence_Fast_GET_ITEM(value, i), ndim);
+        if (d < 0 || seen >> d & 1) return nullptr;
+        seen |= uint64_t(1) << d;
+        PyObject *number = PyLong_FromLong(d);
+        if (!number) return nullptr;
+        PyTuple_SET_ITEM(tuple.get(), i, number);
+    }
+    return ndim ? tuple.release() : incref(Py_None);
+}
+
+static PyObject *as_tuple(PyObject *value, int size) {
+    if (PyTuple_CheckExact(value)) return incref(value);
+    if (PyList_CheckExact(value)) return PyList_AsTuple(value);
+    PyObject *tuple = PyTuple_New(size);
+    for (int i = 0; tuple && i < size; i++) PyTuple_SET_ITEM(tuple, i, incref(value));
+    return tuple;
+}
+
+// A new reference; null without an error: the twin says what is wrong.
+static PyObject *canonical_value(Role role, PyObject *value, int ndim, int size) {
+    static PyObject *numpy = PyUnicode_InternFromString("numpy");
+    if (value == Py_None) return incref(value);
+    switch (role) {
+        case AS_IS: return incref(value);
+        case DIM:
+        case NEW_DIM: {
+            int d = wrapped(value, ndim + (role == NEW_DIM));
+            return d < 0 ? nullptr : PyLong_FromLong(d);
+        }
+        case DIMS: return wrapped_dims(value, ndim);
+        case INTS:
+        case TENSORS: return as_tuple(value, size);
+        case DTYPE: return PyObject_GetAttr(value, numpy);
+    }
+    return nullptr;
+}
+
+// How many dimensions the first tensor of a call has; -1: there is none that says so.
+static int ndim_of(const Overload &o, PyObject *const *values) {
+    PyObject *first = o.count && o.arguments[0].parameter >= 0 ? values[o.arguments[0].parameter] : nullptr;
+    if (first && o.arguments[0].role == TENSORS)
+        first = PySequence_Fast_GET_SIZE(first) ? PySequence_Fast_GET_ITEM(first, 0) : nullptr;
+    if (!first || !is_plain_tensor(first) || !slot(first, core.array)) return -1;
+    PyObject *array = slot(first, core.array);
+    return PyArray_Check(array) ? PyArray_NDIM((PyArrayObject *)array) : -1;
+}
+
+// ---- calls --------------------------------------------------------------------------------------
+
+// The call as that of one overload; null without an error: the twin is to do it.
+static PyObject *run(const Overload &o, PyObject *const *values) {
+    if (o.out >= 0 && values[o.out] != Py_None) return nullptr;
+    int ndim = ndim_of(o, values);
+    if (ndim < 0) return nullptr;
+    PyObject *canonical[MAX_ARGS];
+    Ref held[MAX_ARGS];
+    for (int i = 0; i < o.count; i++) {
+        const Argument &a = o.arguments[i];
+        PyObject *value = a.parameter < 0 ? a.constant : values[a.parameter];
+        if (a.role != AS_IS && a.parameter >= 0) {
+            int size = o.signature.parameters[a.parameter].size;
+            held[i].take(canonical_value(a.role, value, ndim, size));
+            value = held[i].get();
+            if (!value) return nullptr;
+        }
+        canonical[i] = value;
+    }
+    return call_plain(o.op, canonical, o.count);
+}
+
+static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    Function *f = (Function *)self;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
+    if (!watched()) {
+        if (f->describe && prepare(f) < 0) return nullptr;
+        for (int i = 0; i < f->count; i++) {
+            Bound bound;
+            Answer answer = binding::bind(f->overloads[i].signature, args, n, names, bound);
+            if (answer == Answer::NO) continue;
+            PyObject *result = answer == Answer::YES ? run(f->overloads[i], bound.values) : nullptr;
+            if (result || PyErr_Occurred()) return result;
+            break;
+        }
+    }
+    return PyObject_Vectorcall(f->twin, args, nargsf, names);
+}
+
+// ---- the type -----------------------------------------------------------------------------------
+
+static int traverse(PyObject *self, visitproc visit, void *arg) {
+    Function *f = (Function *)self;
+    Py_VISIT(f->dict);
+    Py_VISIT(f->twin);
+    Py_VISIT(f->describe);
+    return 0;
+}
+
+static int clear(PyObject *self) {
+    Py_CLEAR(((Function *)self)->dict);
+    return 0;
+}
+
+static void dealloc(PyObject *self) {
+    Function *f = (Function *)self;
+    PyObject_GC_UnTrack(self);
+    if (f->weakrefs) PyObject_ClearWeakRefs(self);
+    clear(self);
+    for (int i = 0; i < f->count; i++) release(f->overloads[i]);
+    PyMem_Free(f->overloads);
+    Py_XDECREF(f->twin), Py_XDECREF(f->describe);
+    PyObject_GC_Del(self);
+}
+
+static PyObject *get(PyObject *self, PyObject *object, PyObject *) {
+    return is_none(object) ? incref(self) : PyMethod_New(self, object);
+}
+
+static PyObject *name_of(PyObject *self) { return PyObject_GetAttrString(self, "__qualname__"); }
+
+static PyObject *repr(PyObject *self) {
+    Ref name(name_of(self));
+    return name ? PyUnicode_FromFormat("<function %U at %p>", name.get(), self) : nullptr;
+}
+
+static PyObject *reduce(PyObject *self, PyObject *) { return name_of(self); }
+
+static PyMemberDef members[] = {
+    {"__vectorcalloffset__", T_PYSSIZET, offsetof(Function, call), READONLY, nullptr},
+    {"__dictoffset__", T_PYSSIZET, offsetof(Function, dict), READONLY, nullptr},
+    {"__weaklistoffset__", T_PYSSIZET, offsetof(Function, weakrefs), READONLY, nullptr},
+    {"twin", T_OBJECT, offsetof(Function, twin), READONLY, nullptr},
+    {nullptr, 0, 0, 0, nullptr}};
+static PyObject *signature(PyObject *self, void *) {
+    return PyObject_GetAttrString(((Function *)self)->twin, "__signature__");
+}
+
+static PyGetSetDef getset[] = {
+    {"__signature__", signature, nullptr, nullptr, nullptr},
+    {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
+    {nullptr, nullptr, nullptr, nullptr, nullptr}};
+static PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr},
+                                {nullptr, nullptr, 0, nullptr}};
+
+// function(twin, describe, is_method)
+static PyObject *make(PyObject *, PyObject *args) {
+    PyObject *twin, *describe;
+    int method;
+    if (!PyArg_ParseTuple(args, "OOp", &twin, &describe, &method)) return nullptr;
+    Function *f = PyObject_GC_New(Function, &FunctionType);
+    if (!f) return nullptr;
+    f->call = call, f->dict = f->weakrefs = nullptr;
+    f->twin = incref(twin), f->describe = incref(describe);
+    f->method = method, f->count = 0, f->overloads = nullptr;
+    PyObject_GC_Track((PyObject *)f);
+    return (PyObject *)f;
+}
+
+// know(dtype, device, layout, memory_format): the types of some arguments.
+static PyObject *know(PyObject *, PyObject *args) {
+    binding::Known &k = binding::known;
+    PyTypeObject **places[] = {&k.dtype, &k.device, &k.layout, &k.memory_format};
+    if (!PyTuple_Check(args) || PyTuple_GET_SIZE(args) != 4)
+        return PyErr_Format(PyExc_TypeError, "expected four types");
+    for (int i = 0; i < 4; i++) *places[i] = (PyTypeObject *)incref(PyTuple_GET_ITEM(args, i));
+    Py_RETURN_NONE;
+}
+
+static PyMethodDef module_methods[] = {{"make_function", make, METH_VARARGS, nullptr},
+                                       {"know_types", know, METH_VARARGS, nullptr},
+                                       {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace calling
+
+int register_calling(PyObject *module) {
+    using namespace calling;
+    PyTypeObject &t = FunctionType;
+    t.tp_name = "flambeau.function";
+    t.tp_basicsize = sizeof(Function);
+    t.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_HAVE_GC | Py_TPFLAGS_HAVE_VECTORCALL |
+                 Py_TPFLAGS_METHOD_DESCRIPTOR;
+    t.tp_vectorcall_offset = offsetof(Function, call);
+    t.tp_dictoffset = offsetof(Function, dict);
+    t.tp_weaklistoffset = offsetof(Function, weakrefs);
+    t.tp_call = PyVectorcall_Call;
+    t.tp_descr_get = get;
+    t.tp_dealloc = dealloc;
+    t.tp_traverse = traverse;
+    t.tp_clear = calling::clear;
+    t.tp_repr = repr;
+    t.tp_getattro = PyObject_GenericGetAttr;
+    t.tp_setattro = PyObject_GenericSetAttr;
+    t.tp_members = members;
+    t.tp_getset = getset;
+    t.tp_methods = methods;
+    if (PyType_Ready(&t) < 0) return -1;
+    return PyModule_AddFunctions(module, module_methods);
+}

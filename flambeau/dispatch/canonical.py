@@ -1,0 +1,52 @@
+"""Canonical arguments: what kernels and formulas get for what users pass.
+
+Dimensions are counted from the front, lists are tuples, types are NumPy's. Which value becomes what
+follows from its type in the schema and from the declaration, which names the dimensions:
+
+>>> canonical_value(DIM, -1, 3), canonical_value(DIMS, [0, -1], 3), canonical_value(INTS, 2, 3, 2)
+(2, (0, 2), (2, 2))
+>>> canonical_value(DTYPE, flambeau.float64, 3)
+dtype('float64')
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.core.dtypes import as_numpy_dtype
+from flambeau.core.shapes import wrap_dim, wrap_dims
+from flambeau.schema.parser import Parameter
+
+# The same numbers stand in `csrc/calling/function.cpp`.
+AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS = range(7)
+
+
+def role_of(parameter: Parameter, dims: tuple[str, ...], new_dims: tuple[str, ...]) -> int:
+    """How the values of a parameter become canonical: `dims` are dimensions of the first tensor,
+    `new_dims` of one that has one more."""
+    if parameter.kind == "int" and parameter.name in new_dims:
+        return NEW_DIM
+    if parameter.kind == "int" and parameter.name in dims:
+        return DIMS if parameter.is_list else DIM
+    if parameter.is_list:
+        return TENSORS if parameter.is_tensor else INTS if parameter.kind == "int" else AS_IS
+    return DTYPE if parameter.kind == "ScalarType" else AS_IS
+
+
+def canonical_value(role: int, value: Any, ndim: int, size: int = 0) -> Any:
+    """The canonical form of a value for a parameter of that role; None stays None.
+
+    ndim    of the first tensor
+    size    how many elements a single value of a list stands for
+    """
+    if value is None or role == AS_IS:
+        return value
+    if role == DIM:
+        return wrap_dim(value, ndim)
+    if role == NEW_DIM:
+        return wrap_dim(value, ndim + 1)
+    if role == DIMS:
+        dims = wrap_dims(value, ndim)
+        return dims if dims and ndim else None
+    if role == DTYPE:
+        return as_numpy_dtype(value)
+    return tuple(value) if isinstance(value, (tuple, list)) else (value,) * size

@@ -1,0 +1,229 @@
+"""A public function, or a method, in Python: what every call goes through.
+
+(1) Does a level, a mode or an overriding type want the call? (2) The values are bound to one of the
+function's signatures, or PyTorch's TypeError is raised. (3) They become canonical. (4) The op of
+that signature runs. `csrc/calling/function.cpp` does the same for plain tensors that nobody
+watches, and leaves all else to this twin; ``FLAMBEAU_FAST=0`` leaves C out.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cached_property
+from inspect import Signature as InspectSignature
+from types import MethodType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from flambeau._places import native
+from flambeau.core import devices, dtypes, overrides
+from flambeau.core.modes import intercept, interceptors
+from flambeau.core.op import Op, into
+from flambeau.core.tensor import Tensor
+from flambeau.dispatch.canonical import AS_IS, canonical_value
+from flambeau.schema import errors
+from flambeau.schema.arguments import NUMPY_NAMES, Wrong, bind
+from flambeau.schema.parser import MISSING, Parameter
+from flambeau.schema.signature import Signature, python_signature
+from flambeau.type_info import layout, memory_format
+
+if TYPE_CHECKING:
+    from flambeau.dispatch.declaration import Declaration
+
+
+# ---- overloads -----------------------------------------------------------------------------------
+
+class Argument(NamedTuple):
+    """One canonical argument: the parameter whose value it is (-1: a constant), and its role."""
+    parameter: int
+    role: int
+    constant: Any = None
+
+
+class Overload(NamedTuple):
+    """One signature, the op that it leads to, and what that op's canonical arguments are; of a
+    method, `parameters` has the tensor before the dot too."""
+    signature: Signature
+    parameters: tuple[Parameter, ...]
+    arguments: tuple[Argument, ...]
+    op: Op
+    out: int                    # the parameter `out`; -1: it has none
+
+    def canonical(self, values: list[Any]) -> tuple[Any, ...]:
+        first = values[self.arguments[0].parameter]
+        if isinstance(first, (list, tuple)):
+            first = first[0] if first else None
+        ndim = first._array.ndim if isinstance(first, Tensor) else 0
+        return tuple([
+            a.constant if a.parameter < 0 else values[a.parameter] if a.role == AS_IS else
+            canonical_value(a.role, values[a.parameter], ndim,
+                            self.parameters[a.parameter].size)
+            for a in self.arguments])
+
+
+# The types of values that surely fit, and need no look; of lists it is their elements that matter.
+_SURE: dict[str, frozenset[type]] = {
+    "Tensor": frozenset({Tensor}), "Scalar": frozenset({int, float, bool, complex}),
+    "int": frozenset({int}), "float": frozenset({int, float}), "bool": frozenset({bool}),
+    "ScalarType": frozenset({dtypes.dtype}), "Device": frozenset({devices.device}),
+    "Layout": frozenset({layout}), "MemoryFormat": frozenset({memory_format}),
+    "str": frozenset({str})}
+
+
+def quick_binder(overload: Overload) -> Callable[..., list[Any] | None]:
+    """Binds what surely fits, by Python's own rules of calls; None for all that `bind` is to
+    look at."""
+    parameters, defaults = overload.parameters, {}
+    heads, starred = [], False
+    for i, p in enumerate(parameters):
+        if p.by_name and not starred:
+            heads.append("*")
+            starred = True
+        if p.default is not None:
+            defaults[f"_{i}"] = p.value
+        heads.append(p.name if p.default is None else f"{p.name}=_{i}")
+    names = ", ".join([p.name for p in parameters])
+    made: dict[str, Any] = {}
+    exec(f"def arrange({', '.join(heads)}): return [{names}]", defaults, made)   # no other source
+    arrange = made["arrange"]
+    checks = [(i, p.is_list, _SURE.get(p.kind, frozenset()), p.value) for i, p in
+              enumerate(parameters)]
+
+    def quick(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
+        try:
+            values = arrange(*args, **kwargs)
+        except TypeError:
+            return None
+        for i, is_list, sure, default in checks:
+            value = values[i]
+            if value is default or (not is_list and type(value) in sure):
+                continue
+            if not is_list or type(value) not in (tuple, list) or not sure.issuperset(
+                    map(type, value)):
+                return None
+        return values
+    return quick
+
+
+# ---- calls ---------------------------------------------------------------------------------------
+
+class Function:
+    """A function, or with `bound` the method, of all overloads of a declaration."""
+
+    op: Op
+
+    def __init__(self, declaration: Declaration, bound: bool, operates: bool = False):
+        self.declaration, self.bound, self.operates = declaration, bound, operates
+        self.name = declaration.name
+        self.__name__ = self.__qualname__ = self.name
+        self.__module__ = declaration.module
+        self.__doc__ = declaration.doc
+        self.twin = self
+
+    @cached_property
+    def overloads(self) -> tuple[Overload, ...]:
+        """In the order in which they are tried."""
+        return self.declaration.overloads(self.bound)
+
+    @property
+    def __signature__(self) -> InspectSignature:
+        """What `inspect` and editors show."""
+        return python_signature([o.parameters for o in self.overloads], "Any")
+
+    @cached_property
+    def quick(self) -> Any:
+        """What binds the calls that surely fit, for each overload."""
+        return [(quick_binder(o), o) for o in self.overloads]
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if interceptors:
+            return intercept(self.declaration.ops[0], args, kwargs)
+        if overrides.wanted(args, kwargs):
+            return overrides.call(self.declaration.ops[0], args, kwargs)
+        return self.run(args, kwargs)
+
+    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The call, when no mode and no type has taken it over."""
+        op, canonical, out = self.bind(args, kwargs)
+        result = op.call(*canonical)
+        return result if out is None else into(out, op, result, canonical)
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Op, Any, Any]:
+        """The op of a call, its canonical arguments, and `out`.
+
+        TypeError, in PyTorch's words, if the call fits no signature.
+        """
+        for quick, overload in self.quick:
+            values = quick(args, kwargs)
+            if values is not None:
+                out = None if overload.out < 0 else values[overload.out]
+                return overload.op, overload.canonical(values), out
+        said = []
+        before, args = (args[:1], args[1:]) if self.bound else ((), args)
+        if self.bound and not (before and isinstance(before[0], Tensor)):
+            raise TypeError(errors.no_instance(self.name, before))
+        for overload in self.overloads:
+            try:
+                values = bind(overload.signature, self.name, args, kwargs)
+            except Wrong as error:
+                raise TypeError(str(error)) from None
+            if not isinstance(values, str):
+                values = [*before, *values]
+                out = None if overload.out < 0 else values[overload.out]
+                return overload.op, overload.canonical(values), out
+            said.append(values)
+            if "failed to unpack" in values:
+                break
+        raise self.misfit(said, args, kwargs)
+
+    def misfit(self, said: list[str], args: tuple[Any, ...], kwargs: dict[str, Any]) -> TypeError:
+        """The error of a call that fits no signature, each of which has `said` why."""
+        if said and "failed to unpack" in said[-1]:
+            return TypeError(said[-1])
+        signatures = [overload.signature for overload in self.overloads]
+        if self.bound and not any(s.parameters for s in signatures):
+            return TypeError(errors.takes_nothing(self.name, args, kwargs))
+        return TypeError(errors.fits_none(self.name, signatures, said, args, kwargs))
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+
+# ---- the same in C -------------------------------------------------------------------------------
+
+# The order of `Kind` in `csrc/binding/binder.h`; a list of any other kind is left to the twin.
+_KINDS = {"Tensor": 0, "Scalar": 2, "int": 3, "float": 5, "bool": 6, "ScalarType": 7, "Device": 8,
+          "Layout": 9, "MemoryFormat": 10, "str": 11}
+_LISTS = {"Tensor": 1, "int": 4}
+_OTHER = 12
+
+
+def describe(overload: Overload) -> Any:
+    """An overload as C reads it."""
+    parameters = [_described(p) for p in overload.parameters]
+    arguments = [(a.parameter, a.role, a.constant) for a in overload.arguments]
+    return parameters, arguments, overload.op.call, overload.out
+
+
+def _described(p: Parameter) -> Any:
+    kind = (_LISTS if p.is_list else _KINDS).get(p.kind, _OTHER)
+    value = p.value
+    return (kind, p.size, p.nullable, p.by_name, p.name, NUMPY_NAMES.get(p.name),
+            value is not MISSING, None if value is MISSING else value)
+
+
+def in_front(twin: Function) -> Callable[..., Any]:
+    """The callable that users get: C, if the extension is there, which calls the `twin`."""
+    if native is None:
+        return twin
+
+    def overloads() -> Any:
+        found = twin.overloads
+        return [describe(o) for o in found]
+
+    made: Any = native.make_function(twin, overloads, twin.bound)
+    made.__name__ = made.__qualname__ = twin.name
+    made.__doc__, made.__module__ = twin.__doc__, twin.__module__
+    return made
+
+
+if native is not None:
+    native.know_types(dtypes.dtype, devices.device, layout, memory_format)

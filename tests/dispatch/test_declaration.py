@@ -1,0 +1,111 @@
+"""Ops that are declared by their schemas: what follows from one statement."""
+import inspect
+
+import numpy as np
+import pytest
+
+import flambeau as torch
+from flambeau.core.op import public, table
+from flambeau.dispatch.declaration import op
+from flambeau.func import jvp, vmap
+from flambeau.ops.extremes import put_along
+
+X = torch.tensor([[1.0, 3.0, 2.0], [4.0, 0.0, 5.0]])
+
+
+@pytest.fixture
+def last_max():
+    """An op like `cummax`, with two results and two overloads; taken out again afterwards."""
+    def kernel(x, dim, keepdim):
+        if dim is None:
+            x, dim = x.reshape(-1), 0
+        where = x.shape[dim] - 1 - np.argmax(np.flip(x, dim), dim, keepdims=True)
+        found = np.take_along_axis(x, where, dim)
+        return (found, where) if keepdim else (np.squeeze(found, dim), np.squeeze(where, dim))
+
+    yield op("last_max(Tensor self) -> (Tensor values, Tensor indices)",
+             "last_max.dim(Tensor self, int dim, bool keepdim=False) -> "
+             "(Tensor values, Tensor indices)",
+             kernel=kernel, dims="dim", refuses=("last_max_cpu", "c"),
+             d_self=lambda grad, indices, self_shape, dim: put_along(
+                 grad if indices.ndim == len(self_shape) else grad.unsqueeze(dim),
+                 indices if indices.ndim == len(self_shape) else indices.unsqueeze(dim),
+                 self_shape, dim),
+             doc="The greatest element, and where it comes last.")
+    for name in ("last_max", "last_max.dim"):
+        del table[name]
+    del public["torch"]["last_max"]
+    del torch.Tensor.last_max
+
+
+def test_function_and_method(last_max):
+    values, indices = last_max(X, 1)
+    assert values.tolist() == [3.0, 5.0] and indices.tolist() == [1, 2]
+    assert X.last_max().values.item() == 5.0
+    assert X.last_max(dim=-1, keepdim=True).indices.tolist() == [[1], [2]]
+    assert X.last_max(axis=0).values.tolist() == [4.0, 3.0, 5.0]
+    assert last_max(X, torch.tensor(1)).indices.tolist() == [1, 2]      # a tensor for a number
+    assert last_max(X, np.int64(1)).indices.tolist() == [1, 2]
+
+
+def test_derivatives(last_max):
+    x = X.clone().requires_grad_()
+    values, indices = x.last_max(1)
+    assert values.grad_fn.name() == "LastMaxBackward1" and indices.grad_fn is None
+    assert values.grad_fn._saved_indices.tolist() == [1, 2]
+    values.sum().backward()
+    assert x.grad.tolist() == [[0, 1, 0], [0, 0, 1]]
+    assert torch.autograd.gradcheck(lambda t: t.last_max(1)[0], (X.double().requires_grad_(),))
+    assert jvp(lambda t: t.last_max(1)[0], (X,), (X,))[1].tolist() == [3.0, 5.0]
+    assert vmap(lambda row: row.last_max(0)[0])(X).tolist() == [3.0, 5.0]
+
+
+def test_out(last_max):
+    out = torch.empty(2), torch.empty(2, dtype=torch.int64)
+    assert last_max(X, 1, out=out)[0] is out[0] and out[1].tolist() == [1, 2]
+
+
+def test_refusal(last_max):
+    with pytest.raises(NotImplementedError, match="\"last_max_cpu\" not implemented for "
+                                                  "'ComplexFloat'"):
+        X.to(torch.complex64).last_max(0)
+
+
+@pytest.mark.parametrize("call, said", [
+    (lambda f: f("a"), "last_max(): argument 'input' (position 1) must be Tensor, not str"),
+    (lambda f: f("a", 1, out=(X, X)), "last_max(): argument 'input' (position 1) must be Tensor, "
+                                      "not str"),
+    (lambda f: X.last_max(1.0), "last_max(): argument 'dim' (position 1) must be int, not float"),
+    (lambda f: f(X, 0, False, 1), "last_max() takes from 2 to 3 positional arguments but 4 were "
+                                  "given"),
+    (lambda f: f(X, dim=0, other=1), "last_max() got an unexpected keyword argument 'other'"),
+    (lambda f: torch.Tensor.last_max(1), "descriptor 'last_max' for 'torch._C.TensorBase' objects "
+                                         "doesn't apply to a 'int' object"),
+])
+def test_wrong_calls(last_max, call, said):
+    with pytest.raises(TypeError) as caught:
+        call(last_max)
+    assert str(caught.value) == said
+
+
+def test_dimension_out_of_range(last_max):
+    with pytest.raises(IndexError, match=r"expected to be in range of \[-2, 1\], but got 2"):
+        X.last_max(2)
+
+
+def test_what_modes_and_types_see(last_max):
+    class Seen(torch.Tensor):
+        @classmethod
+        def __torch_function__(cls, function, types, args=(), kwargs=None):
+            return function.__name__, len(args), kwargs
+
+    assert last_max(X.as_subclass(Seen), dim=1) == ("last_max", 1, {"dim": 1})
+    assert inspect.signature(last_max).parameters["dim"].default is None
+    assert table["last_max.dim"].schema.full_name == "last_max.dim"
+
+
+def test_twin_gives_the_same(last_max):
+    twin = last_max.twin
+    for args, kwargs in [((X,), {}), ((X, 0), {}), ((X,), {"dim": 1, "keepdim": True})]:
+        for ours, expected in zip(last_max(*args, **kwargs), twin(*args, **kwargs)):
+            assert torch.equal(ours, expected)
