@@ -45,46 +45,64 @@ class ContextDecorator:
                           "`__init__` method and nothing else.", FutureWarning, stacklevel=2)
             function.__init__ = self(function.__init__)
             return function
-        if inspect.isgeneratorfunction(function):
-            return self._wrap_generator(function)
-        if inspect.iscoroutinefunction(function):
-            @functools.wraps(function)
-            async def decorated(*args: Any, **kwargs: Any) -> Any:
-                with self.clone():
-                    return await function(*args, **kwargs)
-        else:
-            @functools.wraps(function)
-            def decorated(*args: Any, **kwargs: Any) -> Any:
-                with self.clone():
-                    return function(*args, **kwargs)
-        return decorated
+        return decorate(function, self.clone)
 
-    def _wrap_generator(self, function: Callable[..., Any]) -> Callable[..., Any]:
+
+def decorate(function: Callable[..., Any], context: Callable[[], Any]) -> Callable[..., Any]:
+    """Run each call (of a generator: each step) inside what `context()` gives."""
+    if inspect.isgeneratorfunction(function):
+        return _decorate_generator(function, context)
+    if inspect.iscoroutinefunction(function):
+        @functools.wraps(function)
+        async def decorated(*args: Any, **kwargs: Any) -> Any:
+            with context():
+                return await function(*args, **kwargs)
+    else:
         @functools.wraps(function)
         def decorated(*args: Any, **kwargs: Any) -> Any:
-            steps = function(*args, **kwargs)
-            try:
-                with self.clone():
-                    answer = steps.send(None)
-                while True:
-                    try:
-                        request = yield answer
-                    except GeneratorExit:
-                        with self.clone():
-                            steps.close()
-                        raise
-                    except BaseException as error:
-                        with self.clone():
-                            answer = steps.throw(error)
-                    else:
-                        with self.clone():
-                            answer = steps.send(request)
-            except StopIteration as stop:
-                return stop.value
-        return decorated
+            with context():
+                return function(*args, **kwargs)
+    return decorated
 
 
-class no_grad(ContextDecorator):
+def _decorate_generator(
+        function: Callable[..., Any], context: Callable[[], Any]) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def decorated(*args: Any, **kwargs: Any) -> Any:
+        steps = function(*args, **kwargs)
+        try:
+            with context():
+                answer = steps.send(None)
+            while True:
+                try:
+                    request = yield answer
+                except GeneratorExit:
+                    with context():
+                        steps.close()
+                    raise
+                except BaseException as error:
+                    with context():
+                        answer = steps.throw(error)
+                else:
+                    with context():
+                        answer = steps.send(request)
+        except StopIteration as stop:
+            return stop.value
+    return decorated
+
+
+class BareContextDecorator(ContextDecorator):
+    """A context decorator without parameters, which decorates with and without parentheses."""
+
+    def __new__(cls, function: Any = None) -> Any:
+        self = object.__new__(cls)
+        if function is None:
+            return self
+        self.__init__()  # type: ignore[misc]
+        return self(function)
+
+
+class no_grad(BareContextDecorator):
     """Record no graph inside: results do not require gradients. Also a decorator.
 
     >>> import flambeau
@@ -103,10 +121,6 @@ class no_grad(ContextDecorator):
 
     def __exit__(self, *exception: Any) -> None:
         set_grad_mode(self.prev)
-
-    def __new__(cls, function: Any = None) -> Any:
-        self = object.__new__(cls)
-        return self if function is None else self(function)
 
 
 class enable_grad(no_grad):

@@ -7,9 +7,9 @@ from typing import Any
 
 from flambeau.utils import hooks
 
-_LAZY = ("_mode_utils", "_python_dispatch", "benchmark", "checkpoint", "data", "graph", "hooks",
-         "tensorboard", "_pytree", "dlpack", "weak", "model_zoo", "flop_counter",
-         "mkldnn")
+_LAZY = ("_contextlib", "_mode_utils", "_python_dispatch", "_pytree", "benchmark", "checkpoint",
+         "data", "dlpack", "flop_counter", "graph", "hooks", "mkldnn", "model_zoo", "tensorboard",
+         "weak")
 
 
 def __getattr__(name: str) -> Any:

@@ -150,6 +150,16 @@ def _send_failure(connection, number, failure):
         transfer.send(connection, (FAILED, number, failure))
 
 
+def _generate_state(base_seed, worker_id):
+    """The four words that seed NumPy's random numbers in a worker.
+
+    >>> _generate_state(1, 2)
+    [307626447, 1538850434, 3092219749, 3926071173]
+    """
+    entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
+    return np.random.SeedSequence(entropy).generate_state(4).tolist()
+
+
 def _seed(base_seed, worker_id, num_workers, dataset):
     """Make this a worker: its info, one thread, and random numbers of its own."""
     global _worker_info
@@ -157,6 +167,5 @@ def _seed(base_seed, worker_id, num_workers, dataset):
     seed = base_seed + worker_id
     random.seed(seed)
     flambeau.manual_seed(seed)
-    entropy = [worker_id, base_seed & 0xFFFFFFFF, base_seed >> 32, 0]
-    np.random.seed(np.random.SeedSequence(entropy).generate_state(4))
+    np.random.seed(_generate_state(base_seed, worker_id))
     _worker_info = WorkerInfo(worker_id, num_workers, seed, dataset)
