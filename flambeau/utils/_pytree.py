@@ -1,6 +1,7 @@
 """Nested containers of tensors: flatten to a list of leaves and a description, and back."""
 from __future__ import annotations
 
+from collections import OrderedDict, defaultdict, deque, namedtuple
 from collections.abc import Callable, Iterable
 from typing import Any
 
@@ -74,6 +75,13 @@ KeyPath = tuple[KeyEntry, ...]
 IsLeaf = Callable[[Any], bool] | None
 _register_namedtuple = register_namedtuple
 _deregister_pytree_node = deregister_pytree_node
+for _name, _type in {"tuple": tuple, "list": list, "dict": dict, "namedtuple": namedtuple,
+                     "ordereddict": OrderedDict, "odict": OrderedDict, "deque": deque,
+                     "defaultdict": defaultdict}.items():
+    _node = SUPPORTED_NODES[_type]
+    globals().update({f"_{_name}_flatten": _node.flatten_fn,
+                      f"_{_name}_unflatten": _node.unflatten_fn,
+                      f"_{_name}_flatten_with_keys": _node.flatten_with_keys_fn})
 
 
 def _register_pytree_node(cls: Any, flatten_fn: Any, unflatten_fn: Any, to_str_fn: Any = None,
