@@ -30,7 +30,7 @@ def roi_align(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: 
     check(input, rois, "roi_align_forward_kernel")
     shift = 0.5 if aligned else 0.0
     return _aligned(input, rois, spatial_scale, (pooled_height, pooled_width), sampling_ratio,
-                    shift, smallest=None if aligned else 1.0, pixels=_in_every_channel)
+                    shift, smallest=None if aligned else 1.0)
 
 
 def ps_roi_align(input: Tensor, rois: Tensor, spatial_scale: float, pooled_height: int,
@@ -39,12 +39,12 @@ def ps_roi_align(input: Tensor, rois: Tensor, spatial_scale: float, pooled_heigh
     check(input, rois, "ps_roi_align_forward_kernel", cells=pooled_height * pooled_width)
     bins = pooled_height, pooled_width
     result = _aligned(input, rois, spatial_scale, bins, sampling_ratio, 0.5, smallest=None,
-                      pixels=_in_own_channel)
+                      own_channels=True)
     return result, channel_mapping(input, rois, bins)
 
 
 def _aligned(input: Tensor, rois: Tensor, scale: float, bins: tuple[int, int], ratio: int,
-             shift: float, smallest: float | None, pixels: Any) -> Tensor:
+             shift: float, smallest: float | None, own_channels: bool = False) -> Tensor:
     """`roi_align`; regions with equally many points in a cell are treated together."""
     exact = input.float() if input.dtype in HALVES else input
     image, starts, sizes = _corners(rois.detach(), scale, shift, smallest)
@@ -52,7 +52,9 @@ def _aligned(input: Tensor, rois: Tensor, scale: float, bins: tuple[int, int], r
         counts = flambeau.full_like(sizes, ratio)
     else:
         counts = (sizes / sizes.new_tensor(bins)).ceil()
-    result = exact.new_zeros((len(rois), input.shape[1] // pixels.channels(bins), *bins))
+    pixels = _in_own_channel if own_channels else _in_every_channel
+    channels = input.shape[1] // (bins[0] * bins[1] if own_channels else 1)
+    result = exact.new_zeros((len(rois), channels, *bins))
     for count in counts.unique(dim=0).tolist():
         chosen = (counts == counts.new_tensor(count)).all(1).nonzero()[:, 0]
         if min(count) < 1:
@@ -105,10 +107,6 @@ def _in_own_channel(input: Tensor, image: Tensor, bins: tuple[int, int], axes: l
     cell = flambeau.arange(cells).view(bins)
     first = (image[:, None, None] * cells + cell) * (height * width)
     return _sums(table.reshape(-1, input.shape[1] // cells), first, axes, width)
-
-
-_in_every_channel.channels = lambda bins: 1
-_in_own_channel.channels = lambda bins: bins[0] * bins[1]
 
 
 def _sums(table: Tensor, first: Tensor, axes: list[Axis], width: int) -> Tensor:

@@ -67,8 +67,8 @@ def _deform_conv2d_backward(grad: Tensor, input: Tensor, weight: Tensor, offset:
                             mask: Tensor, bias: Tensor, *args: Any) -> tuple[Tensor, ...]:
     recording = flambeau.is_grad_enabled()
     with flambeau.enable_grad():
-        inputs = [x if recording and x.requires_grad else x.detach().requires_grad_()
-                  for x in (input, weight, offset, mask, bias)]
+        inputs: Any = [x if recording and x.requires_grad else x.detach().requires_grad_()
+                       for x in (input, weight, offset, mask, bias)]
         result = deformable.deform_conv2d(*inputs, *args)
     return flambeau.autograd.grad(result, inputs, grad, create_graph=recording,
                                   materialize_grads=True)
@@ -94,7 +94,7 @@ def _qroi_align(input: Tensor, rois: Tensor, input_scale: float, input_zero_poin
     return (result / input_scale).round().add(input_zero_point).to(input.dtype)
 
 
-_OPS = {
+_OPS: dict[str, Callable[..., Any]] = {
     "_cuda_version() -> int _0": lambda: -1,
     "nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor": boxes.nms,
     "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor": _qnms,

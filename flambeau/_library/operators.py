@@ -17,7 +17,7 @@ from flambeau._ops import OpOverload, OpOverloadPacket, _OpNamespace, ops
 from flambeau._schema import FunctionSchema
 from flambeau.core import modes, overrides
 
-K = DispatchKey
+K: Any = DispatchKey
 _AUTOGRAD = (K.AutogradCPU, K.Autograd, K.AutogradMeta)
 _FAKE_HELP = (
     "attempted to run this operator with Meta tensors, but there was no fake impl or Meta kernel "
@@ -66,6 +66,9 @@ class CustomOp:
         relevant = flat(values)
         if overrides.has_torch_function(relevant):
             return overrides.handle_torch_function(named, relevant, *args, **kwargs)
+        rule = self.kernels.get(K.AutocastCPU)
+        if rule is not None and flambeau.is_autocast_enabled("cpu"):
+            return self.run(rule, values)
         if self.autocast_dtype is not None and flambeau.is_autocast_enabled("cpu"):
             from flambeau.amp._policy import cast
             values = tuple(cast(value, self.autocast_dtype) for value in values)
@@ -85,7 +88,7 @@ class CustomOp:
         for key in _AUTOGRAD:
             if key in self.kernels:
                 return self.run(self.kernels[key], values)
-        if self.is_composite:
+        if self.is_composite and not self._has_meta_kernel(values):
             return self.run(self.kernels[K.CompositeImplicitAutograd], values)
         stack: Any = modes.levels.get()
         if stack and not stack[-1].makes:
@@ -101,6 +104,11 @@ class CustomOp:
         """Is there nothing but a function of other ops?"""
         return K.CompositeImplicitAutograd in self.kernels and not (
             {K.CPU, K.CompositeExplicitAutograd} & self.kernels.keys())
+
+    def _has_meta_kernel(self, values: tuple[Any, ...]) -> bool:
+        """Is there a kernel of shapes, and a tensor that has only a shape?"""
+        return (K.Meta in self.kernels or self.fake is not None) and any(
+            t.is_meta for t in tensors_in(values))
 
     def below(self, values: tuple[Any, ...]) -> Any:
         """Run the op below autograd: modes and subclasses first."""
@@ -251,7 +259,7 @@ def _make_function(op: CustomOp) -> Any:
                 return op.vmap(info, dims[:len(args)], *args, **kwargs)
             return _one_by_one(op, info, dims, values)
     name = f"GeneratedBackwardFor_{op.namespace}_{op.name}_{op.overload_name}"
-    made = type(name.replace("Backward", "", 1), (Generated,), {})
+    made: Any = type(name.replace("Backward", "", 1), (Generated,), {})
     made.__name__ = name
     made._backward_cls.__name__ = f"{name}Backward"
     return made
@@ -347,7 +355,8 @@ def _caller(packet: OpOverloadPacket) -> Callable[..., Any]:
     def call(*args: Any, **kwargs: Any) -> Any:
         overloads = list(packet._overloads.values())
         if len(overloads) == 1:
-            return overloads[0]._run.called(packet, args, kwargs)    # type: ignore[union-attr]
+            run: Any = overloads[0]._run
+            return run.called(packet, args, kwargs)
         wrong = []
         for overload in overloads:
             op: Any = overload._run
