@@ -1,0 +1,321 @@
+"""`torch.ops._c10d_functional`: collectives as ops, which give new tensors and have gradients.
+
+A collective is over when its op returns, so that `wait_tensor` has nothing to wait for. The ops of
+`c10d_functional` are the same under the arguments that they had before: a tag, ranks and a size.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import flambeau
+from flambeau import Tensor
+from flambeau.distributed._c10d import collectives as c
+from flambeau.distributed._c10d import groups, messages
+from flambeau.distributed._c10d.reduce_op import RedOpType
+from flambeau.distributed._c10d.world import ranks_of, resolve_name
+from flambeau.library import Library, register_autograd
+
+library = Library("_c10d_functional", "FRAGMENT")
+autograd_library = Library("_c10d_functional_autograd", "FRAGMENT")
+legacy_library = Library("c10d_functional", "FRAGMENT")
+
+REDUCTIONS = {kind.name.lower(): kind for kind in RedOpType if kind is not RedOpType.PREMUL_SUM}
+
+
+def reduction(name: str) -> RedOpType:
+    """The reduction of that name."""
+    found = REDUCTIONS.get(name.lower()) if isinstance(name, str) else None
+    if found is None:
+        raise RuntimeError(f"Unrecognized reduce_op: {name}")
+    return found
+
+
+# ---- kernels ------------------------------------------------------------------------------------
+
+def all_reduce(input: Tensor, reduce_op: str, group_name: Any) -> Tensor:
+    return all_reduce_(input.clone(memory_format=flambeau.contiguous_format), reduce_op,
+                       group_name)
+
+
+def all_reduce_(input: Tensor, reduce_op: str, group_name: Any) -> Tensor:
+    c.all_reduce(input, reduction(reduce_op), resolve_name(group_name))
+    return input
+
+
+def all_reduce_coalesced(inputs: list[Tensor], reduce_op: str, group_name: Any) -> list[Tensor]:
+    return all_reduce_coalesced_([t.clone() for t in inputs], reduce_op, group_name)
+
+
+def all_reduce_coalesced_(inputs: list[Tensor], reduce_op: str, group_name: Any) -> list[Tensor]:
+    c.all_reduce_coalesced(inputs, reduction(reduce_op), resolve_name(group_name))
+    return inputs
+
+
+def all_gather_into_tensor(input: Tensor, group_size: int, group_name: Any) -> Tensor:
+    out = input.new_empty((input.shape[0] * group_size if input.ndim else group_size,
+                           *input.shape[1:]))
+    return all_gather_into_tensor_out(input, group_size, group_name, out=out)
+
+
+def all_gather_into_tensor_out(input: Tensor, group_size: int, group_name: Any, *, out: Tensor
+                               ) -> Tensor:
+    c.all_gather_into_tensor(out, input.contiguous(), resolve_name(group_name))
+    return out
+
+
+def all_gather_into_tensor_coalesced(inputs: list[Tensor], group_size: int, group_name: Any
+                                     ) -> list[Tensor]:
+    return [all_gather_into_tensor(t, group_size, group_name) for t in inputs]
+
+
+def reduce_scatter_tensor(input: Tensor, reduce_op: str, group_size: int, group_name: Any
+                          ) -> Tensor:
+    out = input.new_empty((input.shape[0] // group_size, *input.shape[1:]))
+    return reduce_scatter_tensor_out(input, reduce_op, group_size, group_name, out=out)
+
+
+def reduce_scatter_tensor_out(input: Tensor, reduce_op: str, group_size: int, group_name: Any, *,
+                              out: Tensor) -> Tensor:
+    c.reduce_scatter_tensor(out, input.contiguous(), reduction(reduce_op),
+                            resolve_name(group_name))
+    return out
+
+
+def reduce_scatter_tensor_coalesced(inputs: list[Tensor], reduce_op: str, group_size: int,
+                                    group_name: Any) -> list[Tensor]:
+    return [reduce_scatter_tensor(t, reduce_op, group_size, group_name) for t in inputs]
+
+
+def all_to_all_single(input: Tensor, output_split_sizes: list[int], input_split_sizes: list[int],
+                      group_name: Any) -> Tensor:
+    rows = sum(output_split_sizes) if output_split_sizes else input.shape[0]
+    out = input.new_empty((rows, *input.shape[1:]))
+    c.all_to_all_single(out, input.contiguous(), output_split_sizes, input_split_sizes,
+                        resolve_name(group_name))
+    return out
+
+
+def broadcast(input: Tensor, src: int, group_name: Any) -> Tensor:
+    return broadcast_(input.clone(memory_format=flambeau.contiguous_format), src, group_name)
+
+
+def broadcast_(input: Tensor, src: int, group_name: Any) -> Tensor:
+    c.broadcast(input, group=resolve_name(group_name), group_src=src)
+    return input
+
+
+def wait_tensor(tensor: Tensor) -> Tensor:
+    return tensor.view_as(tensor)
+
+
+def isend(tensor: Tensor, dst: int, tag: int, group_name: Any) -> Tensor:
+    messages.isend(tensor, group=resolve_name(group_name), tag=tag, group_dst=dst)
+    return tensor.view_as(tensor)
+
+
+def irecv(tensor: Tensor, src: int, tag: int, group_name: Any) -> Tensor:
+    messages.recv(tensor, group=resolve_name(group_name), tag=tag, group_src=src)
+    return tensor.view_as(tensor)
+
+
+def batch_p2p_ops(op_list: list[str], peer_list: list[int], tag_list: list[int],
+                  tensors: list[Tensor], group_name: Any) -> list[Tensor]:
+    group = resolve_name(group_name)
+    kinds = {"isend": messages.isend, "irecv": messages.irecv}
+    works = messages.batch_isend_irecv([
+        messages.P2POp(kinds[op], tensor, group=group, tag=tag, group_peer=peer)
+        for op, peer, tag, tensor in zip(op_list, peer_list, tag_list, tensors)])
+    for work in works:
+        work.wait()
+    return [t.view_as(t) for t in tensors]
+
+
+_OPS: list[tuple[str, Callable[..., Any]]] = [
+    ("all_reduce(Tensor input, str reduce_op, Any group_name) -> Tensor", all_reduce),
+    ("all_reduce_(Tensor(a!) input, str reduce_op, Any group_name) -> Tensor(a!)", all_reduce_),
+    ("all_reduce_coalesced(Tensor[] inputs, str reduce_op, Any group_name) -> Tensor[]",
+     all_reduce_coalesced),
+    ("all_reduce_coalesced_(Tensor[](a!) inputs, str reduce_op, Any group_name) -> Tensor[](a!)",
+     all_reduce_coalesced_),
+    ("all_gather_into_tensor(Tensor input, int group_size, Any group_name) -> Tensor",
+     all_gather_into_tensor),
+    ("all_gather_into_tensor_out(Tensor input, int group_size, Any group_name, *, "
+     "Tensor(a!) out) -> Tensor(a!)", all_gather_into_tensor_out),
+    ("all_gather_into_tensor_coalesced(Tensor[] inputs, int group_size, Any group_name) -> "
+     "Tensor[]", all_gather_into_tensor_coalesced),
+    ("reduce_scatter_tensor(Tensor input, str reduce_op, int group_size, Any group_name) -> Tensor",
+     reduce_scatter_tensor),
+    ("reduce_scatter_tensor_out(Tensor input, str reduce_op, int group_size, Any group_name, *, "
+     "Tensor(a!) out) -> Tensor(a!)", reduce_scatter_tensor_out),
+    ("reduce_scatter_tensor_coalesced(Tensor[] inputs, str reduce_op, int group_size, "
+     "Any group_name) -> Tensor[]", reduce_scatter_tensor_coalesced),
+    ("all_to_all_single(Tensor input, SymInt[] output_split_sizes, SymInt[] input_split_sizes, "
+     "Any group_name) -> Tensor", all_to_all_single),
+    ("broadcast(Tensor input, int src, Any group_name) -> Tensor", broadcast),
+    ("broadcast_(Tensor(a!) input, int src, Any group_name) -> Tensor(a!)", broadcast_),
+    ("wait_tensor(Tensor tensor) -> Tensor", wait_tensor),
+    ("isend(Tensor tensor, int dst, int tag, str group_name) -> Tensor", isend),
+    ("irecv(Tensor tensor, int src, int tag, str group_name) -> Tensor", irecv),
+    ("batch_p2p_ops(str[] op_list, int[] peer_list, int[] tag_list, Tensor[] tensors, "
+     "str group_name) -> Tensor[]", batch_p2p_ops),
+]
+for _schema, _kernel in _OPS:
+    library.define(_schema)
+    library.impl(_schema.partition("(")[0], _kernel, "CompositeExplicitAutograd")
+
+
+# ---- gradients ----------------------------------------------------------------------------------
+
+class _Gradient:
+    """What an op's backward needs to know, and the op that undoes it."""
+
+    def __init__(self, save: Callable[..., dict[str, Any]], backward: Callable[..., Any],
+                 inputs: int, coalesced: bool = False):
+        self.save, self.compute, self.inputs, self.coalesced = save, backward, inputs, coalesced
+
+    def setup_context(self, ctx: Any, inputs: Any, output: Any) -> None:
+        ctx.call = self.save(*inputs)
+
+    def backward(self, ctx: Any, *grads: Any) -> Any:
+        found = self.compute(grads[0], **ctx.call)
+        return (found, *[None] * (self.inputs - 1))
+
+
+def _ops() -> Any:
+    return flambeau.ops._c10d_functional
+
+
+def _summed(name: str, op: str) -> None:
+    if op.lower() not in ("sum", "avg"):
+        raise RuntimeError(f"{name} backward only supports 'sum' reduction, got '{op}'")
+
+
+def _all_reduce_grad(grad: Any, reduce_op: str, group_name: Any) -> Any:
+    _summed("all_reduce", reduce_op)
+    if isinstance(grad, (list, tuple)):
+        return _ops().all_reduce_coalesced([g.contiguous() for g in grad], reduce_op, group_name)
+    return _ops().all_reduce(grad.contiguous(), reduce_op, group_name)
+
+
+def _all_gather_grad(grad: Any, group_size: int, group_name: Any) -> Any:
+    if isinstance(grad, (list, tuple)):
+        return [_all_gather_grad(g, group_size, group_name) for g in grad]
+    return _ops().reduce_scatter_tensor(grad.contiguous(), "sum", group_size, group_name)
+
+
+def _reduce_scatter_grad(grad: Any, reduce_op: str, group_size: int, group_name: Any) -> Any:
+    _summed("reduce_scatter_tensor", reduce_op)
+    if isinstance(grad, (list, tuple)):
+        return [_reduce_scatter_grad(g, reduce_op, group_size, group_name) for g in grad]
+    found = _ops().all_gather_into_tensor(grad.contiguous(), group_size, group_name)
+    return found / group_size if reduce_op.lower() == "avg" else found
+
+
+def _saved(*names: str) -> Callable[..., dict[str, Any]]:
+    return lambda tensor, *rest: dict(zip(names, rest))
+
+
+_REDUCE = _Gradient(_saved("reduce_op", "group_name"), _all_reduce_grad, 3)
+_GATHER = _Gradient(_saved("group_size", "group_name"), _all_gather_grad, 3)
+_SCATTER = _Gradient(_saved("reduce_op", "group_size", "group_name"), _reduce_scatter_grad, 4)
+_EXCHANGE = _Gradient(
+    _saved("output_split_sizes", "input_split_sizes", "group_name"),
+    lambda grad, output_split_sizes, input_split_sizes, group_name: _ops().all_to_all_single(
+        grad.contiguous(), input_split_sizes, output_split_sizes, group_name), 4)
+_WAIT = _Gradient(lambda tensor: {}, lambda grad: grad, 1)
+GRADIENTS = {
+    "all_reduce": _REDUCE, "all_reduce_coalesced": _REDUCE, "all_gather_into_tensor": _GATHER,
+    "all_gather_into_tensor_coalesced": _GATHER, "reduce_scatter_tensor": _SCATTER,
+    "reduce_scatter_tensor_coalesced": _SCATTER, "all_to_all_single": _EXCHANGE,
+    "wait_tensor": _WAIT}
+for _name, _gradient in GRADIENTS.items():
+    register_autograd(f"_c10d_functional::{_name}", _gradient.backward,
+                      setup_context=_gradient.setup_context, lib=library)
+
+
+# ---- shapes -------------------------------------------------------------------------------------
+
+def _same(input: Any, *rest: Any) -> Any:
+    return [t.new_empty(t.shape) for t in input] if isinstance(input, list) \
+        else input.new_empty(input.shape)
+
+
+def _given(input: Any, *rest: Any) -> Any:
+    return input
+
+
+def _gathered(input: Any, group_size: int, group_name: Any) -> Any:
+    if isinstance(input, list):
+        return [_gathered(t, group_size, group_name) for t in input]
+    return input.new_empty((input.shape[0] * group_size, *input.shape[1:]))
+
+
+def _scattered(input: Any, reduce_op: str, group_size: int, group_name: Any) -> Any:
+    if isinstance(input, list):
+        return [_scattered(t, reduce_op, group_size, group_name) for t in input]
+    return input.new_empty((input.shape[0] // group_size, *input.shape[1:]))
+
+
+def _exchanged(input: Tensor, output_split_sizes: list[int], input_split_sizes: list[int],
+               group_name: Any) -> Tensor:
+    rows = sum(output_split_sizes) if output_split_sizes else input.shape[0]
+    return input.new_empty((rows, *input.shape[1:]))
+
+
+for _name, _shape in {
+        "all_reduce": _same, "all_reduce_": _given, "all_reduce_coalesced": _same,
+        "all_reduce_coalesced_": _given, "all_gather_into_tensor": _gathered,
+        "all_gather_into_tensor_coalesced": _gathered, "reduce_scatter_tensor": _scattered,
+        "reduce_scatter_tensor_coalesced": _scattered, "all_to_all_single": _exchanged,
+        "broadcast": _same, "broadcast_": _given, "wait_tensor": _given}.items():
+    library._register_fake(_name, _shape)
+for _name in ("all_gather_into_tensor_out", "reduce_scatter_tensor_out"):
+    library._register_fake(_name, lambda *args, out: out)
+
+
+# ---- the same ops under other names -------------------------------------------------------------
+
+def _forwarded(name: str) -> Callable[..., Any]:
+    return lambda *args: getattr(_ops(), name)(*args)
+
+
+for _schema, _ in _OPS:
+    _name = _schema.partition("(")[0]
+    if _name in ("all_gather_into_tensor", "all_to_all_single", "reduce_scatter_tensor"):
+        autograd_library.define(_schema)
+        autograd_library.impl(_name, _forwarded(_name), "CompositeImplicitAutograd")
+
+
+def _legacy(name: str, size_at: int | None = None) -> Callable[..., Any]:
+    """An op whose last arguments are the tag, the ranks and the size of its group."""
+    def run(*args: Any) -> Any:
+        *given, tag, ranks, group_size = args
+        group = groups.find_by_ranks_and_tag(tag, list(ranks))
+        if group is None:
+            group = groups.find_or_create_by_ranks_and_tag(tag, list(ranks), group_size)
+        if size_at is not None:
+            given.insert(size_at, group_size)
+        if name == "all_to_all_single":
+            given[1:] = [list(sizes or ()) for sizes in given[1:]]
+        if name == "broadcast":
+            given[1] = ranks_of(group).index(given[1])
+        return getattr(_ops(), name)(*given, group.group_name)
+    return run
+
+
+_PLACE = "str tag, int[] ranks, int group_size"
+for _name, _schema, _at in (
+        ("broadcast", "(Tensor self, int src, {}) -> Tensor", None),
+        ("all_reduce", "(Tensor self, str reduceOp, {}) -> Tensor", None),
+        ("all_reduce_coalesced", "(Tensor[] self, str reduceOp, {}) -> Tensor[]", None),
+        ("all_gather_into_tensor", "(Tensor shard, {}) -> Tensor", 1),
+        ("all_gather_into_tensor_coalesced", "(Tensor[] input, {}) -> Tensor[]", 1),
+        ("reduce_scatter_tensor", "(Tensor input, str reduceOp, {}) -> Tensor", 2),
+        ("reduce_scatter_tensor_coalesced", "(Tensor[] inputs, str reduceOp, {}) -> Tensor[]", 2),
+        ("all_to_all_single", "(Tensor input, SymInt[]? output_split_sizes, SymInt[]? "
+         "input_split_sizes, {}) -> Tensor", None)):
+    legacy_library.define(_name + _schema.format(_PLACE))
+    legacy_library.impl(_name, _legacy(_name, _at), "CompositeImplicitAutograd")
+legacy_library.define("wait_tensor(Tensor self) -> Tensor")
+legacy_library.impl("wait_tensor", _forwarded("wait_tensor"), "CompositeImplicitAutograd")
