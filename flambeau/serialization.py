@@ -21,7 +21,34 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau import _serialization_options as options
 from flambeau._checkpoint_names import find_global, global_name, reduce_for_checkpoint
+from flambeau._serialization_names import (  # noqa: F401
+    INT_SIZE,
+    IS_WINDOWS,
+    LONG_SIZE,
+    SHORT_SIZE,
+    STORAGE_KEY_SEPARATOR,
+    UNSAFE_MESSAGE,
+    SourceChangeWarning,
+    check_module_version_greater_or_equal,
+    mkdtemp,
+    normalize_storage_type,
+    validate_cuda_device,
+    validate_hpu_device,
+)
+from flambeau._serialization_options import (
+    MAP_PRIVATE,
+    MAP_SHARED,
+    LoadEndianness,
+    get_crc32_options,
+    get_default_load_endianness,
+    get_default_mmap_options,
+    set_crc32_options,
+    set_default_load_endianness,
+    set_default_mmap_options,
+    skip_data,
+)
 from flambeau._weights_unpickler import (
     Unpickler,
     add_safe_globals,
@@ -32,9 +59,15 @@ from flambeau._weights_unpickler import (
 from flambeau.storage import TypedStorage, UntypedStorage, element_type, storage_of
 
 __all__ = [
+    "MAP_PRIVATE",
+    "MAP_SHARED",
+    "LoadEndianness",
     "add_safe_globals",
     "clear_safe_globals",
     "default_restore_location",
+    "get_crc32_options",
+    "get_default_load_endianness",
+    "get_default_mmap_options",
     "get_safe_globals",
     "get_unsafe_globals_in_checkpoint",
     "load",
@@ -42,6 +75,10 @@ __all__ = [
     "register_package",
     "safe_globals",
     "save",
+    "set_crc32_options",
+    "set_default_load_endianness",
+    "set_default_mmap_options",
+    "skip_data",
 ]
 
 # What `load` takes as `map_location`, for annotations.
@@ -51,7 +88,6 @@ MAP_LOCATION = (Callable[[UntypedStorage, str], UntypedStorage] | flambeau.devic
 DEFAULT_PROTOCOL = 2
 MAGIC_NUMBER = 0x1950A86A20F9469CFC6C
 PROTOCOL_VERSION = 1001
-_ALIGNMENT = 64
 _ADVICE = """\
 Weights only load failed: the file holds more than tensors and plain containers, or is damaged.
     (1) If you trust the source of the file, load it with `weights_only=False`: that can run any \
@@ -207,7 +243,7 @@ def _write_zip(obj: Any, file: Any, pickle_module: Any, protocol: int, archive: 
 
     buffer, storages = io.BytesIO(), _Storages()
     _pickle(obj, buffer, pickle_module, protocol, storages)
-    checksum = 0
+    checksum, alignment = 0, options.save.storage_alignment
     with zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive_file:
 
         def write(name: str, data: Any) -> None:
@@ -217,7 +253,7 @@ def _write_zip(obj: Any, file: Any, pickle_module: Any, protocol: int, archive: 
             large = data.nbytes > 1 << 30
             # A local header has 30 bytes, the name and the extra field; zip64 adds 20 to that.
             start = archive_file.fp.tell() + 30 + len(info.filename.encode()) + 20 * large + 4
-            padding = -start % _ALIGNMENT
+            padding = -start % alignment
             info.extra = struct.pack("<HH", 0x4246, padding) + b"Z" * padding
             with archive_file.open(info, "w", force_zip64=large) as entry:
                 entry.write(data)
@@ -226,10 +262,11 @@ def _write_zip(obj: Any, file: Any, pickle_module: Any, protocol: int, archive: 
 
         write("data.pkl", buffer.getbuffer())
         write(".format_version", b"1")
-        write(".storage_alignment", str(_ALIGNMENT).encode())
+        write(".storage_alignment", str(alignment).encode())
         write("byteorder", sys.byteorder.encode())
         for key, storage in enumerate(storages.found):
-            write(f"data/{key}", storage._readable())
+            skip = options.of_thread.skip_data
+            write(f"data/{key}", bytes(storage.nbytes()) if skip else storage._readable())
         write("version", b"3\n")
         write(".data/serialization_id", f"{len(storages.found):020d}{checksum:020d}".encode())
 
@@ -346,9 +383,11 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
         weights_only: True (the default, unless `pickle_module` is given) builds only data and
             runs no code of the file's choosing; see `add_safe_globals`. False trusts the file.
         mmap: map the file into memory instead of reading it; `f` must be a path then. Writing to
-            the tensors does not change the file.
+            the tensors does not change the file, unless `set_default_mmap_options` says so.
         pickle_load_args: passed on to the `Unpickler` (`encoding`, `errors`).
     """
+    if mmap is None:
+        mmap = options.load.mmap
     if weights_only is None:
         weights_only = pickle_module is None
     if weights_only and pickle_module is not None:
@@ -438,6 +477,8 @@ class _Archive:
         self.file, self.path = file, path
         try:
             self.zip = zipfile.ZipFile(file)
+            for info in self.zip.infolist():
+                info.CRC = info.CRC or None     # type: ignore[assignment]  0: was not computed
             names = self.zip.namelist()
         except (zipfile.BadZipFile, NotImplementedError, struct.error, EOFError, OSError,
                 UnicodeDecodeError) as error:
@@ -483,15 +524,39 @@ class _Archive:
             return np.frombuffer(bytearray(self.read(name)), dtype)
         offset = self._data_offset(name, info)
         if self.path is not None and count:
-            return np.memmap(self.path, dtype, "c", offset, (count,)).view(np.ndarray)
+            shared = options.load.mmap_flags == MAP_SHARED
+            if shared:
+                self._drop_checksum(info)
+            return np.memmap(self.path, dtype, "r+" if shared else "c", offset, (count,)
+                             ).view(np.ndarray)
         array = np.empty(count, dtype)
+        if options.of_thread.skip_data:
+            return array
         data = memoryview(array.view(np.uint8))
         self.file.seek(offset)
         if _read_into(self.file, data) != len(data):
             raise self._damaged(name, "it ends early")
-        if zlib.crc32(data) != info.CRC:
+        if info.CRC is not None and zlib.crc32(data) != info.CRC:
             raise self._damaged(name, "its checksum is wrong")
         return array
+
+    def _drop_checksum(self, info: Any) -> None:
+        """Mark an entry as one without a checksum, as its data may change."""
+        if info.CRC is None:
+            return
+        self.file.seek(self.zip.start_dir)
+        directory = self.file.read()
+        places, at = [info.header_offset + 14], 0
+        while directory[at:at + 4] == b"PK\x01\x02":
+            lengths = struct.unpack_from("<HHH", directory, at + 28)
+            if directory[at + 46:at + 46 + lengths[0]] == info.filename.encode():
+                places.append(self.zip.start_dir + at + 16)
+            at += 46 + sum(lengths)
+        with open(self.path, "r+b") as file:                    # type: ignore[arg-type]
+            for place in places:
+                file.seek(place)
+                file.write(bytes(4))
+        info.CRC = None
 
     def _data_offset(self, name: str, info: Any) -> int:
         """Where an uncompressed entry's bytes begin: behind its own header."""
@@ -503,7 +568,8 @@ class _Archive:
 
     def load(self, restore: Any, weights_only: bool, pickle_module: Any,
              arguments: dict[str, Any]) -> Any:
-        order = self.read("byteorder").decode() if "byteorder" in self.entries else "little"
+        order = self.read("byteorder").decode() if "byteorder" in self.entries \
+            else options.file_byte_order()
         if order not in ("little", "big"):
             raise ValueError(f"Unknown endianness type: {order}")
         loaded: dict[str, Any] = {}

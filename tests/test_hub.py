@@ -1,5 +1,8 @@
-"""torch.hub on local folders."""
+"""torch.hub on folders, and on what it fetches."""
 from __future__ import annotations
+
+import hashlib
+import zipfile
 
 import pytest
 
@@ -51,23 +54,82 @@ def test_what_is_refused(folder, tmp_path):
 
 def test_folder(monkeypatch, tmp_path):
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
-    monkeypatch.setattr(hub, "_directory", None)
+    monkeypatch.setattr(hub, "_hub_dir", None)
     assert hub.get_dir() == str(tmp_path / "hub")
     hub.set_dir(tmp_path / "other")
     assert hub.get_dir() == str(tmp_path / "other")
 
 
-def test_nothing_is_downloaded(monkeypatch, tmp_path):
-    monkeypatch.setattr(hub, "_directory", str(tmp_path))
-    for call in (lambda: hub.load("owner/name", "model"),
-                 lambda: hub.download_url_to_file("https://x/y", "z"),
-                 lambda: hub.load_state_dict_from_url("https://x/model.pt")):
-        with pytest.raises(NotImplementedError, match="downloads nothing"):
-            call()
+def test_files_are_downloaded_once(tmp_path, capsys):
+    source, weights = tmp_path / "source.pth", tmp_path / "kept"
+    flambeau.save({"w": flambeau.ones(2)}, source)
+    found = hub.load_state_dict_from_url(source.as_uri(), model_dir=str(weights), progress=False)
+    assert found["w"].tolist() == [1.0, 1.0]
+    assert f'Downloading: "{source.as_uri()}" to {weights}' in capsys.readouterr().out
+    source.unlink()
+    assert hub.load_state_dict_from_url(source.as_uri(), model_dir=str(weights))
+    assert capsys.readouterr().out == ""
+
+
+def test_hashes_are_checked(tmp_path, capfd):
+    source, target = tmp_path / "source", tmp_path / "target"
+    source.write_bytes(b"data")
+    digest = hashlib.sha256(b"data").hexdigest()
+    with pytest.raises(RuntimeError, match=r'invalid hash value \(expected "ff", got "3a6eb07'):
+        hub.download_url_to_file(source.as_uri(), str(target), "ff", progress=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["source"]
+    hub.download_url_to_file(source.as_uri(), str(target), digest[:8], progress=True)
+    assert target.read_bytes() == b"data"
+    assert "100" in capfd.readouterr().err
+    with pytest.raises(OSError, match="No such file"):
+        hub.download_url_to_file((tmp_path / "none").as_uri(), str(target) + "2")
+
+
+def test_packed_files(tmp_path):
+    inner, packed = tmp_path / "inner.pth", tmp_path / "packed.zip"
+    flambeau.save({"w": 1}, inner)
+    with zipfile.ZipFile(packed, "w") as archive:
+        archive.write(inner, "inner.pth")
+    with pytest.warns(FutureWarning, match="Falling back to the old format"):
+        assert hub.load_state_dict_from_url(packed.as_uri(), str(tmp_path / "kept"),
+                                            progress=False) == {"w": 1}
+
+
+@pytest.fixture
+def github(monkeypatch, tmp_path):
+    """A repository as GitHub packs it, in place of what would be downloaded."""
+    monkeypatch.setattr(hub, "_hub_dir", str(tmp_path))
+
+    def download(url, path, progress):
+        assert url == "https://github.com/owner/name/zipball/v1"
+        with zipfile.ZipFile(path, "w") as archive:
+            archive.writestr("owner-name-abc/hubconf.py", "def answer(): return 42")
+    monkeypatch.setattr(hub, "download_url_to_file", download)
+    return tmp_path
+
+
+def test_repositories_are_fetched_when_they_are_trusted(github, monkeypatch, capsys):
+    monkeypatch.setattr("builtins.input", lambda question: "n")
+    with pytest.raises(Exception, match="Untrusted repository"):
+        hub.load("owner/name:v1", "answer", skip_validation=True)
+    monkeypatch.setattr("builtins.input", lambda question: "y")
+    assert hub.load("owner/name:v1", "answer", skip_validation=True) == 42
+    assert (github / "trusted_list").read_text() == "owner_name\n"
+    monkeypatch.setattr("builtins.input", None)
+    assert hub.list("owner/name:v1", skip_validation=True) == ["answer"]
+    assert "Using cache found in" in capsys.readouterr().out
+    with pytest.raises(ValueError, match="trust_repo is True, False or 'check'"):
+        hub.load("owner/name:v1", "answer", trust_repo=3)
+
+
+def test_names_of_repositories():
+    assert hub._parse_repo_info("a/b:c") == ("a", "b", "c")
+    with pytest.raises(ValueError, match="named as 'owner/name'"):
+        hub._parse_repo_info("ab")
 
 
 def test_files_that_are_there(monkeypatch, tmp_path):
-    monkeypatch.setattr(hub, "_directory", str(tmp_path))
+    monkeypatch.setattr(hub, "_hub_dir", str(tmp_path))
     (tmp_path / "checkpoints").mkdir()
     flambeau.save({"w": flambeau.ones(2)}, tmp_path / "checkpoints" / "model.pt")
     assert hub.load_state_dict_from_url("https://x/model.pt")["w"].tolist() == [1.0, 1.0]

@@ -42,16 +42,14 @@ def export_opnames(m: Any) -> list[str]:
 def validate_map_location(map_location: Any = None) -> Any:
     """A map location as a device; what is neither a device nor its name is refused."""
     import flambeau
+    from flambeau.serialization import validate_cuda_device
     if isinstance(map_location, str):
         map_location = flambeau.device(map_location)
     elif not (map_location is None or isinstance(map_location, flambeau.device)):
         raise ValueError("map_location should be either None, string or torch.device, but got "
                          f"type: {type(map_location)}")
     if map_location is not None and map_location.type == "cuda":
-        raise RuntimeError("Attempting to deserialize object on a CUDA device but "
-                           "torch.cuda.is_available() is False. If you are running on a CPU-only "
-                           "machine, please use torch.load with map_location=torch.device('cpu') "
-                           "to map your storages to the CPU.")
+        validate_cuda_device(str(map_location))
     return map_location
 
 

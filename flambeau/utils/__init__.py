@@ -2,19 +2,28 @@
 from __future__ import annotations
 
 import importlib
+import os
 import weakref
 from typing import Any
 
 from flambeau.utils import hooks
 
-_LAZY = ("_contextlib", "_mode_utils", "_python_dispatch", "_pytree", "benchmark", "checkpoint",
-         "data", "dlpack", "flop_counter", "graph", "hooks", "mkldnn", "model_zoo", "tensorboard",
-         "weak")
+_LAZY = ("_contextlib", "_device", "_foreach_utils", "_mode_utils", "_ordered_set",
+         "_python_dispatch", "_pytree", "_stats", "_traceback", "backcompat", "benchmark",
+         "checkpoint", "collect_env", "cpp_backtrace", "cpp_extension", "data", "deterministic",
+         "dlpack", "file_baton", "flop_counter", "graph", "hooks", "mkldnn", "mobile_optimizer",
+         "model_zoo", "module_tracker", "serialization", "tensorboard", "throughput_benchmark",
+         "viz", "weak")
+_FROM = {"ThroughputBenchmark": "throughput_benchmark", "get_cpp_backtrace": "cpp_backtrace"}
 
 
 def __getattr__(name: str) -> Any:
     if name in _LAZY:
         return importlib.import_module(f"flambeau.utils.{name}")
+    if name in _FROM:
+        return getattr(importlib.import_module(f"flambeau.utils.{_FROM[name]}"), name)
+    if name == "cmake_prefix_path":
+        return os.path.join(os.path.dirname(os.path.dirname(__file__)), "share", "cmake")
     raise AttributeError(f"module 'flambeau.utils' has no attribute {name!r}")
 
 
@@ -53,9 +62,26 @@ def _slots(cls: type) -> set[str]:
             if name not in ("__dict__", "__weakref__")}
 
 
+def set_module(obj: Any, mod: str) -> None:
+    """Say that a function or class belongs to this module."""
+    if not isinstance(mod, str):
+        raise TypeError("The mod argument should be a string")
+    obj.__module__ = mod
+
+
 def rename_privateuse1_backend(backend_name: str) -> None:
     """Not offered: there are no other devices to name."""
     raise NotImplementedError("rename_privateuse1_backend: flambeau has no other backends")
 
 
-__all__ = ["hooks", "swap_tensors"]
+def generate_methods_for_privateuse1_backend(
+        for_tensor: bool = True, for_module: bool = True, for_packed_sequence: bool = True,
+        for_storage: bool = False, unsupported_dtype: list[Any] | None = None) -> None:
+    """Not offered: there are no other devices to have methods for."""
+    raise NotImplementedError("generate_methods_for_privateuse1_backend: flambeau has no other "
+                              "backends")
+
+
+__all__ = ["ThroughputBenchmark", "cmake_prefix_path", "generate_methods_for_privateuse1_backend",
+           "get_cpp_backtrace", "hooks", "rename_privateuse1_backend", "set_module",
+           "swap_tensors"]

@@ -1,0 +1,16 @@
+"""The older name of `torch.hub.load_state_dict_from_url`."""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau import hub
+from flambeau.hub import load_state_dict_from_url as load_url
+
+
+def __getattr__(name: str) -> Any:
+    if name == "tqdm":
+        return hub.tqdm
+    raise AttributeError(f"module 'flambeau.utils.model_zoo' has no attribute {name!r}")
+
+
+__all__ = ["load_url"]
