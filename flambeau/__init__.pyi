@@ -2540,11 +2540,11 @@ def maximum(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
 
 def mean(
     input: Tensor,
-    dim: Any = ...,
+    dim: Any = None,
     keepdim: _bool = False,
     *,
     dtype: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The mean of all elements, or along `dim` (one or several)."""
 
@@ -3602,11 +3602,11 @@ def subtract_(input: Tensor, other: Any) -> Tensor:
 
 def sum(
     input: Tensor,
-    dim: Any = ...,
+    dim: Any = None,
     keepdim: _bool = False,
     *,
     dtype: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The sum of all elements, or along `dim` (one or several). Integers are summed as int64."""
 

@@ -291,13 +291,6 @@ shows("repeat", "repeat(Tensor self, SymInt[] repeats) -> Tensor",
 
 # ---- reductions ----------------------------------------------------------------------------------
 
-for _name in ("sum", "mean"):
-    shows(f"_{_name}_all", f"{_name}(Tensor self, *, ScalarType? dtype=None) -> Tensor",
-          lambda self, keepdim, dtype: None if keepdim else (self, dtype))
-    shows(f"_{_name}_all _{_name}_dims", f"{_name}.dim{'_IntList' if _name == 'sum' else ''}("
-          "Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-          lambda self, dim, keepdim, dtype: (
-              self, tuple(range(self.ndim)) if dim is None else tuple(dim), keepdim, dtype))
 shows("_prod_all", "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor")
 shows("_prod_dim", "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, "
       "ScalarType? dtype=None) -> Tensor")

@@ -37,7 +37,7 @@ from flambeau.core.tensor import Tensor
 
 recorders: list[Recorder] = []          # the active ones
 _open: ContextVar[tuple[Raw, ...]] = ContextVar("profiler_open", default=())
-ATEN_NAMES = {"cast": "_to_copy", "_sum_all": "sum", "_mean_all": "mean", "_clone": "clone",
+ATEN_NAMES = {"cast": "_to_copy", "_clone": "clone",
               "_bernoulli_sample": "bernoulli", "expand_to": "expand", "view_as_shape": "view",
               "permute_dims": "permute"}
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep

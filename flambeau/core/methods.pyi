@@ -970,14 +970,7 @@ class Methods:
         `max(input, other)` the larger of each pair."""
     def maximum(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """The larger of each pair; NaN if either is NaN."""
-    def mean(
-        self,
-        dim: Any = ...,
-        keepdim: _bool = False,
-        *,
-        dtype: Any = None,
-        out: Any = None,
-    ) -> Tensor:
+    def mean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
         """The mean of all elements, or along `dim` (one or several)."""
     def median(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Any:
         """The median of all elements, or (values, indices) along `dim`; of an even number of
@@ -1476,14 +1469,7 @@ class Methods:
     def subtract(self, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
         """The difference input - alpha · other."""
     def subtract_(self, other: Any) -> Tensor: ...
-    def sum(
-        self,
-        dim: Any = ...,
-        keepdim: _bool = False,
-        *,
-        dtype: Any = None,
-        out: Any = None,
-    ) -> Tensor:
+    def sum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
         """The sum of all elements, or along `dim` (one or several). Integers are summed as
         int64."""
     def sum_to_size(self, *size: Any) -> Tensor:

@@ -105,7 +105,9 @@ class Op:
     body: Any                           # of a composite
     published: Any = None               # what users call
     schema: Any = None                  # PyTorch's, of an op that is declared by it
+    key: str = ""                       # then: the overload's name in the table
     declaration: Any = None
+    binder: Any = None                  # of a call before its overload is known
     refuses: Any = ()                   # PyTorch's name of the kernel, and kinds of dtypes
     if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...    # what else a declaration gives
@@ -133,8 +135,8 @@ class Op:
 
     def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Op, Any]:
         """The op that a call with users' arguments leads to, and its canonical arguments."""
-        if self.declaration is not None:
-            return self.declaration.bound(args, kwargs)
+        if self.binder is not None:
+            return self.binder.bind(args, kwargs)[:2]
         return self, self.arguments(*args, **kwargs)
 
     def inputs(self, canonical: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -68,7 +68,8 @@ class Declaration:
     def make_op(self, index: int, schema: Schema) -> Op:
         facts, own = self.facts, self.canonical_parameters
         tensors = tuple([p.name for p in own if p.is_tensor])
-        op = Op(schema.full_name if index else self.name, facts["kind"], kernel=self.kernel,
+        op = Op(self.name, facts["kind"], key=schema.full_name if index else self.name,
+                kernel=self.kernel,
                 tensors=tensors, params=tuple([p.name for p in own if not p.is_tensor]),
                 vjp=self.rules.get("vjp"), rules=_renamed(self.rules, schema),
                 jvp_rule=_formula(self.rules.get("jvp"), schema), batch_rule=facts["batch"],
@@ -87,10 +88,6 @@ class Declaration:
         op.function = op.published = self.function
         return op
 
-    def bound(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Op, Any]:
-        """The op that a call of the function leads to, and its canonical arguments."""
-        return self.twin.bind(args, kwargs)[:2]
-
     @property
     def namespace(self) -> str:
         prefix = self.name.partition("_")[0]
@@ -107,10 +104,14 @@ class Declaration:
         order = in_order([overload.signature for overload in made])
         return tuple(sorted(made, key=lambda overload: order.index(overload.signature)))
 
+    def _has_out(self, schema: Schema) -> bool:
+        out = self.facts["out"]
+        return out is True or (bool(out) and schema.overload in out.split())
+
     def _overload(self, op: Op, bound: bool) -> Overload:
         schema = op.schema
         signature = method_signature(schema) if bound else function_signature(
-            schema, _with_out(schema) if self.facts["out"] else None)
+            schema, _with_out(schema) if self._has_out(schema) else None)
         own = signature.parameters if not bound else (schema.parameters[0], *signature.parameters)
         names = ["self" if p.name == "input" else p.name for p in own]
         facts, arguments = self.facts, []
@@ -154,8 +155,9 @@ def _formula(rule: Any, schema: Schema) -> Any:
 
 
 def op(*schemas: str, kernel: Callable[..., Any], kind: str = "general", dims: str = "",
-       new_dims: str = "", shapes: str = "", shape: Any = None, refuses: Any = (), out: bool = True,
-       inplace: bool = False, function: bool = True, method: bool = True, node: str = "",
+       new_dims: str = "", shapes: str = "", shape: Any = None, refuses: Any = (), out: Any = True,
+       inplace: bool = False, typed_by_out: bool = False,
+       function: bool = True, method: bool = True, node: str = "",
        namespace: str = "", differentiable: Any = True, nondiff: str = "", batch: Any = None,
        view: Any = False, unsized: Any = False, doc: str = "", **rules: Any) -> Any:
     """Declare an op by its schemas; gives its public function.
@@ -166,7 +168,8 @@ def op(*schemas: str, kernel: Callable[..., Any], kind: str = "general", dims: s
     vjp, jvp    as in `core.op.primitive`; so are kind, shape, batch, differentiable, nondiff
     dims        parameters that are dimensions of the first tensor; `new_dims` of one with one more
     refuses     PyTorch's name of the kernel, and the kinds of dtypes that it is not compiled for
-    out         is there an `out=` form?
+    out         is there an `out=` form? If not of all overloads, the names of those
+    typed_by_out    does the type of `out` stand for a `dtype` that is not given?
     inplace     is there one that writes to the first tensor?
     function, method    is it published as such?
     node        the class name of its nodes, where that does not follow from the op's name
@@ -174,21 +177,22 @@ def op(*schemas: str, kernel: Callable[..., Any], kind: str = "general", dims: s
     facts = {"kind": kind, "dims": dims, "new_dims": new_dims, "shapes": shapes, "shape": shape,
              "refuses": refuses, "out": out, "node": node, "namespace": namespace,
              "differentiable": differentiable, "nondiff": nondiff, "batch": batch, "view": view,
-             "unsized": unsized, "doc": doc}
+             "unsized": unsized, "doc": doc, "typed_by_out": typed_by_out}
     declaration = Declaration(schemas, kernel, facts, rules)
     declaration.twin = Function(declaration, bound=False)
     published: Any = in_front(declaration.twin)
-    declaration.function = published
+    declaration.function = declaration.twin.published = published
     space = declaration.namespace
     name = declaration.name.removeprefix(f"{space}_")
     published.op = declaration.ops[0]
     for each in declaration.ops:
-        table[each.name] = each
+        table[each.key] = each
     if function:
         public.setdefault(space, {})[name] = published
     if method:
-        made: Any = in_front(Function(declaration, bound=True))
-        made.op = published.op
+        twin = Function(declaration, bound=True)
+        made: Any = in_front(twin)
+        made.op, twin.published = published.op, made
         setattr(Tensor, declaration.name, made)
     if inplace:
         publish_inplace(declaration.ops[0], ())

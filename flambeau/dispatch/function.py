@@ -8,6 +8,7 @@ watches, and leaves all else to this twin; ``FLAMBEAU_FAST=0`` leaves C out.
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from functools import cached_property
 from inspect import Signature as InspectSignature
 from types import MethodType
@@ -109,6 +110,7 @@ class Function:
     """A function, or with `bound` the method, of all overloads of a declaration."""
 
     op: Op
+    published: Any              # what users call
 
     def __init__(self, declaration: Declaration, bound: bool, operates: bool = False):
         self.declaration, self.bound, self.operates = declaration, bound, operates
@@ -117,6 +119,13 @@ class Function:
         self.__module__ = declaration.module
         self.__doc__ = declaration.doc
         self.twin = self
+
+    @cached_property
+    def seen(self) -> Op:
+        """The op of a call, before its overload is known, as modes and overriding types see it."""
+        op = copy(self.declaration.ops[0])
+        op.published, op.binder = self.published, self
+        return op
 
     @cached_property
     def overloads(self) -> tuple[Overload, ...]:
@@ -135,14 +144,16 @@ class Function:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if interceptors:
-            return intercept(self.declaration.ops[0], args, kwargs)
+            return intercept(self.seen, args, kwargs)
         if overrides.wanted(args, kwargs):
-            return overrides.call(self.declaration.ops[0], args, kwargs)
+            return overrides.call(self.seen, args, kwargs)
         return self.run(args, kwargs)
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call, when no mode and no type has taken it over."""
         op, canonical, out = self.bind(args, kwargs)
+        if isinstance(out, Tensor) and self.declaration.facts["typed_by_out"]:
+            canonical = _typed_by(out, op, canonical)
         result = op.call(*canonical)
         return result if out is None else into(out, op, result, canonical)
 
@@ -185,6 +196,13 @@ class Function:
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
+
+
+def _typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Canonical arguments with the type of `out` for a `dtype` that was not given."""
+    place = len(op.tensors) + op.params.index("dtype")
+    return canonical if canonical[place] is not None else (
+        *canonical[:place], out._array.dtype, *canonical[place + 1:])
 
 
 # ---- the same in C -------------------------------------------------------------------------------

@@ -266,7 +266,7 @@ def _public_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
 
 _CANONICAL = {"view_as_shape": "view", "reshape_alias": "view", "expand_to": "expand",
               "permute_dims": "permute",
-              "_sum_all": "sum", "_mean_all": "mean", "_clone": "clone", "cast": "to"}
+              "_clone": "clone", "cast": "to"}
 
 
 def _canonical_call(op: Any, args: tuple[Any, ...]) -> _overloads.Call | None:

@@ -75,11 +75,6 @@ def _clamp_number_name(self, low, high, *_):
         "clamp_max_scalar_cpu" if low is None else "clamp_min_scalar_cpu"
 
 
-def _sum_name(self, dim, keepdim, dtype):
-    """Integers are summed as int64 unless their own type is asked for."""
-    return "sum_cpu" if dtype in (None, self.dtype) else ""
-
-
 def _prod_name(self, *rest):
     return "prod_out_cpu" if rest[-1] in (None, self.dtype) else ""
 
@@ -126,8 +121,6 @@ _fill_number            masked_fill                        U8
 _fill_tensor            masked_fill                        U8
 _im2col                 im2col_out_cpu
 _is_member              isin_default_cpu
-_mean_all               sum_cpu                            W8
-_mean_dims              sum_cpu                            W8
 _max_unpool2d           max_unpool2d                       bBilUcW8
 _max_unpool3d           max_unpool3d                       bBilUcW8
 _reflection_pad1d       reflection_pad1d                   bUW8
@@ -247,7 +240,6 @@ REFUSED |= {name: [(characters(kinds), said)] for name, said, kinds in (
     ("convolution", _convolution_name, "bBiU8"), ("pow_number", _power_name, "bUW8"),
     ("flip", _flip_name, "UW8"),
     ("scatter_reduce", _reduce_name, "UW8"), ("clamp_tensors", _clamp_name, "bU8"),
-    ("_sum_all", _sum_name, "UW8"), ("_sum_dims", _sum_name, "UW8"),
     ("_prod_all", _prod_name, "UW8"), ("_prod_dim", _prod_name, "UW8"),
     ("polygamma_of", _polygamma_name, "cW8"),
     ("clamp_number", _clamp_number_name, "bU8"), ("index_select", _slices_name, "U"),

@@ -9,10 +9,11 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING, as_numpy_dtype, from_numpy_dtype
-from flambeau.core.op import composite, linear, primitive, public
+from flambeau.core.op import composite, primitive, public, table
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import refuse
 from flambeau.ops.comparison import isnan, logical_not
 from flambeau.ops.conditional import masked_fill
@@ -20,16 +21,6 @@ from flambeau.ops.elementary import exp
 from flambeau.ops.join import cat, flip, narrow
 from flambeau.ops.node_names import one_node
 from flambeau.ops.shape import unsqueeze
-
-
-class Unset:
-    """The default of a `dim=` where an explicit None is another overload: another kind of node."""
-
-    def __repr__(self) -> str:
-        return "None"
-
-
-UNSET: Any = Unset()
 
 
 def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...] | None:
@@ -48,10 +39,6 @@ def restore(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...] | None,
     return basis.unsqueeze_dims(grad, dim)
 
 
-def _sum(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> np.ndarray:
-    return kernels.sum(self, dim, keepdim, dtype)
-
-
 def sum_type(input: Tensor, dtype: Any, out: Any = None) -> Any:
     """Sums are computed in `dtype`, or in the type of `out=`; else those of booleans and integers
     in int64."""
@@ -63,38 +50,39 @@ def sum_type(input: Tensor, dtype: Any, out: Any = None) -> Any:
     return None if own in FLOATING else dtypes.int64.numpy
 
 
-@linear(_sum, node_name="SumBackward0", dims="dim", method=False, namespace=None,
-        d_self=lambda grad, self_shape, dim, keepdim: basis.expand(
-            restore(grad, self_shape, dim, keepdim), self_shape))
-def _sum_all(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    return input, dim, keepdim, dtype
+def _spread(grad: Tensor, self_shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tensor:
+    """The gradient of a sum, for each element."""
+    return basis.expand(restore(grad, self_shape, dim, keepdim), self_shape)
 
 
-@linear(_sum, node_name="SumBackward1", dims="dim", method=False, namespace=None,
-        d_self=lambda grad, self_shape, dim, keepdim: basis.expand(
-            restore(grad, self_shape, dim, keepdim), self_shape))
-def _sum_dims(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    return input, dim, keepdim, dtype
+def _sum_name(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> str:
+    """Integers are summed as int64 unless their own type is asked for."""
+    own = self.dtype
+    return "sum_cpu" if dtype == own or (dtype is None and own in FLOATING) else ""
 
 
-@composite(method=True)
-def sum(input: Tensor, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any = None,
-        out: Any = None) -> Tensor:
-    """The sum of all elements, or along `dim` (one or several). Integers are summed as int64.
+sum = op(
+    "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> "
+    "Tensor",
+    kernel=kernels.sum, kind="linear", dims="dim", typed_by_out=True, out="dim_IntList",
+    refuses=(_sum_name, "UW8"),
+    d_self=_spread,
+    doc="""The sum of all elements, or along `dim` (one or several). Integers are summed as int64.
 
     >>> import flambeau
     >>> flambeau.ones(2, 3).sum(dim=1)
     tensor([3., 3.])
-    """
-    if dim is UNSET:
-        result = _sum_all(input, None, keepdim, sum_type(input, dtype, out))
-    else:
-        result = _sum_dims(input, reduced_dims(dim, input._array.ndim), keepdim,
-                           sum_type(input, dtype, out))
-    return result if out is None else basis.into(out, sum.op, result)
+    """)
 
 
 def _mean(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> np.ndarray:
+    found = self.dtype if dtype is None else dtype
+    if found not in FLOATING:
+        raise RuntimeError("mean(): could not infer output dtype. "
+                           f"{'Input' if dtype is None else 'Optional'} dtype must be either a "
+                           "floating point or complex dtype. Got: "
+                           f"{type_name(from_numpy_dtype(found))}")
     return kernels.mean(self if dtype is None else convert(self, dtype), dim, keepdim)
 
 
@@ -103,41 +91,18 @@ def count(shape: tuple[int, ...], dim: tuple[int, ...] | None) -> int:
     return product(shape) if dim is None else product([shape[d] for d in dim])
 
 
-@linear(_mean, node_name="MeanBackward0", dims="dim", method=False, namespace=None,
-        d_self=lambda grad, self_shape, dim, keepdim: basis.expand(
-            restore(grad, self_shape, dim, keepdim), self_shape) / count(self_shape, dim))
-def _mean_all(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    return input, dim, keepdim, dtype
-
-
-@linear(_mean, node_name="MeanBackward1", dims="dim", method=False, namespace=None,
-        d_self=lambda grad, self_shape, dim, keepdim: basis.expand(
-            restore(grad, self_shape, dim, keepdim), self_shape) / count(self_shape, dim))
-def _mean_dims(input: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
-    return input, dim, keepdim, dtype
-
-
-@composite(method=True)
-def mean(input: Tensor, dim: Any = UNSET, keepdim: bool = False, *, dtype: Any = None,
-         out: Any = None) -> Tensor:
-    """The mean of all elements, or along `dim` (one or several).
+mean = op(
+    "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    kernel=_mean, kind="linear", dims="dim", refuses=("sum_cpu", "W8"),
+    d_self=lambda grad, self_shape, dim, keepdim: _spread(
+        grad, self_shape, dim, keepdim) / count(self_shape, dim),
+    doc="""The mean of all elements, or along `dim` (one or several).
 
     >>> import flambeau
     >>> flambeau.tensor([1.0, 3.0]).mean()
     tensor(2.)
-    """
-    found = input._array.dtype if dtype is None else as_numpy_dtype(dtype)
-    if found not in FLOATING:
-        raise RuntimeError("mean(): could not infer output dtype. "
-                           f"{'Input' if dtype is None else 'Optional'} dtype must be either a "
-                           "floating point or complex dtype. Got: "
-                           f"{type_name(from_numpy_dtype(found))}")
-    if dim is UNSET:
-        result = _mean_all(input, None, keepdim, as_numpy_dtype(dtype))
-    else:
-        result = _mean_dims(input, reduced_dims(dim, input._array.ndim), keepdim,
-                            as_numpy_dtype(dtype))
-    return result if out is None else basis.into(out, mean.op, result)
+    """)
 
 
 # ---- products -----------------------------------------------------------------------------------
@@ -306,5 +271,6 @@ def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
     return input, dims or None, keepdim
 
 
-basis.sum = lambda input, dims, keepdim: _sum_dims(input, dims, keepdim, None)
+sum_along = table["sum.dim_IntList"].call
+basis.sum = lambda input, dims, keepdim: sum_along(input, dims, keepdim, None)
 __all__ = ["all", "any", "mean", "prod", "public", "sum"]

@@ -85,6 +85,8 @@ class Noting(Level):
 
 
 def key_of(op):
+    if op.schema is not None:
+        return op.key
     spaces = (op.namespace,) if isinstance(op.namespace, str) else op.namespace or ()
     return f"{spaces[0]}.{op.name}" if spaces and spaces[0] != "torch" else op.name
 
