@@ -13,6 +13,7 @@ import warnings
 
 import flambeau
 from flambeau import Tensor
+from flambeau.overrides import handle_torch_function, has_torch_function
 
 __all__ = [
     "calculate_gain",
@@ -80,12 +81,18 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator=None) -> Tensor:
     """Fill with draws from U(a, b)."""
+    if has_torch_function((tensor,)):
+        return handle_torch_function(uniform_, (tensor,), tensor=tensor,
+                                     a=a, b=b, generator=generator)
     with flambeau.no_grad():
         return tensor.uniform_(a, b, generator=generator)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator=None) -> Tensor:
     """Fill with draws from N(mean, std²)."""
+    if has_torch_function((tensor,)):
+        return handle_torch_function(normal_, (tensor,), tensor=tensor,
+                                     mean=mean, std=std, generator=generator)
     with flambeau.no_grad():
         return tensor.normal_(mean, std, generator=generator)
 
@@ -139,6 +146,8 @@ def _draw_by_density(values, mean, std, a, b, generator):
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one value."""
+    if has_torch_function((tensor,)):
+        return handle_torch_function(constant_, (tensor,), tensor=tensor, val=val)
     with flambeau.no_grad():
         return tensor.fill_(val)
 
@@ -247,6 +256,9 @@ def kaiming_uniform_(
     `a` is the negative slope that the gain of a leaky_relu depends on. He et al., Delving deep into
     rectifiers, ICCV 2015.
     """
+    if has_torch_function((tensor,)):
+        return handle_torch_function(kaiming_uniform_, (tensor,), tensor=tensor,
+                                     a=a, mode=mode, nonlinearity=nonlinearity, generator=generator)
     std = _kaiming_std(tensor, a, mode, nonlinearity)
     if std is None:
         return tensor

@@ -7,6 +7,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.core.tensor import disabled_torch_function
+from flambeau.ops.methods import NOT_COPIED
 from flambeau.transforms.function_modes import DisableTorchFunctionSubclass
 
 __all__ = [
@@ -72,7 +73,9 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
         return "Parameter containing:\n" + super().__repr__()
 
     def __reduce_ex__(self, protocol):
-        return _rebuild_parameter, (self.data, self.requires_grad, dict(self.__dict__ or {}))
+        state = {key: value for key, value in (self.__dict__ or {}).items()
+                 if key not in NOT_COPIED}
+        return _rebuild_parameter, (self.data, self.requires_grad, state)
 
     __torch_function__ = disabled_torch_function
 
@@ -83,7 +86,7 @@ Parameter.__module__ = "torch.nn.parameter"     # as it prints; pickles name the
 def _rebuild_parameter(data, requires_grad, state):
     param = Parameter(data, requires_grad)
     for name, value in state.items():
-        if not name.startswith("_"):
+        if name not in NOT_COPIED:
             setattr(param, name, value)
     return param
 

@@ -359,6 +359,7 @@ def _known(result: Tensor, name: str, since: int) -> Tensor:
 
 fill_, zero_ = checked_arguments(fill_), checked_arguments(zero_)
 Tensor.fill_, Tensor.zero_ = fill_, zero_
+_filled.op.inplace_op.published = Tensor.fill_
 public["torch"] |= {"fill_": fill_, "zero_": zero_}
 
 basis.where, basis.masked_fill = where, masked_fill

@@ -351,6 +351,7 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
 
 copy_.op = _copy_slowly.op
 Tensor.copy_ = copy_ = checked_arguments(copy_)
+copy_.op.published = Tensor.copy_
 
 
 @composite(namespace=None, method=False)

@@ -336,7 +336,7 @@ class Copying:
         memo[id(self)] = result
         if self._grad is not None:
             result._grad = copy.deepcopy(self._grad, memo)
-        state = {k: v for k, v in self.__dict__.items() if k not in _NOT_COPIED}
+        state = {k: v for k, v in self.__dict__.items() if k not in NOT_COPIED}
         result.__dict__.update(copy.deepcopy(state, memo))
         return result
 
@@ -344,7 +344,7 @@ class Copying:
         if not self.is_leaf:
             raise RuntimeError("Only Tensors created explicitly by the user can be pickled: this "
                                "one was computed by a recorded op; detach() it first")
-        state = {k: v for k, v in self.__dict__.items() if k not in _NOT_COPIED and k != "_grad"}
+        state = {k: v for k, v in self.__dict__.items() if k not in NOT_COPIED and k != "_grad"}
         if self._device.type == "meta":
             return _rebuild_meta, (self._array.dtype, self._array.shape, self.requires_grad, state)
         return _rebuild, (place_of(type(self)), self._array, self.requires_grad, state)
@@ -405,7 +405,7 @@ def adopt(*chapters: type) -> None:
                 setattr(Tensor, name, member)
 
 
-_NOT_COPIED = frozenset({"_hooks", "_accumulator", "_tangents", "_retains_grad", "_grad"})
+NOT_COPIED = frozenset({"_hooks", "_accumulator", "_tangents", "_retains_grad", "_grad"})
 adopt(Form, Conversion, Hooks, Copying)
 
 

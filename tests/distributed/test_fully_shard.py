@@ -15,7 +15,7 @@ def test_one_process_keeps_the_whole_module():
                     mp_policy=MixedPrecisionPolicy(param_dtype=torch.bfloat16))
 
 
-def test_collectives_of_one_process_keep_gradients():
+def test_collectives_of_one_process_keep_gradients(alone):
     x = torch.ones(2, requires_grad=True)
     y = functional.wait_tensor(functional.all_reduce(x, "sum", [0]))
     y.sum().backward()

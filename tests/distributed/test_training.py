@@ -47,6 +47,7 @@ def test_zero(alone, twins):
         train(model, optimizer)
     train(plain, flambeau.optim.Adam(plain.parameters(), lr=0.1))
     assert all(flambeau.equal(a, b) for a, b in zip(plain.parameters(), inner.parameters()))
+    optimizer.consolidate_state_dict()
     state = optimizer.state_dict()
     optimizer.load_state_dict(state)
     assert optimizer.param_groups[0]["lr"] == 0.1

@@ -1,0 +1,1 @@
+"""Activation checkpointing as a wrapper of modules."""

@@ -1,0 +1,4 @@
+"""Ways in which `FullyShardedDataParallel` shares gradients."""
+from flambeau.distributed.algorithms._comm_hooks import default_hooks as default
+
+LOW_PRECISION_HOOKS = [default.fp16_compress_hook, default.bf16_compress_hook]

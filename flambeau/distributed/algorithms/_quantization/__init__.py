@@ -1,0 +1,1 @@
+"""Collectives whose tensors travel in a smaller type."""

@@ -1,0 +1,1 @@
+"""Models that train by themselves, and are averaged from time to time."""
