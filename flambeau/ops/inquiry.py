@@ -52,6 +52,14 @@ def numel(input: Tensor) -> int:
     return input._array.size
 
 
+@composite
+def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
+    """Raise RuntimeError if a tensor of one element is zero."""
+    if input.device.type != "meta" and not input:
+        raise RuntimeError(
+            assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
 @composite(method=True)
 def is_same_size(input: Tensor, other: Tensor) -> bool:
     """Do both have the same shape?"""

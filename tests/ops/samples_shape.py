@@ -242,3 +242,4 @@ family.untested |= dict.fromkeys(
     ("_neg_view", "conj_view", "negative_view"), "see test_conjugate_views.py")
 family.untested |= dict.fromkeys(
     ("_unsafe_masked_index", "_unsafe_masked_index_put_accumulate"), "see tensor_calls.txt")
+family.untested["_assert_async"] = "gives nothing"

@@ -88,3 +88,13 @@ def test_numbers_wrap_around_in_integers_up_to_64_bits(name):
                          (-2 ** 63 - 1, "can't convert negative int to unsigned")):
         with pytest.raises(OverflowError, match=said):
             t + number
+
+def test_assertions_of_tensors():
+    assert flambeau._assert_async(flambeau.tensor(True)) is None
+    assert flambeau._assert_async(flambeau.zeros(1, device="meta")) is None
+    with pytest.raises(RuntimeError, match="Expected Tensor with single nonzero value, but got"):
+        flambeau._assert_async(flambeau.tensor(0.0))
+    with pytest.raises(RuntimeError, match="so"):
+        flambeau._assert_async(flambeau.tensor(False), "so")
+    with pytest.raises(RuntimeError, match="ambiguous"):
+        flambeau._assert_async(flambeau.ones(2))

@@ -9,7 +9,7 @@ import numpy as np
 import flambeau
 from flambeau import Tensor
 
-_STRINGS = re.compile(r"[SaUO]")
+np_str_obj_array_pattern = re.compile(r"[SaUO]")
 
 default_collate_err_msg_format = (
     "default_collate: batch must contain tensors, numpy arrays, numbers, dicts or lists; found {}")
@@ -28,7 +28,7 @@ def default_convert(data):
     if isinstance(data, Tensor):
         return data
     if isinstance(data, (np.ndarray, np.generic)) and not isinstance(data, (np.str_, np.bytes_)):
-        if isinstance(data, np.ndarray) and _STRINGS.search(data.dtype.str):
+        if isinstance(data, np.ndarray) and np_str_obj_array_pattern.search(data.dtype.str):
             return data
         return flambeau.as_tensor(data)
     if isinstance(data, Mapping):
@@ -82,7 +82,7 @@ def collate_tensor_fn(batch, *, collate_fn_map=None):
 
 def collate_numpy_array_fn(batch, *, collate_fn_map=None):
     """Stack arrays as tensors."""
-    if _STRINGS.search(batch[0].dtype.str):
+    if np_str_obj_array_pattern.search(batch[0].dtype.str):
         raise TypeError(default_collate_err_msg_format.format(batch[0].dtype))
     return collate([flambeau.as_tensor(array) for array in batch], collate_fn_map=collate_fn_map)
 

@@ -1,14 +1,13 @@
 """What runs in a worker process."""
 
 import random
-import sys
-import traceback
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 import flambeau
+from flambeau._utils import ExceptionWrapper
 from flambeau.utils.data._utils import transfer
 from flambeau.utils.data.datapipes.datapipe import IterDataPipe, MapDataPipe
 from flambeau.utils.data.graph_settings import apply_sharding
@@ -49,36 +48,6 @@ def get_worker_info():
     return _worker_info
 
 
-class _KeyErrorText(str):
-    """A message that KeyError, which shows the repr of its argument, shows as it is."""
-
-    __slots__ = ()
-
-    def __repr__(self):
-        return str(self)
-
-
-class ExceptionWrapper:
-    """An exception of a worker, to be raised in the main process with its traceback as text."""
-
-    def __init__(self, where):
-        kind, value, trace = sys.exc_info()
-        self.kind = kind
-        self.text = "".join(traceback.format_exception(kind, value, trace))
-        self.where = where
-
-    def reraise(self):
-        """Raise an exception of the same type; of RuntimeError, if that takes other arguments."""
-        text = f"Caught {self.kind.__name__} {self.where}.\nOriginal {self.text}"
-        if self.kind is KeyError:
-            text = _KeyErrorText(text)
-        try:
-            error = self.kind(text)
-        except Exception:
-            error = RuntimeError(text)
-        raise error
-
-
 def let_interrupts_in():
     """What `pool` puts here, in a process that has started workers."""
 
@@ -103,7 +72,7 @@ def run(connection, inherited, make_fetcher, dataset, base_seed, worker_id, num_
                 init_fn(worker_id)
             fetcher = make_fetcher(dataset)
         except Exception:
-            failure = ExceptionWrapper(where)
+            failure = ExceptionWrapper(where=where)
         while True:
             request, number, index = transfer.receive(connection)
             if request == STOP:
@@ -126,18 +95,18 @@ def _answer(connection, fetcher, failure, number, index, where):
         kind, value = DATA, fetcher.fetch(index)
     except StopIteration:
         if not fetcher.can_end:   # from a map-style dataset it is an error like others
-            _send_failure(connection, number, ExceptionWrapper(where))
+            _send_failure(connection, number, ExceptionWrapper(where=where))
             return
         kind, value = ENDED, None
     except Exception:
-        _send_failure(connection, number, ExceptionWrapper(where))
+        _send_failure(connection, number, ExceptionWrapper(where=where))
         return
     try:
         transfer.send(connection, (kind, number, value))
     except (ConnectionError, EOFError):
         raise
     except Exception:
-        _send_failure(connection, number, ExceptionWrapper(where))
+        _send_failure(connection, number, ExceptionWrapper(where=where))
 
 
 def _send_failure(connection, number, failure):
@@ -146,7 +115,7 @@ def _send_failure(connection, number, failure):
     except (ConnectionError, EOFError):
         raise
     except Exception:   # the exception's class cannot be pickled
-        failure.kind = RuntimeError
+        failure.exc_type = RuntimeError
         transfer.send(connection, (FAILED, number, failure))
 
 
