@@ -292,6 +292,9 @@ LongTensor: Any
 
 ShortTensor: Any
 
+def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
+    """Raise RuntimeError if a tensor of one element is zero."""
+
 def _chunk_cat(tensors: Any, dim: _int, num_chunks: _int) -> Tensor:
     """Each tensor cut along `dim` into chunks, padded with zeros; chunks of one number side by
     side."""

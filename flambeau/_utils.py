@@ -141,8 +141,10 @@ def _get_all_device_indices() -> Any:
 
 def _get_devices_properties(device_ids: Iterable[int]) -> list[Any]:
     """The properties of accelerators."""
-    return [_get_device_attr(lambda module, i=i: module.get_device_properties(i))
-            for i in device_ids]
+    found: list[Any] = []
+    for i in device_ids:
+        found.append(_get_device_attr(lambda module: module.get_device_properties(i)))  # noqa: B023
+    return found
 
 
 def get_current_device_index() -> int:
@@ -207,8 +209,9 @@ class ExceptionWrapper:
     """An exception of another process or thread, to be raised here with its traceback as text."""
 
     def __init__(self, exc_info: Any = None, where: str = "in background"):
-        self.exc_type, value, trace = sys.exc_info() if exc_info is None else exc_info
-        self.exc_msg = "".join(traceback.format_exception(self.exc_type, value, trace))
+        kind, value, trace = sys.exc_info() if exc_info is None else exc_info
+        self.exc_type: Any = kind
+        self.exc_msg = "".join(traceback.format_exception(kind, value, trace))
         self.where = where
 
     def reraise(self) -> None:

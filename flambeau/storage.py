@@ -119,6 +119,9 @@ class UntypedStorage(_InMainMemory):
         """Its length in bytes."""
         return self._size
 
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self._size
+
     def size(self) -> int:
         """Its length in bytes."""
         return self._size
@@ -419,6 +422,9 @@ class TypedStorage(_InMainMemory):
 
     def nbytes(self) -> int:
         return self._untyped_storage.nbytes()
+
+    def __sizeof__(self) -> int:
+        return object.__sizeof__(self) + self.nbytes()
 
     def size(self) -> int:
         """The number of elements."""

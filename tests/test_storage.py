@@ -1,5 +1,6 @@
 import copy
 import gc
+import sys
 
 import numpy as np
 import pytest
@@ -129,3 +130,9 @@ def test_meta():
     assert (storage.device.type, len(storage)) == ("meta", 24)
     with pytest.raises(NotImplementedError):
         storage[0]
+
+
+def test_a_storage_counts_its_memory():
+    storages = [flambeau.zeros(n).untyped_storage() for n in (0, 10)]
+    assert sys.getsizeof(storages[1]) - sys.getsizeof(storages[0]) == 40
+    assert sys.getsizeof(flambeau.zeros(10).storage()) > 40
