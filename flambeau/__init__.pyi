@@ -1374,17 +1374,11 @@ def cummax(input: Tensor, dim: _int, *, out: Any = None) -> return_types.cummax:
 def cummin(input: Tensor, dim: _int, *, out: Any = None) -> return_types.cummin:
     """The smallest of each element and all before it along `dim`, and its position."""
 
-def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
+def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """The product of each element and all before it along `dim`."""
 
-def cumprod_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
-    """Write the result of `cumprod` into this tensor; returns the tensor."""
-
-def cumsum(input: Tensor, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
+def cumsum(input: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """The sum of each element and all before it along `dim`."""
-
-def cumsum_(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
-    """Write the result of `cumsum` into this tensor; returns the tensor."""
 
 def cumulative_trapezoid(
     y: Tensor,

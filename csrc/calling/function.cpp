@@ -250,8 +250,13 @@ static PyObject *signature(PyObject *self, void *) {
     return PyObject_GetAttrString(((Function *)self)->twin, "__signature__");
 }
 
+static PyObject *op_of(PyObject *self, void *) {
+    return PyObject_GetAttrString(((Function *)self)->twin, "op");
+}
+
 static PyGetSetDef getset[] = {
     {"__signature__", signature, nullptr, nullptr, nullptr},
+    {"op", op_of, nullptr, nullptr, nullptr},
     {"__dict__", PyObject_GenericGetDict, PyObject_GenericSetDict, nullptr, nullptr},
     {nullptr, nullptr, nullptr, nullptr, nullptr}};
 static PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr},

@@ -340,7 +340,6 @@ shows("logsumexp", "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Te
       lambda self, dim, keepdim: (self, tuple(dim), keepdim))
 shows("running_sum", "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
       lambda self, dim, dtype, backwards: None if backwards else (self, dim, dtype))
-shows("_running_product", "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor")
 shows("nansum", "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
       "ScalarType? dtype=None) -> Tensor",
       lambda input, dim, keepdim, dtype: (

@@ -457,11 +457,11 @@ class Methods:
         """The largest of each element and all before it along `dim`, and its position."""
     def cummin(self, dim: _int) -> return_types.cummin:
         """The smallest of each element and all before it along `dim`, and its position."""
-    def cumprod(self, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
+    def cumprod(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """The product of each element and all before it along `dim`."""
     def cumprod_(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """Write the result of `cumprod` into this tensor; returns the tensor."""
-    def cumsum(self, dim: _int, *, dtype: Any = None, out: Any = None) -> Tensor:
+    def cumsum(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """The sum of each element and all before it along `dim`."""
     def cumsum_(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """Write the result of `cumsum` into this tensor; returns the tensor."""

@@ -59,9 +59,59 @@ from flambeau.core.tensor import (
 from flambeau.kernels.reference import rounding_once
 from flambeau.kernels.refused import kernel_name, kernel_of, refused_by
 
-table: dict[str, Op] = {}               # every op, by name
 public: dict[str, dict[str, Any]] = {}  # the public functions of each namespace
 SCALARS = frozenset({float, int, bool, complex})
+
+
+class Table(dict[str, "Op"]):
+    """Every op, by name. One that is declared by its schema is made when it is looked for, or when
+    all are."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.declared: dict[str, Callable[[], Op]] = {}
+
+    def make_all(self) -> None:
+        for name in [*self.declared]:
+            self[name]
+
+    def __missing__(self, name: str) -> Op:
+        if name not in self.declared:
+            raise KeyError(name)
+        self[name] = made = self.declared.pop(name)()
+        return made
+
+    def __contains__(self, name: Any) -> bool:
+        return super().__contains__(name) or name in self.declared
+
+    def get(self, name: str, default: Any = None) -> Any:
+        return self[name] if name in self else default  # noqa: SIM401
+
+    def __iter__(self) -> Any:
+        self.make_all()
+        return super().__iter__()
+
+    def __len__(self) -> int:
+        return super().__len__() + len(self.declared)
+
+    def keys(self) -> Any:
+        self.make_all()
+        return super().keys()
+
+    def values(self) -> Any:
+        self.make_all()
+        return super().values()
+
+    def items(self) -> Any:
+        self.make_all()
+        return super().items()
+
+    def __delitem__(self, name: str) -> None:
+        if self.declared.pop(name, None) is None:
+            super().__delitem__(name)
+
+
+table = Table()
 
 
 class AnyTensor:

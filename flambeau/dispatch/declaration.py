@@ -10,6 +10,7 @@ the function, or the first look at its `op`, makes an `Op` of each schema.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 from flambeau import return_types
@@ -23,12 +24,17 @@ from flambeau.core.op import (
     parameters,
     plan_saving,
     public,
-    publish_inplace,
     table,
 )
-from flambeau.core.tensor import Tensor, plain
+from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.dispatch.canonical import role_of
-from flambeau.dispatch.function import Argument, Function, Overload, in_front
+from flambeau.dispatch.function import (
+    Argument,
+    Function,
+    InplaceFunction,
+    Overload,
+    in_front,
+)
 from flambeau.schema.parser import MISSING, Parameter, Schema, parse
 from flambeau.schema.signature import Signature, function_signature, in_order, method_signature
 
@@ -57,6 +63,14 @@ class Declaration:
         found = self.__dict__.get("_ops")
         if found is None:
             found = self._ops = tuple([self.make_op(i, s) for i, s in enumerate(self.schemas)])
+        return found
+
+    @property
+    def inplace_ops(self) -> tuple[Op, ...]:
+        """Of each op the one that writes its result into the first tensor."""
+        found = self.__dict__.get("_inplace_ops")
+        if found is None:
+            found = self._inplace_ops = tuple([basis.make_inplace(op).op for op in self.ops])
         return found
 
     @property
@@ -184,19 +198,24 @@ def op(*schemas: str, kernel: Callable[..., Any], kind: str = "general", dims: s
     declaration.function = declaration.twin.published = published
     space = declaration.namespace
     name = declaration.name.removeprefix(f"{space}_")
-    published.op = declaration.ops[0]
-    for each in declaration.ops:
-        table[each.key] = each
+    for i, text in enumerate(schemas):
+        key = text.partition("(")[0] if i else declaration.name
+        table.declared[key] = partial(_op_of, declaration, i)
     if function:
         public.setdefault(space, {})[name] = published
     if method:
         twin = Function(declaration, bound=True)
-        made: Any = in_front(twin)
-        made.op, twin.published = published.op, made
-        setattr(Tensor, declaration.name, made)
+        twin.published = in_front(twin)
+        setattr(Tensor, declaration.name, twin.published)
     if inplace:
-        publish_inplace(declaration.ops[0], ())
+        writing = InplaceFunction(declaration)
+        writing.published = in_front(writing)
+        setattr(Tensor, writing.name, writing.published)
     return published
+
+
+def _op_of(declaration: Declaration, index: int) -> Op:
+    return declaration.ops[index]
 
 
 __all__ = ["Declaration", "Signature", "op", "parameters"]

@@ -109,8 +109,8 @@ def quick_binder(overload: Overload) -> Callable[..., list[Any] | None]:
 class Function:
     """A function, or with `bound` the method, of all overloads of a declaration."""
 
-    op: Op
     published: Any              # what users call
+    writes = False              # to its first tensor?
 
     def __init__(self, declaration: Declaration, bound: bool, operates: bool = False):
         self.declaration, self.bound, self.operates = declaration, bound, operates
@@ -121,9 +121,14 @@ class Function:
         self.twin = self
 
     @cached_property
+    def op(self) -> Op:
+        """That of the first overload."""
+        return self.declaration.ops[0]
+
+    @cached_property
     def seen(self) -> Op:
         """The op of a call, before its overload is known, as modes and overriding types see it."""
-        op = copy(self.declaration.ops[0])
+        op = copy(self.op)
         op.published, op.binder = self.published, self
         return op
 
@@ -198,6 +203,28 @@ class Function:
         return self if instance is None else MethodType(self, instance)
 
 
+class InplaceFunction(Function):
+    """`cumsum_` of `cumsum`: the result is written to the tensor before the dot."""
+
+    writes = True
+
+    def __init__(self, declaration: Declaration):
+        super().__init__(declaration, bound=True)
+        self.name = self.__name__ = self.__qualname__ = f"{declaration.name}_"
+        self.__module__ = "torch"
+        self.__doc__ = (f"Write the result of `{declaration.name}` into this tensor; returns the "
+                        "tensor.")
+
+    @cached_property
+    def op(self) -> Op:
+        return self.declaration.inplace_ops[0]
+
+    @cached_property
+    def overloads(self) -> tuple[Overload, ...]:
+        ops = dict(zip(self.declaration.ops, self.declaration.inplace_ops))
+        return tuple([o._replace(op=ops[o.op]) for o in self.declaration.overloads(True)])
+
+
 def _typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...]:
     """Canonical arguments with the type of `out` for a `dtype` that was not given."""
     place = len(op.tensors) + op.params.index("dtype")
@@ -234,8 +261,7 @@ def in_front(twin: Function) -> Callable[..., Any]:
         return twin
 
     def overloads() -> Any:
-        found = twin.overloads
-        return [describe(o) for o in found]
+        return None if twin.writes else [describe(o) for o in twin.overloads]
 
     made: Any = native.make_function(twin, overloads, twin.bound)
     made.__name__ = made.__qualname__ = twin.name

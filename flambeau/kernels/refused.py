@@ -129,7 +129,6 @@ _reflection_pad3d       reflection_pad3d                   bUW8
 _replication_pad1d      replication_pad1d                  bUW8
 _replication_pad2d      replication_pad2d                  bUW8
 _replication_pad3d      replication_pad3d                  bUW8
-_running_product        cumprod_out_cpu                    W8
 _search_sorted          searchsorted_out_cpu               bUcW8
 _vector_norm            norm_cpu                           8
 _var                    std_cpu                            8

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau.core.dtypes import FLOATING, as_numpy_dtype, bool_
+from flambeau.core.dtypes import FLOATING, bool_
 from flambeau.core.modes import grad_enabled, interceptors
-from flambeau.core.op import composite, linear, primitive
+from flambeau.core.op import linear, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, plain, wrap
@@ -25,13 +25,13 @@ from flambeau.ops.reduce import has_zero
 from flambeau.ops.shape import movedim, unsqueeze
 
 
-def _type(name: str, dtype: Any, out: Any) -> Any:
-    """The type to compute in: `dtype`, or that of `out=`."""
-    wanted = out._array.dtype if dtype is None and isinstance(out, Tensor) else \
-        as_numpy_dtype(dtype)
-    if wanted is not None and wanted.char in characters("bUW8"):
-        raise no_kernel(f"{name}_out_cpu", wanted)
-    return wanted
+def _scan(name: str, kernel: Any) -> Any:
+    """`kernel` in the type that is asked for, if PyTorch's takes that."""
+    def scan(self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
+        if dtype is not None and dtype.char in characters("bUW8"):
+            raise no_kernel(f"{name}_out_cpu", dtype)
+        return kernel(self, dim, dtype)
+    return scan
 
 
 # ---- sums ---------------------------------------------------------------------------------------
@@ -52,17 +52,17 @@ def running_sum(input: Tensor, dim: int, dtype: Any = None, backwards: bool = Fa
     return input, dim, dtype, backwards
 
 
-@composite(method=True, inplace=True)
-def cumsum(input: Tensor, dim: int, *, dtype: Any = None,
-           out: Any = None) -> Tensor:
-    """The sum of each element and all before it along `dim`.
+cumsum = op(
+    "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    kernel=_scan("cumsum", kernels.cumsum), kind="linear", dims="dim", shape="self",
+    typed_by_out=True, inplace=True, refuses=("cumsum_out_cpu", "W8"),
+    d_self=lambda grad, dim: running_sum(grad, dim, None, True),
+    doc="""The sum of each element and all before it along `dim`.
 
     >>> import flambeau
     >>> flambeau.tensor([1.0, 2.0, 3.0]).cumsum(0)
     tensor([1., 3., 6.])
-    """
-    result = running_sum(input, wrap_dim(dim, input._array.ndim), _type("cumsum", dtype, out))
-    return result if out is None else basis.into(out, cumsum.op, result, (input,))
+    """)
 
 
 # ---- products -----------------------------------------------------------------------------------
@@ -97,30 +97,16 @@ def _cumprod_back_with_zeros(grad: Tensor, self: Tensor, result: Tensor, dim: in
     return where(first, at_first, where(zeros == 0, before, 0))
 
 
-def _product_kernel(self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
-    return kernels.cumprod(self, dim) if dtype is None else kernels.cumprod(self, dim, dtype)
-
-
-@primitive(_product_kernel, dims="dim", shape="self",
-           node_name="CumprodBackward0", method=False, namespace=None, d_self=_cumprod_back)
-def _running_product(input: Tensor, dim: int, dtype: Any) -> Any:
-    return input, dim, dtype
-
-
-@composite(method=True, inplace=True)
-def cumprod(input: Tensor, dim: int, *, dtype: Any = None,
-            out: Any = None) -> Tensor:
-    """The product of each element and all before it along `dim`.
+cumprod = op(
+    "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    kernel=_scan("cumprod", kernels.cumprod), dims="dim", shape="self", typed_by_out=True,
+    inplace=True, refuses=("cumprod_out_cpu", "W8"), d_self=_cumprod_back,
+    doc="""The product of each element and all before it along `dim`.
 
     >>> import flambeau
     >>> flambeau.tensor([1.0, 2.0, 3.0]).cumprod(0)
     tensor([1., 2., 6.])
-    """
-    wanted = _type("cumprod", dtype, out)
-    if wanted is not None and input._array.dtype != wanted:
-        input = basis.cast(input, wanted)
-    result = _running_product(input, wrap_dim(dim, input._array.ndim), wanted)
-    return result if out is None else basis.into(out, cumprod.op, result, (input,))
+    """)
 
 
 # ---- log-sum-exps -------------------------------------------------------------------------------
