@@ -20,7 +20,7 @@ import numpy as np
 
 from flambeau import type_info
 from flambeau.core import devices, dtypes
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, gradient_edge
 from flambeau.schema import errors
 from flambeau.schema.parser import Parameter, parse
 from flambeau.schema.signature import Signature
@@ -91,7 +91,8 @@ def _not_unpacked(name: str, parameter: Parameter, values: Sequence[Any]) -> str
 # ---- does a value fit? ---------------------------------------------------------------------------
 
 def _is_number_tensor(value: Any) -> bool:          # asks no method that a subclass overrides
-    return isinstance(value, Tensor) and value._array.ndim == 0 and value._edge is None
+    return isinstance(value, Tensor) and value._array.ndim == 0 \
+        and gradient_edge(value) is None
 
 
 def is_int(value: Any) -> bool:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import pytest
 
+import flambeau
 from flambeau.schema.parser import parse
 from flambeau.schema.signature import function_signature, in_order, method_signature
 
@@ -27,3 +28,13 @@ def test_signatures_follow_from_schemas(kind):
         if [str(s) for s in in_order(found)] != expected:
             different.append(name)
     assert {*different} == BY_HAND[kind]
+
+
+def test_a_view_of_one_number_stands_for_it():
+    pair = flambeau.tensor([0.25, 0.75])
+    filled = flambeau.empty(5).uniform_(pair[0], pair[1])
+    assert bool((filled >= 0.25).all() and (filled < 0.75).all())
+    counts = flambeau.tensor([2, 3])
+    assert flambeau.topk(flambeau.arange(5.0), counts[0]).values.tolist() == [4.0, 3.0]
+    with pytest.raises(TypeError, match="must be float, not Tensor"):
+        flambeau.empty(1).uniform_(pair.requires_grad_()[0], 1.0)
