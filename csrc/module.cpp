@@ -25,6 +25,8 @@ int register_views(PyObject *module);
 int register_copying(PyObject *module);
 int register_fast(PyObject *module);
 int register_calling(PyObject *module);
+int register_fortran(PyObject *module);
+int register_matrix_exp(PyObject *module);
 #ifdef FLAMBEAU_NETWORK
 int register_network(PyObject *module);
 #endif
@@ -108,7 +110,8 @@ PyMODINIT_FUNC PyInit__native() {
         register_special(module) || register_activations(module) || register_losses(module) ||
         register_conversion(module) ||
         register_reductions(module) || register_random(module) || register_views(module) ||
-        register_fast(module) || register_calling(module) || register_copying(module)
+        register_fast(module) || register_calling(module) || register_copying(module) ||
+        register_fortran(module) || register_matrix_exp(module)
 #ifdef FLAMBEAU_NETWORK
         || register_network(module)
 #endif

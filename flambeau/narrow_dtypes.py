@@ -15,6 +15,7 @@ NotImplementedError: tensors of dtype torch.int4 are not implemented
 """
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 from flambeau.core.dtypes import dtype
@@ -43,8 +44,8 @@ def __getattr__(name: str) -> Any:
     if name[:1] == "_":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     if name == "complex32":
-        import ml_dtypes
-        if hasattr(ml_dtypes, name):
-            return ml_dtypes.complex32
+        with suppress(ImportError):
+            from ml_dtypes import complex32
+            return complex32
         raise NotImplementedError("tensors of dtype torch.complex32 need ml_dtypes 0.6 or later")
     raise NotImplementedError(f"tensors of dtype torch.{name.split()[-1]} are not implemented")

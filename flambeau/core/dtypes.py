@@ -42,7 +42,12 @@ class dtype:
     def numpy(self) -> np.dtype:
         """The `numpy.dtype` of arrays that hold such elements."""
         if self._library != "numpy":
-            found = np.dtype(getattr(import_module(self._library), self._numpy_name))
+            try:
+                library = import_module(self._library)
+            except ModuleNotFoundError as error:
+                raise ImportError(f"tensors of dtype {self} need the package {self._library}: "
+                                  f"pip install {self._library}", name=error.name) from None
+            found = np.dtype(getattr(library, self._numpy_name))
             if self.name == "bfloat16":
                 from flambeau import kernels
                 kernels.register_bfloat16()

@@ -1,10 +1,9 @@
-"""One thread for small matrices in the BLAS of NumPy and of SciPy.
+"""One thread for small matrices in NumPy's BLAS.
 
-Each of the two has an OpenBLAS with a pool of threads of its own. A thread of the pool that waits
-for its next job keeps its processor busy for a while, and takes it from the other pool and from
-whatever else runs: a Cholesky factorisation of 128 rows followed by the solution of its equations
-took 50 times as long as by one thread. The number of threads is a global of each library, reached
-by its own C functions; where they are not found, nothing is limited.
+OpenBLAS has a pool of threads. A thread of it that waits for its next job keeps its processor busy
+for a while, and takes it from our own pool and from whatever else runs: factorisations of 128 rows
+took 50 times as long as by one thread. The number of threads is a global of the library, reached by
+its own C functions; where they are not found, nothing is limited.
 """
 from __future__ import annotations
 
@@ -64,7 +63,7 @@ class _OneThread:
                     found[1](self.before)
 
 
-_numpy, _scipy = _OneThread("numpy.linalg._umath_linalg"), _OneThread("scipy.linalg._flapack")
+_numpy = _OneThread("numpy.linalg._umath_linalg")
 _FREE: Any = contextlib.nullcontext()
 
 
@@ -75,8 +74,3 @@ def _small(arrays: Any) -> bool:
 def numpy_for(*arrays: np.ndarray) -> Any:
     """A context for calls of NumPy's LAPACK with these matrices."""
     return _numpy if _small(arrays) else _FREE
-
-
-def scipy_for(*arrays: np.ndarray) -> Any:
-    """A context for calls of SciPy's LAPACK or BLAS with these matrices."""
-    return _scipy if _small(arrays) else _FREE

@@ -1,4 +1,4 @@
-"""Matrix factorisations of arrays: NumPy's and SciPy's LAPACK, over leading dimensions.
+"""Matrix factorisations of arrays: NumPy's LAPACK, over leading dimensions.
 
 Matrices are the last two dimensions. Results that LAPACK lays out by columns keep that layout, as
 in torch. Failures are numbers in `info`, not exceptions, so that one bad matrix does not spoil a
@@ -6,13 +6,16 @@ batch.
 """
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
+from flambeau import kernels
 from flambeau.kernels import views
-from flambeau.kernels.blas import numpy_for, scipy_for
+from flambeau.kernels.blas import numpy_for
+from flambeau.kernels.fortran import address, call_each, integers, library
 
 
 class LinAlgError(RuntimeError):
@@ -27,46 +30,32 @@ def columns(a: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(np.swapaxes(a, -1, -2)).swapaxes(-1, -2)
 
 
-def columns_first(a: np.ndarray) -> np.ndarray:
-    """A copy of a matrix that LAPACK may overwrite, column by column."""
-    return views.contiguous(a.T).T
-
-
 def _numpy(function: Callable[..., Any], a: np.ndarray, *rest: Any, **named: Any) -> Any:
     with numpy_for(a):
         return function(a, *rest, **named)
 
 
-def over_batch(function: Callable[..., Any], *given: tuple[np.ndarray, int]) -> tuple[Any, ...]:
-    """`function`, which calls SciPy, for each item of the batch; `given` are arrays with their
-    ranks in an item."""
-    with scipy_for(*[a for a, _ in given]):
-        return _over_batch(function, *given)
+def _flat(a: np.ndarray, lead: tuple[int, ...] | None = None, copy: bool = True) -> np.ndarray:
+    """The matrices as LAPACK has them: (items, columns, rows), each column by column; a copy,
+    unless none is needed and asked for."""
+    if lead is not None and a.shape[:-2] != lead:
+        a = views.expand(a, lead + a.shape[-2:])
+    m, n = a.shape[-2:]
+    turned = a.swapaxes(-1, -2)
+    if copy or not turned.flags.c_contiguous:
+        turned = views.contiguous(turned)
+    return turned.reshape(math.prod(a.shape[:-2]), n, m)
 
 
-def _over_batch(function: Callable[..., Any], *given: tuple[np.ndarray, int]) -> tuple[Any, ...]:
-    if all(a.ndim == rank for a, rank in given):
-        return tuple([np.asarray(r, order="F") for r in function(*[a for a, _ in given])])
-    lead = np.broadcast_shapes(*[a.shape[:a.ndim - rank] for a, rank in given])
-    flat = [np.broadcast_to(a, lead + a.shape[a.ndim - rank:]).reshape(
-        (-1, *a.shape[a.ndim - rank:]) if 0 not in lead and a.size else
-        (int(np.prod(lead)), *a.shape[a.ndim - rank:])) for a, rank in given]
-    if 0 in lead:
-        made = [function(*[np.zeros(f.shape[1:], f.dtype) for f in flat])]
-        return tuple(np.empty((*lead, *np.shape(r)), np.asarray(r).dtype) for r in made[0])
-    made = [function(*item) for item in zip(*flat)]
-    results = []
-    for parts in zip(*made):
-        whole = np.stack([np.asarray(p) for p in parts])
-        whole = whole.reshape(lead + whole.shape[1:])
-        results.append(columns(whole) if np.ndim(parts[0]) == 2 else whole)
-    return tuple(results)
+def _unflat(flat: np.ndarray, lead: tuple[int, ...]) -> np.ndarray:
+    """`_flat` undone."""
+    return flat.reshape(*lead, *flat.shape[1:]).swapaxes(-1, -2)
 
 
-def _lapack(names: str, *arrays: np.ndarray) -> Any:
-    from scipy.linalg import get_lapack_funcs
-    found = get_lapack_funcs(tuple(names.split()), arrays)
-    return found if len(found) > 1 else found[0]
+def _call(size: np.ndarray, name: str, *arguments: Any) -> None:
+    """Call a routine of LAPACK for each item; matrices like `size`, which also says the type."""
+    with numpy_for(size):
+        call_each(name, size.dtype, *arguments)
 
 
 def no_info(a: np.ndarray) -> np.ndarray:
@@ -84,26 +73,29 @@ def cholesky(a: np.ndarray, upper: bool) -> tuple[np.ndarray, np.ndarray]:
             return columns(_numpy(np.linalg.cholesky, a, upper=upper)), no_info(a)
         except np.linalg.LinAlgError:
             pass
+    flat, n, lead = _flat(a), a.shape[-1], a.shape[:-2]
+    info, half = integers(len(flat)), b"U" if upper else b"L"
+    _call(a, "potrf", half, n, flat, n, info)
+    if n > 1:                               # LAPACK leaves what was in the other half
+        other, zero = (flat[:, :, 1:], b"L") if upper else (flat[:, 1:], b"U")
+        call_each("laset", a.dtype, zero, n - 1, n - 1, *_ZERO[a.dtype.char], other, n)
+    return _unflat(flat, lead), info.reshape(lead).astype(np.int32)
 
-    def one(matrix: np.ndarray) -> Any:
-        factor, info = _lapack("potrf", matrix)(columns_first(matrix), lower=not upper, clean=1,
-                                                overwrite_a=1)
-        return factor, np.int32(info)
-    return over_batch(one, (a, 2))
+
+_ZERO = {kind: ((np.zeros(1, kind),), (np.zeros(1, kind),)) for kind in "fdFD"}
+_ONE = {kind: (np.ones(1, kind),) for kind in "fdFD"}
 
 
 def lu_factor(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Both factors in one matrix, row exchanges counted from 1, and the first zero pivot."""
-    m, n = a.shape[-2:]
+    (m, n), lead = a.shape[-2:], a.shape[:-2]
     if not a.size:
-        k, lead = min(m, n), a.shape[:-2]
-        return a.copy(), np.zeros((*lead, k), np.int32), np.zeros(lead, np.int32)
-    getrf = _lapack("getrf", a)
-
-    def one(matrix: np.ndarray) -> Any:
-        factors, pivots, info = getrf(matrix)
-        return factors, pivots.astype(np.int32) + np.int32(1), np.int32(info)
-    return over_batch(one, (a, 2))
+        return a.copy(), np.zeros((*lead, min(m, n)), np.int32), np.zeros(lead, np.int32)
+    flat = _flat(a)
+    pivots, info = integers(len(flat), min(m, n)), integers(len(flat))
+    _call(a, "getrf", m, n, flat, m, pivots, info)
+    return (_unflat(flat, lead), pivots.reshape(*lead, -1).astype(np.int32),
+            info.reshape(lead).astype(np.int32))
 
 
 def permutation_of(pivots: np.ndarray, m: int) -> np.ndarray:
@@ -128,12 +120,11 @@ def ldl_factor(a: np.ndarray, hermitian: bool) -> tuple[np.ndarray, np.ndarray, 
     if not a.size:
         return a.copy(), np.zeros(a.shape[:-1], np.int32), no_info(a)
     name = "hetrf" if hermitian and a.dtype.kind == "c" else "sytrf"
-    factor = _lapack(name, a)
-
-    def one(matrix: np.ndarray) -> Any:
-        ld, pivots, info = factor(matrix, lower=1)
-        return np.tril(ld), pivots.astype(np.int32), np.int32(info)
-    return over_batch(one, (a, 2))
+    flat, n, lead = _flat(a), a.shape[-1], a.shape[:-2]
+    pivots, info, work = integers(len(flat), n), integers(len(flat)), np.empty(64 * n, a.dtype)
+    _call(a, name, b"L", n, flat, n, pivots, (work,), work.size, info)
+    return (_unflat(np.triu(flat), lead), pivots.reshape(*lead, n).astype(np.int32),
+            info.reshape(lead).astype(np.int32))
 
 
 def ldl_layout(pivots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -153,7 +144,11 @@ def ldl_layout(pivots: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
             rows[[last, other], :k] = rows[[other, last], :k]
             k = last + 1
         return np.eye(n)[order], rows, pairs
-    return over_batch(one, (pivots, 1))
+    lead = pivots.shape[:-1]
+    items = [one(item) for item in pivots.reshape(math.prod(lead), n)]
+    if not items:
+        return tuple([np.empty((*lead, n, n), kind) for kind in (float, int, bool)])
+    return tuple([np.stack(parts).reshape(*lead, n, n) for parts in zip(*items)])
 
 
 def ldl_solve(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool) -> np.ndarray:
@@ -164,9 +159,13 @@ def ldl_solve(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool
         return np.zeros((*lead, *b.shape[-2:]), b.dtype)
     if not ((pivots != 0) & (np.abs(pivots) <= ld.shape[-1])).all():
         raise RuntimeError("torch.linalg.ldl_solve: pivots are not those of a factorisation")
-    solve_one = _lapack(name, ld, b)
-    return over_batch(lambda f, p, right: (solve_one(f, p, right, lower=1)[0],),
-                      (ld, 2), (pivots, 1), (b, 2))[0]
+    n, k = b.shape[-2:]
+    flat, right = _flat(ld, lead, copy=False), _flat(b, lead)
+    if pivots.shape[:-1] != lead:
+        pivots = views.expand(pivots, (*lead, n))
+    places = pivots.astype(library().integer).reshape(len(flat), n)
+    _call(ld, name, b"L", n, k, flat, n, places, right, n, integers(len(flat)))
+    return _unflat(right, lead)
 
 
 # ---- linear equations ---------------------------------------------------------------------------
@@ -197,27 +196,39 @@ def inv(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return columns(np.where(bad, a.dtype.type(np.nan), found)), info
 
 
+_FEW = 4
+
+
 def solve_triangular(a: np.ndarray, b: np.ndarray, upper: bool, unitriangular: bool) -> np.ndarray:
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not b.size or not a.size:
         return np.zeros((*lead, *b.shape[-2:]), b.dtype)
-    from scipy.linalg import get_blas_funcs
-    trsm = get_blas_funcs("trsm", (a, b))
-
-    def one(matrix: np.ndarray, right: np.ndarray) -> Any:
-        turned = matrix.flags.c_contiguous      # BLAS reads columns: else the matrix is copied
-        return (trsm(1, matrix.T if turned else matrix, columns_first(right), overwrite_b=1,
-                     lower=upper if turned else not upper, trans_a=turned, diag=unitriangular),)
-    return over_batch(one, (a, 2), (b, 2))[0]
+    m, k = b.shape[-2:]
+    right = _flat(b, lead)
+    # BLAS reads columns: a matrix that has rows is its transpose, and so not copied
+    turned = a.flags.c_contiguous
+    left: Any = _flat(a.swapaxes(-1, -2) if turned else a, a.shape[:-2], copy=False)
+    if a.shape[:-2] != lead:
+        left = (left,) if len(left) == 1 else _flat(_unflat(left, a.shape[:-2]), lead, copy=False)
+    half, way = b"U" if upper != turned else b"L", b"T" if turned else b"N"
+    ones = b"U" if unitriangular else b"N"
+    if k > _FEW:
+        _call(a, "trsm", b"L", half, way, ones, m, k, _ONE[a.dtype.char], left, m, right, m)
+    elif len(right) == 1:                   # vectors are faster one by one
+        only = left if type(left) is tuple else (left,)
+        _call(a, "trsv", half, way, ones, m, only, m, right[0], 1)
+    else:
+        with numpy_for(a):
+            for j in range(k):
+                call_each("trsv", a.dtype, half, way, ones, m, left, m, right[:, j], 1)
+    return _unflat(right, lead)
 
 
 def lstsq(a: np.ndarray, b: np.ndarray, rcond: float | None, driver: str) -> tuple[Any, ...]:
     """Least squares: solution, squared residuals, rank, singular values."""
-    from scipy.linalg import lstsq as one_lstsq
     m, n = a.shape[-2:]
     real = a.real.dtype
     cond = rcond if rcond is not None else float(np.finfo(real).eps) * max(m, n)
-    how = "gelsy" if driver == "gels" else driver
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     nothing = np.zeros(0, real)
     if not a.size or not b.size:
@@ -225,19 +236,50 @@ def lstsq(a: np.ndarray, b: np.ndarray, rcond: float | None, driver: str) -> tup
         return (np.zeros((*lead, n, k), b.dtype), np.zeros((*lead, k), real) if whole else nothing,
                 np.zeros(0 if driver == "gels" else lead, np.int64),
                 np.zeros((*lead, min(m, n)), real) if driver in ("gelsd", "gelss") else nothing)
-
-    def one(matrix: np.ndarray, right: np.ndarray) -> Any:
-        x, _, rank, values = one_lstsq(matrix, right, cond=cond, lapack_driver=how,
-                                       check_finite=False)
-        rest = right - matrix @ x
-        sums = np.sum((rest * rest.conj()).real, 0)
-        return (x.astype(right.dtype, copy=False), sums.astype(real, copy=False), np.int64(rank),
-                np.zeros(0, real) if values is None else values.astype(real, copy=False))
-    x, residuals, rank, values = over_batch(one, (a, 2), (b, 2))
+    x, rank, values = _lstsq(_flat(a, lead), _flat(b, lead), cond,
+                             "gelsy" if driver == "gels" else driver)
+    x = _unflat(np.ascontiguousarray(x), lead)
+    rank = rank.reshape(lead).astype(np.int64)
     determined = m > n and (driver == "gels" or (rank == n).all())
-    return (x, residuals if determined and driver != "gelsy" else nothing,
-            np.zeros(0, np.int64) if driver == "gels" else rank,
-            values if driver in ("gelsd", "gelss") else nothing)
+    if determined and driver != "gelsy":
+        rest = b - a @ x
+        residuals = np.sum((rest * rest.conj()).real, -2).astype(real, copy=False)
+    else:
+        residuals = nothing
+    return (x, residuals, np.zeros(0, np.int64) if driver == "gels" else rank,
+            nothing if values is None else values.reshape(*lead, -1))
+
+
+def _lstsq(a: np.ndarray, b: np.ndarray, cond: float, driver: str) -> tuple[Any, ...]:
+    """The solutions, ranks and singular values (for `gelsy`, None), of flat matrices."""
+    items, n, m = a.shape
+    k, dtype, real = b.shape[1], a.dtype, a.real.dtype
+    rank, info = integers(items), integers(items)
+    tall = np.zeros((items, k, max(m, n)), dtype)       # LAPACK writes the solution over it
+    tall[:, :, :m] = b
+    pivoting = driver == "gelsy"
+    found = integers(items, n) if pivoting else np.zeros((items, min(m, n)), real)
+    limit = (np.full(1, cond, real),)
+
+    def run(count: int, work: np.ndarray, length: int, rest: list[Any]) -> None:
+        with numpy_for(a):
+            call_each(driver, dtype, m, n, k, a[:count], m, tall[:count], tall.shape[-1],
+                      found[:count], limit, rank[:count], (work,), length, *rest, info[:count])
+
+    # how long they are to be, a call with the length -1 writes into the workspaces
+    small = [np.zeros(1, dtype), np.zeros(1, real), integers(1)]
+    kinds = [1] if dtype.kind == "c" else []
+    if driver == "gelsd":
+        kinds.append(2)
+    run(1, small[0], -1, [(small[i],) for i in kinds])
+    lengths = {1: {"gelsy": 2 * n, "gelss": 5 * min(m, n)}.get(driver, int(small[1][0])),
+               2: int(small[2][0])}
+    work = np.empty(int(small[0][0].real), dtype)
+    rest = [np.empty(max(1, lengths[i]), small[i].dtype) for i in kinds]
+    run(items, work, work.size, [(r,) for r in rest])
+    if (info > 0).any():
+        raise LinAlgError("torch.linalg.lstsq: SVD did not converge in Linear Least Squares")
+    return tall[:, :, :n], rank, None if pivoting else found
 
 
 # ---- orthogonal factors -------------------------------------------------------------------------
@@ -315,15 +357,75 @@ def eigvals(a: np.ndarray) -> np.ndarray:
 # ---- functions of matrices ----------------------------------------------------------------------
 
 
+# The numerators of Padé's approximants of exp, from the constant on, and up to which 1-norm
+# each is exact (Higham, The scaling and squaring method for the matrix exponential revisited, 2005)
+_PADE = [(limit, [math.factorial(2 * m - j) // (math.factorial(j) * math.factorial(m - j))
+                  / (math.factorial(2 * m) / math.factorial(m)) for j in range(m + 1)])
+         for m, limit in ((3, 1.495585217958292e-2), (5, 2.53939833006323e-1),
+                          (7, 9.504178996162932e-1), (9, 2.097847961257068),
+                          (13, 5.371920351148152))]
+
+
+_native_exp = getattr(kernels._native, "matrix_exp", None)
+
+
 def matrix_exp(a: np.ndarray) -> np.ndarray:
+    """exp(A): exp(A / 2ˢ) by a quotient of polynomials in A / 2ˢ, squared s times."""
     if not a.size:
         return a.copy()
-    from scipy.linalg import expm
-    wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64, copy=False)
-    return np.ascontiguousarray(expm(wide).astype(a.dtype, copy=False))
+    wide = np.complex128 if a.dtype.kind == "c" else np.float64
+    flat = a.reshape(-1, *a.shape[-2:]).astype(wide)
+    if _native_exp is not None:
+        (gemm, is_wide), (gesv, _) = (address(name, flat.dtype) for name in ("gemm", "gesv"))
+        with numpy_for(a), np.errstate(all="ignore"):
+            _native_exp(gemm, gesv, is_wide, flat)
+            return flat.reshape(a.shape).astype(a.dtype, copy=False)
+    return _matrix_exp(flat).reshape(a.shape).astype(a.dtype, copy=False)
+
+
+def _matrix_exp(flat: np.ndarray) -> np.ndarray:
+    with np.errstate(all="ignore"), numpy_for(flat):
+        norms = np.abs(flat).sum(1).max(1)
+        result = np.full_like(flat, np.nan)
+        lowest = -1.0
+        for limit, coefficients in _PADE:
+            last = limit == _PADE[-1][0]
+            chosen = (norms > lowest) & (norms < np.inf if last else norms <= limit)
+            lowest = limit
+            if chosen.all():
+                result = _exp_of(flat, coefficients, norms / limit)
+                break
+            if chosen.any():
+                result[chosen] = _exp_of(flat[chosen], coefficients, norms[chosen] / limit)
+        return result
+
+
+def _exp_of(x: np.ndarray, c: list[float], excess: np.ndarray) -> np.ndarray:
+    times = np.maximum(np.ceil(np.log2(np.maximum(excess, 1))), 0).astype(np.int64)
+    most = int(times.max())
+    if most:
+        x = np.ldexp(x.real, -times[:, None, None]) if x.dtype.kind == "f" else \
+            x * 2.0 ** -times[:, None, None]
+    square, eye = x @ x, np.eye(x.shape[-1])
+    powers = [square]
+    for _ in range(len(c) // 2 - 2):
+        powers.append(powers[-1] @ square)
+    even = c[0] * eye + sum(k * p for k, p in zip(c[2::2], powers))
+    odd = x @ (c[1] * eye + sum(k * p for k, p in zip(c[3::2], powers)))
+    result = np.linalg.solve(even - odd, even + odd)
+    for i in range(most):
+        if times.min() > i:
+            result = result @ result
+        else:
+            again = times > i
+            result[again] = result[again] @ result[again]
+    return result
 
 
 # ---- reflections --------------------------------------------------------------------------------
+
+
+_BLOCKED = 32       # for fewer columns LAPACK is faster without blocks, which need more room
 
 
 def reflected(a: np.ndarray, tau: np.ndarray, x: np.ndarray, adjoint_of: bool) -> np.ndarray:
@@ -332,11 +434,12 @@ def reflected(a: np.ndarray, tau: np.ndarray, x: np.ndarray, adjoint_of: bool) -
     if not x.size or not tau.size:
         return np.broadcast_to(x, (*lead, *x.shape[-2:])).copy()
     k = tau.shape[-1]
-    multiply = _lapack("unmqr" if a.dtype.kind == "c" else "ormqr", a, x)
-    turn = "N" if not adjoint_of else "C" if a.dtype.kind == "c" else "T"
-    size = max(1, x.shape[-1]) * 64
-
-    def one(vectors: np.ndarray, factors: np.ndarray, right: np.ndarray) -> Any:
-        own = np.array(vectors[:, :k], order="F")       # while it runs, LAPACK writes into it
-        return (multiply("L", turn, own, factors, right, size)[0],)
-    return over_batch(one, (a, 2), (tau, 1), (x, 2))[0]
+    name = "unmqr" if a.dtype.kind == "c" else "ormqr"
+    turn = b"N" if not adjoint_of else b"C" if a.dtype.kind == "c" else b"T"
+    (m, p), right = x.shape[-2:], _flat(x, lead)
+    vectors = _flat(a[..., :k], lead)               # while it runs, LAPACK writes into it
+    factors = views.expand(tau, (*lead, k)).reshape(len(right), k)
+    work = np.empty(p * 64 + (65 * 64 if p >= _BLOCKED else 0), a.dtype)
+    _call(a, name, b"L", turn, m, p, k, vectors, m, factors, right, m, (work,), work.size,
+          integers(len(right)))
+    return _unflat(right, lead)

@@ -270,9 +270,7 @@ def _held(array_type: np.dtype, value: int) -> int:
 
 
 _LOWEST = -1 << 63
-_OF_64_BITS = frozenset(
-    dtypes.as_numpy_dtype(t)
-    for t in (dtypes.int64, dtypes.float64, dtypes.float32, dtypes.bfloat16))
+_OF_64_BITS = ("int64", "float64", "float32", "bfloat16")
 
 
 def full_range_fill(array_type: np.dtype, low: int | None, generator: Any) -> Fill:
@@ -280,7 +278,7 @@ def full_range_fill(array_type: np.dtype, low: int | None, generator: Any) -> Fi
     whole = "random_full_64_bits_range_kernel_cpu"
     if not is_common(array_type) or (low == _LOWEST and array_type.kind == "b"):
         return refused(whole if low == _LOWEST else "random_kernel_cpu", array_type)
-    if low == _LOWEST and array_type not in _OF_64_BITS:
+    if low == _LOWEST and array_type.name not in _OF_64_BITS:
         raise RuntimeError(f"{whole} handles only int64, double, float and bfloat16")
     return lambda array: kernels.random(stream, array, low)
 

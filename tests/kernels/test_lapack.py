@@ -45,10 +45,45 @@ def test_triangular(dtype, upper, unit, layout):
     np.testing.assert_array_equal(b, before)
 
 
-@pytest.mark.parametrize("module,context", [
-    ("numpy.linalg._umath_linalg", blas.numpy_for), ("scipy.linalg._flapack", blas.scipy_for)])
-def test_small_matrices_take_one_thread_and_leave_the_number_as_it_was(module, context):
-    found = blas.controls(module)
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("lead", [(), (2, 3), (0,)])
+@pytest.mark.parametrize("columns", [1, 3, 9])
+def test_triangular_batches(dtype, lead, columns):
+    random = np.random.default_rng(0)
+    a = (random.standard_normal((*lead, 5, 5)) + 4 * np.eye(5)).astype(dtype)
+    for b in (random.standard_normal((*lead, 5, columns)), random.standard_normal((5, columns))):
+        for matrix in (a, a[(0,) * len(lead)] if 0 not in lead else a):
+            x = lapack.solve_triangular(matrix, b.astype(dtype), True, False)
+            assert x.shape == (np.triu(matrix) @ x).shape
+            np.testing.assert_allclose(np.triu(matrix) @ x, np.broadcast_to(b, x.shape), atol=1e-4)
+
+
+@pytest.mark.parametrize("dtype", TYPES)
+@pytest.mark.parametrize("size", [1e-3, 0.1, 0.5, 2.0, 5.0, 40.0])
+def test_matrix_exp(dtype, size):
+    a = matrix(4, dtype)
+    a = np.stack([a, a.T * 0.01]) * dtype(size / 4)
+    values, vectors = np.linalg.eig(a.astype(np.complex128))
+    expected = vectors * np.exp(values)[:, None] @ np.linalg.inv(vectors)
+    unit = np.finfo(dtype).eps * 4e2 * (1 + size)
+    found = lapack.matrix_exp(a)
+    assert found.dtype == dtype
+    for one, other in zip(found, expected):
+        np.testing.assert_allclose(one, other, rtol=0, atol=unit * np.abs(other).max())
+    wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
+    np.testing.assert_allclose(lapack._matrix_exp(wide).astype(dtype), found, rtol=unit,
+                               atol=unit * np.abs(found).max())
+
+
+def test_matrix_exp_of_what_is_not_finite():
+    a = np.stack([np.eye(2), np.full((2, 2), np.nan), np.diag([np.inf, 0]), np.diag([710.0, 0])])
+    for found in (lapack.matrix_exp(a), lapack._matrix_exp(a)):
+        assert np.isnan(found[1:3]).all() and np.isinf(found[3, 0, 0])
+        np.testing.assert_allclose(found[0], np.eye(2) * np.e)
+
+
+def test_small_matrices_take_one_thread_and_leave_the_number_as_it_was():
+    found, context = blas.controls("numpy.linalg._umath_linalg"), blas.numpy_for
     if found is None:
         pytest.skip("this BLAS does not tell its number of threads")
     get, put = found
