@@ -7,6 +7,33 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import Any
 
+_frozen = False
+
+
+def flags_frozen() -> bool:
+    """May switches only be set by `flags()`?"""
+    return _frozen
+
+
+def disable_global_flags() -> None:
+    """From now on let switches be set by `flags()` only."""
+    global _frozen
+    _frozen = True
+
+
+@contextmanager
+def _allow_nonbracketed_mutation() -> Any:
+    """Let switches be set inside, whatever `disable_global_flags` has said."""
+    global _frozen
+    before, _frozen = _frozen, False
+    try:
+        yield
+    finally:
+        _frozen = before
+
+
+globals()["__allow_nonbracketed_mutation"] = _allow_nonbracketed_mutation
+
 
 class Backend(ModuleType):
     """A library that PyTorch can use: is it there, and the switches that it has. Each is a module,
@@ -38,6 +65,12 @@ class Backend(ModuleType):
         finally:
             self.__dict__.update(before)
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if _frozen and name in self.__dict__ and name[0] != "_":
+            raise RuntimeError(f"not allowed to set {self.__name__} flags after "
+                               "disable_global_flags; please use flags() context manager instead")
+        super().__setattr__(name, value)
+
     def __repr__(self) -> str:
         return f"<backend {self.__name__}>"
 
@@ -62,7 +95,7 @@ class _Quantized(Backend):
     def __setattr__(self, name: str, value: Any) -> None:
         if name == "engine" and value not in self.supported_engines:
             raise RuntimeError(f"{value} is not a valid value for quantized engine")
-        super().__setattr__(name, value)
+        ModuleType.__setattr__(self, name, value)
 
 
 class _CPU(Backend):

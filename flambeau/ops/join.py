@@ -862,6 +862,9 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     return tuple(grids)
 
 
+meshgrid.__kwdefaults__ = {"indexing": None}     # libraries look there for the argument
+
+
 @composite
 @one_node
 def block_diag(*tensors: Any) -> Tensor:

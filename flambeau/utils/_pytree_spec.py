@@ -42,8 +42,8 @@ class TreeSpec:
     def __init__(self, type: Any, context: Any, children_specs: list[TreeSpec]):
         self.type, self._context, self._children = type, context, children_specs
         self.num_children = len(children_specs)
-        self.num_nodes = 1 + sum([c.num_nodes for c in children_specs])
-        self.num_leaves = 1 if type is None else sum([c.num_leaves for c in children_specs])
+        self.num_nodes: int = 1 + sum([c.num_nodes for c in children_specs])
+        self.num_leaves: int = 1 if type is None else sum([c.num_leaves for c in children_specs])
 
     @property
     def context(self) -> Any:

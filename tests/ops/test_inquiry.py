@@ -98,3 +98,7 @@ def test_assertions_of_tensors():
         flambeau._assert_async(flambeau.tensor(False), "so")
     with pytest.raises(RuntimeError, match="ambiguous"):
         flambeau._assert_async(flambeau.ones(2))
+
+
+def test_meshgrid_shows_its_keyword():
+    assert flambeau.meshgrid.__kwdefaults__ == {"indexing": None}
