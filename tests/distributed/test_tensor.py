@@ -76,3 +76,12 @@ def test_refusals(mesh):
         distribute_tensor(torch.ones(2), mesh, [Shard(0), Shard(0)])
     with pytest.raises(RuntimeError, match="leaf"):
         distribute_tensor(torch.ones(2, requires_grad=True) * 2, mesh)
+
+
+def test_the_older_name_is_the_same_module():
+    from flambeau.distributed._tensor.experimental import implicit_replication
+
+    from flambeau.distributed import _tensor, tensor
+    from flambeau.distributed.tensor import experimental
+    assert _tensor.DTensor is tensor.DTensor
+    assert implicit_replication is experimental.implicit_replication

@@ -6,7 +6,8 @@ import multiprocessing
 import os
 import warnings
 from collections import deque
-from typing import Generic, TypeVar
+from collections.abc import Callable
+from typing import Any, Generic, TypeVar
 
 import flambeau
 from flambeau.utils.data._utils import pool, transfer, worker
@@ -20,7 +21,10 @@ from flambeau.utils.data.sampler import BatchSampler, RandomSampler, Sampler, Se
 
 __all__ = ["DataLoader", "default_collate", "default_convert", "get_worker_info"]
 
+_T = TypeVar("_T")
 _T_co = TypeVar("_T_co", covariant=True)
+_collate_fn_t = Callable[[list[_T]], Any]       # types, which loaders of other libraries name
+_worker_init_fn_t = Callable[[int], None]
 
 
 class _DatasetKind:

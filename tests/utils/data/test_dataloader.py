@@ -7,6 +7,7 @@ import tempfile
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -16,6 +17,7 @@ from flambeau.utils.data import (
     Dataset,
     IterableDataset,
     TensorDataset,
+    dataloader,
     get_worker_info,
 )
 from flambeau.utils.data._utils import transfer
@@ -373,3 +375,8 @@ def test_dead_persistent_workers_are_replaced_in_the_next_iteration():
         worker.process.kill()
         worker.process.join()
     assert lists(loader)[-1] == [9]
+
+
+def test_types_that_other_loaders_name():
+    assert dataloader._collate_fn_t[int].__args__ == (list[int], Any)
+    assert dataloader._worker_init_fn_t.__args__ == (int, None)
