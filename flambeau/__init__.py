@@ -54,10 +54,11 @@ def __getattr__(name: str) -> Any:
     """Subpackages are imported when they are first used."""
     if name in _LAZY:
         return importlib.import_module(f"flambeau.{name}")
-    if name in _FROM:
-        value = getattr(importlib.import_module(f"flambeau.{_FROM[name]}"), name)
-        globals()[name] = value
-        return value
+    from flambeau._names import find
+    found = find(name)
+    if found is not None:
+        globals()[name] = found
+        return found
     known = _op.public["torch"]
     if name not in known and importlib.util.find_spec(f"flambeau.{name}") is not None:
         return importlib.import_module(f"flambeau.{name}")
@@ -68,57 +69,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
+    from flambeau._names import PLACES
     _load_ops()
-    return sorted({*globals(), *_op.public["torch"], *_LAZY, *_FROM})
-
-
-_FROM = {
-    "save": "serialization", "load": "serialization", "PyTorchFileReader": "serialization",
-    "set_printoptions": "printing",
-    "Generator": "random", "manual_seed": "random", "seed": "random", "initial_seed": "random",
-    "get_rng_state": "random", "set_rng_state": "random", "default_generator": "random",
-    "UntypedStorage": "storage", "TypedStorage": "storage", "vmap": "func",
-    "is_anomaly_enabled": "autograd.anomaly_mode",
-    "is_anomaly_check_nan_enabled": "autograd.anomaly_mode",
-    "FloatStorage": "storage", "DoubleStorage": "storage", "HalfStorage": "storage",
-    "BFloat16Storage": "storage", "LongStorage": "storage", "IntStorage": "storage",
-    "ShortStorage": "storage", "CharStorage": "storage", "ByteStorage": "storage",
-    "BoolStorage": "storage", "ComplexFloatStorage": "storage", "ComplexDoubleStorage": "storage",
-    **{f"{kind}Storage": "storage"
-       for kind in ("QUInt8", "QInt8", "QInt32", "QUInt4x2", "QUInt2x4")},
-    **dict.fromkeys((
-        "are_deterministic_algorithms_enabled", "get_deterministic_debug_mode",
-        "get_float32_matmul_precision", "is_deterministic_algorithms_warn_only_enabled",
-        "is_warn_always_enabled", "set_deterministic_debug_mode", "set_flush_denormal",
-        "set_float32_matmul_precision", "set_warn_always", "use_deterministic_algorithms"),
-        "_settings"),
-    **dict.fromkeys((
-        *(f"{kind}Type" for kind in (
-            "Any", "Await", "Bool", "Class", "Complex", "DeviceObj", "Dict", "Enum", "Float",
-            "Future", "Int", "Interface", "List", "None", "Number", "Optional", "PyObject", "RRef",
-            "StreamObj", "String", "SymBool", "SymInt", "Tensor", "Tuple", "Union", "")),
-        "unify_type_list"), "jit._types"),
-    **dict.fromkeys(("DispatchKey", "DispatchKeySet"), "_C._keys"),
-    "Future": "futures", "ScriptModule": "jit", "GradScaler": "amp", "autocast": "amp",
-    "_assert": "fx._assertion",
-    **dict.fromkeys((
-        "autocast_decrement_nesting", "autocast_increment_nesting", "clear_autocast_cache",
-        "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype",
-        "is_autocast_cache_enabled", "is_autocast_cpu_enabled", "is_autocast_enabled",
-        "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_cpu_enabled",
-        "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype"),
-        "amp.autocast_mode"),
-    **dict.fromkeys((
-        *(f"{kind}{n}" for kind in ("int", "uint") for n in range(1, 8)), "bits1x8", "bits2x4",
-        "bits4x2", "bits8", "bits16", "quint8", "qint8", "qint32", "quint4x2", "quint2x4",
-        "float4_e2m1fn_x2", "bit"), "narrow_dtypes"),
-    "cond": "control_flow", "while_loop": "control_flow", "compile": "compiler",
-    "to_dlpack": "utils.dlpack", "thread_safe_generator": "random",
-    **dict.fromkeys(("Stream", "Event", "OutOfMemoryError", "get_device_module"), "streams"),
-    **dict.fromkeys(("SymInt", "SymFloat", "SymBool", "Tag"), "symbolic"),
-    **dict.fromkeys((
-        "_check", "_check_index", "_check_is_size", "_check_not_implemented", "_check_tensor_all",
-        "_check_tensor_all_with", "_check_type", "_check_value", "_check_with"), "_checks"),
-    "ops": "_ops",
-    "is_storage": "storage", "get_num_threads": "kernels", "set_num_threads": "kernels",
-}
+    return sorted({*globals(), *_op.public["torch"], *_LAZY, *PLACES})

@@ -15,9 +15,10 @@ exp
 """
 from __future__ import annotations
 
+import contextlib
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from flambeau._ops import OpOverload, OpOverloadPacket
@@ -193,6 +194,80 @@ def resolve_name(f: Any) -> str | None:
     except TypeError:
         return None
     return name and name.replace("__get__", end)
+
+
+def get_default_nowrap_functions() -> set[Callable[..., Any]]:
+    """The getters of Tensor whose results a subclass does not become."""
+    return {Tensor._base.__get__, Tensor.grad.__get__}      # type: ignore[attr-defined]
+
+
+# ---- the stack of modes -----------------------------------
+
+
+def _get_current_function_mode_stack() -> list[TorchFunctionMode]:
+    """The modes that are entered, outermost first."""
+    return list(function_modes.get())
+
+
+def _get_current_function_mode() -> TorchFunctionMode | None:
+    """The innermost mode."""
+    return (function_modes.get() or (None,))[-1]
+
+
+def _len_torch_function_stack() -> int:
+    """The number of modes that are entered."""
+    return len(function_modes.get())
+
+
+def _get_function_stack_at(level: int) -> TorchFunctionMode:
+    """One of the modes that are entered, counted from the outermost."""
+    return function_modes.get()[level]
+
+
+def _is_torch_function_mode_enabled() -> bool:
+    """Is a mode entered?"""
+    return bool(function_modes.get())
+
+
+def _push_mode(mode: TorchFunctionMode) -> None:
+    """Enter a mode."""
+    mode.__enter__()
+
+
+def _pop_mode() -> TorchFunctionMode:
+    """Leave the innermost mode."""
+    if not function_modes.get():
+        raise RuntimeError("No TorchFunctionMode is active, so that there is none to leave")
+    mode = function_modes.get()[-1]
+    mode.__exit__(None, None, None)
+    return mode
+
+
+_push_on_torch_function_stack, _pop_torch_function_stack = _push_mode, _pop_mode
+
+
+@contextlib.contextmanager
+def _pop_mode_temporarily() -> Iterator[TorchFunctionMode]:
+    """Inside, the innermost mode is left."""
+    mode = _pop_mode()
+    try:
+        yield mode
+    finally:
+        _push_mode(mode)
+
+
+@contextlib.contextmanager
+def _enable_torch_function() -> Iterator[None]:
+    """Inside, subclasses override functions again."""
+    token = subclasses_enabled.set(True)
+    try:
+        yield
+    finally:
+        subclasses_enabled.reset(token)
+
+
+_has_torch_function, _has_torch_function_unary, _has_torch_function_variadic = (
+    has_torch_function, has_torch_function_unary, has_torch_function_variadic)
 
 
 class BaseTorchFunctionMode(TorchFunctionMode):

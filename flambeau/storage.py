@@ -65,7 +65,19 @@ class _InMainMemory:
         return False
 
 
-class UntypedStorage(_InMainMemory):
+class StorageBase:
+    """What a storage of bytes is an instance of; none is made of it itself."""
+
+    __slots__ = ()
+
+    def __new__(cls, *args: Any, **kwargs: Any) -> Any:
+        if cls is StorageBase:
+            raise RuntimeError("Cannot directly construct StorageBase; subclass it and then "
+                               "construct that")
+        return object.__new__(cls)
+
+
+class UntypedStorage(StorageBase, _InMainMemory):
     """A row of bytes: `UntypedStorage(8)`, `UntypedStorage([1, 2])`."""
 
     _root: Any
@@ -635,3 +647,11 @@ QUInt8Storage, QInt8Storage, QInt32Storage, QUInt4x2Storage, QUInt2x4Storage = (
 def is_storage(obj: Any) -> bool:
     """Is this a storage object?"""
     return isinstance(obj, (UntypedStorage, TypedStorage))
+
+
+def __getattr__(name: str) -> Any:
+    """Small functions that few ask for."""
+    from flambeau import _storage_names
+    if name in vars(_storage_names) and name[:2] != "__":
+        return getattr(_storage_names, name)
+    raise AttributeError(f"module 'flambeau.storage' has no attribute {name!r}")

@@ -20,6 +20,10 @@ class OutOfMemoryError(RuntimeError):
     main memory Python raises `MemoryError`."""
 
 
+class AcceleratorError(RuntimeError):
+    """An error of an accelerator. There is none to raise it."""
+
+
 def _on_cpu(device: Any) -> Any:
     found = make_device("cpu" if device is None else device)
     if found.type not in ("cpu", "meta"):
@@ -119,6 +123,6 @@ def get_device_module(device: Any = None) -> Any:
                            f"'torch.{name}'.") from None
 
 
-for _public in (OutOfMemoryError, Stream, Event, get_device_module):
+for _public in (AcceleratorError, OutOfMemoryError, Stream, Event, get_device_module):
     _public.__module__ = "torch"
-__all__ = ["Event", "OutOfMemoryError", "Stream", "get_device_module"]
+__all__ = ["AcceleratorError", "Event", "OutOfMemoryError", "Stream", "get_device_module"]

@@ -31,6 +31,7 @@ os.environ["FLAMBEAU_KERNELS"] = "reference"  # stubs are the same with and with
 import flambeau  # noqa: E402
 from flambeau import Tensor, return_types  # noqa: E402
 from flambeau._call_guards import Method  # noqa: E402
+from flambeau._names import PLACES  # noqa: E402
 from flambeau.core.op import public  # noqa: E402
 
 # The package and the class define names such as `bool`, so annotations call the builtins otherwise.
@@ -221,8 +222,8 @@ def package_text() -> str:
     for name in sorted(flambeau._LAZY):
         if importlib.util.find_spec(f"flambeau.{name}") is not None:
             imports.append(f"from flambeau import {name} as {name}")
-    for name, module in sorted(flambeau._FROM.items()):
-        imports.append(f"from flambeau.{module} import {name} as {name}")
+    for name, (module, own) in sorted(PLACES.items()):
+        imports.append(f"from flambeau.{module} import {own} as {name}")
     imports = [line for line in imports if line.split()[-1] not in functions]
     kinds = {"dtype": "_dtype", "layout": "layout", "memory_format": "memory_format",
              "qscheme": "qscheme"}  # fmt: skip

@@ -137,6 +137,14 @@ get_autocast_cpu_dtype = _deprecated("get_autocast_dtype", "cpu", get_autocast_d
 set_autocast_cpu_dtype = _deprecated("set_autocast_dtype", "cpu", set_autocast_dtype)
 get_autocast_gpu_dtype = _deprecated("get_autocast_dtype", "cuda", get_autocast_dtype)
 set_autocast_gpu_dtype = _deprecated("set_autocast_dtype", "cuda", set_autocast_dtype)
+is_autocast_ipu_enabled = _deprecated("is_autocast_enabled", "ipu", is_autocast_enabled)
+set_autocast_ipu_enabled = _deprecated("set_autocast_enabled", "ipu", set_autocast_enabled)
+get_autocast_ipu_dtype = _deprecated("get_autocast_dtype", "ipu", get_autocast_dtype)
+set_autocast_ipu_dtype = _deprecated("set_autocast_dtype", "ipu", set_autocast_dtype)
+is_autocast_xla_enabled = _deprecated("is_autocast_enabled", "xla", is_autocast_enabled)
+set_autocast_xla_enabled = _deprecated("set_autocast_enabled", "xla", set_autocast_enabled)
+get_autocast_xla_dtype = _deprecated("get_autocast_dtype", "xla", get_autocast_dtype)
+set_autocast_xla_dtype = _deprecated("set_autocast_dtype", "xla", set_autocast_dtype)
 
 
 def autocast_decorator(autocast_instance: autocast, func: Any) -> Any:

@@ -1,6 +1,7 @@
 """`GradScaler`: keep small gradients of float16 from vanishing."""
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections import defaultdict
 from collections.abc import Iterable
@@ -20,6 +21,20 @@ class OptState(Enum):
 
 def _refresh_per_optimizer_state() -> dict[str, Any]:
     return {"stage": OptState.READY, "found_inf_per_device": {}}
+
+
+class _MultiDeviceReplicator:
+    """A tensor, copied to each device that asks for it."""
+
+    def __init__(self, master_tensor: Tensor):
+        self.master = master_tensor
+        self._per_device_tensors: dict[Any, Tensor] = {}
+
+    def get(self, device: Any) -> Tensor:
+        """The tensor on a device."""
+        if device not in self._per_device_tensors:
+            self._per_device_tensors[device] = self.master.to(device=device, copy=True)
+        return self._per_device_tensors[device]
 
 
 class GradScaler:
@@ -71,15 +86,19 @@ class GradScaler:
                 "use scaler.scale(loss or outputs) earlier in the iteration.")
         return self._scale, self._growth_tracker
 
+    def _lazy_init_scale_growth_tracker(self, dev: Any) -> None:
+        """Make the tensors that hold the scale and the number of steps since it changed."""
+        self._scale = flambeau.full((), self._init_scale, dtype=flambeau.float32, device=dev)
+        self._growth_tracker = flambeau.full((), self._init_growth_tracker, dtype=flambeau.int32,
+                                             device=dev)
+
     def scale(self, outputs: Any) -> Any:
         """A tensor, or each of nested iterables of tensors, times the scale."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
             if self._scale is None:
-                self._scale = flambeau.full((), self._init_scale, dtype=flambeau.float32)
-                self._growth_tracker = flambeau.full((), self._init_growth_tracker,
-                                                     dtype=flambeau.int32)
+                self._lazy_init_scale_growth_tracker(outputs.device)
             return outputs * self._scale
         if isinstance(outputs, Iterable):
             scaled = map(self.scale, outputs)
@@ -102,9 +121,8 @@ class GradScaler:
                             param.grad = grad.coalesce()
                         grad = param.grad._values()
                     per_device = found.setdefault(grad.device, found_inf.clone())
-                    if not flambeau.isfinite(grad).all():
-                        per_device.fill_(1.0)
-                    grad.mul_(inv_scale)
+                    flambeau._amp_foreach_non_finite_check_and_unscale_(
+                        [grad], per_device, inv_scale)
         return found
 
     def unscale_(self, optimizer: Any) -> None:
@@ -137,14 +155,51 @@ class GradScaler:
         state = self._per_optimizer_states[id(optimizer)]
         if state["stage"] is OptState.STEPPED:
             raise RuntimeError("step() has already been called since the last update().")
-        if state["stage"] is OptState.READY:
-            self.unscale_(optimizer)
-        assert state["found_inf_per_device"], "No inf checks were recorded for this optimizer."
-        result = None
-        if not any(found.item() for found in state["found_inf_per_device"].values()):
-            result = optimizer.step(*args, **kwargs)
+        if getattr(optimizer, "_step_supports_amp_scaling", False):
+            result = self._let_step_unscale(optimizer, state, args, kwargs)
+        else:
+            if state["stage"] is OptState.READY:
+                self.unscale_(optimizer)
+            assert state["found_inf_per_device"], "No inf checks were recorded for this optimizer."
+            result = self._maybe_opt_step(optimizer, state, *args, **kwargs)
         state["stage"] = OptState.STEPPED
         return result
+
+    def _maybe_opt_step(self, optimizer: Any, optimizer_state: dict[str, Any], *args: Any,
+                        **kwargs: Any) -> Any:
+        """Take the step, unless a gradient overflowed."""
+        if any(found.item() for found in optimizer_state["found_inf_per_device"].values()):
+            return None
+        return optimizer.step(*args, **kwargs)
+
+    def _let_step_unscale(self, optimizer: Any, state: dict[str, Any], args: Any,
+                          kwargs: dict[str, Any]) -> Any:
+        """The step of an optimizer that divides gradients itself: it finds what it needs in its
+        attributes `grad_scale` and `found_inf`."""
+        if "grad_scaler" in inspect.signature(optimizer.step).parameters:
+            warnings.warn("GradScaler is going to stop passing itself as a keyword argument to the "
+                          "passed optimizer. In the near future GradScaler registers `grad_scale: "
+                          "Tensor` and `found_inf: Tensor` to the passed optimizer and let the "
+                          "optimizer use them directly.", FutureWarning, stacklevel=3)
+            return optimizer.step(*args, **kwargs, grad_scaler=self)
+        if state["stage"] is OptState.READY:
+            self._check_inf_per_device(optimizer)
+        unscaled = state["stage"] is OptState.UNSCALED
+        optimizer.grad_scale = None if unscaled else (
+            self._get_scale_async() * getattr(optimizer, "grad_scale", 1))
+        optimizer.found_inf = sum(state["found_inf_per_device"].values())
+        result = optimizer.step(*args, **kwargs)
+        del optimizer.grad_scale, optimizer.found_inf
+        return result
+
+    def _check_inf_per_device(self, optimizer: Any) -> dict[Any, Tensor]:
+        """Look for gradients that are not finite, and leave all as they are."""
+        found = self._unscale_grads_(optimizer, flambeau.ones(()), flambeau.zeros(()), True)
+        self._per_optimizer_states[id(optimizer)]["found_inf_per_device"] = found
+        return found
+
+    def _found_inf_per_device(self, optimizer: Any) -> dict[Any, Tensor]:
+        return self._per_optimizer_states[id(optimizer)]["found_inf_per_device"]
 
     def update(self, new_scale: float | Tensor | None = None) -> None:
         """Adapt the scale to what the steps since the last call met, or set it."""
@@ -157,16 +212,8 @@ class GradScaler:
             found = [value for state in self._per_optimizer_states.values()
                      for value in state["found_inf_per_device"].values()]
             assert found, "No inf checks were recorded prior to update."
-            if any(value.item() for value in found):
-                scale.mul_(self._backoff_factor)
-                tracker.fill_(0)
-            elif tracker.item() + 1 < self._growth_interval:
-                tracker.add_(1)
-            else:
-                grown = scale * self._growth_factor
-                if flambeau.isfinite(grown):
-                    scale.copy_(grown)
-                tracker.fill_(0)
+            flambeau._amp_update_scale_(scale, tracker, sum(found), self._growth_factor,
+                                        self._backoff_factor, self._growth_interval)
         self._per_optimizer_states = defaultdict(_refresh_per_optimizer_state)
 
     @staticmethod

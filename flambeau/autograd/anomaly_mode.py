@@ -46,6 +46,14 @@ def _switch(mode: bool, check_nan: bool) -> None:
         node_watchers.remove(_remember)
 
 
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Switch anomaly mode on or off."""
+    if not isinstance(mode, bool):
+        raise TypeError(f"set_anomaly_enabled(): argument 'mode' (position 1) must be bool, not "
+                        f"{type(mode).__name__}")
+    _switch(mode, check_nan)
+
+
 def run_watched(node: Node, grad: Any) -> Any:
     """Run a node: say where it was made if it fails or gives NaN."""
     try:

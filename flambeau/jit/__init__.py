@@ -76,6 +76,7 @@ from flambeau.jit._trace import (
     trace_module,
 )
 
+del annotations                                         # the submodule is imported when asked for
 _fork, _wait = fork, wait
 _set_fusion_strategy = set_fusion_strategy
 isinstance = _isinstance

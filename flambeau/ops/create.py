@@ -783,9 +783,10 @@ _TYPE_NAMES = {target: name for name, target in LEGACY_TYPES.items()} | {
 def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
     """The historical name of the tensor's type, or the tensor as another type."""
     if dtype is None:
-        return f"torch.{type_name(self.dtype)}Tensor"
+        return f"torch.{'sparse.' * self.is_sparse}{type_name(self.dtype)}Tensor"
     if isinstance(dtype, str):
-        names = {f"torch.{name}": target for target, name in _TYPE_NAMES.items()}
+        names = {f"torch.{place}{name}": target for target, name in _TYPE_NAMES.items()
+                 for place in ("", "sparse.")}
         if dtype not in names:
             raise ValueError(f"invalid type: '{dtype}'")
         dtype = names[dtype]

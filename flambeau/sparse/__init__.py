@@ -156,8 +156,14 @@ def __getattr__(name: str) -> Any:
                 "SparseSemiStructuredTensorCUTLASS", "to_sparse_semi_structured"):
         from flambeau.sparse import semi_structured
         return getattr(semi_structured, name)
+    if name.endswith("Tensor"):
+        from flambeau.sparse._typed import TYPES
+        if name in TYPES:
+            return TYPES[name]
     raise AttributeError(f"module 'flambeau.sparse' has no attribute {name!r}")
 
+
+DimOrDims = int | tuple[int, ...] | list[int] | None
 
 for _name in ("mm", "addmm", "sampled_addmm", "sum", "softmax", "log_softmax", "spsolve",
               "as_sparse_gradcheck"):

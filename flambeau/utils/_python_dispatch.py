@@ -13,6 +13,8 @@ aten.add.Tensor
 """
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from flambeau._dispatch import common_forms, network_forms  # noqa: F401
@@ -77,6 +79,55 @@ def _get_current_dispatch_mode_stack() -> list[TorchDispatchMode]:
     return [lv.mode for lv in modes.levels.get() if isinstance(lv, _ModeLevel)]
 
 
+def _get_dispatch_stack_at(level: int) -> TorchDispatchMode:
+    """One of the modes of this thread, counted from the outermost."""
+    return _get_current_dispatch_mode_stack()[level]
+
+
+def _len_torch_dispatch_stack() -> int:
+    """The number of modes of this thread."""
+    return len(_get_current_dispatch_mode_stack())
+
+
+def is_in_torch_dispatch_mode(include_infra_modes: bool = True) -> bool:
+    """Is a mode of this thread entered?"""
+    return bool(_get_current_dispatch_mode_stack())
+
+
+any_torch_dispatch_mode_on_stack = is_in_torch_dispatch_mode
+
+
+def _push_mode(mode: TorchDispatchMode) -> None:
+    """Enter a mode."""
+    mode.__enter__()
+
+
+def _pop_mode(k: Any = None) -> TorchDispatchMode:
+    """Leave the innermost mode."""
+    mode = _get_current_dispatch_mode()
+    if mode is None:
+        raise AssertionError("Trying to pop empty torch_dispatch stack")
+    mode.__exit__(None, None, None)
+    return mode
+
+
+@contextlib.contextmanager
+def _pop_mode_temporarily(k: Any = None) -> Iterator[TorchDispatchMode]:
+    """Inside, the innermost mode is left."""
+    mode = _pop_mode(k)
+    try:
+        yield mode
+    finally:
+        _push_mode(mode)
+
+
+class BaseTorchDispatchMode(TorchDispatchMode):
+    """A mode that changes nothing."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return func(*args, **(kwargs or {}))
+
+
 class _disable_current_modes:
     """Inside, no dispatch mode is active."""
 
@@ -88,6 +139,12 @@ class _disable_current_modes:
 
     def __exit__(self, *exception: Any) -> None:
         modes.levels.reset(self._token)
+
+
+def is_traceable_wrapper_subclass_type(t: type) -> bool:
+    """Is this a class of tensors that wrap others in the way that tracers can take apart?"""
+    return issubclass(t, Tensor) and t is not Tensor and hasattr(t, "__tensor_flatten__") \
+        and hasattr(t, "__tensor_unflatten__")
 
 
 def is_traceable_wrapper_subclass(value: Any) -> bool:

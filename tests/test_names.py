@@ -1,0 +1,91 @@
+"""Names that are imported when they are first asked for."""
+
+import pytest
+
+import flambeau as torch
+from flambeau import _names
+
+
+@pytest.mark.parametrize("name", sorted(_names.PLACES))
+def test_every_name_is_there(name):
+    assert getattr(torch, name) is not None
+    assert name in dir(torch)
+
+
+def test_legacy_types_of_sparse_tensors():
+    kinds = torch.sparse
+    x = torch.eye(2).to_sparse()
+    assert x.type() == "torch.sparse.FloatTensor"
+    assert isinstance(x, kinds.FloatTensor) and not isinstance(x, kinds.DoubleTensor)
+    assert not isinstance(torch.eye(2), kinds.FloatTensor)
+    assert x.type(kinds.DoubleTensor).dtype is torch.float64
+    assert x.type("torch.sparse.HalfTensor").dtype is torch.float16
+    with pytest.warns(UserWarning, match=r"SparseTensor\(indices, values, shape, .* deprecated"):
+        made = kinds.FloatTensor(torch.tensor([[0, 1], [0, 1]]), torch.tensor([1.0, 2.0]),
+                                 torch.Size([2, 2]))
+    assert made.to_dense().tolist() == [[1.0, 0.0], [0.0, 2.0]]
+    with pytest.warns(UserWarning, match="is deprecated"):
+        assert kinds.LongTensor(2, 3).shape == (2, 3) and kinds.IntTensor().dtype is torch.int32
+    with pytest.raises(TypeError, match="only accepts sizes"):
+        kinds.FloatTensor([1.0, 2.0])
+
+
+def test_storages():
+    with pytest.raises(RuntimeError, match="Cannot directly construct StorageBase"):
+        torch.StorageBase()
+    assert isinstance(torch.ones(1).untyped_storage(), torch.StorageBase)
+    assert torch.Storage is torch.FloatStorage
+    assert torch.storage._get_dtype_from_pickle_storage_type("LongStorage") is torch.int64
+    with pytest.raises(KeyError, match='"FooStorage" is not recognized'):
+        torch.storage._get_dtype_from_pickle_storage_type("FooStorage")
+    with pytest.warns(UserWarning, match="TypedStorage is deprecated"):
+        torch.storage._warn_typed_storage_removal()
+
+
+def test_pickled_storages():
+    import io
+    file = io.BytesIO()
+    torch.save(torch.ones(2), file)
+    assert torch.storage._load_from_bytes(file.getvalue()).tolist() == [1.0, 1.0]
+
+
+def test_subclasses_are_rebuilt():
+    from flambeau import _tensor
+
+    class Own(torch.Tensor):
+        pass
+    made = _tensor._rebuild_from_type_v2(lambda n: torch.ones(n), Own, (2,), {"mark": 4})
+    assert type(made) is Own and made.mark == 4
+    assert type(_tensor._rebuild_from_type(lambda n: torch.ones(n), Own, (2,), {})) is Own
+    tensor, number = _tensor._convert((torch.ones(1), 3), Own)
+    assert type(tensor) is Own and number == 3
+
+
+def test_internal_hooks_answer_as_in_public_builds():
+    from flambeau import _utils_internal as internal
+    assert internal.justknobs_check("any") and not internal.justknobs_check("any", False)
+    assert internal.justknobs_getval_int("any") == 0
+    assert internal.resolve_library_path("/tmp/../tmp") == "/tmp"
+    assert internal.signpost_event("a", "b", {}) is None
+    with pytest.raises(NotImplementedError, match=r"a::b: .* import the 'no_such' Python module"):
+        internal.throw_abstract_impl_not_imported_error("a::b", "no_such", "")
+
+
+def test_stacks_of_modes():
+    from flambeau import overrides
+    from flambeau.utils import _python_dispatch as dispatch
+    for place, base, current in (
+            (overrides, overrides.BaseTorchFunctionMode, overrides._get_current_function_mode),
+            (dispatch, dispatch.BaseTorchDispatchMode, dispatch._get_current_dispatch_mode)):
+        mode = base()
+        assert current() is None
+        with mode:
+            assert current() is mode
+            with place._pop_mode_temporarily() as left:
+                assert left is mode and current() is None
+            assert current() is mode
+        place._push_mode(mode)
+        assert place._pop_mode() is mode and current() is None
+        with pytest.raises((RuntimeError, AssertionError)):
+            place._pop_mode()
+    assert overrides._len_torch_function_stack() == dispatch._len_torch_dispatch_stack() == 0
