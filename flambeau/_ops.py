@@ -20,7 +20,7 @@ from flambeau._dispatch.keys import DispatchKey
 from flambeau._dispatch.schemas import Recorded, recorded, recorded_overload
 from flambeau._operator import OperatorBase
 from flambeau._schema import FunctionSchema
-from flambeau.core import modes
+from flambeau.core import modes, overrides
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import Op, public, table
 from flambeau.core.tensor import Tensor, tensor_types
@@ -71,6 +71,8 @@ class OpOverload(OperatorBase):
         return found if "not_compliant" in facts else [Tag.pt2_compliant_tag, *found]
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
+        if modes.function_modes.get() or overrides.overriding(args, kwargs):
+            return overrides.handle_torch_function(self, (*args, *kwargs.values()), *args, **kwargs)
         stack: Any = modes.levels.get()
         if stack and stack[-1].makes and not _records(args, kwargs):
             token = modes.levels.set(stack[:-1])
@@ -333,6 +335,9 @@ def _op_named(name: str) -> Op | None:
         load(lambda: in_table() is not None)
     op = in_table()
     function = None if op else public["torch"].get(name) or getattr(Tensor, name, None)
+    if op is None and not callable(function) and name in recorded():
+        from flambeau._dispatch.functions import function_named
+        function = function_named(name)
     if callable(function):
         op = Op(name, "composite", composite=True, function=function, call=function)
     elif op is None and name in recorded():
@@ -388,7 +393,7 @@ class _Ops(types.ModuleType):
 
 ops = _Ops()
 aten: Any = _AtenNamespace()
-ops.aten = aten
+vars(ops)["aten"] = aten
 
 _LATE = ("HigherOrderOperator", "_HigherOrderNamespace", "_higher_order_ops")
 

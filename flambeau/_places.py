@@ -56,6 +56,12 @@ def counter_of(tensor: Any) -> list[Any]:
     return counter
 
 
+def memory_of(tensor: Any) -> Any:
+    """What is the same object in a tensor and in others of its values and geometry: what tells
+    tensors apart where the graph wraps them anew."""
+    return tensor._array
+
+
 def _bump(tensor: Any) -> None:
     """Count one write to the tensor's memory."""
     counter = counter_of(tensor)

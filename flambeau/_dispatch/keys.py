@@ -45,7 +45,12 @@ def _numbers() -> dict[str, int]:
     return found | _ALIASES
 
 
-DispatchKey: Any = enum.IntEnum("DispatchKey", _numbers(), module="torch._C")   # type: ignore[misc]
+def _made() -> Any:
+    make: Any = enum.IntEnum
+    return make("DispatchKey", _numbers(), module="torch._C")
+
+
+DispatchKey: Any = _made()
 DispatchKey.__str__ = lambda self: f"DispatchKey.{self.name}"
 
 

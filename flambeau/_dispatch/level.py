@@ -57,6 +57,8 @@ class DispatchLevel(Level):
         return self.answer(overload, dispatching_types(args, kwargs), tuple(args), kwargs)
 
     def __call__(self, op: Op, canonical: tuple[Any, ...]) -> Any:
+        if op.name == "graph_alias":            # of derivatives: the tensor, with another history
+            return op.call(*canonical)
         return self._shown(op, canonical, None, op.call)
 
     def composite(self, op: Op, run: Any, args: Any, kwargs: Any) -> Any:

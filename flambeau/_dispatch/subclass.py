@@ -73,6 +73,13 @@ class _SubclassLevel(DispatchLevel):
         return super()._shown(op, args, kwargs, call)
 
 
+    def ask(self, overload: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Show one call of an overload, if there is an instance in it."""
+        if not _instances((*args, *kwargs.values())):
+            return overload.run(*args, **kwargs)
+        return super().ask(overload, args, kwargs)
+
+
 def _instances(values: Any) -> list[Tensor]:
     return [t for t in forms.tensors_in(values) if type(t) in overrides.own_rules
             and overrides.own_rules[type(t)] is run]

@@ -21,7 +21,7 @@ class CustomOpDef:
         self._namespace, self._name, self._schema = namespace, name, schema
         self._init_fn = fn
         self.__name__, self.__doc__ = getattr(fn, "__name__", name), fn.__doc__
-        old = OPDEFS.get(self._qualname)
+        old: Any = OPDEFS.get(self._qualname)
         if old is not None:
             operators.forget(old._op)
         given = [tags] if isinstance(tags, Tag) else list(tags or ())

@@ -10,6 +10,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau.types import Number
 
 _NAMES: dict[Any, str] = {Tensor: "Tensor", int: "SymInt", float: "float", bool: "bool", str: "str",
                           flambeau.dtype: "ScalarType", flambeau.device: "Device"}
@@ -21,7 +22,7 @@ def _schema_type(annotation: Any, mark: str = "") -> str | None:
     """The name of a type in schemas; None if it has none. `mark` is put to a tensor's."""
     if annotation is flambeau.SymInt:
         return "SymInt"
-    if annotation in (flambeau.types.Number, int | float | bool):
+    if annotation in (Number, int | float | bool):
         return "Scalar"
     if annotation in _NAMES:
         name = _NAMES[annotation]
@@ -129,7 +130,8 @@ def infer_schema(prototype_function: Callable[..., Any], /, *, mutates_args: Any
 
 def _as_list(hint: Any) -> Any:
     args = {a for a in typing.get_args(hint) if a is not ...}
-    return list[args.pop()] if len(args) == 1 else list[typing.Union[tuple(args)]]  # noqa: UP007
+    inner: Any = args.pop() if len(args) == 1 else typing.Union[tuple(args)]    # noqa: UP007
+    return list[inner]
 
 
 def _valid() -> list[Any]:

@@ -151,7 +151,7 @@ class _Writer:
         if node.target.__module__ == "_operator":
             target, names = f"_operator.{name}", ["a", "b"]
         else:
-            target = fx.node.qualified_name(node.target)
+            target = fx.node._get_qualified_name(node.target)
             base, _, overload = name.partition(".")
             declared = _overloads.schemas().get(base, {}).get(overload, [])
             names = [a.name for a in declared] or [""] * len(node.args)
@@ -382,7 +382,7 @@ class _Reader:
     def _placeholder(self, name: str) -> fx.Node:
         node = self.graph.placeholder(name)
         node.name = name
-        self.graph._names.used.add(name)
+        self.graph._used_names.add(name)
         return node
 
     def _placeholders(self) -> list[gs.InputSpec]:

@@ -534,7 +534,7 @@ class Builder:
                      persistent: bool | None = None) -> Any:
         node = self.graph.placeholder(name)
         node.name = name                    # even where a built-in function is called that
-        self.graph._names.used.add(name)
+        self.graph._used_names.add(name)
         ref = _capture.Ref(-1, name=name)
         if isinstance(value, Tensor):
             self._describe(node, value, self.trace.shapes.get(ref, tuple(value.shape)))

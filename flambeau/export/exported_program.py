@@ -18,8 +18,8 @@ from flambeau.export.graph_signature import (
     InputKind,
     OutputKind,
 )
-from flambeau.fx._code import PythonCode
-from flambeau.fx.graph_module import _assign
+from flambeau.fx.graph import _PyTreeCodeGen, _PyTreeInfo
+from flambeau.fx.graph_module import _assign_attr
 from flambeau.utils import _pytree
 
 __all__ = ["ExportedProgram", "ModuleCallEntry", "ModuleCallSignature"]
@@ -270,37 +270,6 @@ def _guard(holds: bool, text: str) -> None:
         raise AssertionError(f"Guard failed: {text}")
 
 
-class _TreeGraph(fx.Graph):
-    """A graph whose code takes and gives trees."""
-
-    parameters: list[str] = []
-    positional: list[str] = []
-    keywords: list[str] = []
-
-    def python_code(self, root_module: str, **options: Any) -> PythonCode:
-        """The code, with the lines that take the inputs apart."""
-        code = super().python_code(root_module, **options)
-        names = ", ".join(n.name for n in self.find_nodes(op="placeholder"))
-        keywords = ", ".join(f"{k!r}:{k}" for k in self.keywords)
-        first = (f"    {names}, = fx_pytree.tree_flatten_spec(([{', '.join(self.positional)}], "
-                 f"{{{keywords}}}), {root_module}._in_spec)\n") if names else ""
-        source = re.sub(r"def forward\(.*\):\n", lambda m:
-                        f"def forward({', '.join([root_module, *self.parameters])}):\n{first}",
-                        code.src, count=1)
-        source = re.sub(r"\n    return (.*)\n", lambda m:
-                        f"\n    return pytree.tree_unflatten({m[1]}, {root_module}._out_spec)\n",
-                        source)
-        return PythonCode(source, {**code.globals, "fx_pytree": _pytree_calls,
-                                   "pytree": _pytree})
-
-
-class _pytree_calls:
-    @staticmethod
-    def tree_flatten_spec(inputs: Any, spec: Any) -> list[Any]:
-        """The leaves of the inputs."""
-        return _pytree.tree_leaves((tuple(inputs[0]), inputs[1]))
-
-
 class _Unlifted:
     """Makes the module of a program: state comes from attributes, inputs are trees."""
 
@@ -309,22 +278,18 @@ class _Unlifted:
         self.root = nn.Module()
         signature = program.module_call_graph[0].signature
         assert signature is not None
-        graph = _TreeGraph()
-        names = signature.forward_arg_names or []
-        count = signature.in_spec.children_specs[0].num_children
-        graph.parameters = names
-        graph.positional, graph.keywords = names[:count], names[count:]
+        graph = fx.Graph()
+        graph.set_codegen(_PyTreeCodeGen(_PyTreeInfo(
+            list(signature.forward_arg_names or []), signature.in_spec, signature.out_spec)))
         self._fill(graph, check_guards)
         self.module = fx.GraphModule(self.root, graph)
         for spec in program.graph_signature.input_specs:
             if spec.kind is not InputKind.USER_INPUT:
                 self._hide(spec)
-        self.module._in_spec, self.module._out_spec = signature.in_spec, signature.out_spec
-        self.module.recompile()
         self.module.register_forward_pre_hook(self._check_tree, with_kwargs=True)
 
     def _attribute(self, spec: Any) -> None:
-        _assign(self.root, spec.target, self.program.value_of(spec))
+        _assign_attr(self.program.value_of(spec), self.root, spec.target)
 
     def _hide(self, spec: Any) -> None:
         """Keep what is no state out of the state dict."""

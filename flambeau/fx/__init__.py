@@ -11,9 +11,18 @@ tensor([5.])
 """
 from __future__ import annotations
 
-from flambeau.fx import _symbolic_trace, subgraph_rewriter
-from flambeau.fx._symbolic_trace import Tracer, symbolic_trace, wrap
-from flambeau.fx.graph import Graph
+from flambeau._lazy import lazy_package
+from flambeau.fx import _symbolic_trace, immutable_collections, subgraph_rewriter
+from flambeau.fx._symbolic_trace import (
+    PH,
+    PHBase,
+    PHWithMeta,
+    ProxyableClassMeta,
+    Tracer,
+    symbolic_trace,
+    wrap,
+)
+from flambeau.fx.graph import CodeGen, Graph
 from flambeau.fx.graph_module import GraphModule
 from flambeau.fx.interpreter import Interpreter, Transformer
 from flambeau.fx.node import Node, has_side_effect, map_arg
@@ -22,3 +31,4 @@ from flambeau.fx.subgraph_rewriter import replace_pattern
 
 __all__ = ["Graph", "GraphModule", "Interpreter", "Node", "Proxy", "Tracer", "Transformer",
            "has_side_effect", "map_arg", "replace_pattern", "symbolic_trace", "wrap"]
+__getattr__ = lazy_package(__name__)

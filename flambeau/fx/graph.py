@@ -2,13 +2,51 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Callable
 from typing import Any
 
-from flambeau.fx._code import Namespace, PythonCode, python_code, snake_case
-from flambeau.fx.node import Node, NodeList, map_arg
+from flambeau.fx._codegen import (  # noqa: F401
+    CodeGen,
+    PythonCode,
+    _BoxedCodeGen,
+    _custom_builtins,
+    _CustomBuiltin,
+    _format_target,
+    _override_sym_repr,
+    _parse_stack_trace,
+    _ParsedStackTrace,
+    _PyTreeCodeGen,
+    _PyTreeInfo,
+    _register_custom_builtin,
+    inplace_methods,
+    magic_methods,
+    reflectable_magic_methods,
+)
+from flambeau.fx._codegen import Namespace as _Namespace
+from flambeau.fx._codegen import snake_case as _snake_case
+from flambeau.fx.node import (  # noqa: F401
+    Node,
+    Target,
+    _get_qualified_name,
+    _type_repr,
+    dtype_abbrs,
+    map_arg,
+)
+from flambeau.fx.node import NodeList as _node_list
+from flambeau.symbolic import SymBool, SymFloat, SymInt
+
+py_sym_types = (SymInt, SymFloat, SymBool)
 
 _NO_DEFAULT = object()
+
+
+def _has_attribute(owner: Any, name: str) -> bool:
+    for part in name.split("."):
+        if not hasattr(owner, part):
+            return False
+        owner = getattr(owner, part)
+    return True
 
 
 class _InsertPoint:
@@ -23,6 +61,19 @@ class _InsertPoint:
 
     def __exit__(self, *exception: Any) -> None:
         self.graph._insert = self._outer
+
+
+class _Restored:
+    """Gives back, at the end of a block, what changed the code before."""
+
+    def __init__(self, codegen: CodeGen, before: Any):
+        self._codegen, self._before = codegen, before
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, *exception: Any) -> None:
+        self._codegen._body_transformer = self._before
 
 
 class Graph:
@@ -45,14 +96,29 @@ class Graph:
         self._root = Node(self, "", "root", "", (), {})
         self._insert = self._root.prepend
         self._len = 0
-        self._names = Namespace()
-        self.owning_module = owning_module
+        self._graph_namespace = _Namespace()
+        self._owning_module = owning_module
         self._tracer_cls, self._tracer_extras = tracer_cls, tracer_extras
+        self._codegen: Any = CodeGen()
+        self._co_fields: dict[str, Any] = {}
 
     @property
-    def nodes(self) -> NodeList:
+    def owning_module(self) -> Any:
+        """The module whose attributes the graph names."""
+        return self._owning_module
+
+    @owning_module.setter
+    def owning_module(self, mod: Any) -> None:
+        self._owning_module = mod
+
+    @property
+    def nodes(self) -> _node_list:
         """The nodes, in order."""
-        return NodeList(self)
+        return _node_list(self)
+
+    @property
+    def _used_names(self) -> set[str]:
+        return self._graph_namespace._used_names
 
     def output_node(self) -> Node:
         """The node that returns."""
@@ -74,17 +140,21 @@ class Graph:
         assert isinstance(kwargs, dict), "kwargs must be a dict"
         candidate = name if name is not None else self._target_to_str(target)
         node = Node(self, "", op, target, args, kwargs, type_expr)
-        node.name = self._names.create_name(candidate, None)
+        node.name = self._graph_namespace.create_name(candidate, None)
+        if self.owning_module is not None:
+            for hook in getattr(self.owning_module, "_create_node_hooks", ()):
+                hook(node)
         self._insert(node)
         self._len += 1
         return node
 
     @staticmethod
     def _target_to_str(target: Any) -> str:
-        name = target.__name__ if callable(target) else target
+        name = target if isinstance(target, str) else \
+            getattr(target, "__name__", None) or type(target).__name__
         if name.startswith("__") and name.endswith("__"):
             name = name[2:-2]
-        return snake_case(name)
+        return _snake_case(name)
 
     def placeholder(self, name: str, type_expr: Any = None, default_value: Any = _NO_DEFAULT
                     ) -> Node:
@@ -94,21 +164,20 @@ class Graph:
 
     def get_attr(self, qualified_name: str, type_expr: Any = None) -> Node:
         """An attribute of the module."""
-        self._check_attribute(qualified_name)
+        owner = self.owning_module
+        if owner is not None and not _has_attribute(owner, qualified_name):
+            warnings.warn("Attempted to insert a get_attr Node with no underlying reference in the "
+                          "owning GraphModule! Call GraphModule.add_submodule to add the necessary "
+                          "submodule, GraphModule.add_parameter to add the necessary Parameter, or "
+                          "nn.Module.register_buffer to add the necessary buffer", stacklevel=2)
         return self.create_node("get_attr", qualified_name, type_expr=type_expr)
 
     def call_module(self, module_name: str, args: Any = None, kwargs: Any = None,
                     type_expr: Any = None) -> Node:
         """A call of a submodule."""
-        self._check_attribute(module_name)
+        if self.owning_module is not None:
+            self.owning_module.get_submodule(module_name)       # raises if there is none
         return self.create_node("call_module", module_name, args, kwargs, type_expr=type_expr)
-
-    def _check_attribute(self, name: str) -> None:
-        found = self.owning_module
-        for part in name.split(".") if found is not None else ():
-            if not hasattr(found, part):
-                raise AttributeError(f"{type(found).__name__} has no attribute `{part}`")
-            found = getattr(found, part)
 
     def call_method(self, method_name: str, args: Any = None, kwargs: Any = None,
                     type_expr: Any = None) -> Node:
@@ -153,11 +222,14 @@ class Graph:
         if to_erase.graph is not self:
             raise RuntimeError(f"Attempting to remove {to_erase} from wrong graph!")
         if to_erase._erased:
+            warnings.warn(f"erase_node({to_erase}) on an already erased node", stacklevel=2)
             return
-        to_erase._unlink()
+        for hook in getattr(self.owning_module, "_erase_node_hooks", ()):
+            hook(to_erase)
+        to_erase._remove_from_list()
         to_erase._erased = True
         self._len -= 1
-        to_erase._set((), {})
+        to_erase._update_args_kwargs((), {})
 
     def eliminate_dead_code(self, is_impure_node: Callable[[Node], bool] | None = None) -> bool:
         """Take out what nobody uses and has no effect; has that changed anything?"""
@@ -191,6 +263,7 @@ class Graph:
 
     def __deepcopy__(self, memo: dict[int, Any] | None = None) -> Graph:
         made = Graph(tracer_cls=self._tracer_cls)
+        made._codegen = copy.deepcopy(self._codegen)
         values: dict[Node, Any] = {}
         found = made.graph_copy(self, values, return_output_node=True)
         if found is not None:
@@ -232,9 +305,39 @@ class Graph:
                                    f"attribute {part} of {type(found).__name__}")
             found = getattr(found, part)
 
-    def python_code(self, root_module: str, **options: Any) -> PythonCode:
-        """The graph as code, in which the module is called `root_module`."""
-        return python_code(self, root_module)
+    def python_code(self, root_module: str, *, verbose: bool = False,
+                    include_stride: bool = False, include_device: bool = False,
+                    colored: bool = False, expanded_def: bool = False, record_func: bool = False,
+                    additional_meta: list[str] | None = None) -> PythonCode:
+        """The graph as code, in which the module is called `root_module`.
+
+        `verbose` code says what values look like, and where the steps come from.
+        """
+        return self._codegen._gen_python_code(
+            self.nodes, root_module, self._graph_namespace, verbose=verbose,
+            include_stride=include_stride, include_device=include_device, colored=colored,
+            expanded_def=expanded_def, record_func=record_func, additional_meta=additional_meta)
+
+    # ---- how it becomes a function --------------------------------------------------------------
+
+    def set_codegen(self, codegen: CodeGen) -> None:
+        """Choose what makes the code."""
+        self._codegen = codegen
+
+    def process_inputs(self, *args: Any) -> Any:
+        """The inputs of the graph, of the arguments of a call."""
+        return self._codegen.process_inputs(*args)
+
+    def process_outputs(self, out: Any) -> Any:
+        """The result of a call, of that of the graph."""
+        return self._codegen.process_outputs(out)
+
+    def on_generate_code(self, make_transformer: Callable[[Any], Any]) -> Any:
+        """Register what changes the lines of the code: `make_transformer(the one before)` gives a
+        function of a list of lines. As a context, the change ends with the block."""
+        before = self._codegen._body_transformer
+        self._codegen._body_transformer = make_transformer(before)
+        return _Restored(self._codegen, before)
 
     def print_tabular(self) -> None:
         """Print the nodes as a table, with the package tabulate."""
@@ -253,3 +356,22 @@ class Graph:
         return f"graph(){returned[0]}:" + "".join(f"\n    {line}" for line in lines if line)
 
     __repr__ = object.__repr__
+
+    # ---- sizes ----------------------------------------------------------------------------------
+
+    def create_size_node(self, tensor: Node, dim: int) -> Node:
+        """The size of a tensor along a dimension."""
+        return self._measure("sym_size", tensor, dim)
+
+    def create_stride_node(self, tensor: Node, dim: int) -> Node:
+        """The stride of a tensor along a dimension."""
+        return self._measure("sym_stride", tensor, dim)
+
+    def create_storage_offset_node(self, tensor: Node) -> Node:
+        """Where in its memory a tensor begins."""
+        return self._measure("sym_storage_offset", tensor)
+
+    def _measure(self, name: str, *args: Any) -> Node:
+        import flambeau
+        packet = getattr(flambeau.ops.aten, name)
+        return self.call_function(packet.int if len(args) > 1 else packet.default, args)

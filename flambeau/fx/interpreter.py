@@ -1,14 +1,19 @@
 """Running a graph node by node: as it is, or to make another graph."""
 from __future__ import annotations
 
+import contextlib
+import copy
 from collections.abc import Iterator
 from typing import Any
 
 from flambeau import nn
+from flambeau.fx import traceback as fx_traceback
+from flambeau.fx._codegen import last_uses
+from flambeau.fx._lazy_graph_module import _make_graph_module
 from flambeau.fx._symbolic_trace import Tracer
 from flambeau.fx.graph import Graph
 from flambeau.fx.graph_module import GraphModule
-from flambeau.fx.node import Node, map_arg
+from flambeau.fx.node import Node, map_aggregate, map_arg
 from flambeau.fx.proxy import Proxy
 
 
@@ -28,18 +33,20 @@ class Interpreter:
                  graph: Graph | None = None):
         self.module = module
         self.submodules = dict(module.named_modules())
+        self.name, self.extra_traceback = "Interpreter", True
         self.graph = module.graph if graph is None else graph
         self.garbage_collect_values = garbage_collect_values
         self.env: dict[Node, Any] = {}
         self.user_to_last_uses: dict[Node, list[Node]] = {}
         if garbage_collect_values:
-            from flambeau.fx._code import _last_uses
-            self.user_to_last_uses = _last_uses(self.graph)
+            self.user_to_last_uses = last_uses(self.graph.nodes)
 
     def run(self, *args: Any, initial_env: dict[Node, Any] | None = None,
             enable_io_processing: bool = True) -> Any:
         """Run the graph on arguments; `initial_env` gives values of nodes that are not run."""
         self.env = {} if initial_env is None else dict(initial_env)
+        if enable_io_processing:
+            args = self.graph.process_inputs(*args)
         self.args_iter: Iterator[Any] = iter(args)
         for node in self.graph.nodes:
             if node in self.env:
@@ -47,24 +54,33 @@ class Interpreter:
             try:
                 self.env[node] = self.run_node(node)
             except Exception as error:
-                error.add_note(f"While executing {node.format_node()}")
+                if self.extra_traceback:
+                    error.add_note(f"While executing {node.format_node()}")
                 raise
             for used in self.user_to_last_uses.get(node, ()):
                 del self.env[used]
             if node.op == "output":
-                return self.env[node]
+                found = self.env[node]
+                return self.graph.process_outputs(found) if enable_io_processing else found
         return None
+
+    @contextlib.contextmanager
+    def _set_current_node(self, node: Node) -> Iterator[None]:
+        with fx_traceback.set_current_meta(node, f"Interpreter_{type(self).__name__}"):
+            yield
 
     def boxed_run(self, args_list: list[Any]) -> Any:
         """`run`, which empties the list of arguments."""
-        args = tuple(args_list)
+        placeholders = [n for n in self.graph.nodes if n.op == "placeholder"]
+        env = dict(zip(placeholders, args_list))
         args_list.clear()
-        return self.run(*args)
+        return self.run(initial_env=env)
 
     def run_node(self, n: Node) -> Any:
         """The value of a node."""
-        args, kwargs = self.fetch_args_kwargs_from_env(n)
-        return getattr(self, n.op)(n.target, args, kwargs)
+        with self._set_current_node(n):
+            args, kwargs = self.fetch_args_kwargs_from_env(n)
+            return getattr(self, n.op)(n.target, args, kwargs)
 
     def placeholder(self, target: str, args: Any, kwargs: Any) -> Any:
         """An argument."""
@@ -140,12 +156,12 @@ class Transformer(Interpreter):
     def __init__(self, module: nn.Module):
         super().__init__(module)
         self.new_graph = Graph()
+        self.new_graph.set_codegen(module.graph._codegen)
 
         class TransformerTracer(Tracer):
             def __init__(self, graph: Graph):
                 super().__init__()
                 self.graph, self.root = graph, nn.Module()
-                self._attributes = {}
 
             def is_leaf_module(self, m: nn.Module, module_qualified_name: str) -> bool:
                 return True
@@ -172,13 +188,13 @@ class Transformer(Interpreter):
 
     def transform(self) -> GraphModule:
         """The new module."""
-        result = super().run()
+        with fx_traceback.preserve_node_meta():
+            result = super().run(enable_io_processing=False)
         if result is not None:
-            from flambeau.fx.node import map_aggregate
             old = self.graph.output_node()
             returned = map_aggregate(result, lambda a: a.node if isinstance(a, Proxy) else a)
-            self.new_graph.output(returned, old.type)
-        return GraphModule(self.module, self.new_graph, type(self.module).__name__)
+            self.new_graph.output(returned, old.type).meta = copy.copy(old.meta)
+        return _make_graph_module(self.module, self.new_graph, type(self.module).__name__)
 
 
 __all__ = ["Interpreter", "Transformer"]

@@ -153,13 +153,13 @@ def _copy_modules(gm: GraphModule, replacement: Any) -> None:
     """Give `gm` the submodules and attributes that the replacement has brought."""
     from flambeau import nn
     if isinstance(replacement, nn.Module):
-        from flambeau.fx.graph_module import _assign, _lookup
+        from flambeau.fx.graph_module import _assign_attr, _get_attr
         for node in gm.graph.nodes:
             if node.op in ("call_module", "get_attr"):
                 try:
-                    _lookup(gm, node.target)
+                    _get_attr(gm, node.target)
                 except AttributeError:
-                    _assign(gm, node.target, _lookup(replacement, node.target))
+                    _assign_attr(_get_attr(replacement, node.target), gm, node.target)
     gm.delete_all_unused_submodules()
 
 

@@ -1,1 +1,4 @@
 """Parts of tracing that libraries ask for."""
+from flambeau._lazy import lazy_package
+
+__getattr__ = lazy_package(__name__)

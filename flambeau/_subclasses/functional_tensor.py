@@ -1,0 +1,377 @@
+"""Functional tensors: what is written to them becomes a new value, and views follow.
+
+A `FunctionalTensor` has a value, `elem`, which is never written to. An op that writes gives it
+another; of a view, the memory that it looks at gets a new value, and all views of it are computed
+from that when they are next read.
+
+>>> import flambeau
+>>> x = flambeau.zeros(3)
+>>> with FunctionalTensorMode():
+...     y = FunctionalTensor.to_functional(x)
+...     y[0].add_(5)
+...     z = y * 2
+FunctionalTensor(tensor(5.))
+>>> x, z.from_functional()
+(tensor([0., 0., 0.]), tensor([10.,  0.,  0.]))
+"""
+from __future__ import annotations
+
+import contextlib
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import flambeau
+from flambeau import Tensor
+from flambeau._ops import OpOverload
+from flambeau.core import modes
+from flambeau.utils import _pytree as pytree
+from flambeau.utils._python_dispatch import TorchDispatchMode, _ModeLevel
+
+
+class _Memory:
+    """What views of one memory share: its value, and how often that has changed."""
+
+    def __init__(self, value: Tensor):
+        self.value, self.generation = value, 0
+
+    def write(self, value: Tensor) -> None:
+        self.value = value
+        self.generation += 1
+
+
+class FunctionalTensor(Tensor):
+    """A tensor that is never written to: writes give it another value."""
+
+    elem: Tensor
+    _memory: _Memory
+    _views: tuple[Any, ...]             # the calls that lead from the memory to this view
+    _generation: int
+    _mutated: bool
+    _mode: Any
+
+    __torch_function__ = flambeau._C._disabled_torch_function_impl
+    metadata_fns = ()
+
+    @staticmethod
+    def __new__(cls, elem: Tensor, mode: FunctionalTensorMode | None = None) -> FunctionalTensor:
+        make: Any = Tensor._make_wrapper_subclass
+        made = make(
+            cls, elem.shape, elem.stride(), dtype=elem.dtype, device=elem.device,
+            requires_grad=elem.requires_grad)
+        made.elem, made._memory, made._views = elem, _Memory(elem), ()
+        made._generation, made._mutated, made._mode = 0, False, mode
+        return made
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        pass
+
+    def __repr__(self, *, tensor_contents: str | None = None) -> str:
+        return f"FunctionalTensor({self._current()!r})"
+
+    def _current(self) -> Tensor:
+        """The value, after all writes to the memory."""
+        if self._generation != self._memory.generation:
+            with _unseen():
+                value = self._memory.value
+                for call in self._views:
+                    value = call(value)
+            self.elem, self._generation = value, self._memory.generation
+        return self.elem
+
+    @staticmethod
+    def to_functional(x: Tensor) -> FunctionalTensor:
+        """A functional tensor with the value of another."""
+        if isinstance(x, FunctionalTensor):
+            raise AssertionError("x is a functional tensor already")
+        with _unseen():
+            return FunctionalTensor(x, _active())
+
+    def from_functional(self) -> Tensor:
+        """The value."""
+        return self._current()
+
+    def is_base_tensor(self) -> bool:
+        """Is it no view of another functional tensor?"""
+        return not self._views
+
+    def replace_(self, output: Any) -> None:
+        """Give it another value, and the memory that it looks at."""
+        value = output._current() if isinstance(output, FunctionalTensor) else output
+        with _unseen():
+            for at in range(len(self._views) - 1, -1, -1):
+                base = self._memory.value
+                for call in self._views[:at]:
+                    base = call(base)
+                value = _put_back(base, self._views[at], value)
+        self._memory.write(value)
+        self._mutated = True
+
+    def commit_update(self) -> None:
+        """Writes are seen at once: nothing to do."""
+
+    def sync(self) -> None:
+        """Compute the value anew if the memory was written to."""
+        self._current()
+
+    def mark_mutation_hidden_from_autograd(self) -> None:
+        """Say that a write was not one that derivatives see."""
+
+    def tolist(self) -> Any:
+        """The numbers."""
+        return self._current().tolist()
+
+    @classmethod
+    def __torch_dispatch__(cls, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        mode = next((t._mode for t in pytree.arg_tree_leaves(*args, **(kwargs or {}))
+                     if isinstance(t, FunctionalTensor) and t._mode is not None), None)
+        return (mode or FunctionalTensorMode()).dispatch(func, args, kwargs or {})
+
+
+def _put_back(base: Tensor, view: Callable[[Tensor], Tensor], value: Tensor) -> Tensor:
+    """`base` with `value` where a view of it looks."""
+    places = view(flambeau.arange(base.numel()).view(base.shape)) if not base.is_meta else None
+    if places is None:
+        return base.clone()
+    flat = base.flatten().index_copy(0, places.flatten(), value.flatten().to(base.dtype))
+    return flat.view(base.shape)
+
+
+@contextlib.contextmanager
+def _unseen() -> Iterator[None]:
+    """Inside, functional modes are set aside; others see what runs."""
+    stack = modes.levels.get()
+    token = modes.levels.set(tuple(lv for lv in stack if not (
+        isinstance(lv, _ModeLevel) and isinstance(lv.mode, FunctionalTensorMode))))
+    try:
+        yield
+    finally:
+        modes.levels.reset(token)
+
+
+def _active() -> FunctionalTensorMode | None:
+    return next((lv.mode for lv in reversed(modes.levels.get()) if isinstance(lv, _ModeLevel)
+                 and isinstance(lv.mode, FunctionalTensorMode)), None)
+
+
+class FunctionalTensorMode(TorchDispatchMode):
+    """Inside, ops make functional tensors, and what writes becomes what does not."""
+
+    def __init__(self, pre_dispatch: bool = False, export: bool = False,
+                 _allow_token_discovery: bool = False):
+        super().__init__()
+        self.pre_dispatch, self.export, self.is_on_stack = pre_dispatch, export, False
+        self._tokens: dict[Any, Any] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return self.dispatch(func, args, kwargs or {})
+
+    def dispatch(self, func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
+        """Run an op on the values of functional tensors."""
+        def value(t: Any) -> Any:
+            return t._current() if isinstance(t, FunctionalTensor) else t
+        plain_args, plain_kwargs = pytree.tree_map_only(Tensor, value, (args, kwargs))
+        schema = getattr(func, "_schema", None)
+        if isinstance(func, OpOverload) and schema.is_mutable:
+            return self._write(func, schema, args, kwargs, plain_args, plain_kwargs)
+        with _unseen():
+            found = func(*plain_args, **plain_kwargs)
+        looks = isinstance(func, OpOverload) and func.is_view and args \
+            and isinstance(args[0], FunctionalTensor)
+
+        def wrap(t: Tensor, part: Any = None) -> FunctionalTensor:
+            with flambeau.utils._python_dispatch._disable_current_modes():
+                made = FunctionalTensor(t, self)
+            if looks:
+                base = args[0]
+
+                def call(x: Tensor) -> Tensor:
+                    result = func(x, *plain_args[1:], **plain_kwargs)
+                    return result if part is None else result[part]
+                made._memory, made._views = base._memory, (*base._views, call)
+                made._generation = base._memory.generation
+            return made
+        if isinstance(found, (list, tuple)):
+            return type(found)([wrap(t, i) if isinstance(t, Tensor) else t
+                                for i, t in enumerate(found)]) if type(found) in (list, tuple) \
+                else type(found)(*[wrap(t, i) for i, t in enumerate(found)])
+        return pytree.tree_map_only(Tensor, wrap, found)
+
+    def _write(self, func: Any, schema: Any, args: Any, kwargs: Any, plain_args: Any,
+               plain_kwargs: Any) -> Any:
+        """Compute what an op would write, and let the arguments have that value."""
+        given = schema.bound(args, kwargs)
+        written = [v for a, v in zip(schema.arguments, given) if a.is_write]
+        with _unseen():
+            values = _written_values(func, schema, plain_args, plain_kwargs)
+        targets = [t for w in written for t in (w if isinstance(w, (list, tuple)) else (w,))]
+        for target, value in zip(targets, values):
+            if isinstance(target, FunctionalTensor):
+                if tuple(target.shape) != tuple(value.shape):
+                    raise NotImplementedError(f"functionalization: {func} changes a shape")
+                target.replace_(value)
+                target.elem = value
+                target._generation = target._memory.generation
+            else:
+                with _unseen():
+                    target.copy_(value)
+        if not schema.returns:
+            return None
+        return targets[0] if len(schema.returns) == 1 else tuple(targets)
+
+
+def _written_values(func: Any, schema: Any, args: Any, kwargs: Any) -> list[Tensor]:
+    """What an op writes to its arguments, in their order."""
+    functional = _functional(func)
+    if functional is not None:
+        kept = {k: v for k, v in kwargs.items()
+                if not any(a.name == k and a.is_out for a in schema.arguments)}
+        found = functional(*args, **kept)
+        return list(found) if isinstance(found, (list, tuple)) else [found]
+    given = schema.bound(args, kwargs)
+    copies = [pytree.tree_map_only(Tensor, Tensor.clone, v) if a.is_write else v
+              for a, v in zip(schema.arguments, given)]
+    from flambeau._library.arguments import split
+    new_args, new_kwargs = split(schema, copies)
+    func(*new_args, **new_kwargs)
+    return [t for a, v in zip(schema.arguments, copies) if a.is_write
+            for t in (v if isinstance(v, (list, tuple)) else (v,))]
+
+
+def _functional(func: Any) -> Any:
+    """The overload that gives what another writes; None if there is none."""
+    if func.namespace != "aten":
+        return None
+    name, overload = func._opname, func._overloadname
+    if name in ("resize_", "set_", "as_strided_"):
+        raise NotImplementedError(f"functionalization of {func}: it changes what memory is seen")
+    if name.endswith("_") and not name.startswith("_"):
+        base = name[:-1]
+        packet = flambeau.ops.aten.__dict__.get(base) or getattr(flambeau.ops.aten, base, None)
+        known = packet is not None and overload in packet.overloads()
+        return packet.overload(overload) if known else None
+    if overload == "out" or overload.endswith("_out"):
+        overload = overload.removesuffix("out").removesuffix("_") or "default"
+        packet = func.overloadpacket
+        return packet.overload(overload) if overload in packet.overloads() else None
+    return None
+
+
+@contextlib.contextmanager
+def disable_functional_mode() -> Iterator[FunctionalTensorMode | None]:
+    """Inside, ops run as they are; gives the mode that was at work."""
+    found = _active()
+    with _unseen():
+        yield found
+
+
+unset_functional_temporarily = maybe_disable_functional_mode = disable_functional_mode
+
+
+def mb_unwrap_functional_tensor(tensor: Tensor) -> Tensor:
+    """The value of a functional tensor; another tensor as it is.
+
+    >>> mb_unwrap_functional_tensor(flambeau.ones(1))
+    tensor([1.])
+    """
+    return tensor.from_functional() if isinstance(tensor, FunctionalTensor) else tensor
+
+
+def dispatch_functionalize(func: Callable[..., Any], mode: FunctionalTensorMode | None = None
+                           ) -> Callable[..., Any]:
+    """A function of plain tensors that runs `func` on functional ones."""
+    mode = mode or FunctionalTensorMode()
+
+    def inner(*args: Any, **kwargs: Any) -> Any:
+        wrapped = pytree.tree_map_only(
+            Tensor, lambda t: t if isinstance(t, FunctionalTensor)
+            else FunctionalTensor.to_functional(t), (args, kwargs))
+        with mode:
+            outputs = func(*wrapped[0], **wrapped[1])
+        return pytree.tree_map_only(FunctionalTensor, FunctionalTensor.from_functional, outputs)
+    return inner
+
+
+class BaseFunctionalizeAPI(ABC):
+    """What the rule of an op that takes functions may ask for, to be run on functional tensors."""
+
+    @abstractmethod
+    def wrap_tensors(self, args: Any) -> Any:
+        """Functional tensors with the values of tensors."""
+
+    @abstractmethod
+    def unwrap_tensors(self, args: Any) -> Any:
+        """The values of functional tensors."""
+
+    @abstractmethod
+    def functionalize(self, inner_f: Callable[..., Any]) -> Callable[..., Any]:
+        """A function of plain tensors that runs another on functional ones."""
+
+    @abstractmethod
+    def redispatch_to_next(self) -> Any:
+        """A context in which ops run as they are."""
+
+    @abstractmethod
+    def replace(self, input_tensor: Any, output_tensor: Any) -> None:
+        """Give a functional tensor another value."""
+
+    @abstractmethod
+    def commit_update(self, tensor: Any) -> None:
+        """Let all views of a functional tensor have its value."""
+
+    @abstractmethod
+    def sync(self, tensor: Any) -> None:
+        """Compute the value of a functional tensor anew."""
+
+    @abstractmethod
+    def mark_mutation_hidden_from_autograd(self, tensor: Any) -> None:
+        """Say that a write was not one that derivatives see."""
+
+
+class PythonFunctionalizeAPI(BaseFunctionalizeAPI):
+    """The functional tensors of this module."""
+
+    def __init__(self, mode: FunctionalTensorMode | None = None, pre_dispatch: bool = False):
+        self.mode = mode or FunctionalTensorMode(pre_dispatch=pre_dispatch)
+        self.pre_dispatch = pre_dispatch
+
+    def wrap_tensors(self, args: Any) -> Any:
+        return pytree.tree_map_only(Tensor, FunctionalTensor.to_functional, args)
+
+    def unwrap_tensors(self, args: Any) -> Any:
+        return pytree.tree_map_only(FunctionalTensor, FunctionalTensor.from_functional, args)
+
+    def functionalize(self, inner_f: Callable[..., Any]) -> Callable[..., Any]:
+        return dispatch_functionalize(inner_f, self.mode)
+
+    def redispatch_to_next(self) -> Any:
+        return _unseen()
+
+    def replace(self, input_tensor: Any, output_tensor: Any) -> None:
+        input_tensor.replace_(output_tensor)
+
+    def commit_update(self, tensor: Any) -> None:
+        tensor.commit_update()
+
+    def sync(self, tensor: Any) -> None:
+        tensor.sync()
+
+    def mark_mutation_hidden_from_autograd(self, tensor: Any) -> None:
+        tensor.mark_mutation_hidden_from_autograd()
+
+
+class CppFunctionalizeAPI(PythonFunctionalizeAPI):
+    """The same: there is one kind of functional tensors."""
+
+
+class FunctorchFunctionalizeAPI(PythonFunctionalizeAPI):
+    """The same, made for an interpreter of `torch.func`."""
+
+    def __init__(self, interpreter: Any):
+        super().__init__()
+        self.interpreter = interpreter
+
+
+__all__ = ["BaseFunctionalizeAPI", "CppFunctionalizeAPI", "FunctionalTensor",
+           "FunctionalTensorMode", "FunctorchFunctionalizeAPI", "PythonFunctionalizeAPI",
+           "disable_functional_mode", "dispatch_functionalize", "mb_unwrap_functional_tensor"]
