@@ -141,7 +141,7 @@ _signature = cache(inspect.signature)
 def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Shown:
     """How a call appears; `kwargs` are those of users, None with canonical arguments."""
     base = _declared(op)
-    found = forms.get(key(op)) if base.schema is None else [_own_form(base)]
+    found = forms.get(key(op)) if base.schema is None else _own_forms(base)
     if found:
         given = named(op, args, kwargs)
         for form in found:
@@ -163,9 +163,23 @@ def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -
 
 
 @cache
-def _own_form(op: Op) -> Form:
-    """That of an op which is declared by its schema."""
-    return Form(op.declaration.texts[op.declaration.ops.index(op)], None, None, None)
+def _own_forms(op: Op) -> list[Form]:
+    """Those of an op which is declared by its schema: its own, and for arguments that only a
+    transform gives it (`dim` of a sum over all of a slice) the next overload."""
+    declaration = op.declaration
+    texts = declaration.texts[declaration.ops.index(op):]
+    return [_WholeForm(text, None, None, None) for text in texts]
+
+
+class _WholeForm(Form):
+    """One that fits only if it takes all arguments that are not left out."""
+
+    def values(self, given: dict[str, Any]) -> Any:
+        taken = {a.name for a in self.schema.arguments}
+        if any(value is not None and value is not False and name not in taken
+               and _other_name(name) not in taken for name, value in given.items()):
+            return None
+        return super().values(given)
 
 
 @cache
