@@ -66,7 +66,7 @@ from flambeau._checks import _check_tensor_all_with as _check_tensor_all_with
 from flambeau._checks import _check_type as _check_type
 from flambeau._checks import _check_value as _check_value
 from flambeau._checks import _check_with as _check_with
-from flambeau._linalg_utils import _symeig as symeig
+from flambeau._linalg_utils import _symeig as _symeig
 from flambeau._linalg_utils import eig as eig
 from flambeau._linalg_utils import lstsq as lstsq
 from flambeau._linalg_utils import matrix_rank as matrix_rank
@@ -134,7 +134,7 @@ from flambeau.func import vmap as vmap
 from flambeau.futures import Future as Future
 from flambeau.fx._assertion import _assert as _assert
 from flambeau.jit import CompilationUnit as CompilationUnit
-from flambeau.jit import Error as JITException
+from flambeau.jit import Error as Error
 from flambeau.jit import ScriptFunction as ScriptFunction
 from flambeau.jit import ScriptModule as ScriptModule
 from flambeau.jit import fork as fork
@@ -262,7 +262,6 @@ from flambeau.storage import ComplexDoubleStorage as ComplexDoubleStorage
 from flambeau.storage import ComplexFloatStorage as ComplexFloatStorage
 from flambeau.storage import DoubleStorage as DoubleStorage
 from flambeau.storage import FloatStorage as FloatStorage
-from flambeau.storage import FloatStorage as Storage
 from flambeau.storage import HalfStorage as HalfStorage
 from flambeau.storage import IntStorage as IntStorage
 from flambeau.storage import LongStorage as LongStorage
@@ -345,6 +344,9 @@ uint16: _dtype
 uint32: _dtype
 uint64: _dtype
 uint8: _dtype
+JITException = Error
+Storage = FloatStorage
+symeig = _symeig
 
 BFloat16Tensor: Any
 

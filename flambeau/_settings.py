@@ -14,7 +14,13 @@ _seen: set[Any] = set()
 
 def set_warn_always(b: bool, /) -> None:
     """Whether warnings that are given once in a process are given every time."""
+    _check_bool("set_warn_always", b)
     _state["warn_always"] = bool(b)
+
+
+def _check_bool(name: str, value: Any) -> None:
+    if not isinstance(value, bool):
+        raise RuntimeError(f"{name} expects a bool, but got {type(value).__name__}")
 
 
 def is_warn_always_enabled() -> bool:
@@ -32,6 +38,10 @@ def warn_once(message: str, category: type[Warning] = UserWarning, stacklevel: i
 
 def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None:
     """Remembered; every op gives the same result in every run, with any number of threads."""
+    for where, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
+        if not isinstance(value, bool):
+            raise TypeError(f"use_deterministic_algorithms(): argument {where} must be bool, not "
+                            f"{type(value).__name__}")
     _state.update(deterministic=mode, warn_only=warn_only)
 
 
@@ -66,6 +76,9 @@ def get_deterministic_debug_mode() -> int:
 
 def set_float32_matmul_precision(precision: str) -> None:
     """Remembered: "highest", "high" or "medium". Products of float32 are always computed in it."""
+    if not isinstance(precision, str):
+        raise RuntimeError("set_float32_matmul_precision expects a str, but got "
+                           f"{type(precision).__name__}")
     if precision not in ("highest", "high", "medium"):
         warnings.warn(f"{precision} is not one of 'highest', 'high', or 'medium'; the current "
                       "setting stays.", UserWarning, stacklevel=2)
@@ -84,6 +97,7 @@ def set_flush_denormal(mode: bool) -> bool:
     Gives False, and changes nothing, without the native kernels or on other processors than x86.
     """
     from flambeau import kernels
+    _check_bool("set_flush_denormal", mode)
     return kernels.set_flush_denormal(bool(mode))
 
 

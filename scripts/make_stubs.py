@@ -222,8 +222,11 @@ def package_text() -> str:
     for name in sorted(flambeau._LAZY):
         if importlib.util.find_spec(f"flambeau.{name}") is not None:
             imports.append(f"from flambeau import {name} as {name}")
+    renamed = []
     for name, (module, own) in sorted(PLACES.items()):
-        imports.append(f"from flambeau.{module} import {own} as {name}")
+        imports.append(f"from flambeau.{module} import {own} as {own}")
+        if own != name:
+            renamed.append(f"{name} = {own}\n")
     imports = [line for line in imports if line.split()[-1] not in functions]
     kinds = {"dtype": "_dtype", "layout": "layout", "memory_format": "memory_format",
              "qscheme": "qscheme"}  # fmt: skip
@@ -232,7 +235,7 @@ def package_text() -> str:
         for name, value in sorted(vars(flambeau).items())
         if type(value).__name__ in kinds and not name.startswith("_") and name not in functions
     ]
-    body = f"newaxis: None\n{''.join(constants)}\n{functions_text(functions)}"
+    body = f"newaxis: None\n{''.join(constants + renamed)}\n{functions_text(functions)}"
     about = "PyTorch's tensors and automatic differentiation, on NumPy."
     return assemble(about, body, imports)
 

@@ -316,7 +316,7 @@ class _Guard:
     def _end(self) -> None:
         if self._open is not None:
             self._open.close()
-            self._open = None                                       # type: ignore[assignment]
+            self._open = None
             _of_thread.included, _of_thread.excluded = self._before
 
     def __enter__(self) -> _Guard:

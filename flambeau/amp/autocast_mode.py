@@ -58,8 +58,15 @@ def get_autocast_dtype(device_type: str) -> flambeau.dtype:
         raise RuntimeError("unsupported scalarType") from None
 
 
+def _check_dtype(dtype: Any) -> None:
+    if not isinstance(dtype, flambeau.dtype):
+        raise TypeError("set_autocast_dtype(): argument 'dtype' (position 2) must be torch.dtype, "
+                        f"not {type(dtype).__name__}")
+
+
 def set_autocast_dtype(device_type: str, dtype: flambeau.dtype) -> None:
     """Set what `get_autocast_dtype` gives."""
+    _check_dtype(dtype)
     _state.dtypes[_device_type(device_type)] = dtype
     _switch()
 
@@ -73,6 +80,9 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     """Switch autocast on or off; with one argument, for `cuda`."""
     if enabled is None:
         device_type, enabled = "cuda", device_type
+    if not isinstance(enabled, bool):
+        raise TypeError("set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not "
+                        f"{type(enabled).__name__}")
     _state.enabled[_device_type(device_type)] = bool(enabled)
     _switch()
 
@@ -201,6 +211,7 @@ class autocast:
         self._outer: list[tuple[bool, bool, Any]] = []
 
     def __enter__(self) -> autocast:
+        _check_dtype(self.fast_dtype)
         self._outer.append((is_autocast_cache_enabled(), is_autocast_enabled(self.device),
                             get_autocast_dtype(self.device)))
         autocast_increment_nesting()

@@ -16,6 +16,13 @@ class Size(tuple):
 
     __slots__ = ()
 
+    def __new__(cls, extents: Any = (), /) -> Size:
+        made = tuple.__new__(cls, extents)
+        for extent in made:
+            if type(extent) is not int:
+                return tuple.__new__(cls, [_extent(e, i) for i, e in enumerate(made)])
+        return made
+
     def numel(self) -> int:
         """The number of elements of a tensor of this shape."""
         return prod(self)
@@ -25,7 +32,7 @@ class Size(tuple):
 
     def __getitem__(self, index: Any) -> Any:
         found = tuple.__getitem__(self, index)
-        return Size(found) if type(index) is slice else found
+        return as_size(Size, found) if type(index) is slice else found
 
     def __add__(self, other: Any) -> Size:
         if not isinstance(other, tuple):
@@ -46,6 +53,25 @@ class Size(tuple):
 
 def _size(extents: tuple[int, ...]) -> Size:
     return Size(extents)
+
+
+as_size = tuple.__new__                 # `as_size(Size, extents)`: of extents that are known to fit
+
+
+def _extent(extent: Any, place: int) -> Any:
+    """An extent as an int: also one of NumPy, or in a tensor; symbols of sizes as they are."""
+    try:
+        return int(index(extent))
+    except (TypeError, RuntimeError, ValueError):
+        if hasattr(extent, "_array") or not type(extent).__module__.startswith("flambeau"):
+            raise TypeError("torch.Size() takes an iterable of 'int' (item "
+                            f"{place} is '{_type_name(extent)}')") from None
+    return extent
+
+
+def _type_name(value: Any) -> str:
+    kind = type(value)
+    return f"numpy.{kind.__name__}" if kind.__module__ == "numpy" else kind.__name__
 
 
 Size.__module__ = "torch"

@@ -24,7 +24,7 @@ from flambeau._late import Basis, TensorMeta
 from flambeau.core import devices, dtypes
 from flambeau.core.dtypes import FROM_NUMPY, from_numpy_dtype
 from flambeau.core.modes import grad_enabled, is_inference_mode_enabled, set_grad_mode
-from flambeau.core.shapes import Size, contiguous_strides
+from flambeau.core.shapes import Size, as_size, contiguous_strides
 from flambeau.kernels.views import stepping
 
 if TYPE_CHECKING:
@@ -91,13 +91,13 @@ class Tensor(Methods, metaclass=TensorMeta):
     @property
     def shape(self) -> Size:
         """The extent of each dimension."""
-        return Size(self._array.shape)
+        return as_size(Size, self._array.shape)
 
     def size(self, dim: int | None = None) -> Any:
         """The shape, or the extent of one dimension."""
         shape = self._array.shape
         if dim is None or -len(shape) <= dim < len(shape):
-            return Size(shape) if dim is None else shape[dim]
+            return as_size(Size, shape) if dim is None else shape[dim]
         from flambeau.core.shapes import wrap_dim
         if shape:
             wrap_dim(dim, len(shape))

@@ -70,7 +70,9 @@ def cholesky(a: np.ndarray, upper: bool) -> tuple[np.ndarray, np.ndarray]:
     where it failed."""
     if a.ndim > 2 or not a.size:
         try:
-            return columns(_numpy(np.linalg.cholesky, a, upper=upper)), no_info(a)
+            found = columns(_numpy(np.linalg.cholesky, a, upper=upper))
+            if not np.isnan(found.real.sum()):
+                return found, no_info(a)
         except np.linalg.LinAlgError:
             pass
     flat, n, lead = _flat(a), a.shape[-1], a.shape[:-2]
@@ -79,7 +81,16 @@ def cholesky(a: np.ndarray, upper: bool) -> tuple[np.ndarray, np.ndarray]:
     if n > 1:                               # LAPACK leaves what was in the other half
         other, zero = (flat[:, :, 1:], b"L") if upper else (flat[:, 1:], b"U")
         call_each("laset", a.dtype, zero, n - 1, n - 1, *_ZERO[a.dtype.char], other, n)
+    _mark_nan_pivots(flat, info)
     return _unflat(flat, lead), info.reshape(lead).astype(np.int32)
+
+
+def _mark_nan_pivots(factors: np.ndarray, info: np.ndarray) -> None:
+    """Say that a factorisation failed at the first pivot that is not a number: a LAPACK that asks
+    whether a pivot is below zero passes over those."""
+    nan = np.isnan(np.diagonal(factors, axis1=-2, axis2=-1).real)
+    failed = nan.any(-1) & (info == 0)
+    info[failed] = nan[failed].argmax(-1) + 1
 
 
 _ZERO = {kind: ((np.zeros(1, kind),), (np.zeros(1, kind),)) for kind in "fdFD"}

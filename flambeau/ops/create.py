@@ -309,14 +309,31 @@ def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | Non
             obj = frombuffer(obj, dtype=dtypes.get_default_dtype() if dtype is None else dtype)
         elif copy is False:
             raise ValueError("can't alias arbitrary sequence into a tensor.")
+    if copy is False:
+        _check_alias(obj, dtype, device)
     result = as_tensor(obj, dtype=dtype, device=device)
     if copy and (result is obj or isinstance(obj, np.ndarray)):
         result = result.clone()
     if requires_grad and not result.requires_grad:
-        result = result.detach().requires_grad_()
+        result = result.requires_grad_()
     elif requires_grad is False and result.requires_grad:
         result = result.detach()
     return result
+
+
+def _check_alias(obj: Any, dtype: Any, device: Any) -> None:
+    """Raise unless a tensor of this dtype, on this device, can share the memory of `obj`."""
+    if isinstance(obj, np.generic):
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in "
+                           "a ndarray. ")
+    have = obj.dtype if isinstance(obj, Tensor) else dtypes.from_numpy_dtype(
+        obj.dtype if isinstance(obj, np.ndarray) else np.asarray(obj).dtype)
+    if dtype is not None and dtype is not have:
+        raise ValueError(f"can't alias tensor with dtype '{type_name(have)}' into dtype "
+                         f"'{type_name(dtype)}'.")
+    here = str(obj.device) if isinstance(obj, Tensor) else "cpu"
+    if device is not None and str(devices.device(device)) != here:
+        raise ValueError(f"can't alias tensor from device '{here}' to '{devices.device(device)}'.")
 
 
 @creation

@@ -23,6 +23,7 @@ from flambeau.core.tensor import (
     plain,
     wrap,
 )
+from flambeau.core.views import check_inplace
 from flambeau.ops.inplace import publish_inplace_view, slot
 from flambeau.ops.pointwise import c_name
 
@@ -113,6 +114,7 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
     """Look at the memory of a tensor or storage, from now on. A leaf gets a new accumulator: to
     the graph before, it is another tensor."""
     if self._edge is LEAF:
+        check_inplace(self, False, apart=False)
         self._accumulator, self._renewed = None, next_order()
     if source is None:
         return _moved(self, np.empty(0, self._array.dtype))

@@ -44,7 +44,7 @@ def _use_grad_for_differentiable(func: _T) -> _T:
     def step(*args: Any, **kwargs: Any) -> Any:
         with flambeau.set_grad_enabled(args[0].defaults["differentiable"]):
             return func(*args, **kwargs)
-    return step
+    return step                                                     # type: ignore[return-value]
 
 
 def _disable_dynamo_if_unsupported(single_tensor_fn: Any = None) -> Callable[[_T], _T]:

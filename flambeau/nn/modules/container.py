@@ -533,8 +533,16 @@ class ParameterDict(_ParameterHolder):
         return (self[key] for key in self._keys)
 
     def update(self, parameters) -> None:
-        """Add or replace values, from a mapping or from pairs."""
-        for key, value in _pairs("ParameterDict", parameters, "ParametersDict"):
+        """Add or replace values, from a mapping or from pairs.
+
+        Those of a plain dict come in the order of their keys, so that optimisers see parameters in
+        the order that PyTorch gives them.
+        """
+        pairs = _pairs("ParameterDict", parameters, "ParametersDict")
+        if isinstance(parameters, container_abcs.Mapping) and not isinstance(
+                parameters, (OrderedDict, ParameterDict)):
+            pairs = sorted(pairs)
+        for key, value in pairs:
             self[key] = value
 
     def _type_in_repr(self, value):
