@@ -19,7 +19,7 @@ def _vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0,
     """
     @functools.wraps(func)
     def batched(*args: Any) -> Any:
-        size, dims, leaves, spec = batch.check_inputs(in_dims, args, func)
+        size, dims, leaves, spec = batch._process_batched_inputs(in_dims, args, func)
         return batch.run_batched(func, size, dims, leaves, spec, out_dims, "never", {})
     return batched
 

@@ -5,6 +5,7 @@ There is no extension module behind it: these are the functions of `core` under 
 from __future__ import annotations
 
 import importlib
+import importlib.util
 import itertools
 import types
 import weakref
@@ -226,6 +227,8 @@ def parse_schema(schema: str) -> FunctionSchema:
 
 def __getattr__(name: str) -> Any:
     """The rest is imported when it is asked for."""
+    if name[0] == "_" and name[:2] != "__" and importlib.util.find_spec(f"{__name__}.{name}"):
+        return importlib.import_module(f"{__name__}.{name}")
     for place in _PLACES:
         module = importlib.import_module(f"flambeau.{place}")
         if name in vars(module) and name[:2] != "__":

@@ -645,6 +645,8 @@ def make_general(op: Op, interceptors: Any, plain: Any, arguments: Any) -> Calla
         else:
             out = kwargs.pop("out", None) if kwargs else None
             if out is not None:
+                if type(out) not in plain and overrides.wanted((*args, out), kwargs):
+                    return overrides.call(op, args, {**kwargs, "out": out})
                 return into(out, op, call(*args, **kwargs), args)
             try:
                 canonical = arguments(*args, **kwargs)

@@ -5,9 +5,14 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from flambeau.core.modes import levels
 from flambeau.core.tensor import Tensor, basis
-from flambeau.transforms.batching import BatchedTensor, BatchLevel
-from flambeau.utils._pytree import broadcast_to_and_flatten, tree_flatten, tree_unflatten
+from flambeau.transforms.batching import BatchLevel
+from flambeau.utils._pytree import (
+    _broadcast_to_and_flatten,
+    tree_flatten,
+    tree_unflatten,
+)
 
 
 def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error",
@@ -33,7 +38,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
 
     @functools.wraps(func)
     def batched(*args: Any, **kwargs: Any) -> Any:
-        size, dims, leaves, spec = check_inputs(in_dims, args, func)
+        size, dims, leaves, spec = _process_batched_inputs(in_dims, args, func)
         if chunk_size is not None and chunk_size < size:
             return _in_chunks(func, size, dims, leaves, spec, out_dims, randomness, kwargs,
                               chunk_size)
@@ -41,22 +46,22 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomne
     return batched
 
 
-def _name(func: Any) -> str:
+def _get_name(func: Any) -> str:
     return getattr(func, "__name__", repr(func))
 
 
-def check_inputs(in_dims: Any, args: Any, func: Any) -> Any:
+def _process_batched_inputs(in_dims: Any, args: Any, func: Any) -> Any:
     """Check the arguments; gives the number of slices, a dimension for each leaf, the leaves."""
-    call = f"vmap({_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
+    call = f"vmap({_get_name(func)}, in_dims={in_dims}, ...)(<inputs>)"
     if not isinstance(in_dims, (int, tuple)):
         raise ValueError(f"{call}: expected `in_dims` to be int or a (potentially nested) tuple "
                          f"matching the structure of inputs, got: {type(in_dims)}.")
     if not args:
-        raise ValueError(f"vmap({_name(func)})(<inputs>): got no inputs. Maybe you forgot to add "
-                         "inputs, or you are trying to vmap over a function with no inputs. "
+        raise ValueError(f"vmap({_get_name(func)})(<inputs>): got no inputs. Maybe you forgot to "
+                         "add inputs, or you are trying to vmap over a function with no inputs. "
                          "The latter is unsupported.")
     leaves, spec = tree_flatten(args)
-    dims = broadcast_to_and_flatten(in_dims, spec)
+    dims = _broadcast_to_and_flatten(in_dims, spec)
     if dims is None:
         raise ValueError(f"{call}: in_dims is not compatible with the structure of `inputs`. "
                          f"in_dims has structure {tree_flatten(in_dims)[1]} but inputs has "
@@ -86,43 +91,79 @@ def check_inputs(in_dims: Any, args: Any, func: Any) -> Any:
 
 def run_batched(func: Any, size: int, dims: Any, leaves: Any, spec: Any, out_dims: Any,
                 randomness: str, kwargs: Any) -> Any:
+    """`func` of batched arguments, and its results whole again. The functions that it calls stand
+    under PyTorch's names, where libraries put their own containers into them."""
     level = BatchLevel(size, randomness)
     with level:
-        wrapped = [leaf if d is None else level.wrap(leaf, d) for leaf, d in zip(leaves, dims)]
-        outputs = func(*tree_unflatten(wrapped, spec), **kwargs)
-    return _outputs(level, func, outputs, out_dims)
+        outputs = func(*_create_batched_inputs(dims, leaves, level, spec), **kwargs)
+    return _unwrap_batched(outputs, out_dims, level, size, func)
 
 
-def _outputs(level: BatchLevel, func: Any, outputs: Any, out_dims: Any) -> Any:
-    leaves, spec = tree_flatten(outputs)
+def _create_batched_inputs(flat_in_dims: Any, flat_args: Any, vmap_level: Any, args_spec: Any
+                           ) -> Any:
+    """The arguments of one slice."""
+    return tree_unflatten([leaf if d is None else _add_batch_dim(leaf, d, vmap_level)
+                           for leaf, d in zip(flat_args, flat_in_dims)], args_spec)
+
+
+def _unwrap_batched(batched_outputs: Any, out_dims: Any, vmap_level: Any, batch_size: int,
+                    func: Any) -> Any:
+    """The results of all slices."""
+    leaves, spec = tree_flatten(batched_outputs)
     dims = [out_dims] * len(leaves) if isinstance(out_dims, int) else \
-        broadcast_to_and_flatten(out_dims, spec)
+        _broadcast_to_and_flatten(out_dims, spec)
     if dims is None and isinstance(out_dims, tuple) and len(out_dims) == 1 and len(leaves) == 1:
         dims = list(out_dims)
     if dims is None:
-        raise ValueError(f"vmap({_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims is "
-                         "not compatible with the structure of `outputs`. out_dims has structure "
-                         f"{tree_flatten(out_dims)[1]} but outputs has structure {spec}.")
-    return tree_unflatten([_unwrap(level, leaf, d, func, out_dims)
+        raise ValueError(f"vmap({_get_name(func)}, ..., out_dims={out_dims})(<inputs>): out_dims "
+                         "is not compatible with the structure of `outputs`. out_dims has "
+                         f"structure {tree_flatten(out_dims)[1]} but outputs has structure {spec}.")
+    name = _get_name(func)
+    return tree_unflatten([_maybe_remove_batch_dim(name, leaf, vmap_level, batch_size, d)
                            for leaf, d in zip(leaves, dims)], spec)
 
 
-def _unwrap(level: BatchLevel, leaf: Any, dim: int | None, func: Any, out_dims: Any) -> Any:
-    if not isinstance(leaf, Tensor):
-        if dim is None:
-            return leaf
-        raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` must only return Tensors, "
-                         f"got type {type(leaf)}. Did you mean to set out_dims= to None for "
+def _maybe_remove_batch_dim(name: str, batched_output: Any, vmap_level: Any, batch_size: int,
+                            out_dim: int | None) -> Any:
+    """A result of all slices, with these along `out_dim`."""
+    if not isinstance(batched_output, Tensor):
+        if out_dim is None:
+            return batched_output
+        raise ValueError(f"vmap({name}, ...): `{name}` must only return Tensors, got type "
+                         f"{type(batched_output)}. Did you mean to set out_dims= to None for "
                          "output?")
-    value, bdim = level.unwrap(leaf)
-    if dim is None:
-        if type(leaf) is BatchedTensor and leaf._level is level and bdim is not None:
-            raise ValueError(f"vmap({_name(func)}, ...): `{_name(func)}` can not return a "
-                             "BatchedTensor when out_dim is None")
+    level = level_of(vmap_level)
+    value, bdim = level.unwrap(batched_output)
+    if out_dim is None:
+        if bdim is not None:
+            raise ValueError(f"vmap({name}, ...): `{name}` can not return a BatchedTensor when "
+                             "out_dim is None")
         return value
+    return _remove_batch_dim(batched_output, level, batch_size, out_dim)
+
+
+def level_of(vmap_level: BatchLevel | int) -> BatchLevel:
+    """The level of a number, among those that are entered."""
+    if isinstance(vmap_level, BatchLevel):
+        return vmap_level
+    for level in levels.get():
+        if isinstance(level, BatchLevel) and level.number == vmap_level:
+            return level
+    raise RuntimeError(f"vmap: there is no level {vmap_level} here")
+
+
+def _add_batch_dim(self: Tensor, batch_dim: int, level: BatchLevel | int) -> Tensor:
+    """One slice, whatever the slice, of a tensor."""
+    return level_of(level).wrap(self, batch_dim)
+
+
+def _remove_batch_dim(self: Tensor, level: BatchLevel | int, batch_size: int, out_dim: int
+                      ) -> Tensor:
+    """The tensor whose slices along `out_dim` these are."""
+    value, bdim = level_of(level).unwrap(self)
     if bdim is None:
-        return basis.movedim(basis.expand(value, (level.size, *value.shape)), 0, dim)
-    return value if bdim == dim else basis.movedim(value, bdim, dim)
+        return basis.movedim(basis.expand(value, (batch_size, *value.shape)), 0, out_dim)
+    return value if bdim == out_dim else basis.movedim(value, bdim, out_dim)
 
 
 def _in_chunks(func: Any, size: int, dims: Any, leaves: Any, spec: Any, out_dims: Any,
@@ -135,6 +176,6 @@ def _in_chunks(func: Any, size: int, dims: Any, leaves: Any, spec: Any, out_dims
     flat = [tree_flatten(p) for p in parts]
     spec_out = flat[0][1]
     joined = [out_dims] * len(flat[0][0]) if isinstance(out_dims, int) else \
-        broadcast_to_and_flatten(out_dims, spec_out)
+        _broadcast_to_and_flatten(out_dims, spec_out)
     return tree_unflatten([basis.cat(list(column), d) if d is not None else column[0]
                            for column, d in zip(zip(*[f[0] for f in flat]), joined)], spec_out)

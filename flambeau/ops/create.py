@@ -577,9 +577,12 @@ def _like(name: str, doc: str) -> Any:
                  pin_memory: bool = False, **kwargs: Any) -> Tensor:
         if type(input) not in plain:
             if overrides.wanted((input,)):
+                given = {"dtype": dtype, "layout": layout, "device": device,
+                         "requires_grad": requires_grad or None, "memory_format": memory_format,
+                         "pin_memory": pin_memory or None, **kwargs}
                 return overrides.handle_torch_function(
-                    published, (input,), input, *args, dtype=dtype, device=device,
-                    requires_grad=requires_grad, **({} if layout is None else {"layout": layout}))
+                    published, (input,), input, *args,
+                    **{k: v for k, v in given.items() if v is not None})
             if hasattr(input, "_value"):
                 return basis.like_wrapped(function, input, args, dtype)
         target = input.dtype if dtype is None else dtype
@@ -721,13 +724,17 @@ def empty_strided(size: Any, stride: Any, *, dtype: Any = None, layout: Any = No
 
 def legacy_constructor(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """`Tensor()`, `Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(other)`."""
-    if len(args) == 1 and not kwargs and isinstance(args[0], Tensor) and cls is Tensor:
-        return _another(args[0], cls)
+    if len(args) + len(kwargs) == 1:
+        other = args[0] if args else kwargs.get("other")
+        if isinstance(other, Tensor):
+            return _another(other, cls)
     return _legacy(cls, dtypes.get_default_dtype(), args, kwargs)
 
 
 def _another(source: Tensor, cls: type) -> Tensor:
-    """Another tensor with the same memory."""
+    """Another tensor with the same memory, which is a view of the first."""
+    if source._edge is not None or source._device is not devices.cpu:
+        return basis.graph_alias(source) if cls is Tensor else source.as_subclass(cls)
     if source._conjugated or source._negated:
         return alias(basis.resolved(source)._array, cls)
     result = alias(source._array, cls)

@@ -17,7 +17,7 @@ def context_decorator(ctx: Any, func: Callable[..., Any]) -> Callable[..., Any]:
     a function that makes one.
 
     >>> import contextlib
-    >>> context_decorator(contextlib.nullcontext, len)([1, 2])
+    >>> context_decorator(contextlib.nullcontext(), len)([1, 2])
     2
     """
     is_context = hasattr(ctx, "__enter__")

@@ -191,3 +191,33 @@ def test_handlers_see_the_calls_that_users_make_and_no_others():
         seen.clear()
         call()
         assert seen == [name]
+
+
+def test_what_overrides_functions_is_asked_as_out_too():
+    seen = []
+
+    class Container:
+        @classmethod
+        def __torch_function__(cls, func, types, args=(), kwargs=None):
+            seen.append((func.__name__, sorted(kwargs or {})))
+            return "own"
+
+    x, own = flambeau.ones(2), Container()
+    assert flambeau.stack([own, own], 0, out=own) == flambeau.cat([x, x], out=own) == "own"
+    assert flambeau.zeros_like(own) == flambeau.full_like(own, 3, dtype=flambeau.int64) == "own"
+    assert seen == [("stack", ["out"]), ("cat", ["out"]), ("zeros_like", []),
+                    ("full_like", ["dtype"])]
+
+
+def test_a_subclass_is_made_of_a_tensor_of_any_type():
+    class Sub(flambeau.Tensor):
+        pass
+
+    whole = flambeau.arange(3)
+    made = Sub(whole)
+    assert type(made) is Sub and made.dtype == flambeau.int64
+    assert made.data_ptr() == whole.data_ptr() and type(Sub.__new__(Sub, whole)) is Sub
+    x = flambeau.ones(2, requires_grad=True)
+    flambeau.Tensor(x).sum().backward()
+    assert x.grad.tolist() == [1.0, 1.0]
+    assert flambeau.Tensor(flambeau.ones(2, device="meta")).is_meta
