@@ -1,0 +1,74 @@
+"""`CSEPass`: what is computed twice is computed once."""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.fx import Graph, GraphModule, Node
+from flambeau.fx.node import map_arg
+from flambeau.fx.passes.infra.pass_base import PassBase, PassResult
+from flambeau.symbolic import Tag
+from flambeau.utils import _pytree
+
+_MAKES_MEMORY = frozenset("empty empty_like empty_strided new_empty new_empty_strided zeros ones "
+                          "full".split())
+
+
+def get_CSE_banned_ops() -> set[Any]:
+    """The ops that are not computed once for all: there is no more than what `CSEPass` finds."""
+    return set()
+
+
+def _repeats(node: Node) -> bool:
+    """Does the op give the same when it is called again, and write to nothing?"""
+    target: Any = node.target
+    if node.is_impure() or getattr(target, "_opname", "") in _MAKES_MEMORY:
+        return False
+    tags = getattr(target, "tags", ())
+    return Tag.nondeterministic_seeded not in tags
+
+
+class CSEPass(PassBase):
+    """Replaces a node by an earlier one with the same target and arguments.
+
+    >>> import flambeau
+    >>> from flambeau.fx.experimental.proxy_tensor import make_fx
+    >>> gm = make_fx(lambda x: x.sin() + x.sin())(flambeau.ones(1))
+    >>> found = CSEPass()(gm)
+    >>> found.modified, len(found.graph_module.graph.nodes)
+    (True, 4)
+    """
+
+    def __init__(self, banned_ops: Any = None):
+        self.banned_ops = set(banned_ops or ())
+        super().__init__()
+
+    def call(self, graph_module: GraphModule) -> PassResult:
+        """Make the graph anew."""
+        new, values = Graph(), {}
+        known: dict[Any, Node] = {}
+        modified = False
+        old = graph_module.graph
+        new._codegen = old._codegen
+        writes = any(getattr(getattr(n.target, "_schema", None), "is_mutable", False)
+                     for n in old.nodes)
+        for node in old.nodes:
+            key = None
+            if node.op == "call_function" and not writes and _repeats(node) \
+                    and node.target not in self.banned_ops:
+                args = map_arg((node.args, node.kwargs), lambda n: values[n])
+                leaves, spec = _pytree.tree_flatten(args)
+                key = node.target, tuple((type(v), v if isinstance(v, Node) else repr(v))
+                                         for v in leaves), str(spec)
+                if key in known:
+                    values[node] = known[key]
+                    modified = True
+                    continue
+            values[node] = new.node_copy(node, lambda n: values[n])
+            if key is not None:
+                known[key] = values[node]
+        made = GraphModule(graph_module, new)
+        made.meta = graph_module.meta
+        return PassResult(made, modified)
+
+
+__all__ = ["CSEPass", "get_CSE_banned_ops"]
