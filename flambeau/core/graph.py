@@ -149,11 +149,11 @@ class Output:
 
 
 def output_edges(node: Node) -> list[Any]:
-    """The edges that point at each output of `node`, in order. A node of several outputs holds only
-    their shapes and types: holding the edges would be a cycle."""
+    """The edges that point at each output of `node`, in order; None at what is no tensor. A node of
+    several outputs holds only their shapes and types: holding the edges would be a cycle."""
     if node.outputs == 1:
         return [node]
-    return [Output(node, i, shape, dtype) for i, (shape, dtype) in enumerate(node.results)]
+    return [found and Output(node, i, *found) for i, found in enumerate(node.results)]
 
 
 def node_class(name: str, **members: Any) -> type[Node]:

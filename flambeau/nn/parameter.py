@@ -6,9 +6,11 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau.core.tensor import disabled_torch_function
+from flambeau.core import overrides
+from flambeau.core.tensor import disabled_torch_function, plain
 from flambeau.ops.methods import NOT_COPIED
 from flambeau.transforms.function_modes import DisableTorchFunctionSubclass
+from flambeau.transforms.meta import MetaTensor
 
 __all__ = [
     "Buffer",
@@ -48,6 +50,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     def __new__(cls, data: Any = None, requires_grad: bool = True):
         if data is None:
             data = flambeau.empty(0)
+        if type(data) is MetaParameter:
+            data = data.detach()
         if type(data) is Tensor or type(data) is Parameter:
             return Tensor._make_subclass(cls, data, requires_grad)
         tensor = data.detach().requires_grad_(requires_grad)
@@ -61,6 +65,8 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
             )
         if not isinstance(tensor, cls):
             tensor._is_param = True
+        if type(tensor) is MetaTensor and cls is Parameter:
+            tensor.__class__ = MetaParameter
         return tensor
 
     def __deepcopy__(self, memo):
@@ -80,7 +86,26 @@ class Parameter(Tensor, metaclass=_ParameterMeta):
     __torch_function__ = disabled_torch_function
 
 
+class MetaParameter(MetaTensor, metaclass=_ParameterMeta):
+    """A parameter on `meta`, which has no values. Users see it as `Parameter`: its type makes
+    parameters of whatever it is given."""
+
+    def __new__(cls, data: Any = None, requires_grad: bool = True):
+        return Parameter(data, requires_grad)
+
+    def __repr__(self):
+        return "Parameter containing:\n" + super().__repr__()
+
+    __deepcopy__ = Parameter.__deepcopy__
+    __reduce_ex__ = Parameter.__reduce_ex__
+    __torch_function__ = disabled_torch_function
+
+
+plain.discard(MetaParameter)
+overrides.internal_types.add(MetaParameter)
+MetaParameter.__name__ = MetaParameter.__qualname__ = "Parameter"
 Parameter.__module__ = "torch.nn.parameter"     # as it prints; pickles name the function below
+MetaParameter.__module__ = Parameter.__module__
 
 
 def _rebuild_parameter(data, requires_grad, state):

@@ -28,7 +28,8 @@ class MetaTensor(Tensor):
 
 plain.discard(MetaTensor)
 overrides.internal_types.add(MetaTensor)
-MetaTensor.__module__, MetaTensor.__name__ = "torch", "Tensor"
+MetaTensor.__module__ = "torch"
+MetaTensor.__name__ = MetaTensor.__qualname__ = "Tensor"
 
 
 def memory(extent: int, array_type: np.dtype) -> np.ndarray:

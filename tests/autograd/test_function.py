@@ -358,3 +358,23 @@ def test_tangents_of_functions_are_checked(tangent, message):
 
     with pytest.raises(RuntimeError, match=message):
         flambeau.func.jvp(Doubled.apply, (flambeau.ones(2),), (flambeau.ones(2),))
+
+
+def test_saved_results_beside_what_is_no_tensor():
+    class Twice(Function):
+        @staticmethod
+        def forward(ctx, x):
+            first, second = x * 2, x * 3
+            ctx.save_for_backward(first, second)
+            return first, None, "text", second
+
+        @staticmethod
+        def backward(ctx, first, nothing, text, second):
+            saved = ctx.saved_tensors
+            assert all(s.requires_grad for s in saved) and nothing is text is None
+            return first * 2 + second * 3
+
+    x = flambeau.ones(2, requires_grad=True)
+    first, _, _, second = Twice.apply(x)
+    (first + second).sum().backward()
+    assert x.grad.tolist() == [5.0, 5.0]
