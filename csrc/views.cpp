@@ -1,6 +1,8 @@
 // Views of arrays: the same memory with another shape, strides and offset.
 #include "common.h"
 
+#include <algorithm>
+
 // A view of `array` with the given extents and strides (in bytes), `offset` bytes from its first
 // element.
 static PyObject *make_view(PyArrayObject *array, int nd, const npy_intp *shape,
@@ -100,6 +102,60 @@ static PyObject *view_select(PyObject *, PyObject *const *args, Py_ssize_t nargs
     return make_view(array, nd - 1, shape, strides, index * PyArray_STRIDE(array, int(dim)));
 }
 
+static PyObject *view_unsqueeze(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+    if (nargs != 2 || !is_array(args[0])) return nargs == 2 ? nullptr : PyErr_Format(
+        PyExc_TypeError, "unsqueeze takes 2 arguments");
+    PyArrayObject *array = (PyArrayObject *)args[0];
+    int nd = PyArray_NDIM(array);
+    npy_intp dim = PyLong_AsSsize_t(args[1]), shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    if (dim == -1 && PyErr_Occurred()) return nullptr;
+    if (dim < 0 || dim > nd || nd == NPY_MAXDIMS)
+        return PyErr_Format(PyExc_IndexError, "no place for another dimension");
+    for (int d = 0; d < nd; d++) {
+        shape[d + (d >= dim)] = PyArray_DIM(array, d);
+        strides[d + (d >= dim)] = PyArray_STRIDE(array, d);
+    }
+    shape[dim] = 1;  // its stride, which nothing reads, is PyTorch's
+    strides[dim] = dim < nd ? PyArray_DIM(array, dim) * PyArray_STRIDE(array, dim)
+                            : PyArray_ITEMSIZE(array);
+    return make_view(array, nd + 1, shape, strides, 0);
+}
+
+static PyObject *view_permute(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+    npy_intp order[NPY_MAXDIMS], shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    if (nargs != 2 || !is_array(args[0])) return nargs == 2 ? nullptr : PyErr_Format(
+        PyExc_TypeError, "permute takes 2 arguments");
+    PyArrayObject *array = (PyArrayObject *)args[0];
+    int nd = integers(args[1], order);
+    if (nd < 0) return nullptr;
+    uint64_t seen = 0;
+    for (int d = 0; d < nd; d++) {
+        if (nd != PyArray_NDIM(array) || order[d] < 0 || order[d] >= nd || seen >> order[d] & 1)
+            return PyErr_Format(PyExc_ValueError, "not an order of the dimensions");
+        seen |= uint64_t(1) << order[d];
+        shape[d] = PyArray_DIM(array, order[d]), strides[d] = PyArray_STRIDE(array, order[d]);
+    }
+    return make_view(array, nd, shape, strides, 0);
+}
+
+static PyObject *view_transpose(PyObject *, PyObject *const *args, Py_ssize_t nargs) {
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    if (nargs != 3 || !is_array(args[0])) return nargs == 3 ? nullptr : PyErr_Format(
+        PyExc_TypeError, "transpose takes 3 arguments");
+    PyArrayObject *array = (PyArrayObject *)args[0];
+    int nd = PyArray_NDIM(array);
+    npy_intp a = PyLong_AsSsize_t(args[1]), b = PyLong_AsSsize_t(args[2]);
+    if (PyErr_Occurred()) return nullptr;
+    std::copy_n(PyArray_DIMS(array), nd, shape);
+    std::copy_n(PyArray_STRIDES(array), nd, strides);
+    if (nd) {
+        if (a < 0 || a >= nd || b < 0 || b >= nd)
+            return PyErr_Format(PyExc_IndexError, "no such dimension");
+        std::swap(shape[a], shape[b]), std::swap(strides[a], strides[b]);
+    }
+    return make_view(array, nd, shape, strides, 0);
+}
+
 // The strides of `array` seen with another shape of as many elements; false where there are none.
 // From the last dimension on, each range of memory that dimensions of the array share is divided
 // anew.
@@ -159,6 +215,8 @@ static PyObject *view_reshape(PyObject *, PyObject *const *args, Py_ssize_t narg
 
 #define VIEW_METHOD(name) {#name, (PyCFunction)(void (*)())name, METH_FASTCALL, nullptr}
 static PyMethodDef methods[] = {VIEW_METHOD(view_strided), VIEW_METHOD(view_expand),
-                                VIEW_METHOD(view_select), VIEW_METHOD(view_reshape), {nullptr, nullptr, 0, nullptr}};
+                                VIEW_METHOD(view_select), VIEW_METHOD(view_reshape),
+                                VIEW_METHOD(view_unsqueeze), VIEW_METHOD(view_permute),
+                                VIEW_METHOD(view_transpose), {nullptr, nullptr, 0, nullptr}};
 
 int register_views(PyObject *module) { return PyModule_AddFunctions(module, methods); }

@@ -2938,7 +2938,7 @@ def pca_lowrank(
 def pdist(input: Tensor, p: _float = 2) -> Tensor:
     """The p-norm distances of all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ...."""
 
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, dims: Any) -> Tensor:
     """The dimensions in another order, as a view."""
 
 def permute_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -3694,7 +3694,7 @@ def svd_lowrank(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The `q` largest singular values of A (of A - M) and their vectors, nearly: U, S, V."""
 
-def swapaxes(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
+def swapaxes(input: Tensor, axis0: _int, axis1: _int) -> Tensor:
     """Two dimensions exchanged, as a view."""
 
 def swapdims(input: Tensor, dim0: _int, dim1: _int) -> Tensor:

@@ -12,7 +12,7 @@ using binding::Bound;
 namespace calling {
 
 // How a value becomes the argument that kernels and formulas get: `flambeau/dispatch/canonical.py`.
-enum Role : uint8_t { AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS };
+enum Role : uint8_t { AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS, ALL_DIMS, SIZES };
 
 struct Argument {
     int8_t parameter;    // which parameter of the signature; -1: it has none
@@ -124,6 +124,23 @@ static PyObject *wrapped_dims(PyObject *value, int ndim) {
     return ndim ? tuple.release() : incref(Py_None);
 }
 
+// Each dimension once, in some order.
+static PyObject *all_dims(PyObject *value, int ndim) {
+    if (PyLong_CheckExact(value) || PySequence_Fast_GET_SIZE(value) != ndim) return nullptr;
+    return ndim ? wrapped_dims(value, ndim) : PyTuple_New(0);
+}
+
+// Extents, none of which is to be found out.
+static PyObject *sizes(PyObject *value) {
+    if (PyLong_CheckExact(value)) return nullptr;
+    PyObject **items = PySequence_Fast_ITEMS(value);
+    for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(value); i < n; i++) {
+        int overflow;
+        if (PyLong_AsLongAndOverflow(items[i], &overflow) < 0 || overflow) return nullptr;
+    }
+    return PyTuple_CheckExact(value) ? incref(value) : PySequence_Tuple(value);
+}
+
 static PyObject *as_tuple(PyObject *value, int size) {
     if (PyTuple_CheckExact(value)) return incref(value);
     if (PyList_CheckExact(value)) return PyList_AsTuple(value);
@@ -147,6 +164,8 @@ static PyObject *canonical_value(Role role, PyObject *value, int ndim, int size)
         case INTS:
         case TENSORS: return as_tuple(value, size);
         case DTYPE: return PyObject_GetAttr(value, numpy);
+        case ALL_DIMS: return all_dims(value, ndim);
+        case SIZES: return sizes(value);
     }
     return nullptr;
 }
@@ -181,7 +200,10 @@ static PyObject *run(const Overload &o, PyObject *const *values) {
         }
         canonical[i] = value;
     }
-    return call_plain(o.op, canonical, o.count);
+    PyObject *result = call_plain(o.op, canonical, o.count);
+    if (!result && o.op->view && PyErr_ExceptionMatches(PyExc_ValueError))
+        PyErr_Clear();  // there is no such view: the twin says so in the words of the call
+    return result;
 }
 
 static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {

@@ -135,15 +135,9 @@ shows("cast", "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=N
       run=lambda self, dtype=None, **_: self.to(dtype or self.dtype, copy=True))
 shows("view_as_shape reshape_alias", "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
       lambda self, shape: (self, tuple(shape)))
-shows("permute_to", "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
-      lambda self, permutation: (self, tuple(permutation)))
-shows("expand_to", "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
-      lambda self, shape: (self, tuple(shape)))
 shows("transpose", "t(Tensor(a) self) -> Tensor(a)",       # formulas of derivatives say `t`
       lambda self: (self,) if self.ndim == 2 and engine.current_pass.get() else None,
       run=lambda self: self.t())
-shows("transpose", "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)")
-shows("unsqueeze", "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)")
 shows("squeeze_dims0", "squeeze(Tensor(a) self) -> Tensor(a)", lambda self, dim, given: (self,))
 shows("squeeze_dims1", "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
       lambda self, dim, given: (self, given))

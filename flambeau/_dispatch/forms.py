@@ -141,7 +141,9 @@ _signature = cache(inspect.signature)
 def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Shown:
     """How a call appears; `kwargs` are those of users, None with canonical arguments."""
     base = _declared(op)
-    found = forms.get(key(op)) if base.schema is None else _own_forms(base)
+    found = forms.get(key(op), [])
+    if base.schema is not None:
+        found = [*found, *_own_forms(base)]
     if found:
         given = named(op, args, kwargs)
         for form in found:

@@ -1477,7 +1477,7 @@ class Methods:
         repeated."""
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> Any:
         """input = U diag(S) Vᴴ: `linalg.svd`, but it gives V, and by default thin factors."""
-    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
+    def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
         """Two dimensions exchanged, as a view."""
     def swapaxes_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`swapaxes` in place; returns the tensor."""

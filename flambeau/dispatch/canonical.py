@@ -10,22 +10,33 @@ dtype('float64')
 """
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.schema.parser import Parameter
 
+if TYPE_CHECKING:
+    from flambeau.dispatch.declaration import Declaration
+
 # The same numbers stand in `csrc/calling/function.cpp`.
-AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS = range(7)
+AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS, ALL_DIMS, SIZES = range(9)
 
 
-def role_of(parameter: Parameter, dims: tuple[str, ...], new_dims: tuple[str, ...]) -> int:
+def role_of(parameter: Parameter, declaration: Declaration) -> int:
     """How the values of a parameter become canonical: `dims` are dimensions of the first tensor,
-    `new_dims` of one that has one more."""
-    if parameter.kind == "int" and parameter.name in new_dims:
+    `new_dims` of one that has one more, `all_dims` all of them in some order; `sizes` are extents,
+    of which those that are to be found out are left to the declaration's `canonical`."""
+    def named(fact: str) -> bool:
+        return parameter.kind == "int" and parameter.name in getattr(declaration, fact).split()
+
+    if named("all_dims"):
+        return ALL_DIMS
+    if named("sizes"):
+        return SIZES
+    if named("new_dims"):
         return NEW_DIM
-    if parameter.kind == "int" and parameter.name in dims:
+    if named("dims"):
         return DIMS if parameter.is_list else DIM
     if parameter.is_list:
         return TENSORS if parameter.is_tensor else INTS if parameter.kind == "int" else AS_IS

@@ -4,142 +4,184 @@
                 kernel=kernels.cummax, dims="dim", refuses=("cummax_cpu", "UcW8"),
                 d_self=lambda grad, indices, self_shape, dim: …)
 
-Nothing of it is parsed when it is made: 1,600 callables cost half a millisecond. The first call of
-the function, or the first look at its `op`, makes an `Op` of each schema.
+Nothing of it is parsed when it is made: that costs what the strings cost. The first call of the
+function, or the first look for the op, makes an `Op` of each schema.
 """
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import partial
+from dataclasses import dataclass, field
+from functools import cached_property, partial
 from typing import Any
 
 from flambeau import return_types
 from flambeau.core import fast
 from flambeau.core.modes import interceptors
-from flambeau.core.op import (
-    ANY,
-    Op,
-    class_name,
-    make_general,
-    parameters,
-    plan_saving,
-    public,
-    table,
-)
+from flambeau.core.op import ANY, Op, class_name, make_general, plan_saving, public, table
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.dispatch.canonical import role_of
-from flambeau.dispatch.function import (
-    Argument,
-    Function,
-    InplaceFunction,
-    Overload,
-    in_front,
-)
+from flambeau.dispatch.function import Argument, Function, InplaceFunction, Overload, in_front
 from flambeau.schema.parser import MISSING, Parameter, Schema, parse
-from flambeau.schema.signature import Signature, function_signature, in_order, method_signature
+from flambeau.schema.signature import function_signature, in_order, method_signature
 
 _PREFIXES = ("linalg", "special", "fft")        # namespaces that PyTorch's own names begin with
 
 
+@dataclass(eq=False, kw_only=True)
 class Declaration:
-    """What is declared; the ops of its schemas are made at first use."""
+    """What is declared of an op, and the ops of its schemas, which are made at first use.
 
-    def __init__(self, schemas: tuple[str, ...], kernel: Any, facts: dict[str, Any],
-                 rules: dict[str, Any]):
-        self.texts, self.kernel, self.facts, self.rules = schemas, kernel, facts, rules
-        self.name = schemas[0].partition("(")[0].partition(".")[0]
-        self.doc = facts.pop("doc")
-        self.function: Any = None               # what users call, and its twin in Python
-        self.twin: Any = None
+    texts       a schema for each overload, in PyTorch's notation
+    kernel      canonical arguments (arrays for tensors) to an array, or to several
+    rules       for a tensor argument its gradient, a formula of `grad` and of what it names
+    vjp         instead: all gradients at once, as a sequence; `nondiff` names tensors without one
+    jvp         the tangent of the results, where it does not follow from the kind or from the vjp
+    kind        "linear", "multilinear" or "general"
+    batch       a batching rule, where none follows from the dimensions
 
-    @property
-    def schemas(self) -> tuple[Schema, ...]:
-        """One for each overload."""
-        return tuple([parse(text) for text in self.texts])
+    dims        parameters that are dimensions of the first tensor
+    new_dims    … of one that has one dimension more
+    all_dims    … that are all its dimensions, in some order
+    sizes       parameters that are extents of the result
+    canonical   where that is not enough: users' values to canonical arguments, with the checks
+    drops       parameters that are no canonical arguments
+    shape       the shape of the result: "self", or a formula of the canonical arguments
+    unsized     do extents of the result depend on values?
 
-    @property
-    def ops(self) -> tuple[Op, ...]:
-        """One for each schema, in order of declaration: their nodes are numbered so."""
-        found = self.__dict__.get("_ops")
-        if found is None:
-            found = self._ops = tuple([self.make_op(i, s) for i, s in enumerate(self.schemas)])
-        return found
+    refuses     PyTorch's name of the kernel, and the kinds of dtypes that it is not compiled for
+    out         is there an `out=` form? If not of all overloads, the names of those
+    typed_by_out    does the type of `out` stand for a `dtype` that is not given?
+    inplace     is there a form that writes to the first tensor?
+    function    is it published as a function? as a `method`? With `aliases`, schemas of other names
+    namespace   where that does not follow from the name: "nn.functional"
+    node        the class name of nodes, where that does not follow from the name
+    """
+    texts: tuple[str, ...]
+    kernel: Callable[..., Any]
+    rules: dict[str, Any] = field(default_factory=dict)
+    vjp: Any = None
+    jvp: Any = None
+    nondiff: str = ""
+    differentiable: Any = True
+    kind: str = "general"
+    batch: Any = None
+    dims: str = ""
+    new_dims: str = ""
+    all_dims: str = ""
+    sizes: str = ""
+    canonical: Any = None
+    drops: str = ""
+    shape: Any = None
+    unsized: Any = False
+    refuses: Any = ()
+    out: Any = True
+    typed_by_out: bool = False
+    inplace: bool = False
+    function: bool = True
+    method: bool = True
+    aliases: tuple[str, ...] = ()
+    namespace: str = ""
+    node: str = ""
+    doc: str = ""
+    published: Any = None               # the function
 
-    @property
-    def inplace_ops(self) -> tuple[Op, ...]:
-        """Of each op the one that writes its result into the first tensor."""
-        found = self.__dict__.get("_inplace_ops")
-        if found is None:
-            found = self._inplace_ops = tuple([basis.make_inplace(op).op for op in self.ops])
-        return found
-
-    @property
-    def canonical_parameters(self) -> list[Parameter]:
-        """Of all overloads together: those of the longest, tensors first."""
-        longest = max(self.schemas, key=lambda s: len(s.parameters)).parameters
-        return sorted(longest, key=lambda p: not p.is_tensor)
-
-    def make_op(self, index: int, schema: Schema) -> Op:
-        facts, own = self.facts, self.canonical_parameters
-        tensors = tuple([p.name for p in own if p.is_tensor])
-        op = Op(self.name, facts["kind"], key=schema.full_name if index else self.name,
-                kernel=self.kernel,
-                tensors=tensors, params=tuple([p.name for p in own if not p.is_tensor]),
-                vjp=self.rules.get("vjp"), rules=_renamed(self.rules, schema),
-                jvp_rule=_formula(self.rules.get("jvp"), schema), batch_rule=facts["batch"],
-                returns=_class_of_results(self.name, schema), schema=schema,
-                view=facts["view"] or schema.is_view, variadic=any(p.is_list for p in own[:1]),
-                differentiable=facts["differentiable"], nondiff=tuple(facts["nondiff"].split()),
-                dims=_words(facts["dims"], facts["new_dims"]), shapes=_words(facts["shapes"]),
-                shape=facts["shape"], namespace=self.namespace, doc=self.doc, declaration=self,
-                node_name=facts["node"] or f"{class_name(self.name)[:-1]}{index}",
-                refuses=facts["refuses"], unsized=facts["unsized"], shares=False, core="")
-        op.rules = {k: v for k, v in op.rules.items() if k in tensors}
-        plan_saving(op)
-        op.call = fast.callable_of("canonical", op, make_general(op, interceptors, plain, None),
-                                   op.kernel)
-        op.direct = make_general(op, (), ANY, None)
-        op.function = op.published = self.function
-        return op
-
-    @property
-    def namespace(self) -> str:
+    def __post_init__(self) -> None:
+        self.name = self.texts[0].partition("(")[0].partition(".")[0]
         prefix = self.name.partition("_")[0]
-        return self.facts["namespace"] or (prefix if prefix in _PREFIXES else "torch")
+        self.namespace = self.namespace or (prefix if prefix in _PREFIXES else "torch")
 
     @property
     def module(self) -> str:
         """Where the function seems to come from."""
         return "flambeau" if self.namespace == "torch" else f"flambeau.{self.namespace}"
 
+    @cached_property
+    def schemas(self) -> tuple[Schema, ...]:
+        return tuple([parse(text) for text in self.texts])
+
+    # ---- the ops ---------------------------------------------------------------------------------
+
+    @cached_property
+    def ops(self) -> tuple[Op, ...]:
+        """One for each schema, in order of declaration: their nodes are numbered so."""
+        return tuple([self._make_op(i, schema) for i, schema in enumerate(self.schemas)])
+
+    @cached_property
+    def inplace_ops(self) -> tuple[Op, ...]:
+        """Of each op the one that writes its result into the first tensor."""
+        return tuple([basis.make_inplace(op).op for op in self.ops])
+
+    @cached_property
+    def canonical_parameters(self) -> list[Parameter]:
+        """Of all overloads together: those of the longest, tensors first."""
+        longest = max(self.schemas, key=lambda s: len(s.parameters)).parameters
+        kept = [p for p in longest if p.name not in self.drops.split()]
+        return sorted(kept, key=lambda p: not p.is_tensor)
+
+    def _make_op(self, index: int, schema: Schema) -> Op:
+        own = self.canonical_parameters
+        op = Op(self.name, self.kind, key=schema.full_name if index else self.name, schema=schema,
+                declaration=self, kernel=self.kernel, vjp=self.vjp, rules=self.rules,
+                jvp_rule=self.jvp, batch_rule=self.batch, nondiff=tuple(self.nondiff.split()),
+                tensors=tuple([p.name for p in own if p.is_tensor]),
+                params=tuple([p.name for p in own if not p.is_tensor]),
+                variadic=any(p.is_list for p in own[:1]), view=schema.is_view,
+                returns=_class_of_results(self.name, schema), differentiable=self.differentiable,
+                dims=(*self.dims.split(), *self.new_dims.split()),
+                shapes=tuple(self.sizes.split()), shape=self.shape, unsized=self.unsized,
+                refuses=self.refuses, namespace=self.namespace, doc=self.doc,
+                node_name=self.node or f"{class_name(self.name)[:-1]}{index}")
+        plan_saving(op)
+        op.call = fast.callable_of("canonical", op, make_general(op, interceptors, plain, None),
+                                   op.kernel)
+        op.direct = make_general(op, (), ANY, None)
+        op.function = op.published = self.published
+        return op
+
+    # ---- how they are called ---------------------------------------------------------------------
+
     def overloads(self, bound: bool) -> tuple[Overload, ...]:
         """How the function, or the method, is called, in the order in which that is tried."""
-        made = [self._overload(op, bound) for op in self.ops]
+        made = [self.overload(op, bound) for op in self.ops]
         order = in_order([overload.signature for overload in made])
         return tuple(sorted(made, key=lambda overload: order.index(overload.signature)))
 
-    def _has_out(self, schema: Schema) -> bool:
-        out = self.facts["out"]
-        return out is True or (bool(out) and schema.overload in out.split())
-
-    def _overload(self, op: Op, bound: bool) -> Overload:
-        schema = op.schema
+    def overload(self, op: Op, bound: bool, other: Schema | None = None) -> Overload:
+        """How an op is called: by its own schema, or by that of an alias, whose parameters may
+        have other names."""
+        schema = other or op.schema
         signature = method_signature(schema) if bound else function_signature(
-            schema, _with_out(schema) if self._has_out(schema) else None)
-        own = signature.parameters if not bound else (schema.parameters[0], *signature.parameters)
+            schema, _with_out(schema) if self._has_out(op.schema) else None)
+        own = (schema.parameters[0], *signature.parameters) if bound else signature.parameters
         names = ["self" if p.name == "input" else p.name for p in own]
-        facts, arguments = self.facts, []
-        for p in self.canonical_parameters:
-            at = names.index(p.name) if p.name in names else -1
-            role = role_of(p, tuple(facts["dims"].split()), tuple(facts["new_dims"].split()))
-            constant = None if p.value is MISSING else p.value
-            arguments.append(Argument(at, role, constant))
+        if other is not None:
+            names = [p.name for p in op.schema.parameters] + names[len(schema.parameters):]
+        arguments = [
+            Argument(names.index(p.name) if p.name in names else -1, role_of(p, self),
+                     None if p.value is MISSING else p.value) for p in self.canonical_parameters]
         out = names.index("out") if "out" in names else -1
         return Overload(signature, own, tuple(arguments), op, out)
 
+    def _has_out(self, schema: Schema) -> bool:
+        if schema.is_view:
+            return False
+        return self.out is True or (bool(self.out) and schema.overload in self.out.split())
 
-def _words(*texts: str) -> tuple[str, ...]:
-    return tuple([word for text in texts for word in text.split()])
+
+class Alias:
+    """Another name of a function, with a schema of its own; the op is the same."""
+
+    def __init__(self, of: Declaration, text: str):
+        self.of, self.text, self.name = of, text, text.partition("(")[0].partition(".")[0]
+        self.doc, self.module, self.namespace = of.doc, of.module, of.namespace
+        self.typed_by_out = of.typed_by_out
+
+    @property
+    def ops(self) -> tuple[Op, ...]:
+        return self.of.ops
+
+    def overloads(self, bound: bool) -> tuple[Overload, ...]:
+        return (self.of.overload(self.ops[0], bound, parse(self.text)),)
 
 
 def _with_out(schema: Schema) -> Schema:
@@ -159,63 +201,42 @@ def _class_of_results(name: str, schema: Schema) -> Any:
     return getattr(return_types, name, None) or return_types.declare(name, fields)
 
 
-def _renamed(rules: dict[str, Any], schema: Schema) -> dict[str, Any]:
-    """The formulas by the tensors that they are the derivatives of."""
-    return {name[2:]: _formula(rule, schema) for name, rule in rules.items() if name[:2] == "d_"}
+# ---- the statement -------------------------------------------------------------------------------
 
-
-def _formula(rule: Any, schema: Schema) -> Any:
-    return rule
-
-
-def op(*schemas: str, kernel: Callable[..., Any], kind: str = "general", dims: str = "",
-       new_dims: str = "", shapes: str = "", shape: Any = None, refuses: Any = (), out: Any = True,
-       inplace: bool = False, typed_by_out: bool = False,
-       function: bool = True, method: bool = True, node: str = "",
-       namespace: str = "", differentiable: Any = True, nondiff: str = "", batch: Any = None,
-       view: Any = False, unsized: Any = False, doc: str = "", **rules: Any) -> Any:
-    """Declare an op by its schemas; gives its public function.
-
-    schemas     one for each overload, in PyTorch's notation
-    kernel      canonical arguments (arrays for tensors) to an array, or to several
-    d_<tensor>  the gradient of that argument, as a formula of `grad` and of what it names
-    vjp, jvp    as in `core.op.primitive`; so are kind, shape, batch, differentiable, nondiff
-    dims        parameters that are dimensions of the first tensor; `new_dims` of one with one more
-    refuses     PyTorch's name of the kernel, and the kinds of dtypes that it is not compiled for
-    out         is there an `out=` form? If not of all overloads, the names of those
-    typed_by_out    does the type of `out` stand for a `dtype` that is not given?
-    inplace     is there one that writes to the first tensor?
-    function, method    is it published as such?
-    node        the class name of its nodes, where that does not follow from the op's name
-    """
-    facts = {"kind": kind, "dims": dims, "new_dims": new_dims, "shapes": shapes, "shape": shape,
-             "refuses": refuses, "out": out, "node": node, "namespace": namespace,
-             "differentiable": differentiable, "nondiff": nondiff, "batch": batch, "view": view,
-             "unsized": unsized, "doc": doc, "typed_by_out": typed_by_out}
-    declaration = Declaration(schemas, kernel, facts, rules)
-    declaration.twin = Function(declaration, bound=False)
-    published: Any = in_front(declaration.twin)
-    declaration.function = declaration.twin.published = published
-    space = declaration.namespace
-    name = declaration.name.removeprefix(f"{space}_")
+def op(*schemas: str, **declared: Any) -> Any:
+    """Declare an op by its schemas, its kernel, and what else a `Declaration` says; gives the
+    function. `d_<tensor>` is the gradient of that argument."""
+    rules = {name[2:]: declared.pop(name) for name in [*declared] if name[:2] == "d_"}
+    declaration = Declaration(texts=schemas, rules=rules, **declared)
     for i, text in enumerate(schemas):
         key = text.partition("(")[0] if i else declaration.name
         table.declared[key] = partial(_op_of, declaration, i)
-    if function:
-        public.setdefault(space, {})[name] = published
-    if method:
-        twin = Function(declaration, bound=True)
-        twin.published = in_front(twin)
-        setattr(Tensor, declaration.name, twin.published)
-    if inplace:
+    declaration.published = _publish(declaration, declaration)
+    for text in declaration.aliases:
+        _publish(Alias(declaration, text), declaration)
+    if declaration.inplace:
         writing = InplaceFunction(declaration)
         writing.published = in_front(writing)
         setattr(Tensor, writing.name, writing.published)
-    return published
+    return declaration.published
 
 
 def _op_of(declaration: Declaration, index: int) -> Op:
     return declaration.ops[index]
 
 
-__all__ = ["Declaration", "Signature", "op", "parameters"]
+def _publish(named: Declaration | Alias, declaration: Declaration) -> Any:
+    """Make the function and the method of a declaration, or of an alias of it, and enter them."""
+    twin = Function(named, bound=False)
+    twin.published = in_front(twin)
+    if declaration.function:
+        space = public.setdefault(named.namespace, {})
+        space[named.name.removeprefix(f"{named.namespace}_")] = twin.published
+    if declaration.method:
+        bound = Function(named, bound=True)
+        bound.published = in_front(bound)
+        setattr(Tensor, named.name, bound.published)
+    return twin.published
+
+
+__all__ = ["Declaration", "op"]

@@ -27,7 +27,7 @@ from flambeau.schema.signature import Signature, python_signature
 from flambeau.type_info import layout, memory_format
 
 if TYPE_CHECKING:
-    from flambeau.dispatch.declaration import Declaration
+    from flambeau.dispatch.declaration import Alias, Declaration
 
 
 # ---- overloads -----------------------------------------------------------------------------------
@@ -49,6 +49,9 @@ class Overload(NamedTuple):
     out: int                    # the parameter `out`; -1: it has none
 
     def canonical(self, values: list[Any]) -> tuple[Any, ...]:
+        own = (self.op.functional or self.op).declaration.canonical
+        if own is not None:
+            return own(*[values[a.parameter] for a in self.arguments])
         first = values[self.arguments[0].parameter]
         if isinstance(first, (list, tuple)):
             first = first[0] if first else None
@@ -112,8 +115,8 @@ class Function:
     published: Any              # what users call
     writes = False              # to its first tensor?
 
-    def __init__(self, declaration: Declaration, bound: bool, operates: bool = False):
-        self.declaration, self.bound, self.operates = declaration, bound, operates
+    def __init__(self, declaration: Declaration | Alias, bound: bool):
+        self.declaration, self.bound = declaration, bound
         self.name = declaration.name
         self.__name__ = self.__qualname__ = self.name
         self.__module__ = declaration.module
@@ -140,7 +143,8 @@ class Function:
     @property
     def __signature__(self) -> InspectSignature:
         """What `inspect` and editors show."""
-        return python_signature([o.parameters for o in self.overloads], "Any")
+        several = any(o.signature.takes_numbers_one_by_one for o in self.overloads)
+        return python_signature([o.parameters for o in self.overloads], "Any", several)
 
     @cached_property
     def quick(self) -> Any:
@@ -157,7 +161,7 @@ class Function:
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call, when no mode and no type has taken it over."""
         op, canonical, out = self.bind(args, kwargs)
-        if isinstance(out, Tensor) and self.declaration.facts["typed_by_out"]:
+        if isinstance(out, Tensor) and self.declaration.typed_by_out:
             canonical = _typed_by(out, op, canonical)
         result = op.call(*canonical)
         return result if out is None else into(out, op, result, canonical)
@@ -207,6 +211,7 @@ class InplaceFunction(Function):
     """`cumsum_` of `cumsum`: the result is written to the tensor before the dot."""
 
     writes = True
+    declaration: Declaration
 
     def __init__(self, declaration: Declaration):
         super().__init__(declaration, bound=True)

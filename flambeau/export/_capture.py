@@ -264,8 +264,7 @@ def _public_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     return _overloads.of_public(function, args, kwargs)
 
 
-_CANONICAL = {"view_as_shape": "view", "reshape_alias": "view", "expand_to": "expand",
-              "permute_dims": "permute",
+_CANONICAL = {"view_as_shape": "view", "reshape_alias": "view",
               "_clone": "clone", "cast": "to"}
 
 

@@ -46,6 +46,21 @@ def select(x, dim, index):
     return x[(slice(None),) * dim + (index, ...)]
 
 
+def unsqueeze(x, dim):
+    """x with another dimension, of extent 1."""
+    return expand_dims(x, dim)
+
+
+def permute(x, dims):
+    """x with its dimensions in another order."""
+    return x.transpose(dims)
+
+
+def transpose(x, dim0, dim1):
+    """x with two of its dimensions exchanged."""
+    return x.swapaxes(dim0, dim1) if x.ndim else x[...]
+
+
 def reshape(x, shape):
     """The same elements in another shape on the same memory; None where that needs a copy."""
     r = x.reshape(shape)
@@ -177,5 +192,7 @@ _native = kernels._native
 if _native is not None:
     strided, expand = _native.view_strided, _native.view_expand
     select, reshape = _native.view_select, _native.view_reshape
+    unsqueeze, permute = _native.view_unsqueeze, _native.view_permute
+    transpose = _native.view_transpose
     contiguous, copy_into = _native.copy_contiguous, _native.copy_into
     join = _native.join

@@ -13,6 +13,7 @@ from flambeau._settings import warn_once
 from flambeau.core.op import composite, linear
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.dispatch.declaration import op
 from flambeau.kernels import views
 
 # ---- view and reshape ----------------------------------------------------------------------------
@@ -116,18 +117,6 @@ def contiguous_clone(input: Tensor) -> Tensor:
 # ---- permuting -----------------------------------------------------------------------------------
 
 
-@linear(lambda self, permutation: self.transpose(permutation), view=True,
-        batch=lambda size, dims, self, permutation: (permute_to(self, (
-            dims[0], *[p + (p >= dims[0]) for p in permutation])), 0),
-        d_self=lambda grad, permutation: permute_to(grad, inverse(permutation)), method=False,
-        namespace=None, node_name="PermuteBackward0")
-def permute_to(input: Tensor, permutation: tuple[int, ...]) -> Any:
-    return input, permutation
-
-
-permute_to.op.saved_as = {"dims": lambda permutation: tuple(permutation)}
-
-
 def inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
     back = [0] * len(permutation)
     for position, axis in enumerate(permutation):
@@ -135,15 +124,7 @@ def inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
     return tuple(back)
 
 
-@composite(method=True)
-def permute(input: Tensor, *dims: Any) -> Tensor:
-    """The dimensions in another order, as a view.
-
-    >>> import flambeau
-    >>> flambeau.zeros(2, 3, 5).permute(2, 0, 1).shape
-    torch.Size([5, 2, 3])
-    """
-    dims = size_of(dims)
+def _permutation(input: Tensor, dims: Any) -> tuple[Tensor, tuple[int, ...]]:
     if len(dims) != input.ndim:
         raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does "
                            f"not match the length of the desired ordering of dimensions i.e. "
@@ -151,20 +132,35 @@ def permute(input: Tensor, *dims: Any) -> Tensor:
     wrapped = tuple([wrap_dim(d, input.ndim) for d in dims])
     if len(set(wrapped)) < len(wrapped):
         raise RuntimeError("permute(): duplicate dims are not allowed.")
-    return permute_to(input, wrapped)
+    return input, wrapped
 
 
-@linear(lambda self, dim0, dim1: self.swapaxes(dim0, dim1) if self.ndim else self[...], view=True,
-        d_self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1), dims="dim0 dim1",
-        aliases=("swapaxes", "swapdims"))
-def transpose(input: Tensor, dim0: int, dim1: int) -> Any:
-    """Two dimensions exchanged, as a view.
+permute = op(
+    "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
+    kernel=views.permute, kind="linear", all_dims="dims", canonical=_permutation,
+    batch=lambda size, where, self, dims: (permute_to(self, (
+        where[0], *[d + (d >= where[0]) for d in dims])), 0),
+    d_self=lambda grad, dims: permute_to(grad, inverse(dims)),
+    doc="""The dimensions in another order, as a view.
+
+    >>> import flambeau
+    >>> flambeau.zeros(2, 3, 5).permute(2, 0, 1).shape
+    torch.Size([5, 2, 3])
+    """)
+permute_to = permute.op.call
+
+transpose = op(
+    "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+    kernel=views.transpose, kind="linear", dims="dim0 dim1",
+    aliases=("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)",
+             "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"),
+    d_self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
+    doc="""Two dimensions exchanged, as a view.
 
     >>> import flambeau
     >>> flambeau.zeros(2, 3).transpose(0, 1).shape
     torch.Size([3, 2])
-    """
-    return input, wrap_dim(dim0, input._array.ndim), wrap_dim(dim1, input._array.ndim)
+    """)
 
 
 @linear(lambda self: self.T if self.ndim == 2 else self[...], view=True,
@@ -239,11 +235,11 @@ def _moved(what: str, dims: list[int], n: int) -> tuple[int, ...]:
 # ---- adding and removing dimensions of 1 ---------------------------------------------------------
 
 
-@linear(lambda self, dim: views.expand_dims(self, dim), view=True, dims="dim",
-        d_self=lambda grad, dim: squeeze_dims(grad, (dim,)))
-def unsqueeze(input: Tensor, dim: int) -> Any:
-    """A new dimension of extent 1 at position `dim`, as a view."""
-    return input, wrap_dim(dim, input._array.ndim + 1)
+unsqueeze = op(
+    "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+    kernel=views.unsqueeze, kind="linear", new_dims="dim",
+    d_self=lambda grad, dim: squeeze_dims(grad, (dim,)),
+    doc="A new dimension of extent 1 at position `dim`, as a view.")
 
 
 def unsqueeze_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
@@ -287,14 +283,6 @@ def squeeze(input: Tensor, dim: Any = None, *dims: Any) -> Tensor:
 # ---- expanding -----------------------------------------------------------------------------------
 
 
-@linear(lambda self, shape: views.expand(self, shape), view=True, method=False, namespace=None,
-        d_self=lambda grad, self_shape: sum_to_size(grad, self_shape), shapes="shape",
-        node_name="ExpandBackward0",
-        batch=lambda size, dims, self, shape: (_expand_batched(self, dims[0], shape), 0))
-def expand_to(input: Tensor, shape: tuple[int, ...]) -> Any:
-    return input, shape
-
-
 def _expand_batched(self: Tensor, dim: int, shape: tuple[int, ...]) -> Tensor:
     self = movedim(self, dim, 0)
     own = self._array.shape
@@ -302,16 +290,9 @@ def _expand_batched(self: Tensor, dim: int, shape: tuple[int, ...]) -> Tensor:
     return expand_to(self, (own[0], *shape))
 
 
-@composite(namespace=None, method=True)
-def expand(input: Tensor, *size: Any, implicit: bool = False) -> Tensor:
-    """Dimensions of extent 1 repeated to `size` without copying (stride 0); -1 keeps an extent.
-
-    >>> import flambeau
-    >>> flambeau.ones(3, 1).expand(-1, 2).shape
-    torch.Size([3, 2])
-    """
-    sizes = size_of(size)
-    shape = input._array.shape
+def _expanded(input: Tensor, size: Any) -> tuple[Tensor, tuple[int, ...]]:
+    """The shape that sizes ask for, of which -1 keeps an extent."""
+    sizes, shape = size_of(size), input._array.shape
     extra = len(sizes) - len(shape)
     if extra < 0:
         raise RuntimeError(f"expand({_label(input)}{{{list(shape)}}}, size={list(sizes)}): the "
@@ -329,7 +310,21 @@ def expand(input: Tensor, *size: Any, implicit: bool = False) -> Tensor:
             raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing "
                                f"size ({own}) at non-singleton dimension {i}.  Target sizes: "
                                f"{list(sizes)}.  Tensor sizes: {list(shape)}")
-    return expand_to(input, tuple(target))
+    return input, tuple(target)
+
+
+expand = op(
+    "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+    kernel=views.expand, kind="linear", sizes="size", drops="implicit", canonical=_expanded,
+    function=False, d_self=lambda grad, self_shape: sum_to_size(grad, self_shape),
+    batch=lambda count, dims, self, size: (_expand_batched(self, dims[0], size), 0),
+    doc="""Dimensions of extent 1 repeated to `size` without copying (stride 0); -1 keeps an extent.
+
+    >>> import flambeau
+    >>> flambeau.ones(3, 1).expand(-1, 2).shape
+    torch.Size([3, 2])
+    """)
+expand_to = expand.op.call
 
 
 def _label(input: Tensor) -> str:
@@ -384,5 +379,5 @@ def select_backward(input: Tensor, shape: Any, dim: int, index: int) -> Any:
 
 
 basis.reshape, basis.permute, basis.movedim = reshape, permute, movedim
-basis.expand, basis.reshape_to = expand_to.op.call, reshape_to
+basis.expand, basis.reshape_to = expand_to, reshape_to
 basis.sum_to_size, basis.select, basis.unsqueeze_dims = sum_to_size, select, unsqueeze_dims

@@ -131,7 +131,7 @@ for _name in ("ones", "full", "randn"):
     _filled_like(f"{_name}_like", getattr(flambeau, _name))
 
 
-@rule("zero_", "fill_number_")
+@rule("zero_", "fill_")
 def zero(input: Tensor, value: Any = 0) -> Tensor:
     if value != 0:
         raise unsupported("fill_", input)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from flambeau.schema.parser import Parameter, Schema, parse
 
@@ -116,16 +116,19 @@ def annotation(p: Parameter) -> str:
     return f"{text} | None" if p.nullable and text != "Any" else text
 
 
-def python_signature(overloads: Sequence[Sequence[Parameter]], result: str) -> inspect.Signature:
+def python_signature(overloads: Sequence[Sequence[Parameter]], result: str,
+                     one_by_one: bool = False) -> inspect.Signature:
     """One signature for all overloads: the parameters of the longest, of which those that another
-    overload does without may be left out."""
+    overload does without may be left out. Are the numbers of its list given `one_by_one`?"""
     longest = max(overloads, key=len)
     always = set.intersection(*[{p.name for p in overload} for overload in overloads])
     made, kinds = [], inspect.Parameter
     for p in longest:
         default = p.value if p.default is not None else \
             kinds.empty if p.name in always else None
-        kind = kinds.KEYWORD_ONLY if p.by_name else kinds.POSITIONAL_OR_KEYWORD
+        kind: Any = kinds.KEYWORD_ONLY if p.by_name else kinds.POSITIONAL_OR_KEYWORD
+        if one_by_one and p.is_list and not p.by_name:
+            kind, default = kinds.VAR_POSITIONAL, kinds.empty
         made.append(kinds(p.name, kind, default=default, annotation=annotation(p)))
     return inspect.Signature(made, return_annotation=result)
 
