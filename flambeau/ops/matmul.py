@@ -357,7 +357,7 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
             raise RuntimeError("self and mat2 must have the same dtype, but got "
                                f"{type_name(bias.dtype)} and {type_name(weight.dtype)}")
         if x.ndim < 3 or bias._array.ndim < 2:
-            expand(bias, int(np.prod(x.shape[:-1])), w.shape[0])        # says what is wrong
+            expand(bias, (int(np.prod(x.shape[:-1])), w.shape[0]))      # says what is wrong
     return input, weight, bias
 
 

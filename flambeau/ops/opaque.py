@@ -364,7 +364,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     inplace = op is not None and op.inplace
     if inplace and op.functional.name in OPS:
         return _write(op, args, kwargs)
-    if f"{name}_" in _OTHERS and (inplace or name == "copy"):
+    if f"{name}_" in _OTHERS and (inplace or name == "copy" or function is Tensor.fill_):
         return _OTHERS[f"{name}_"](*args, **kwargs)
     if name in _OTHERS:
         return _OTHERS[name](*args, **kwargs)

@@ -547,8 +547,8 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
     op = getattr(function, "op", None)
     name = (op.name if op is not None else function.__name__).strip("_")
     inplace = op is not None and op.inplace
-    if name == "fill" and not inplace and op.name == "fill_":   # the method, which is no op
-        return _copy(args[0], _again(name, flambeau.fill, args, kwargs))
+    if function is Tensor.fill_:                # a method that is no op
+        return _copy(args[0], _again(name, public["torch"]["fill"], args, kwargs))
     if inplace and name not in ("copy", "squeeze", "detach", "unsqueeze"):
         function, name = op.functional.function, op.functional.name
     elif inplace:
