@@ -14,7 +14,22 @@ from pydoc_data.topics import topics
 import torch
 from torch import nn
 from torch.nn import functional as F
-from tqdm import tqdm
+
+try:
+    from tqdm import tqdm
+except ImportError:
+
+    class tqdm:
+        """The same without a progress bar."""
+
+        def __init__(self, items, **options):
+            self.items = items
+
+        def __iter__(self):
+            return iter(self.items)
+
+        def set_postfix(self, **values):
+            pass
 
 
 class Block(nn.Module):

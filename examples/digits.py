@@ -16,7 +16,22 @@ from sklearn.model_selection import train_test_split
 from torch import nn
 from torch.nn import functional as F
 from torch.utils.data import DataLoader, TensorDataset
-from tqdm import tqdm
+
+try:
+    from tqdm import tqdm
+except ImportError:
+
+    class tqdm:
+        """The same without a progress bar."""
+
+        def __init__(self, items, **options):
+            self.items = items
+
+        def __iter__(self):
+            return iter(self.items)
+
+        def set_postfix(self, **values):
+            pass
 
 
 class Net(nn.Module):

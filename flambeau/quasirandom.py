@@ -1,7 +1,8 @@
 """Sobol' sequences: points that fill the unit cube more evenly than random ones."""
 from __future__ import annotations
 
-from typing import Any
+import functools
+from pathlib import Path
 
 import numpy as np
 
@@ -17,8 +18,7 @@ class SobolEngine:
     With `scramble`, the directions are multiplied by random lower-triangular bit matrices and the
     points shifted by random bits (Owen's scrambling in the linear form of Matoušek, 1998); the
     bits come from a generator of their own with `seed`. Direction numbers: Joe and Kuo,
-    "Constructing Sobol sequences with better two-dimensional projections", 2008, as SciPy carries
-    them.
+    "Constructing Sobol sequences with better two-dimensional projections", 2008.
 
     ValueError for a dimension outside 1 … 21201.
 
@@ -123,7 +123,35 @@ class SobolEngine:
         return f"{type(self).__name__}({', '.join(parts)})"
 
 
-def directions(dimension: int, bits: int) -> Any:
+@functools.cache
+def _numbers() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of each dimension: the polynomial, its degree, and the initial numbers (of which there are as
+    many as the degree says); see scripts/make_sobol_directions.py."""
+    with np.load(Path(__file__).with_name("sobol_directions.npz")) as stored:
+        polynomials = np.cumsum(stored["polynomials"], dtype=np.int64)
+        bits, at = np.unpackbits(stored["initial"]), 0
+    degrees = np.log2(polynomials).astype(np.int64)
+    initial = np.ones((len(polynomials), int(degrees.max())), np.int64)
+    for k in range(1, initial.shape[1]):
+        having = np.flatnonzero(degrees > k)
+        digits = bits[at:at + k * len(having)].reshape(-1, k).astype(np.int64)
+        initial[having, k] += 2 * (digits << np.arange(k)).sum(1)
+        at += k * len(having)
+    return polynomials, degrees, initial
+
+
+def directions(dimension: int, bits: int) -> np.ndarray:
     """The direction numbers as integers of `bits` bits, (dimension, bits)."""
-    from scipy.stats.qmc import Sobol
-    return np.array(Sobol(dimension, scramble=False, bits=bits)._sv, dtype=np.int64)
+    polynomials, degrees, initial = (x[:dimension] for x in _numbers())
+    found = np.ones((dimension, bits), np.int64)
+    for degree in range(1, int(degrees.max()) + 1):
+        chosen = np.flatnonzero(degrees == degree)
+        v, p = found[chosen], polynomials[chosen]
+        known = min(degree, bits)
+        v[:, :known] = initial[chosen, :known]
+        for j in range(degree, bits):           # the recurrence that the polynomial stands for
+            v[:, j] = v[:, j - degree]
+            for k in range(degree):
+                v[:, j] ^= (p >> (degree - 1 - k) & 1) * (v[:, j - k - 1] << (k + 1))
+        found[chosen] = v
+    return found << np.arange(bits - 1, -1, -1)

@@ -16,7 +16,6 @@ import flambeau
 HERE = Path(__file__).resolve().parent
 EXAMPLES = HERE.parent / "examples"
 RECORDED = json.loads((HERE / "data" / "examples.json").read_text())
-pytest.importorskip("tqdm")
 
 
 def run(folder, script, *arguments):

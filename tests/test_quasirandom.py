@@ -1,7 +1,8 @@
+import numpy as np
 import pytest
 
 import flambeau as torch
-from flambeau.quasirandom import SobolEngine
+from flambeau.quasirandom import SobolEngine, directions
 
 
 @pytest.mark.parametrize("engine", [SobolEngine(2), SobolEngine(2, scramble=True, seed=3)])
@@ -47,3 +48,16 @@ def test_refusals():
 def test_repr():
     assert repr(SobolEngine(4, scramble=True, seed=1)) == \
         "SobolEngine(dimension=4, scramble=True, seed=1)"
+
+
+def test_direction_numbers_of_all_dimensions():
+    found = directions(SobolEngine.MAXDIM, 30)
+    # every matrix of directions is triangular: the first 2^k points differ in their first k bits
+    assert (found & (1 << 29 - np.arange(30))).all()
+    assert not (found & ((1 << 29 - np.arange(30)) - 1)).any()
+    assert len(np.unique(found, axis=0)) == SobolEngine.MAXDIM
+    # of the dimensions 2, 3, 4, 20001 and 21201, what PyTorch gives
+    point = SobolEngine(21201).fast_forward(123457).draw(1)[0]
+    assert point[[1, 2, 3, 20000, 21200]].tolist() == [
+        0.6827468872070312, 0.8072586059570312, 0.9503097534179688, 0.9099044799804688,
+        0.47652435302734375]

@@ -174,7 +174,7 @@ def ldl_solve(ld: np.ndarray, pivots: np.ndarray, b: np.ndarray, hermitian: bool
     flat, right = _flat(ld, lead, copy=False), _flat(b, lead)
     if pivots.shape[:-1] != lead:
         pivots = views.expand(pivots, (*lead, n))
-    places = pivots.astype(library().integer).reshape(len(flat), n)
+    places = pivots.astype(library().integer, order="C").reshape(len(flat), n)
     _call(ld, name, b"L", n, k, flat, n, places, right, n, integers(len(flat)))
     return _unflat(right, lead)
 
@@ -385,7 +385,7 @@ def matrix_exp(a: np.ndarray) -> np.ndarray:
     if not a.size:
         return a.copy()
     wide = np.complex128 if a.dtype.kind == "c" else np.float64
-    flat = a.reshape(-1, *a.shape[-2:]).astype(wide)
+    flat = a.astype(wide, order="C").reshape(-1, *a.shape[-2:])
     if _native_exp is not None:
         (gemm, is_wide), (gesv, _) = (address(name, flat.dtype) for name in ("gemm", "gesv"))
         with numpy_for(a), np.errstate(all="ignore"):
@@ -449,7 +449,7 @@ def reflected(a: np.ndarray, tau: np.ndarray, x: np.ndarray, adjoint_of: bool) -
     turn = b"N" if not adjoint_of else b"C" if a.dtype.kind == "c" else b"T"
     (m, p), right = x.shape[-2:], _flat(x, lead)
     vectors = _flat(a[..., :k], lead)               # while it runs, LAPACK writes into it
-    factors = views.expand(tau, (*lead, k)).reshape(len(right), k)
+    factors = np.ascontiguousarray(views.expand(tau, (*lead, k)).reshape(len(right), k))
     work = np.empty(p * 64 + (65 * 64 if p >= _BLOCKED else 0), a.dtype)
     _call(a, name, b"L", turn, m, p, k, vectors, m, factors, right, m, (work,), work.size,
           integers(len(right)))

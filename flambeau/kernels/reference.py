@@ -152,9 +152,13 @@ def check_divisor(x):
 
 
 def _special(name):
-    """A function of scipy.special, imported when it is first called."""
-    import scipy.special
+    """A function of scipy.special where SciPy is installed, else ours of that name."""
+    try:
+        import scipy.special
+    except ImportError:
+        from . import special_functions
 
+        return special_functions.find(name)
     return getattr(scipy.special, name)
 
 

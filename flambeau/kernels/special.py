@@ -1,4 +1,5 @@
-"""Special functions that SciPy has, as kernels; SciPy is imported when one is first called."""
+"""Special functions that SciPy has, as kernels; SciPy is imported when one is first called. Without
+it, `special_functions` has most of them in NumPy."""
 
 import math
 

@@ -8,6 +8,7 @@ import numpy as np
 import flambeau
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.kernels import sparse_products
 from flambeau.ops import sparse_compressed as forms
 from flambeau.ops.matmul import conj
 from flambeau.ops.sparse import as_form, is_sparse, make, sparse_op, to_sparse, with_values
@@ -67,8 +68,7 @@ def _solve_back(grad: Tensor, self: Tensor, result: Tensor, needs: list[bool]) -
 
 @sparse_op("SpsolveBackward0", "self other", vjp=_solve_back)
 def _solve(self: Tensor, other: Tensor) -> Tensor:
-    from scipy.sparse.linalg import spsolve
-    return wrap(spsolve(operand(self).tocsc(), other._array).astype(self._array.dtype))
+    return wrap(sparse_products.solve(*operand(self), other._array).astype(self._array.dtype))
 
 
 def solve(input: Tensor, other: Tensor) -> Tensor:

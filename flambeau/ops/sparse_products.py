@@ -1,6 +1,6 @@
 """Products of matrices, of which some are sparse.
 
-SciPy multiplies. The gradient of a sparse factor is dense for `mm`; `sparse.mm` computes it only at
+The gradient of a sparse factor is dense for `mm`; `sparse.mm` computes it only at
 the places of the factor.
 """
 from __future__ import annotations
@@ -11,6 +11,7 @@ import numpy as np
 
 import flambeau
 from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.kernels import sparse_products as kernels
 from flambeau.ops import sparse_compressed as forms
 from flambeau.ops.sparse import (
     as_form,
@@ -32,26 +33,16 @@ from flambeau.ops.sparse_compressed import COO
 
 # ---- matrix products ----------------------------------------------------------------------------
 
-def operand(tensor: Tensor) -> Any:
-    """A matrix as SciPy's, in a type that it knows."""
-    if not is_sparse(tensor):
-        return _known(tensor._array)
-    from scipy.sparse import coo_array
-    indices, data = coordinates(tensor)
-    return coo_array((_known(data), (indices[0], indices[1])), shape=tensor._array.shape).tocsr()
+def operand(tensor: Tensor) -> tuple[np.ndarray, np.ndarray, tuple[int, ...]]:
+    """A sparse matrix as its places, elements and shape."""
+    return (*coordinates(tensor), tensor._array.shape)
 
 
 def _product_places(a: Tensor, b: Tensor) -> np.ndarray:
     """Where the product of two sparse matrices has terms."""
     ones = [operand(like(t, np.ones(t._data.shape, np.float32))) for t in (a, b)]
-    r = (ones[0] @ ones[1]).tocoo()
-    places = np.stack([r.row, r.col]).astype(np.int64)
-    return forms.coalesced(places, r.data, r.shape)[0]
-
-
-def _known(array: np.ndarray) -> np.ndarray:
-    kind = array.dtype
-    return array if kind.kind in "biufc" and kind != np.float16 else array.astype(np.float32)
+    places, data = kernels.multiply_sparse(*ones[0], *ones[1])
+    return forms.coalesced(places, data, (a._array.shape[0], b._array.shape[1]))[0]
 
 
 def _product(a: Tensor, b: Tensor) -> Tensor:
@@ -63,14 +54,18 @@ def _product(a: Tensor, b: Tensor) -> Tensor:
         raise RuntimeError(f"expected m1 and m2 to have the same dtype, but got: {a.dtype} != "
                            f"{b.dtype}")
     if is_sparse(a) and is_sparse(b):
-        r = (operand(a) @ operand(b)).tocoo()
-        known, data = forms.coalesced(np.stack([r.row, r.col]).astype(np.int64), r.data, r.shape)
+        shape = (x[0], y[1])
+        known, data = forms.coalesced(*kernels.multiply_sparse(*operand(a), *operand(b)), shape)
         indices = _product_places(a, b)             # SciPy drops sums that happen to be zero
-        data = forms.values_at(known, data.astype(a._array.dtype), indices, r.shape)
-        result = make(COO, (indices,), data, r.shape, True)
+        data = forms.values_at(known, data.astype(a._array.dtype), indices, shape)
+        result = make(COO, (indices,), data, shape, True)
         return result if COO in (a._layout, b._layout) else as_form(
             result, (forms.CSR, 2, None, 0))
-    r = operand(a) @ operand(b) if is_sparse(a) else (operand(b).T @ operand(a).T).T
+    if is_sparse(a):
+        r = kernels.multiply(*operand(a), b._array)
+    else:
+        places, data, shape = operand(b)
+        r = kernels.multiply(places[::-1], data, shape[::-1], a._array.T).T
     return wrap(np.ascontiguousarray(r, a._array.dtype))
 
 

@@ -103,3 +103,28 @@ def test_small_matrices_take_one_thread_and_leave_the_number_as_it_was():
         assert get() == several
     finally:
         put(before)
+
+
+@pytest.mark.parametrize("call", [
+    lambda a: lapack.matrix_exp(a), lambda a: lapack.cholesky(a @ a.swapaxes(-1, -2), True),
+    lambda a: lapack.lu_factor(a), lambda a: lapack.ldl_factor(a, False),
+    lambda a: lapack.ldl_solve(*lapack.ldl_factor(a, False)[:2], a, False),
+    lambda a: lapack.solve_triangular(a, a, True, False),
+    lambda a: lapack.lstsq(a, a, None, "gelsd"), lambda a: lapack.reflected(a, a[..., 0], a, True)])
+@pytest.mark.parametrize("order", [(0, 2, 1), (2, 1, 0), (1, 0, 2)])
+def test_the_order_of_dimensions_in_memory_does_not_matter(call, order):
+    a = np.random.default_rng(0).standard_normal((3, 3, 3)) + 3 * np.eye(3)
+    given = np.ascontiguousarray(a.transpose(order)).transpose(np.argsort(order))
+    for found, expected in zip(call(given), call(a)):
+        np.testing.assert_allclose(found, expected, rtol=1e-12, atol=1e-14)
+
+
+def test_pivots_and_factors_in_any_order():
+    a = np.random.default_rng(0).standard_normal((2, 3, 4, 4)) + 3 * np.eye(4)
+    ld, pivots, _ = lapack.ldl_factor(a, False)
+    turned = np.asfortranarray(pivots)
+    np.testing.assert_array_equal(lapack.ldl_solve(ld, turned, a, False),
+                                  lapack.ldl_solve(ld, pivots, a, False))
+    h, tau = lapack.geqrf(a)
+    np.testing.assert_array_equal(lapack.reflected(h, np.asfortranarray(tau), a, False),
+                                  lapack.reflected(h, tau, a, False))

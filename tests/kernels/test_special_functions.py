@@ -1,0 +1,72 @@
+"""What stands in for SciPy's special functions gives what they give."""
+import mpmath as mp
+import numpy as np
+import pytest
+
+from flambeau.kernels import special_functions
+
+RANDOM = np.random.default_rng(0)
+REAL = np.concatenate([RANDOM.uniform(-30, 30, 40), np.geomspace(1e-8, 1, 10)])
+POSITIVE, CHANCE = np.geomspace(1e-8, 1e5, 50), np.geomspace(1e-30, 0.9999, 30)
+EXACT = {           # and how many units in the last place they may be off
+    "erf": (mp.erf, REAL, 2), "erfc": (mp.erfc, REAL / 3, 2),
+    "erfinv": (mp.erfinv, RANDOM.uniform(-1, 1, 40), 8),
+    "erfcx": (lambda x: mp.exp(x * x) * mp.erfc(x), np.append(REAL / 6, POSITIVE), 12),
+    "ndtr": (mp.ncdf, REAL / 4, 40), "log_ndtr": (lambda x: mp.log(mp.ncdf(x)), REAL - 25, 60),
+    "ndtri": (lambda p: mp.sqrt(2) * mp.erfinv(2 * p - 1), CHANCE, 100),
+    "gammaln": (lambda x: mp.log(abs(mp.gamma(x))), np.append(POSITIVE, -POSITIVE[::3] / 1e3), 8),
+    "digamma": (mp.digamma, np.append(POSITIVE, -RANDOM.uniform(0.1, 20, 20)), 200),
+    "i0": (lambda x: mp.besseli(0, x), REAL, 10), "i1": (lambda x: mp.besseli(1, x), REAL, 10),
+    "i0e": (lambda x: mp.besseli(0, x) * mp.exp(-abs(x)), REAL * 4, 10),
+    "i1e": (lambda x: mp.besseli(1, x) * mp.exp(-abs(x)), REAL * 4, 10),
+    "k0": (lambda x: mp.besselk(0, x), POSITIVE[:40], 400),
+    "k1": (lambda x: mp.besselk(1, x), POSITIVE[:40], 400),
+    "k0e": (lambda x: mp.besselk(0, x) * mp.exp(x), POSITIVE[:40], 40),
+    "k1e": (lambda x: mp.besselk(1, x) * mp.exp(x), POSITIVE[:40], 40),
+}
+
+
+@pytest.mark.parametrize("name", EXACT)
+def test_of_one_argument(name):
+    exact, x, units = EXACT[name]
+    found = special_functions.find(name)(x)
+    assert special_functions.find(name)(x.astype(np.float32)).dtype == np.float32
+    with mp.workdps(60):
+        for argument, value in zip(x.tolist(), found.tolist()):
+            expected = exact(mp.mpf(argument))
+            if abs(expected) > 1e-300:
+                assert abs(value - expected) <= units * 2.3e-16 * abs(expected), argument
+
+
+def test_gammas_and_zeta():
+    a, x = np.geomspace(0.01, 100, 40), np.geomspace(0.02, 200, 40)
+    p, q = special_functions.gammainc(a, x), special_functions.gammaincc(a, x)
+    s, shift = np.linspace(1.01, 30, 40), np.geomspace(1e-3, 1e3, 40)
+    zeta = special_functions.zeta(s, shift)
+    for i in range(40):
+        with mp.workdps(40):
+            for found, expected in ((p[i], mp.gammainc(a[i], 0, x[i], regularized=True)),
+                                    (q[i], mp.gammainc(a[i], x[i], mp.inf, regularized=True)),
+                                    (zeta[i], mp.zeta(mp.mpf(s[i]), mp.mpf(shift[i])))):
+                assert abs(found - expected) <= 1e-12 * abs(expected)
+
+
+def test_edges():
+    edges = np.array([np.nan, np.inf, -np.inf, 0.0, -1.0])
+    for name, expected in {
+        "erf": [np.nan, 1, -1, 0, -0.8427007929497149], "erfinv": [np.nan] * 3 + [0, -np.inf],
+        "gammaln": [np.nan, np.inf, np.inf, np.inf, np.inf],
+        "digamma": [np.nan, np.inf, np.nan, -np.inf, np.nan],
+        "erfcx": [np.nan, 0, np.inf, 1, 5.008980080762283],
+        "ndtri": [np.nan, np.nan, np.nan, -np.inf, np.nan],
+        "k0e": [np.nan, 0, np.nan, np.inf, np.nan],
+    }.items():
+        found = special_functions.find(name)(edges)
+        np.testing.assert_allclose(found, expected, rtol=1e-14, err_msg=name)
+    assert special_functions.zeta(2.0, np.array([0.0, -3.0])).tolist() == [np.inf, np.inf]
+    assert special_functions.polygamma(1, 1.0) == pytest.approx(np.pi ** 2 / 6, rel=1e-14)
+
+
+def test_what_is_missing_names_the_extra():
+    with pytest.raises(ImportError, match=r"j0 needs SciPy: pip install 'flambeau.scipy.'"):
+        special_functions.find("j0")
