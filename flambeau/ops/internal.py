@@ -4,13 +4,15 @@ and those that only other devices have, which say so.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import flambeau
 from flambeau.core.tensor import Tensor
 from flambeau.ops import grouped_products
 
 _grouped_mm = grouped_products.grouped_mm
+if TYPE_CHECKING:
+    def __getattr__(name: str) -> Any: ...      # those made in loops
 
 
 def _tensor(function: str, argument: str, position: int, value: Any) -> Tensor:
