@@ -9,6 +9,7 @@ import flambeau
 from flambeau import nn
 from flambeau.distributed import checkpoint
 from flambeau.distributed.algorithms import Join
+from flambeau.distributed.checkpoint.planner import WriteItemType
 from flambeau.distributed.fsdp import FullyShardedDataParallel
 from flambeau.distributed.optim import PostLocalSGDOptimizer, ZeroRedundancyOptimizer
 from flambeau.futures import Future
@@ -35,7 +36,9 @@ def test_wrapped_modules(alone, twins, wrapper):
     wrapped = wrapper(inner)
     train(plain, flambeau.optim.SGD(plain.parameters(), lr=0.01))
     train(wrapped, flambeau.optim.SGD(wrapped.parameters(), lr=0.01))
-    assert all(flambeau.equal(a, b) for a, b in zip(plain.parameters(), inner.parameters()))
+    inside = wrapped.module.state_dict() if wrapper is DistributedDataParallel \
+        else wrapped.state_dict()
+    assert all(flambeau.equal(inside[name], value) for name, value in plain.state_dict().items())
     assert wrapped.module is inner
 
 
@@ -93,7 +96,7 @@ def test_what_is_refused(alone):
     with pytest.raises(RuntimeError, match="not needed when a module doesn't have any parameters"):
         DistributedDataParallel(nn.Tanh())
     with pytest.raises(NotImplementedError, match="mixed_precision"):
-        FullyShardedDataParallel(nn.Linear(2, 1), mixed_precision=object())
+        DistributedDataParallel(nn.Linear(2, 1), mixed_precision=object())
     with pytest.raises(ValueError, match="at least one joinable"):
         Join([])
 
@@ -115,9 +118,9 @@ def test_checkpoint(tmp_path, twins):
     assert state["step"] == 3 and state["lists"][1] == {"a": "b"}
     assert state["lists"][0].tolist() == [1.0, 1.0]
     assert all(flambeau.equal(a, b) for a, b in zip(first.parameters(), second.parameters()))
-    with pytest.raises(RuntimeError, match="Missing key in checkpoint state_dict: other"):
+    with pytest.raises(checkpoint.CheckpointException, match="Missing key in checkpoint"):
         checkpoint.load({"other": flambeau.ones(1)}, checkpoint_id=tmp_path)
-    with pytest.raises(ValueError, match="Size mismatch"):
+    with pytest.raises(checkpoint.CheckpointException, match="Size mismatch"):
         checkpoint.load({"lists": [flambeau.zeros(3)]}, checkpoint_id=tmp_path)
 
 
@@ -125,7 +128,7 @@ def test_planners_may_change_what_is_written(tmp_path):
     class Half(checkpoint.DefaultSavePlanner):
         def resolve_data(self, write_item):
             item = super().resolve_data(write_item)
-            is_bytes = write_item.type is checkpoint.WriteItemType.BYTE_IO
+            is_bytes = write_item.type is WriteItemType.BYTE_IO
             return item if is_bytes else item.to(flambeau.float16)
     checkpoint.save({"w": flambeau.tensor([1.0001])}, checkpoint_id=tmp_path, planner=Half())
     state = {"w": flambeau.zeros(1)}

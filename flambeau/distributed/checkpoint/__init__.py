@@ -1,7 +1,8 @@
-"""Checkpoints that several processes write and read together; here, one.
+"""Checkpoints that several processes write and read together, in pieces.
 
-A plan says what is written: an item for each tensor or other value of the state. Planners make
-plans and may change what is written; a storage writer carries them out.
+A plan says what is written: an item for each value of the state, and for each piece of a tensor.
+Planners make plans and may change what is written; a storage writer carries them out. A checkpoint
+that was written by some processes can be read by any number of them.
 
 >>> import tempfile, flambeau
 >>> folder = tempfile.mkdtemp()
@@ -13,25 +14,32 @@ plans and may change what is written; a storage writer carries them out.
 """
 from __future__ import annotations
 
-from flambeau.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
-from flambeau.distributed.checkpoint.planner import (
+from flambeau.distributed.checkpoint.api import CheckpointException
+from flambeau.distributed.checkpoint.default_planner import (
     DefaultLoadPlanner,
     DefaultSavePlanner,
-    LoadItemType,
+)
+from flambeau.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
+from flambeau.distributed.checkpoint.hf_storage import (
+    HuggingFaceStorageReader,
+    HuggingFaceStorageWriter,
+)
+from flambeau.distributed.checkpoint.metadata import (
+    BytesStorageMetadata,
+    ChunkStorageMetadata,
+    Metadata,
+    TensorStorageMetadata,
+)
+from flambeau.distributed.checkpoint.optimizer import load_sharded_optimizer_state_dict
+from flambeau.distributed.checkpoint.planner import (
     LoadPlan,
     LoadPlanner,
-    MetadataIndex,
     ReadItem,
     SavePlan,
     SavePlanner,
-    TensorProperties,
-    TensorWriteData,
     WriteItem,
-    WriteItemType,
 )
-from flambeau.distributed.checkpoint.saving import CheckpointException, load, save
-
-__all__ = ["CheckpointException", "DefaultLoadPlanner", "DefaultSavePlanner", "FileSystemReader",
-           "FileSystemWriter", "LoadItemType", "LoadPlan", "LoadPlanner", "MetadataIndex",
-           "ReadItem", "SavePlan", "SavePlanner", "TensorProperties", "TensorWriteData",
-           "WriteItem", "WriteItemType", "load", "save"]
+from flambeau.distributed.checkpoint.quantized_hf_storage import QuantizedHuggingFaceStorageReader
+from flambeau.distributed.checkpoint.state_dict_loader import load, load_state_dict
+from flambeau.distributed.checkpoint.state_dict_saver import async_save, save, save_state_dict
+from flambeau.distributed.checkpoint.storage import StorageReader, StorageWriter

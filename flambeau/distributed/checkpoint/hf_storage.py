@@ -9,9 +9,36 @@ import os
 from pathlib import Path
 from typing import Any
 
+import flambeau
 from flambeau.core.tensor import wrap
-from flambeau.distributed.checkpoint.filesystem import FileSystemReader, FileSystemWriter
-from flambeau.distributed.checkpoint.planner import SavePlan, SavePlanner, WriteItemType
+from flambeau.distributed.checkpoint._consolidate_hf_safetensors import (
+    CUSTOM_METADATA_KEY,
+    SAVED_OFFSETS_KEY,
+    SHARDED_DIR_NAME,
+    consolidate_safetensors_files,
+)
+from flambeau.distributed.checkpoint.filesystem import (
+    FileSystemReader,
+    FileSystemWriter,
+    _StorageInfo,
+)
+from flambeau.distributed.checkpoint.metadata import (
+    ChunkStorageMetadata,
+    Metadata,
+    MetadataIndex,
+    StorageMeta,
+    TensorProperties,
+    TensorStorageMetadata,
+)
+from flambeau.distributed.checkpoint.planner import (
+    LoadPlan,
+    LoadPlanner,
+    SavePlan,
+    SavePlanner,
+    WriteItemType,
+)
+from flambeau.distributed.checkpoint.storage import WriteResult
+from flambeau.futures import Future
 
 __all__ = ["HuggingFaceStorageReader", "HuggingFaceStorageWriter"]
 
@@ -22,53 +49,145 @@ class HuggingFaceStorageWriter(FileSystemWriter):
     """Writes tensors into `model-0000i-of-0000n.safetensors` in a folder.
 
     fqn_to_index_mapping  the number of the file for each name, from 1; one file without it
-    save_distributed      each process writes its own part: NotImplementedError
+    save_distributed      each process writes its own pieces, which say where in the whole they lie
+    enable_consolidation  and the pieces are put together into whole files
     """
 
-    def __init__(self, path: Any, fqn_to_index_mapping: dict[str, int] | None = None,
+    def __init__(self, path: str, fqn_to_index_mapping: dict[str, int] | None = None,
                  thread_count: int = 1, save_distributed: bool = False,
                  enable_consolidation: bool = False, thread_count_consolidation: int = 1):
         super().__init__(path)
-        if save_distributed and not enable_consolidation:
-            raise NotImplementedError("HuggingFaceStorageWriter(save_distributed=True): one "
-                                      "process has the whole; leave it out")
-        self.file_of = fqn_to_index_mapping or {}
+        self.fqn_to_index_mapping = fqn_to_index_mapping
+        self.save_distributed = save_distributed
+        self.enable_consolidation = enable_consolidation
+        self.consolidated_output_path: Path | None = None
+        if enable_consolidation:
+            self.consolidated_output_path = self.path
+            self.path = self.path / SHARDED_DIR_NAME
+            self.save_distributed = True
+        self.thread_count_consolidation = thread_count_consolidation
 
-    def write_data(self, plan: SavePlan, planner: SavePlanner) -> None:
-        """Carry out a plan."""
+    def prepare_global_plan(self, plans: list[SavePlan]) -> list[SavePlan]:
+        """Tell each process its number, and which name goes into which file."""
+        import dataclasses
+        return [dataclasses.replace(plan, storage_data=(i, self.fqn_to_index_mapping or {}))
+                for i, plan in enumerate(plans)]
+
+    def write_data(self, plan: SavePlan, planner: SavePlanner) -> Future[list[WriteResult]]:
+        """Write this process's files."""
         from safetensors.numpy import save_file
-        files: dict[int, dict[str, Any]] = {}
-        for item in plan:
+        number, file_of = plan.storage_data
+        files: dict[int, list[Any]] = {}
+        for item in plan.items:
             if item.type is WriteItemType.BYTE_IO:
                 raise TypeError(f"{item.index.fqn}: safetensors hold tensors only")
-            number = self.file_of.get(item.index.fqn, 1)
-            files.setdefault(number, {})[item.index.fqn] = \
-                planner.resolve_data(item).detach().contiguous()._array
+            files.setdefault(file_of.get(item.index.fqn, 1), []).append(item)
         self.path.mkdir(parents=True, exist_ok=True)
-        last, where, total = max(files, default=1), {}, 0
-        for number, tensors in files.items():
-            name = f"model-{number:05d}-of-{last:05d}.safetensors"
-            save_file(tensors, self.path / f".{name}")
+        last = max(file_of.values(), default=1)
+        results = []
+        for at, items in files.items():
+            name = f"model-{at:05d}-of-{last:05d}.safetensors"
+            if self.save_distributed:
+                name = f"shard-{number + 1:05d}-{name}"
+            tensors, places = {}, {}
+            for item in items:
+                array = planner.resolve_data(item).detach().cpu().contiguous()._array
+                tensors[item.index.fqn] = array
+                places[item.index.fqn] = {
+                    SAVED_OFFSETS_KEY: list(item.tensor_data.chunk.offsets)}
+                results.append(WriteResult(item.index, array.nbytes,
+                                           _StorageInfo(name, 0, array.nbytes)))
+            about = {"format": "pt"}
+            if self.save_distributed:
+                about[CUSTOM_METADATA_KEY] = json.dumps(places)
+            save_file(tensors, self.path / f".{name}", metadata=about)
             os.replace(self.path / f".{name}", self.path / name)    # whole, or not there
-            where.update(dict.fromkeys(tensors, name))
-            total += sum(t.nbytes for t in tensors.values())
-        index = {"metadata": {"total_size": total}, "weight_map": dict(sorted(where.items()))}
+        future: Future[list[WriteResult]] = Future()
+        future.set_result(results)
+        return future
+
+    def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
+        """Write the index; or put the pieces together."""
+        if self.save_distributed:
+            if self.consolidated_output_path is not None:
+                mapping = self.fqn_to_index_mapping or dict.fromkeys(
+                    metadata.state_dict_metadata, 1)
+                consolidate_safetensors_files(
+                    str(self.path), str(self.consolidated_output_path), mapping,
+                    self.thread_count_consolidation)
+            return
+        every = [result for part in results for result in part]
+        index = {"metadata": {"total_size": sum(r.size_in_bytes for r in every)},
+                 "weight_map": {r.index.fqn: r.storage_data.relative_path
+                                for r in sorted(every, key=lambda r: r.index.fqn)}}
         (self.path / _INDEX).write_text(json.dumps(index, indent=2))
 
 
 class HuggingFaceStorageReader(FileSystemReader):
     """Reads all files of safetensors in a folder."""
 
-    def __init__(self, path: Any, thread_count: int = 1):
+    def __init__(self, path: str, thread_count: int = 1):
         super().__init__(path)
+        self.thread_count = thread_count
 
-    def values(self) -> dict[str, Any]:
-        """All tensors that are there, with their sizes."""
-        if self._values is None:
-            files = sorted(Path(self.path).glob("*.safetensors"))
-            if not files:
-                raise FileNotFoundError(f"{self.path}: no file of safetensors is there")
-            from safetensors.numpy import load_file
-            self._values = {name: ("tensor", wrap(array), array.shape)
-                            for file in files for name, array in load_file(file).items()}
-        return self._values
+    def read_metadata(self, *args: Any, **kwargs: Any) -> Metadata:
+        """What is there: the heads of all files say it."""
+        files = sorted(Path(self.path).glob("*.safetensors"))
+        if not files:
+            raise FileNotFoundError(f"{self.path}: no file of safetensors is there")
+        from safetensors import safe_open
+        about: dict[str, TensorStorageMetadata] = {}
+        places: dict[MetadataIndex, Any] = {}
+        for path in files:
+            with safe_open(path, framework="numpy") as file:
+                custom = json.loads((file.metadata() or {}).get(CUSTOM_METADATA_KEY, "{}"))
+                for name in file.keys():                        # noqa: SIM118
+                    part = file.get_slice(name)
+                    sizes = part.get_shape()
+                    offsets = custom.get(name, {}).get(SAVED_OFFSETS_KEY, [0] * len(sizes))
+                    self._note(about, name, sizes, offsets, part.get_dtype())
+                    places[MetadataIndex(name, offsets)] = path.name
+        for whole in about.values():
+            whole.size = flambeau.Size([max(o + n for o, n in zip(
+                (c.offsets[d] for c in whole.chunks), (c.sizes[d] for c in whole.chunks)))
+                for d in range(len(whole.chunks[0].sizes))])
+        return Metadata(dict(about), storage_data=places,
+                        storage_meta=StorageMeta(load_id=self.load_id))
+
+    def _note(self, about: dict[str, TensorStorageMetadata], name: str, sizes: list[int],
+              offsets: list[int], dtype: str) -> None:
+        whole = about.setdefault(name, TensorStorageMetadata(
+            TensorProperties(dtype=_DTYPES[dtype]), flambeau.Size(sizes), []))
+        whole.chunks.append(ChunkStorageMetadata(flambeau.Size(offsets), flambeau.Size(sizes)))
+
+    def read_data(self, plan: LoadPlan, planner: LoadPlanner) -> Future[None]:
+        """Read what the plan says, file by file."""
+        from safetensors import safe_open
+
+        from flambeau.distributed._shard._utils import narrow_tensor_by_index
+        by_file: dict[str, list[Any]] = {}
+        for item in plan.items:
+            by_file.setdefault(self.storage_data[item.storage_index], []).append(item)
+        for name, items in by_file.items():
+            with safe_open(Path(self.path) / name, framework="numpy") as file:
+                for item in items:
+                    tensor = narrow_tensor_by_index(
+                        self._tensor(file, item.storage_index.fqn), item.storage_offsets,
+                        item.lengths)
+                    target = planner.resolve_tensor(item).detach()
+                    target.copy_(tensor)
+                    planner.commit_tensor(item, target)
+        future: Future[None] = Future()
+        future.set_result(None)
+        return future
+
+    def _tensor(self, file: Any, name: str) -> Any:
+        return wrap(file.get_tensor(name))
+
+
+_DTYPES = {"F64": flambeau.float64, "F32": flambeau.float32, "F16": flambeau.float16,
+           "BF16": flambeau.bfloat16, "I64": flambeau.int64, "I32": flambeau.int32,
+           "I16": flambeau.int16, "I8": flambeau.int8, "U8": flambeau.uint8,
+           "BOOL": flambeau.bool, "F8_E4M3": flambeau.float8_e4m3fn,
+           "F8_E5M2": flambeau.float8_e5m2, "U16": flambeau.uint16, "U32": flambeau.uint32,
+           "U64": flambeau.uint64}

@@ -1,4 +1,4 @@
-"""Fully sharded data parallelism, for a group of one."""
+"""Fully sharded data parallelism: each process keeps a share of parameters and states."""
 from __future__ import annotations
 
 from flambeau.distributed.fsdp._fully_shard import (
@@ -9,10 +9,31 @@ from flambeau.distributed.fsdp._fully_shard import (
     fully_shard,
     register_fsdp_forward_method,
 )
+from flambeau.distributed.fsdp.api import (
+    BackwardPrefetch,
+    CPUOffload,
+    FullOptimStateDictConfig,
+    FullStateDictConfig,
+    LocalOptimStateDictConfig,
+    LocalStateDictConfig,
+    MixedPrecision,
+    OptimStateDictConfig,
+    ShardedOptimStateDictConfig,
+    ShardedStateDictConfig,
+    ShardingStrategy,
+    StateDictConfig,
+    StateDictSettings,
+    StateDictType,
+)
 from flambeau.distributed.fsdp.fully_sharded_data_parallel import (
     FullyShardedDataParallel,
-    ShardingStrategy,
+    OptimStateKeyType,
 )
 
-__all__ = ["CPUOffloadPolicy", "FSDPModule", "FullyShardedDataParallel", "MixedPrecisionPolicy",
-           "OffloadPolicy", "ShardingStrategy", "fully_shard", "register_fsdp_forward_method"]
+__all__ = [
+    "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule",
+    "FullOptimStateDictConfig", "FullStateDictConfig", "FullyShardedDataParallel",
+    "LocalOptimStateDictConfig", "LocalStateDictConfig", "MixedPrecision", "MixedPrecisionPolicy",
+    "OffloadPolicy", "OptimStateDictConfig", "OptimStateKeyType", "ShardedOptimStateDictConfig",
+    "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictSettings",
+    "StateDictType", "fully_shard", "register_fsdp_forward_method"]
