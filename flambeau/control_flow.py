@@ -22,12 +22,13 @@ def cond(pred: Any, true_fn: Callable[..., Any], false_fn: Callable[..., Any],
     >>> flambeau.cond(flambeau.tensor(True), flambeau.sin, flambeau.cos, (flambeau.zeros(1),))
     tensor([0.])
     """
+    from flambeau._higher_order_ops.cond import cond as as_op
     if isinstance(pred, Tensor) and pred.numel() != 1:
         raise RuntimeError(f"Expected pred to be bool or single-element tensor, but got {pred}.")
     for branch in (true_fn, false_fn):
         if not callable(branch):
             raise TypeError(f"{type(branch).__name__!r} object is not callable")
-    return (true_fn if pred else false_fn)(*operands)
+    return as_op(pred, true_fn, false_fn, operands)
 
 
 def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
@@ -46,6 +47,13 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
     if not isinstance(carried_inputs, tuple | list):
         raise RuntimeError("Expect carried_inputs to be a tuple of tensors or numbers, got "
                            f"{type(carried_inputs).__name__}")
+    from flambeau._higher_order_ops.while_loop import while_loop as as_op
+    return as_op(cond_fn, body_fn, carried_inputs)
+
+
+def run_while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any],
+                   carried_inputs: Any) -> Any:
+    """The loop as the program says it."""
     carried: Any = tuple(carried_inputs)
     form, bare = _form(carried), False
     while cond_fn(*carried):

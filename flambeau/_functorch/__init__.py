@@ -1,7 +1,9 @@
-"""The modules of `flambeau.func` under the names that PyTorch's have."""
-from flambeau._lazy import alias
+"""The modules of `flambeau.func` under the names that PyTorch's have, and what stands below
+`torch.compile`: graphs of forward and backward."""
+from flambeau._lazy import alias, lazy_package
 from flambeau.func import batch as vmap
 
+__getattr__ = lazy_package(__name__)
 __all__ = ["vmap"]
 
 alias("flambeau._functorch.vmap", "flambeau.func.batch")

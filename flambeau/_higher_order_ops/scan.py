@@ -1,4 +1,4 @@
-"""A loop that carries values along a dimension and keeps what each step gives."""
+"""`scan`: a function along a dimension, with a state that is handed on."""
 from __future__ import annotations
 
 from collections.abc import Callable
@@ -6,57 +6,106 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau.core.shapes import wrap_dim
+from flambeau._dispatch.keys import DispatchKey
+from flambeau._higher_order import HigherOrderOperator
+from flambeau._higher_order_ops.utils import is_traced, traced_call
+from flambeau._subclasses.fake_tensor import FakeTensorMode
+from flambeau.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from flambeau.utils import _pytree
 
-__all__ = ["scan"]
+
+class ScanOp(HigherOrderOperator):
+    """`scan(combine_fn, init, xs, additional)`, of flat lists, along dimension 0."""
+
+    def __init__(self) -> None:
+        super().__init__("scan")
+
+    def __call__(self, combine_fn: Callable[..., Any], init: Any, xs: Any,
+                 additional_inputs: Any = ()) -> Any:
+        return super().__call__(combine_fn, init, xs, additional_inputs)
+
+
+scan_op = ScanOp()
+
+
+@scan_op.py_impl(DispatchKey.CompositeImplicitAutograd)
+def generic_scan(combine_fn: Any, init: Any, xs: Any, additional_inputs: Any = ()) -> list[Any]:
+    """Run the function for each slice of `xs`; gives the last states, then the stacked results."""
+    states, count = list(init), len(init)
+    rows: list[list[Any]] = []
+    for i in range(xs[0].shape[0] if xs else 0):
+        found = list(combine_fn(*states, *[x[i] for x in xs], *additional_inputs))
+        states = found[:count]
+        rows.append(found[count:])
+    return [*states, *[flambeau.stack(column) for column in zip(*rows)]]
+
+
+@scan_op.py_impl(ProxyTorchDispatchMode)
+def _traced(mode: Any, combine_fn: Any, init: Any, xs: Any, additional_inputs: Any = ()) -> Any:
+    from flambeau.fx.experimental.proxy_tensor import disable_proxy_modes_tracing
+    with disable_proxy_modes_tracing():
+        examples = (*init, *[x[0] for x in xs], *additional_inputs)
+    return traced_call(
+        mode, scan_op, {"scan_combine_graph": lambda *a: list(combine_fn(*a))},
+        {"scan_combine_graph": examples},
+        lambda scan_combine_graph: (scan_combine_graph, list(init), list(xs),
+                                    tuple(additional_inputs)),
+        lambda: generic_scan(combine_fn, init, xs, additional_inputs))
+
+
+@scan_op.py_impl(FakeTensorMode)
+def _fake(mode: Any, combine_fn: Any, init: Any, xs: Any, additional_inputs: Any = ()) -> Any:
+    with mode:
+        return generic_scan(combine_fn, init, xs, additional_inputs)
 
 
 def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, *, dim: int = 0,
          reverse: bool = False) -> tuple[Any, Any]:
-    """`carry, y = combine_fn(carry, x)` for each `x` along `dim`: the last carry, and all `y`.
-
-    `init` and `xs` are tensors or nests of tensors; the results `y` are stacked along `dim`.
+    """The last state, and the results one after the other, of `state, y = combine_fn(state, x)`
+    for the slices `x` of `xs` along `dim`.
 
     >>> import flambeau
-    >>> scan(lambda carry, x: (carry + x, carry * x), flambeau.zeros(()), flambeau.ones(3))
-    (tensor(3.), tensor([0., 1., 2.]))
+    >>> scan(lambda c, x: (c + x, c * x), flambeau.tensor(0.0), flambeau.arange(1.0, 4.0))
+    (tensor(6.), tensor([0., 2., 9.]))
     """
     if not callable(combine_fn):
         raise RuntimeError(f"Combine_fn must be a callable, but got {combine_fn}")
-    carried, form = _pytree.tree_flatten(init)
-    if not carried:
-        raise RuntimeError("scan() operator requires init leaves.")
+    if not isinstance(dim, int):
+        raise RuntimeError(f"Dim must be an int, but got {type(dim)}")
+    if not isinstance(reverse, bool):
+        raise RuntimeError(f"Reverse must be a bool, but got {type(reverse)}")
+    states, state_spec = _pytree.tree_flatten(init)
     leaves, spec = _pytree.tree_flatten(xs)
+    if not states:
+        raise RuntimeError("scan() operator requires init leaves.")
+    if any(not isinstance(v, Tensor) for v in (*states, *leaves)):
+        raise RuntimeError(f"All xs leaves must be a Tensor but got {leaves}")
     if not leaves:
         return init, []
-    for name, values in (("init", carried), ("xs", leaves)):
-        for value in values:
-            if not isinstance(value, Tensor):
-                raise RuntimeError(f"All {name} leaves must be a Tensor but got {value}")
-    dim = wrap_dim(dim, leaves[0].ndim)
-    extent = leaves[0].shape[dim]
-    if extent == 0 or any(x.shape[dim] != extent for x in leaves):
-        raise RuntimeError("All xs leaves must have the same extent along dim, and at least one")
-    carry, kept, shape = init, [], None
-    order = range(extent)
-    for i in reversed(order) if reverse else order:
-        step = combine_fn(carry, _pytree.tree_unflatten([x.select(dim, i) for x in leaves], spec))
-        if not isinstance(step, tuple) or len(step) != 2:
-            raise RuntimeError(f"combine_fn should return a tuple (carry, y), but got {step}")
-        carry, y = step
-        _check_carry(carry, carried, form)
-        found, shape = _pytree.tree_flatten(y)
-        kept.append(found)
-    if reverse:
-        kept.reverse()
-    stacked = [flambeau.stack(values, min(dim, values[0].ndim)) for values in zip(*kept)]
-    return carry, _pytree.tree_unflatten(stacked, shape)
+    moved = [flambeau.movedim(x, dim, 0) for x in leaves]
+    moved = [x.flip(0) for x in moved] if reverse else moved
+    seen: list[Any] = []
+
+    def flat(*values: Any) -> list[Any]:
+        state, y = combine_fn(_pytree.tree_unflatten(list(values[:len(states)]), state_spec),
+                              _pytree.tree_unflatten(list(values[len(states):]), spec))
+        new, new_spec = _pytree.tree_flatten(state)
+        results, result_spec = _pytree.tree_flatten(y)
+        _check_states(states, new, state_spec, new_spec)
+        seen.append(result_spec)
+        return [*new, *results]
+    found = (scan_op if is_traced() else generic_scan)(flat, states, moved, ())
+    results = [y.flip(0) for y in found[len(states):]] if reverse else found[len(states):]
+    return (_pytree.tree_unflatten(list(found[:len(states)]), state_spec),
+            _pytree.tree_unflatten(list(results), seen[-1]))
 
 
-def _check_carry(carry: Any, before: list[Tensor], form: Any) -> None:
-    found, shape = _pytree.tree_flatten(carry)
-    if shape != form or any(a.shape != b.shape or a.dtype != b.dtype
-                            for a, b in zip(found, before)):
-        raise RuntimeError("The carry that combine_fn returns should have the form, the shapes and "
-                           "the types of init")
+def _check_states(old: Any, new: Any, old_spec: Any, new_spec: Any) -> None:
+    if old_spec != new_spec or any(a.shape != b.shape or a.dtype is not b.dtype
+                                   for a, b in zip(old, new)):
+        raise RuntimeError("Expected init and carry to have same metadata but found "
+                           f"{[(t.shape, t.dtype) for t in old]} and "
+                           f"{[(t.shape, t.dtype) for t in new]}")
+
+
+__all__ = ["ScanOp", "generic_scan", "scan", "scan_op"]
