@@ -105,13 +105,13 @@ def associative_scan(combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int,
         raise ValueError("For combine_mode='pointwise', all input tensors need to be on CUDA or "
                          "XPU")
     if not leaves:
-        raise ValueError("Expected at least 1 xs leaf")
+        raise ValueError("associative_scan: xs must have at least one tensor")
     if any(not isinstance(x, Tensor) for x in leaves):
         raise ValueError("xs leaves must be a Tensor")
-    if any(x.ndim == 0 for x in leaves) or len({x.shape[dim] for x in leaves}) > 1:
+    moved = [flambeau.movedim(x, dim, 0) for x in leaves]
+    if any(x.ndim == 0 for x in leaves) or len({x.shape[0] for x in moved}) > 1:
         raise ValueError("All xs leaves must at least have 'dim' number of dimensions and scan "
                          "dimension > 0")
-    moved = [flambeau.movedim(x, dim, 0) for x in leaves]
     moved = [x.flip(0) for x in moved] if reverse else moved
 
     def flat(*values: Any) -> list[Any]:

@@ -96,6 +96,7 @@ def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, 
         return [*new, *results]
     found = (scan_op if is_traced() else generic_scan)(flat, states, moved, ())
     results = [y.flip(0) for y in found[len(states):]] if reverse else found[len(states):]
+    results = [flambeau.movedim(y, 0, dim) if y.ndim > dim else y for y in results]
     return (_pytree.tree_unflatten(list(found[:len(states)]), state_spec),
             _pytree.tree_unflatten(list(results), seen[-1]))
 

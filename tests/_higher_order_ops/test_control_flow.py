@@ -74,7 +74,7 @@ def test_scans_against_loops(length, reverse):
     final, each = scan(lambda c, xy: (c * xy[0] + xy[1], c), torch.zeros(2).double(), (x, y),
                        dim=1, reverse=reverse)
     torch.testing.assert_close(final, expected[:, 0 if reverse else -1])
-    assert each.shape == (length, 2)
+    assert each.shape == (2, length)
 
 
 def test_gradients():
