@@ -42,3 +42,11 @@ def test_portable_guards():
         True, True, True, False, False]
     with pytest.raises(NotImplementedError, match="load_compiled_function"):
         torch.compiler.load_compiled_function(None)
+
+
+def test_marks_for_nvidias_profiler_are_not_there():
+    nvtx = torch.cuda.nvtx
+    with pytest.raises(RuntimeError, match="NVTX functions not installed"), nvtx.range("step"):
+        pass
+    with pytest.raises(RuntimeError, match="NVTX functions not installed"):
+        nvtx.range_push("step")

@@ -145,8 +145,8 @@ globals().update(_tensor_types())
 
 
 def __getattr__(name: str) -> Any:
-    if name == "amp":
-        return importlib.import_module("flambeau.cuda.amp")
+    if name in ("amp", "nvtx"):
+        return importlib.import_module(f"flambeau.cuda.{name}")
     raise AttributeError(f"module 'flambeau.cuda' has no attribute {name!r}")
 
 

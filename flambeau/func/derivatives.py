@@ -127,10 +127,10 @@ class _Outside:
     """What is around a call: does anything there differentiate or transform what the call gives?"""
 
     def __init__(self, arguments: Any):
-        self.records = grad_enabled()
-        self.differentiates = bool(levels.get()) or (self.records and (
-            _depth.depth > 0 or any(isinstance(x, Tensor) and x.requires_grad
-                                    for x in tree_flatten(arguments)[0])))
+        around, self.records = levels.get(), grad_enabled()
+        self.differentiates = any(type(level) is not BatchLevel for level in around) or (
+            self.records and (bool(around) or _depth.depth > 0 or any(
+                isinstance(x, Tensor) and x.requires_grad for x in tree_flatten(arguments)[0])))
 
     def needs(self, tensors: list[Any]) -> bool:
         """Are the graphs of these tensors needed when the call has ended?"""
@@ -138,8 +138,16 @@ class _Outside:
 
     def free(self, tree: Any) -> Any:
         """Results outside the graph, where nothing needs it."""
-        return tree_map(lambda x: x.detach() if isinstance(x, Tensor) and x.requires_grad
-                        and not self.needs([x]) else x, tree)
+        return tree_map(lambda x: x.detach() if _in_graph(x) and not self.needs([x]) else x, tree)
+
+
+def _in_graph(x: Any) -> bool:
+    """Does a tensor, or that of which it is a slice, require gradients?"""
+    while isinstance(x, Tensor):
+        if x.requires_grad:
+            return True
+        x = getattr(x, "_value", None)
+    return False
 
 
 def reaches_leaves(tensors: list[Any]) -> bool:
@@ -256,7 +264,8 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         with enable_grad():
             found = _gradients(outputs, points, weights, retain=True)
         result = tree_unflatten(found, spec)
-        return result if outside.differentiates else _Outside(weights).free(result)
+        now = _Outside(weights)
+        return result if now.records and outside.differentiates else now.free(result)
 
     value = outside.free(output)
     return (value, pullback, outside.free(aux)) if has_aux else (value, pullback)

@@ -106,3 +106,21 @@ def test_refused(call, error, message):
 def test_results_that_are_no_tensors_are_the_same_for_all_slices():
     found, other = func.vmap(lambda x: (x * 2, "kept"), out_dims=(0, None))(X)
     assert found.tolist() == [2, 4] and other == "kept"
+
+
+def test_without_grad_mode_nothing_outside_is_recorded():
+    p, w = flambeau.ones(3, requires_grad=True), flambeau.ones(3, requires_grad=True)
+
+    def function(p):
+        return (p * w).sin()
+
+    with flambeau.no_grad():
+        _, pullback = func.vjp(function, p)
+        for call in (lambda v: pullback(v)[0], lambda v: func.vjp(function, p)[1](v)[0],
+                     func.grad(lambda p: (function(p) * w).sum()),
+                     lambda v: func.jvp(function, (p,), (v,))[1],
+                     lambda v: func.jvp(func.grad(lambda p: function(p).sum()), (p,), (v,))[1]):
+            assert not call(flambeau.ones(3)).requires_grad
+            rows = func.vmap(call)(flambeau.eye(3))
+            assert not rows.requires_grad and rows.abs().sum() > 0
+    assert pullback(flambeau.ones(3))[0].requires_grad
