@@ -15,6 +15,8 @@ from pathlib import Path
 _WRITTEN_HERE = {
     ("torchvision", "_C"): "vision",
     ("torchvision", "_C_stable"): "vision",
+    ("torchvision", "image"): "images",
+    ("torchvision", "image_stable"): "images",
     ("torchaudio", "_torchaudio"): "audio",
     ("torchaudio", "libtorchaudio"): "audio",
 }
