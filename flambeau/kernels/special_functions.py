@@ -301,7 +301,7 @@ def i1(x):
 
 
 def _second(x, order):
-    """K(x) exp(x): the integral of exp(-x (cosh t - 1)) cosh(order t)"""
+    """K(x) exp(x), of any order below 2: the integral of exp(-x (cosh t - 1)) cosh(order t)"""
     y = np.where((x > 1e-9) & (x < 1e15), x, 1.0)
     end = np.arcsinh(np.sqrt(375 / y)) * 2          # where the integrand has vanished
     steps, total = 400, 0.5 * np.ones_like(y)
@@ -332,3 +332,150 @@ def k0(x):
 @_function
 def k1(x):
     return _second(x, 1) * np.exp(-x)
+
+
+# of the first kind, by Bessel's integral over a circle; from 25 on by Hankel's series
+
+_NODES = np.arange(128) * (math.pi / 64)
+_SINES = np.sin(_NODES)[:, None]
+
+
+def _integer_orders(x, orders):
+    """J(x) for each of these orders, where |x| is at most 25."""
+    angles = x * _SINES
+    cosine, sine = np.cos(angles), np.sin(angles)
+    return [(np.cos(n * _NODES) @ cosine if n % 2 == 0 else np.sin(n * _NODES) @ sine) / 128
+            for n in orders]
+
+
+def _hankel(x, order):
+    """The amplitudes of cos and sin of the phase x - (2 order + 1) π / 4, for large x."""
+    term = np.ones_like(x)
+    parts = [np.ones_like(x), np.zeros_like(x)]
+    for k in range(1, 24):
+        term = term * (4 * order * order - (2 * k - 1) ** 2) / (8 * k * x)
+        parts[k % 2] = parts[k % 2] + (-1) ** (k // 2) * term
+    scale = np.sqrt(2 / (math.pi * x))
+    return scale * parts[0], scale * parts[1]
+
+
+def _phase(x, order):
+    """cos and sin of x - (2 order + 1) π / 4, from those of x, which are exact for large x."""
+    c, s, root = np.cos(x), np.sin(x), math.sqrt(0.5)
+    return ((c + s) * root, (s - c) * root) if order == 0 else ((s - c) * root, -(c + s) * root)
+
+
+def _first_kind(x, order):
+    y = np.abs(x)
+    close, = _integer_orders(np.minimum(y, 25), [order])
+    p, q = _hankel(np.maximum(y, 25), order)
+    cosine, sine = _phase(np.where(np.isinf(y), 0, y), order)
+    found = np.where(y <= 25, close, p * cosine - q * sine)
+    found = np.where(np.isinf(y), 0, found)
+    return np.where((x < 0) & (order == 1), -found, found)
+
+
+@_function
+def j0(x):
+    return _first_kind(x, 0)
+
+
+@_function
+def j1(x):
+    return _first_kind(x, 1)
+
+
+def _neumann(x, order):
+    """Y(x) by Neumann's series of Bessel functions, for x up to 25"""
+    near = np.clip(x, 1e-300, 25)
+    j = _integer_orders(near, range(60))
+    logarithm = np.log(near / 2) + _EULER
+    if order == 0:
+        rest = sum((-1) ** k * j[2 * k] / k for k in range(1, 30))
+        return 2 / math.pi * (logarithm * j[0] - 2 * rest)
+    rest = sum((-1) ** k * (j[2 * k - 1] - j[2 * k + 1]) / k for k in range(1, 29))
+    return 2 / math.pi * (logarithm * j[1] - j[0] / near + rest)      # less the slope of the other
+
+
+def _of_the_second_kind(x, order):
+    p, q = _hankel(np.maximum(x, 25), order)
+    cosine, sine = _phase(np.where(np.isinf(x), 0, x), order)
+    found = np.where(x <= 25, _neumann(x, order), p * sine + q * cosine)
+    found = np.where(np.isposinf(x), 0, found)
+    return np.where(x > 0, found, np.where(x == 0, -np.inf, np.nan))
+
+
+@_function
+def y0(x):
+    return _of_the_second_kind(x, 0)
+
+
+@_function
+def y1(x):
+    return _of_the_second_kind(x, 1)
+
+
+# ---- Airy's function: y'' = x y -----------------------------------------------------------------
+
+_START = (0.355028053887817239, -0.258819403792806798)      # Ai(0), Ai'(0)
+
+
+def _continued(x, value, slope, step):
+    """The solution with `value` and `slope` at x, and its slope, at x + step: Taylor's series."""
+    terms = [value, slope * step, x * value / 2 * step ** 2]
+    for k in range(3, 40):
+        terms.append((x * step ** 2 * terms[k - 2] + step ** 3 * terms[k - 3]) / (k * (k - 1)))
+    safe = np.where(step == 0, 1, step)
+    slopes = sum(k * term for k, term in enumerate(terms)) / safe
+    return sum(terms), np.where(step == 0, slope, slopes)
+
+
+@functools.cache
+def _nodes():
+    """Ai and Ai' at 0, -1, …, -20."""
+    found = [tuple(map(np.float64, _START))]
+    for k in range(20):
+        found.append(_continued(np.float64(-k), *found[-1], np.float64(-1.0)))
+    return np.array(found).T
+
+
+def airy(x):
+    """Ai(x) and Ai'(x)."""
+    return tuple([run(x) for run in (_ai, _ai_slope)])
+
+
+def _airy(x):
+    """By a modified Bessel function on the right, Taylor's series to -20, then asymptotic ones"""
+    right = np.maximum(x, 1.0)
+    zeta = 2 / 3 * right * np.sqrt(right)
+    scale = np.exp(-zeta) / math.pi
+    values = [scale * np.sqrt(right / 3) * _second(zeta, 1 / 3),
+              -scale * right / math.sqrt(3) * _second(zeta, 2 / 3)]
+    at = np.clip(np.rint(-np.where(np.isnan(x), 0, x)), 0, 20).astype(np.int64)
+    middle = _continued(-at.astype(np.float64), *_nodes()[:, at], np.clip(x, -20.5, 1.5) + at)
+    y = np.maximum(-x, 20.0)
+    left = _airy_oscillating(y)
+    found = [np.where(x > 1, r, np.where(x >= -20, m, far))
+             for r, m, far in zip(values, middle, left)]
+    found[0] = np.where(np.isinf(x), 0, found[0])
+    found[1] = np.where(np.isposinf(x), 0, found[1])
+    return [np.where(np.isnan(x), x, f) for f in found]
+
+
+def _airy_oscillating(y):
+    """Ai(-y) and Ai'(-y), for large y."""
+    zeta = 2 / 3 * y * np.sqrt(y)
+    u, sums = np.ones_like(y), [[1.0, 0.0], [1.0, 0.0]]
+    for k in range(1, 12):
+        u = u * (6 * k - 5) * (6 * k - 3) * (6 * k - 1) / (216 * k * (2 * k - 1) * zeta)
+        sign = (-1) ** (k // 2)
+        sums[0][k % 2] = sums[0][k % 2] + sign * u
+        sums[1][k % 2] = sums[1][k % 2] - sign * u * (6 * k + 1) / (6 * k - 1)
+    cosine, sine = _phase(zeta, 0)
+    root = np.sqrt(np.sqrt(y))
+    return ((cosine * sums[0][0] + sine * sums[0][1]) / (root * math.sqrt(math.pi)),
+            (sine * sums[1][0] - cosine * sums[1][1]) * root / math.sqrt(math.pi))
+
+
+_ai, _ai_slope = _function(lambda x: _airy(x)[0]), _function(lambda x: _airy(x)[1])
+_FUNCTIONS["airy"] = airy

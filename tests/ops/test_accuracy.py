@@ -121,19 +121,16 @@ CASES = {
 try:
     import scipy.special  # noqa: F401
 except ImportError:
-    # what NumPy does in place of SciPy is a little less exact, and some functions need the extra
+    # what NumPy does in place of SciPy is a little less exact
     WITHOUT_SCIPY = {"igamma' at 0.01": 150, "digamma": 300, "lgamma": 4}
-    NEEDS_SCIPY = {"j0", "j1", "y0", "y1", "airy_ai"}
 else:
-    WITHOUT_SCIPY, NEEDS_SCIPY = {}, set()
+    WITHOUT_SCIPY = {}
 OSCILLATING = {"j0", "j1", "y0", "y1", "airy_ai", "sinc", "spherical_j0"}
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("name", CASES)
 def test_accuracy(name, dtype):
-    if name in NEEDS_SCIPY:
-        pytest.skip("needs the extra flambeau[scipy]")
     function, exact, arguments, units = CASES[name]
     units = WITHOUT_SCIPY.get(name, units)
     x = torch.tensor(arguments).to(dtype)
