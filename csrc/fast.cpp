@@ -349,6 +349,8 @@ int register_fast(PyObject *module) {
     t.tp_members = members;
     t.tp_getset = getset;
     t.tp_methods = callable_methods;
-    if (!zero || !one || PyType_Ready(&t) < 0 || register_places(module) < 0) return -1;
+    if (!zero || !one || PyType_Ready(&t) < 0 || register_places(module) < 0 ||
+        register_scopes(module) < 0)
+        return -1;
     return PyModule_AddFunctions(module, module_methods);
 }

@@ -171,6 +171,7 @@ PyObject *counter_of(PyObject *tensor);                      // borrowed: [write
 int bump(PyObject *tensor);
 void stamp(PyObject *place);                                 // note where in the user's code we are
 int register_places(PyObject *module);
+int register_scopes(PyObject *module);
 int record(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *result);
 
 // Of several results, of which only some may be floating: `Output`s of one node.

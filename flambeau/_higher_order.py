@@ -26,6 +26,7 @@ from typing import Any
 
 from flambeau._dispatch.keys import DispatchKey, parse_key
 from flambeau._operator import OperatorBase, below_autograd
+from flambeau._scopes import within
 from flambeau.core import modes, overrides
 from flambeau.core.tensor import Tensor
 from flambeau.utils import _pytree
@@ -150,25 +151,17 @@ class HigherOrderOperator(OperatorBase, abc.ABC):
         interpreter = interpreter_of(level)
         rule = self.functorch_table.get(interpreter.key()) if interpreter is not None else None
         if rule is not None:
-            token = modes.levels.set(stack[:-1])
-            try:
-                return rule(interpreter, *args, **kwargs)
-            finally:
-                modes.levels.reset(token)
+            return within(modes.levels, stack[:-1], rule, interpreter, *args, **kwargs)
         return self.dispatch(K.CPU, *args, **kwargs)
 
     def _shown_to_mode(self, stack: Any, args: Any, kwargs: Any) -> Any:
         mode = getattr(stack[-1], "mode", None)
         rule = next((self.python_key_table[c] for c in type(mode).__mro__
                      if c in self.python_key_table), None)
-        token = modes.levels.set(stack[:-1])
-        try:
-            if rule is not None:
-                return rule(mode, *args, **kwargs)
-            if mode is None or getattr(type(mode), "supports_higher_order_operators", False):
-                return stack[-1].answer(self, (), args, kwargs)
-        finally:
-            modes.levels.reset(token)
+        if rule is not None:
+            return within(modes.levels, stack[:-1], rule, mode, *args, **kwargs)
+        if mode is None or getattr(type(mode), "supports_higher_order_operators", False):
+            return within(modes.levels, stack[:-1], stack[-1].answer, self, (), args, kwargs)
         raise NotImplementedError(
             f"There was no rule registered for HigherOrderOperator {self._name} and mode {mode}. "
             f"Hint: set {mode}'s supports_higher_order_operators to True. This causes all higher "

@@ -20,6 +20,7 @@ from flambeau._dispatch.keys import DispatchKey
 from flambeau._dispatch.schemas import Recorded, recorded, recorded_overload
 from flambeau._operator import OperatorBase
 from flambeau._schema import FunctionSchema
+from flambeau._scopes import within
 from flambeau.core import modes, overrides
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import Op, public, table
@@ -75,11 +76,7 @@ class OpOverload(OperatorBase):
             return overrides.handle_torch_function(self, (*args, *kwargs.values()), *args, **kwargs)
         stack: Any = modes.levels.get()
         if stack and stack[-1].makes and not _records(args, kwargs):
-            token = modes.levels.set(stack[:-1])
-            try:
-                return stack[-1].ask(self, args, kwargs)
-            finally:
-                modes.levels.reset(token)
+            return within(modes.levels, stack[:-1], stack[-1].ask, self, args, kwargs)
         return self.run(*args, **kwargs)
 
     @property

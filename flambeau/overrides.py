@@ -22,6 +22,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from flambeau._ops import OpOverload, OpOverloadPacket
+from flambeau._scopes import within
 from flambeau.core.modes import function_modes
 from flambeau.core.overrides import (
     handle_torch_function,
@@ -312,13 +313,8 @@ def redispatch_function(func: Callable[..., Any], types: Any, args: Any, kwargs:
     mul
     tensor([6.])
     """
-    enabled = subclasses_enabled.set(_NotNow())         # type: ignore[arg-type]
-    modes = function_modes.set(_ModesNotNow(function_modes.get()))
-    try:
-        return func(*args, **(kwargs or {}))
-    finally:
-        function_modes.reset(modes)
-        subclasses_enabled.reset(enabled)
+    return within(subclasses_enabled, _NotNow(), within, function_modes,
+                  _ModesNotNow(function_modes.get()), func, *args, **(kwargs or {}))
 
 
 def enable_reentrant_dispatch() -> Any:

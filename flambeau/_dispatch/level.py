@@ -12,6 +12,7 @@ from typing import Any
 
 from flambeau._dispatch import forms
 from flambeau._places import bump
+from flambeau._scopes import within
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.saved_hooks import set_aside
 from flambeau.core import engine, modes, overrides
@@ -25,7 +26,7 @@ from flambeau.core.graph import (
     save_result,
     unpack,
 )
-from flambeau.core.modes import Level, grad_enabled, set_grad_mode
+from flambeau.core.modes import Level, grad_enabled, grad_mode
 from flambeau.core.op import (
     Op,
     class_name,
@@ -64,44 +65,27 @@ class DispatchLevel(Level):
     def composite(self, op: Op, run: Any, args: Any, kwargs: Any) -> Any:
         """A composite that is shown as one op."""
         stack = modes.levels.get()
-        token = modes.levels.set(stack[:stack.index(self)])
-        try:
-            return self._shown(op, args, kwargs, run)
-        finally:
-            modes.levels.reset(token)
+        return within(modes.levels, stack[:stack.index(self)], self._shown, op, args, kwargs, run)
 
     def _shown(self, op: Op, args: Any, kwargs: Any, run: Any) -> Any:
         other = None if op.inplace else forms.others.get(forms.key(op))
         if other is not None:
-            token = modes.levels.set((*modes.levels.get(), self))
-            inner = forms.inside.set(True)
-            try:
-                found = other(*args, **(kwargs or {}))
-            finally:
-                forms.inside.reset(inner)
-                modes.levels.reset(token)
+            found = within(modes.levels, (*modes.levels.get(), self), within, forms.inside, True,
+                           other, *args, **(kwargs or {}))
             if found is not NotImplemented:
                 return found
         call = forms.shown(op, args, kwargs)
         recorder = Recorder(op, args, kwargs, call, run)
-        if recorder.active:
-            set_grad_mode(False)
-        try:
-            found = self.ask(call.overload, call.args, call.kwargs)
-        finally:
-            if recorder.active:
-                set_grad_mode(True)
+        found = within(grad_mode, grad_enabled() and not recorder.active, self.ask, call.overload,
+                       call.args, call.kwargs)
         if found is NotImplemented:
             raise TypeError(f"Multiple dispatch failed for '{call.overload.name()}'; all "
                             "__torch_dispatch__ handlers returned NotImplemented")
         if op.inplace and type(args[0]) not in plain:
             bump(args[0])                   # plain tensors count their writes themselves
         if recorder.active:
-            aside = set_aside.set((*modes.levels.get(), self))      # pack hooks are shown again
-            try:
-                return recorder.finish(found)
-            finally:
-                set_aside.reset(aside)
+            aside = (*modes.levels.get(), self)                     # pack hooks are shown again
+            return within(set_aside, aside, recorder.finish, found)
         if op.kind == "creation" and kwargs.get("requires_grad"):
             found.requires_grad_()          # a leaf of the user's, which the op knows nothing of
         return _own_result(op, call.form, found)
@@ -336,18 +320,17 @@ class _Call:
             produced = (produced,)
         return (*produced, *[None] * (len(node.edges) - len(produced)))
 
+    def _run_body(self, given: list[Any], wanted: list[int]) -> Any:
+        inputs = [basis.graph_alias(t) if i in wanted else t for i, t in enumerate(given)]
+        return inputs, self.run(*_filled(self.args, inputs), **_filled(self.kwargs, inputs))
+
     def through_body(self, node: Any, given: list[Any], grad: Any) -> Any:
         """The gradients as the graph of what the op computes gives them."""
         with_graph = grad_enabled()
         wanted = [i for i, e in enumerate(node.edges) if e is not None]
-        token = modes.levels.set(tuple(lv for lv in modes.levels.get() if not lv.makes))
-        set_grad_mode(True)
-        try:
-            inputs = [basis.graph_alias(t) if i in wanted else t for i, t in enumerate(given)]
-            found = self.run(*_filled(self.args, inputs), **_filled(self.kwargs, inputs))
-        finally:
-            set_grad_mode(with_graph)
-            modes.levels.reset(token)
+        levels = tuple(lv for lv in modes.levels.get() if not lv.makes)
+        inputs, found = within(modes.levels, levels, within, grad_mode, True, self._run_body,
+                               given, wanted)
         parts = [p for p in (found if type(found) in (tuple, list) or isinstance(found, tuple)
                              else (found,)) if type(p) in tensor_types]
         grads = grad if type(grad) is list else [grad]

@@ -22,6 +22,7 @@ tensor([3., 3.])
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from math import prod
 from typing import Any
 
@@ -30,6 +31,7 @@ import numpy as np
 from flambeau._dispatch import common_forms, forms, network_forms  # noqa: F401
 from flambeau._dispatch.level import DispatchLevel, dispatching_types
 from flambeau._ops import aten
+from flambeau._scopes import inside, within
 from flambeau.core import devices, overrides
 from flambeau.core.dtypes import as_numpy_dtype, default_float
 from flambeau.core.modes import interceptors, levels
@@ -49,16 +51,7 @@ def take_over(cls: type) -> None:
 
 def run(function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A public call with an instance among its arguments."""
-    level = _SubclassLevel()
-    interceptors.append(level)
-    token = levels.set((level, *levels.get()))
-    rules = overrides.suspended.set(run)
-    try:
-        return function(*args, **kwargs)
-    finally:
-        overrides.suspended.reset(rules)
-        levels.reset(token)
-        interceptors.remove(level)
+    return inside(_SubclassLevel(), function, *args, **kwargs)
 
 
 class _SubclassLevel(DispatchLevel):
@@ -66,6 +59,9 @@ class _SubclassLevel(DispatchLevel):
 
     def __init__(self) -> None:
         super().__init__(_answer)
+
+    def _changes(self) -> Any:
+        return ((levels, (self, *levels.get())), (interceptors, self), (overrides.suspended, run))
 
     def _shown(self, op: Op, args: Any, kwargs: Any, call: Any) -> Any:
         if not _instances((*args, *(kwargs or {}).values())):
@@ -91,17 +87,13 @@ def _answer(overload: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any
     for cls in types:
         at = next((i for i, other in enumerate(asked) if issubclass(cls, other)), len(asked))
         asked.insert(at, cls)
-    rules = overrides.suspended.set(None)
-    try:
-        for cls in asked:
-            if overrides.own_rules.get(cls) is run:
-                own = getattr(overload._run, "dispatch_rules", {})
-                found = own[cls](cls, overload, types, args, kwargs) if cls in own \
-                    else cls.__torch_dispatch__(overload, types, args, kwargs)
-                if found is not NotImplemented:
-                    return found
-    finally:
-        overrides.suspended.reset(rules)
+    own = getattr(overload._run, "dispatch_rules", {})
+    for cls in asked:
+        if overrides.own_rules.get(cls) is run:
+            rule = partial(own[cls], cls) if cls in own else cls.__torch_dispatch__
+            found = within(overrides.suspended, None, rule, overload, types, args, kwargs)
+            if found is not NotImplemented:
+                return found
     raise TypeError(f"Multiple dispatch failed for '{overload.name()}'; all __torch_dispatch__ "
                     "handlers returned NotImplemented:\n\n"
                     + "\n".join([f"  - tensor subclass {cls}" for cls in asked]))
@@ -109,11 +101,7 @@ def _answer(overload: Any, types: Any, args: Any, kwargs: dict[str, Any]) -> Any
 
 def show(overload: Any, *args: Any, **kwargs: Any) -> Any:
     """Show a call that no op of flambeau makes."""
-    token = levels.set(())
-    try:
-        return _answer(overload, dispatching_types(args, kwargs), args, kwargs)
-    finally:
-        levels.reset(token)
+    return within(levels, (), _answer, overload, dispatching_types(args, kwargs), args, kwargs)
 
 
 def make_wrapper(cls: type, size: Any, strides: Any = None, storage_offset: Any = None,

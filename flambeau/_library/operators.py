@@ -15,6 +15,7 @@ from flambeau._library.arguments import bind, split
 from flambeau._operator import below_autograd
 from flambeau._ops import OpOverload, OpOverloadPacket, _OpNamespace, ops
 from flambeau._schema import FunctionSchema
+from flambeau._scopes import within
 from flambeau.core import modes, overrides
 
 K: Any = DispatchKey
@@ -115,11 +116,7 @@ class CustomOp:
         stack: Any = modes.levels.get()
         if stack and stack[-1].makes:
             args, kwargs = split(self.schema, values)
-            token = modes.levels.set(stack[:-1])
-            try:
-                return stack[-1].ask(self.overload, args, kwargs)
-            finally:
-                modes.levels.reset(token)
+            return within(modes.levels, stack[:-1], stack[-1].ask, self.overload, args, kwargs)
         if overrides.rules_for(values) is not None:
             from flambeau._dispatch.subclass import show
             args, kwargs = split(self.schema, values)

@@ -2,33 +2,43 @@
 from __future__ import annotations
 
 import collections.abc
+import dataclasses
 import functools
-import threading
 import warnings
+from contextvars import ContextVar
 from typing import Any
 
 import numpy as np
 
 import flambeau
 from flambeau import Tensor
+from flambeau._scopes import Scope, absent, inside
 from flambeau.amp import _policy
 from flambeau.core import modes
 
-
-class _State(threading.local):
-    """What a thread has switched on, for each type of device."""
-
-    def __init__(self) -> None:
-        self.enabled: dict[str, bool] = {}
-        self.dtypes = dict.fromkeys(("cuda", "xpu", "hpu", "mps", "mtia", "maia", "privateuseone"),
-                                    flambeau.float16)
-        self.dtypes |= dict.fromkeys(("cpu", "xla", "ipu"), flambeau.bfloat16)
-        self.cache_enabled = True
-        self.nesting = 0
+_DTYPES = {
+    **dict.fromkeys(("cuda", "xpu", "hpu", "mps", "mtia", "maia", "privateuseone"),
+                    flambeau.float16),
+    **dict.fromkeys(("cpu", "xla", "ipu"), flambeau.bfloat16)}
 
 
-_state = _State()
-_policy.cache_wanted = lambda: _state.cache_enabled
+@dataclasses.dataclass(frozen=True)
+class _State:
+    """What is switched on, for each type of device."""
+
+    enabled: dict[str, bool] = dataclasses.field(default_factory=dict)
+    dtypes: dict[str, flambeau.dtype] = dataclasses.field(default_factory=_DTYPES.copy)
+    cache_enabled: bool = True
+    nesting: int = 0
+
+    def with_device(self, name: str, enabled: bool, dtype: flambeau.dtype) -> _State:
+        return dataclasses.replace(self, enabled={**self.enabled, name: enabled},
+                                   dtypes={**self.dtypes, name: dtype})
+
+
+_INITIAL = _State()
+_state: ContextVar[_State] = ContextVar("autocast_state", default=_INITIAL)
+_policy.cache_wanted = lambda: _state.get().cache_enabled
 
 
 def _device_type(device_type: Any) -> str:
@@ -43,7 +53,7 @@ def is_autocast_available(device_type: str) -> bool:
     >>> is_autocast_available("cpu")
     True
     """
-    return _device_type(device_type) in _state.dtypes
+    return _device_type(device_type) in _state.get().dtypes
 
 
 def get_autocast_dtype(device_type: str) -> flambeau.dtype:
@@ -53,7 +63,7 @@ def get_autocast_dtype(device_type: str) -> flambeau.dtype:
     torch.bfloat16
     """
     try:
-        return _state.dtypes[_device_type(device_type)]
+        return _state.get().dtypes[_device_type(device_type)]
     except KeyError:
         raise RuntimeError("unsupported scalarType") from None
 
@@ -67,13 +77,13 @@ def _check_dtype(dtype: Any) -> None:
 def set_autocast_dtype(device_type: str, dtype: flambeau.dtype) -> None:
     """Set what `get_autocast_dtype` gives."""
     _check_dtype(dtype)
-    _state.dtypes[_device_type(device_type)] = dtype
-    _switch()
+    _switch(_state.get().with_device(_device_type(device_type), is_autocast_enabled(device_type),
+                                     dtype))
 
 
 def is_autocast_enabled(device_type: str = "cuda") -> bool:
     """Is autocast on, on this thread, for this type of device?"""
-    return _state.enabled.get(_device_type(device_type), False)
+    return _state.get().enabled.get(_device_type(device_type), False)
 
 
 def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
@@ -83,29 +93,45 @@ def set_autocast_enabled(device_type: Any, enabled: bool | None = None) -> None:
     if not isinstance(enabled, bool):
         raise TypeError("set_autocast_enabled(): argument 'enabled' (position 2) must be bool, not "
                         f"{type(enabled).__name__}")
-    _state.enabled[_device_type(device_type)] = bool(enabled)
-    _switch()
+    name = _device_type(device_type)
+    dtype = _state.get().dtypes.get(name, flambeau.float16)
+    _switch(_state.get().with_device(name, enabled, dtype))
 
 
-def _switch() -> None:
-    """Hand the policies of the CPU to the path of calls, or take them away."""
+def _changes_to(state: _State) -> Any:
+    """The changes that put a state in force, and hand the policies of the CPU to the path of calls,
+    or take them away."""
     before = modes.autocast.get()
-    after = _policy.policies(_state.dtypes["cpu"]) if _state.enabled.get("cpu") else None
-    if before is None and after is not None:
-        modes.interceptors.append(autocast)
-    elif before is not None and after is None:
-        modes.interceptors.remove(autocast)
-    modes.autocast.set(after)
+    after = _policy.policies(state.dtypes["cpu"]) if state.enabled.get("cpu") else None
+    changes: Any = (_state, state), (modes.autocast, after)
+    if (before is None) == (after is None):
+        return changes
+    return *changes, (modes.interceptors, autocast, *(() if before is None else (absent,)))
+
+
+def _switch(state: _State) -> None:
+    _Switched(state)
+
+
+class _Switched(Scope):
+    """A state that is in force for good."""
+
+    _early = True
+
+    def __new__(cls, state: _State) -> Any:
+        self = super().__new__(cls)
+        self._changes = _changes_to(state)
+        return self
 
 
 def is_autocast_cache_enabled() -> bool:
     """Are the casts of parameters kept until the outermost region ends?"""
-    return _state.cache_enabled
+    return _state.get().cache_enabled
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Set what `is_autocast_cache_enabled` gives."""
-    _state.cache_enabled = bool(enabled)
+    _switch(dataclasses.replace(_state.get(), cache_enabled=bool(enabled)))
 
 
 def clear_autocast_cache() -> None:
@@ -115,14 +141,14 @@ def clear_autocast_cache() -> None:
 
 def autocast_increment_nesting() -> int:
     """Enter one more region; gives their number."""
-    _state.nesting += 1
-    return _state.nesting
+    _switch(dataclasses.replace(_state.get(), nesting=_state.get().nesting + 1))
+    return _state.get().nesting
 
 
 def autocast_decrement_nesting() -> int:
     """Leave a region; gives the number of those left."""
-    _state.nesting -= 1
-    return _state.nesting
+    _switch(dataclasses.replace(_state.get(), nesting=_state.get().nesting - 1))
+    return _state.get().nesting
 
 
 def _deprecated(name: str, device_type: str, function: Any) -> Any:
@@ -161,14 +187,13 @@ def autocast_decorator(autocast_instance: autocast, func: Any) -> Any:
     """`func`, run inside `autocast_instance`."""
     @functools.wraps(func)
     def decorate_autocast(*args: Any, **kwargs: Any) -> Any:
-        with autocast_instance:
-            return func(*args, **kwargs)
+        return inside(autocast_instance, func, *args, **kwargs)
     vars(decorate_autocast)["__script_unsupported"] = (
         "@autocast() decorator is not supported in script mode")
     return decorate_autocast
 
 
-class autocast:
+class autocast(Scope):
     """A region, or a decorated function, in which ops choose the types that they compute in.
 
     Products and convolutions run in `dtype` (bfloat16, or float16), losses, FFTs and
@@ -208,26 +233,16 @@ class autocast:
                           "torch.float16 currently.", stacklevel=2)
             enabled = False
         self._enabled = enabled
-        self._outer: list[tuple[bool, bool, Any]] = []
 
-    def __enter__(self) -> autocast:
+    def _changes(self) -> Any:
         _check_dtype(self.fast_dtype)
-        self._outer.append((is_autocast_cache_enabled(), is_autocast_enabled(self.device),
-                            get_autocast_dtype(self.device)))
-        autocast_increment_nesting()
-        self._set(self._cache_enabled, self._enabled, self.fast_dtype)
-        return self
+        state = _state.get().with_device(self.device, self._enabled, self.fast_dtype)
+        return _changes_to(dataclasses.replace(state, cache_enabled=self._cache_enabled,
+                                               nesting=state.nesting + 1))
 
-    def __exit__(self, *exception: Any) -> bool:
-        if autocast_decrement_nesting() == 0:
+    def _has_left(self) -> None:
+        if _state.get().nesting == 0:
             clear_autocast_cache()
-        self._set(*self._outer.pop())
-        return False
-
-    def _set(self, cache_enabled: bool, enabled: bool, dtype: Any) -> None:
-        _state.cache_enabled = cache_enabled
-        _state.enabled[self.device], _state.dtypes[self.device] = enabled, dtype
-        _switch()
 
     def __call__(self, func: Any) -> Any:
         return autocast_decorator(self, func)
@@ -302,8 +317,8 @@ def custom_bwd(bwd: Any = None, *, device_type: str) -> Any:
 
     @functools.wraps(bwd)
     def decorate_bwd(*args: Any, **kwargs: Any) -> Any:
-        with autocast(device_type, enabled=args[0]._fwd_used_autocast, dtype=args[0]._dtype):
-            return bwd(*args, **kwargs)
+        region = autocast(device_type, enabled=args[0]._fwd_used_autocast, dtype=args[0]._dtype)
+        return inside(region, bwd, *args, **kwargs)
     return decorate_bwd
 
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._places import PACKAGE
+from flambeau._scopes import Scope, absent
 from flambeau.autograd.graph import running_node
 from flambeau.core import engine
 from flambeau.core.graph import Node
@@ -37,13 +38,13 @@ def is_anomaly_check_nan_enabled() -> bool:
     return engine.anomaly.check_nan
 
 
-def _switch(mode: bool, check_nan: bool) -> None:
-    was = engine.anomaly.enabled
-    engine.anomaly.enabled, engine.anomaly.check_nan = mode, check_nan
-    if mode and not was:
-        node_watchers.append(_remember)
-    elif was and not mode:
-        node_watchers.remove(_remember)
+def _switched(mode: bool, check_nan: bool) -> Any:
+    """The changes that switch anomaly mode."""
+    state, was = vars(engine.anomaly), engine.anomaly.enabled
+    changes: Any = (state, "enabled", mode), (state, "check_nan", check_nan)
+    if was == mode:
+        return changes
+    return *changes, (node_watchers, _remember, *(() if mode else (absent,)))
 
 
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
@@ -51,7 +52,7 @@ def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
     if not isinstance(mode, bool):
         raise TypeError(f"set_anomaly_enabled(): argument 'mode' (position 1) must be bool, not "
                         f"{type(mode).__name__}")
-    _switch(mode, check_nan)
+    set_detect_anomaly(mode, check_nan)
 
 
 def run_watched(node: Node, grad: Any) -> Any:
@@ -101,7 +102,7 @@ def warn_where_made(node: Node) -> None:
 engine.anomaly.run = run_watched
 
 
-class detect_anomaly:
+class detect_anomaly(Scope):
     """Inside, a backward that raises also prints the traceback of the forward call whose node
     failed, and one that gives NaN raises (unless `check_nan` is False).
 
@@ -118,23 +119,22 @@ class detect_anomaly:
         warnings.warn("Anomaly Detection has been enabled. This mode will increase the runtime and "
                       "should only be enabled for debugging.", stacklevel=2)
 
-    def __enter__(self) -> None:
-        self.prev = engine.anomaly.enabled, engine.anomaly.check_nan
-        _switch(True, self.check_nan)
+    _gives: Any = None
 
-    def __exit__(self, *exception: Any) -> None:
-        _switch(*self.prev)
+    def _changes(self) -> Any:
+        return _switched(True, self.check_nan)
 
 
-class set_detect_anomaly:
+class set_detect_anomaly(Scope):
     """Switch anomaly mode on or off; as a context manager, until the block ends."""
 
-    def __init__(self, mode: bool, check_nan: bool = True):
+    _early, _gives = True, None
+
+    def __new__(cls, mode: bool, check_nan: bool = True) -> Any:
+        self = super().__new__(cls)
+        self.mode, self.check_nan = mode, check_nan
         self.prev = engine.anomaly.enabled, engine.anomaly.check_nan
-        _switch(mode, check_nan)
+        return self
 
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, *exception: Any) -> None:
-        _switch(*self.prev)
+    def _changes(self) -> Any:
+        return _switched(self.mode, self.check_nan)

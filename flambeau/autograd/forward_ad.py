@@ -10,12 +10,13 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
+from flambeau._scopes import within
 from flambeau.autograd.grad_mode import ContextDecorator
 from flambeau.core.modes import levels
 from flambeau.core.tensor import Tensor, basis
 from flambeau.transforms.forward import ForwardLevel, check_tangent
 
-_entered: list[ForwardLevel] = []
+_entered: list[_DualLevel] = []
 
 
 class UnpackedDualTensor(NamedTuple):
@@ -27,12 +28,7 @@ class UnpackedDualTensor(NamedTuple):
 
 def enter_dual_level() -> int:
     """Enter the level of forward mode; there is one, which does not nest (`func.jvp` does)."""
-    if any(level in levels.get() for level in _entered):
-        raise RuntimeError("Nested forward mode AD is not supported at the moment")
-    level = ForwardLevel()
-    level.__enter__()
-    _entered.append(level)
-    return 0
+    return dual_level().__enter__()
 
 
 def exit_dual_level(*, level: int | None = None) -> None:
@@ -42,17 +38,26 @@ def exit_dual_level(*, level: int | None = None) -> None:
     if level is not None and level != 0:
         raise RuntimeError("Trying to exit a forward AD level that was not the last one that was "
                            "created. This is not supported.")
-    _entered.pop().__exit__(None, None, None)
+    _entered[-1].scope.__exit__()
+
+
+class _DualLevel(ForwardLevel):
+    """The level of the functions here."""
+
+    def __init__(self, scope: dual_level):
+        self.scope = scope
 
 
 class dual_level(ContextDecorator):
     """A context in which tensors may carry tangents."""
 
-    def __enter__(self) -> int:
-        return enter_dual_level()
+    _gives = 0
 
-    def __exit__(self, *exception: Any) -> None:
-        exit_dual_level()
+    def _changes(self) -> Any:
+        if any(level in levels.get() for level in _entered):
+            raise RuntimeError("Nested forward mode AD is not supported at the moment")
+        level = _DualLevel(self)
+        return (*level._changes(), (_entered, level))
 
 
 def current_level() -> ForwardLevel | None:
@@ -63,6 +68,10 @@ def __getattr__(name: str) -> Any:
     if name == "_current_level":
         return len(_entered) - 1
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _without(level: ForwardLevel) -> tuple[Any, ...]:
+    return tuple([other for other in levels.get() if other is not level])
 
 
 def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> Tensor:
@@ -80,12 +89,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if at.tangent(tensor) is not None:
         raise RuntimeError("Making a dual Tensor based on a Tensor that already has a forward "
                            "gradient at the same level 0 is not supported.")
-    stack = levels.get()
-    token = levels.set(tuple(lv for lv in stack if lv is not at))
-    try:
-        result = basis.alias(tensor)
-    finally:
-        levels.reset(token)
+    result = within(levels, _without(at), basis.alias, tensor)
     at.set_tangent(result, tangent)
     return result
 
@@ -98,13 +102,8 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if not isinstance(tensor, Tensor):
         raise TypeError("_unpack_dual(): argument 'dual' (position 1) must be Tensor, not "
                         f"{type(tensor).__name__}")
-    stack = levels.get()
-    token = levels.set(tuple(lv for lv in stack if lv is not at))
-    try:
-        tangent = at.tangent(tensor)
-        primal = basis.alias(tensor)
-    finally:
-        levels.reset(token)
+    tangent = within(levels, _without(at), at.tangent, tensor)
+    primal = within(levels, _without(at), basis.alias, tensor)
     at.hide_tangent(primal)
     return UnpackedDualTensor(primal, tangent)
 
@@ -115,13 +114,10 @@ class _set_fwd_grad_enabled(ContextDecorator):
     def __init__(self, mode: bool):
         self.mode = mode
 
-    def __enter__(self) -> None:
+    def _changes(self) -> Any:
         stack = levels.get()
-        self._token = levels.set(stack if self.mode else tuple(
-            lv for lv in stack if not isinstance(lv, ForwardLevel)))
-
-    def __exit__(self, *exception: Any) -> None:
-        levels.reset(self._token)
+        return (levels, stack if self.mode else tuple(
+            [lv for lv in stack if not isinstance(lv, ForwardLevel)])),
 
     def clone(self) -> _set_fwd_grad_enabled:
         return type(self)(self.mode)

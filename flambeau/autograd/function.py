@@ -12,11 +12,12 @@ from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
 from flambeau._places import bump, counter_of
+from flambeau._scopes import within
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core import modes, views
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Node, Output, next_order, output_edges, packers, save_input, unpack
-from flambeau.core.modes import grad_enabled, interceptors, levels, set_grad_mode
+from flambeau.core.modes import grad_enabled, grad_mode, interceptors, levels
 from flambeau.core.op import node_watchers, watch
 from flambeau.core.tensor import (
     LEAF,
@@ -353,15 +354,7 @@ def call(cls: Any, args: tuple[Any, ...]) -> Any:
     node.is_tensor_input, node.needs_input_grad = flags, tuple(needs)
     node.edges, node.order, node.saved = tuple(edges), 0, ()
     recorded = grad_enabled()
-    set_grad_mode(False)
-    try:
-        if cls.setup_context is Function.setup_context:
-            output = cls.forward(node.context, *args)
-        else:
-            output = cls.forward(*args)
-            cls.setup_context(node.context, args, output)
-    finally:
-        set_grad_mode(recorded)
+    output = within(grad_mode, False, _forward, cls, node, args)
     single = not isinstance(output, tuple)
     outputs = (output,) if single else output
     seen = observers.get()
@@ -373,6 +366,14 @@ def call(cls: Any, args: tuple[Any, ...]) -> Any:
         at = {id(new): id(old) for new, old in zip(finished, outputs)}
         seen.append((node, marked[0], {new for new, old in at.items() if old in marked[1]}))
     return finished[0] if single else tuple(finished)
+
+
+def _forward(cls: Any, node: Any, args: tuple[Any, ...]) -> Any:
+    if cls.setup_context is Function.setup_context:
+        return cls.forward(node.context, *args)
+    output = cls.forward(*args)
+    cls.setup_context(node.context, args, output)
+    return output
 
 
 # Where forward mode puts a list, each call of a Function leaves its context and what it marked.
@@ -458,12 +459,8 @@ def _with_history(node: Any, output: Tensor, edge: Any, inputs: dict[int, Any], 
         if without:
             return output.detach()
         source = output
-        previous = grad_enabled()
-        set_grad_mode(recorded)
-        try:
-            output = basis.alias(source) if type(source) is Tensor else source.view_as(source)
-        finally:
-            set_grad_mode(previous)
+        output = within(grad_mode, recorded, basis.alias, source) if type(source) is Tensor \
+            else within(grad_mode, recorded, source.view_as, source)
         if output._edge is LOOKUP:
             output._view.made = "custom" if recorded else ""
     if edge is None:

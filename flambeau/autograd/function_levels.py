@@ -4,6 +4,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
+from flambeau._scopes import within
 from flambeau.core.graph import save_input
 from flambeau.core.modes import grad_enabled, levels
 from flambeau.core.tensor import Tensor, basis, gradient_edge, tensor_types
@@ -51,11 +52,7 @@ def _has_vmap(cls: Any) -> bool:
 
 
 def _below(cls: Any, args: tuple[Any, ...], stack: Any) -> Any:
-    token = levels.set(stack[:-1])
-    try:
-        return cls.apply(*args)
-    finally:
-        levels.reset(token)
+    return within(levels, stack[:-1], cls.apply, *args)
 
 
 def _generated(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -> Any:
@@ -131,12 +128,8 @@ def _generated(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -
 
     Whole.__name__ = Whole.__qualname__ = cls.__name__
     Whole._backward_cls.__name__ = cls._backward_cls.__name__
-    token, watching = levels.set(stack[:-1]), observers.set(None)
-    try:
-        output = Whole.apply(*[v for v, _ in pairs])
-    finally:
-        levels.reset(token)
-        observers.reset(watching)
+    output = within(levels, stack[:-1], within, observers, None, Whole.apply,
+                    *[v for v, _ in pairs])
     outputs = output if isinstance(output, tuple) else (output,)
     outputs = tuple(level.wrap(o, 0) if isinstance(o, Tensor) else o for o in outputs)
     needed = grad_enabled() and any(e is not None for e in edges_of(args, level))
@@ -205,12 +198,9 @@ def _gathered(slices: BatchLevel, grad: Tensor, dim: int | None) -> Tensor:
 
 def _batched(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -> Any:
     pairs = [level.unwrap(a) for a in args]
-    token = levels.set(stack[:-1])
-    try:
-        info = VmapInfo(level.size, level.randomness)
-        answer = cls.vmap(info, tuple(d for _, d in pairs), *[v for v, _ in pairs])
-    finally:
-        levels.reset(token)
+    info = VmapInfo(level.size, level.randomness)
+    answer = within(levels, stack[:-1], cls.vmap, info, tuple(d for _, d in pairs),
+                    *[v for v, _ in pairs])
     if not isinstance(answer, tuple) or len(answer) != 2:
         raise RuntimeError("Expected the vmap staticmethod to have two returns, an output and "
                            "out_dims with pytree structure compatible with the output. Got a "
@@ -224,6 +214,17 @@ def _batched(cls: Any, args: tuple[Any, ...], level: BatchLevel, stack: Any) -> 
     return level.wrap(output, dims) if isinstance(output, Tensor) else output
 
 
+def _tangents(cls: Any, args: tuple[Any, ...], node: Any, tangents: list[Any]) -> Any:
+    """What `jvp` is given, zeros for tangents that are not there if it wants them, and gives."""
+    given = [basis.zeros_like(a) if t is None and type(a) in tensor_types
+             and a.is_floating_point() and node.materialize_grads else t
+             for a, t in zip(args, tangents)]
+    node._in_forward = True
+    found = cls.jvp(node.context, *given)
+    node._in_forward = False
+    return given, found
+
+
 def _forward(cls: Any, args: tuple[Any, ...], level: ForwardLevel, stack: Any) -> Any:
     tangents = [level.tangent(a) if type(a) in tensor_types else None for a in args]
     if all(t is None for t in tangents):
@@ -231,25 +232,12 @@ def _forward(cls: Any, args: tuple[Any, ...], level: ForwardLevel, stack: Any) -
     from flambeau.autograd.function import observers
     seen: list[Any] = []
     versions = [None if t is None else t._version for t in tangents]
-    watching = observers.set(seen)
-    try:
-        output = _below(cls, args, stack)
-    finally:
-        observers.reset(watching)
+    output = within(observers, seen, _below, cls, args, stack)
     node, dirty, without = seen[0]
     outer = observers.get()
     if outer is not None:                   # a level around this one observes the call too
         outer.append(seen[0])
-    token = levels.set(stack[:-1])
-    try:
-        given = [basis.zeros_like(a) if t is None and type(a) in tensor_types
-                 and a.is_floating_point() and node.materialize_grads else t
-                 for a, t in zip(args, tangents)]
-        node._in_forward = True
-        found = cls.jvp(node.context, *given)
-        node._in_forward = False
-    finally:
-        levels.reset(token)
+    given, found = within(levels, stack[:-1], _tangents, cls, args, node, tangents)
     outputs = output if isinstance(output, tuple) else (output,)
     found = found if isinstance(found, tuple) else (found,)
     if len(found) != len(outputs):

@@ -8,31 +8,27 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from flambeau._scopes import Scope, absent, inside
 from flambeau.core.modes import (
     Level,
-    grad_enabled,
     grad_layouts,
+    grad_mode,
     inference,
     interceptors,
     is_inference_mode_enabled,
     levels,
-    set_grad_mode,
 )
 from flambeau.core.op import replay_of
 from flambeau.core.tensor import LOOKUP
 
 
-class ContextDecorator:
+class ContextDecorator(Scope):
     """A context manager that also decorates functions, coroutines, generators and classes.
 
     A decorated generator runs each of its steps, not only its creation, inside the context.
     """
 
-    def __enter__(self) -> Any:
-        raise NotImplementedError
-
-    def __exit__(self, *exception: Any) -> Any:
-        raise NotImplementedError
+    _gives: Any = None
 
     def clone(self) -> ContextDecorator:
         return type(self)()
@@ -60,9 +56,15 @@ def decorate(function: Callable[..., Any], context: Callable[[], Any]) -> Callab
     else:
         @functools.wraps(function)
         def decorated(*args: Any, **kwargs: Any) -> Any:
-            with context():
-                return function(*args, **kwargs)
+            return _run(context(), function, *args, **kwargs)
     return decorated
+
+
+def _run(context: Any, function: Callable[..., Any], /, *args: Any, **kwargs: Any) -> Any:
+    if getattr(type(context), "__enter__", None) is Scope.__enter__:
+        return inside(context, function, *args, **kwargs)
+    with context:
+        return function(*args, **kwargs)
 
 
 def _decorate_generator(
@@ -71,21 +73,17 @@ def _decorate_generator(
     def decorated(*args: Any, **kwargs: Any) -> Any:
         steps = function(*args, **kwargs)
         try:
-            with context():
-                answer = steps.send(None)
+            answer = _run(context(), steps.send, None)
             while True:
                 try:
                     request = yield answer
                 except GeneratorExit:
-                    with context():
-                        steps.close()
+                    _run(context(), steps.close)
                     raise
                 except BaseException as error:
-                    with context():
-                        answer = steps.throw(error)
+                    answer = _run(context(), steps.throw, error)
                 else:
-                    with context():
-                        answer = steps.send(request)
+                    answer = _run(context(), steps.send, request)
         except StopIteration as stop:
             return stop.value
     return decorated
@@ -95,10 +93,10 @@ class BareContextDecorator(ContextDecorator):
     """A context decorator without parameters, which decorates with and without parentheses."""
 
     def __new__(cls, function: Any = None) -> Any:
-        self = object.__new__(cls)
+        self = Scope.__new__(cls)
         if function is None:
             return self
-        self.__init__()  # type: ignore[misc]
+        self.__init__()
         return self(function)
 
 
@@ -113,41 +111,33 @@ class no_grad(BareContextDecorator):
     False
     """
 
-    _mode = False
-
-    def __enter__(self) -> None:
-        self.prev = grad_enabled()
-        set_grad_mode(self._mode)
-
-    def __exit__(self, *exception: Any) -> None:
-        set_grad_mode(self.prev)
+    _changes: Any = ((grad_mode, False),)
 
 
 class enable_grad(no_grad):
     """Record the graph inside, also within `no_grad`. Also a decorator."""
 
-    _mode = True
+    _changes = ((grad_mode, True),)
 
 
 class _Switch(ContextDecorator):
     """Sets a state of this thread at once; as a context manager, until the block ends."""
 
-    _get: Any
-    _set: Any
+    _early = True
+    _variable: Any
+    mode: bool
 
-    def __init__(self, mode: bool):
-        self.mode, self.prev = mode, self._get()
-        self._set(mode)
+    def __new__(cls, mode: bool) -> Any:
+        self = super().__new__(cls)
+        self.mode, self.prev = mode, self._variable.get()
+        return self
+
+    def _changes(self) -> Any:
+        return (self._variable, self.mode),
 
     def __call__(self, function: Any) -> Any:
-        self._set(self.prev)
+        self._take_back()
         return super().__call__(function)
-
-    def __enter__(self) -> None:
-        self._set(self.mode)
-
-    def __exit__(self, *exception: Any) -> None:
-        self._set(self.prev)
 
     def clone(self) -> Any:
         return type(self)(self.mode)
@@ -156,13 +146,13 @@ class _Switch(ContextDecorator):
 class set_grad_enabled(_Switch):
     """Switch recording on or off at once; as a context manager, until the block ends."""
 
-    _get, _set = staticmethod(grad_enabled), staticmethod(set_grad_mode)
+    _variable = grad_mode
 
-    def __init__(self, mode: bool):
+    def __new__(cls, mode: bool) -> Any:
         if not isinstance(mode, bool):
             raise TypeError("set_grad_enabled(): argument 'enabled' (position 1) must be bool, not "
                             f"{type(mode).__name__}")
-        super().__init__(mode)
+        return super().__new__(cls, mode)
 
     def __str__(self) -> str:
         return f"torch.autograd.grad_mode.set_grad_enabled(mode={self.mode})"
@@ -198,32 +188,18 @@ class inference_mode(ContextDecorator):
     mode: bool
 
     def __new__(cls, mode: Any = True) -> Any:
-        self = object.__new__(cls)
+        self = super().__new__(cls)
         if isinstance(mode, bool):
             self.mode = mode
             return self
         self.mode = True
         return self(mode)
 
-    def __enter__(self) -> None:
-        self._saved = grad_enabled(), is_inference_mode_enabled()
-        self._level = _InferenceLevel() if self.mode and not is_inference_mode_enabled() else None
-        self._set_aside = None
-        if self._level is not None:
-            self._level.__enter__()
-        elif not self.mode and is_inference_mode_enabled():
-            self._set_aside = levels.set(
-                tuple(level for level in levels.get() if type(level) is not _InferenceLevel))
-        inference.set(self.mode)
-        set_grad_mode(not self.mode)
-
-    def __exit__(self, *exception: Any) -> None:
-        set_grad_mode(self._saved[0])
-        inference.set(self._saved[1])
-        if self._level is not None:
-            self._level.__exit__(*exception)
-        elif self._set_aside is not None:
-            levels.reset(self._set_aside)
+    def _changes(self) -> Any:
+        changes: Any = (inference, self.mode), (grad_mode, not self.mode)
+        if self.mode and not is_inference_mode_enabled():
+            return (*_InferenceLevel()._changes(), *changes)
+        return (levels, _without(_InferenceLevel) if not self.mode else levels.get()), *changes
 
     def clone(self) -> inference_mode:
         return type(self)(self.mode)
@@ -249,21 +225,26 @@ def is_view_replay_enabled() -> bool:
     return any(type(level) is _ViewTracking for level in levels.get())
 
 
-def _track_views(mode: bool) -> None:
-    if mode and not is_view_replay_enabled():
-        _ViewTracking().__enter__()
-    elif not mode:
-        for level in levels.get():
-            if type(level) is _ViewTracking:
-                interceptors.remove(level)
-        levels.set(tuple([lv for lv in levels.get() if type(lv) is not _ViewTracking]))
+def _without(kind: type) -> tuple[Level, ...]:
+    """The levels of this thread that are not of this kind."""
+    return tuple([level for level in levels.get() if type(level) is not kind])
 
 
 class _force_original_view_tracking(_Switch):
     """Switch on or off, at once or until the block ends, that a view whose base was written to is
     made again by the ops that made it, so that its `grad_fn` is theirs and not `as_strided`'s."""
 
-    _get, _set = staticmethod(is_view_replay_enabled), staticmethod(_track_views)
+    _tracking = _ViewTracking()
+
+    def __new__(cls, mode: bool) -> Any:
+        self = ContextDecorator.__new__(cls)
+        self.mode, self.prev = mode, is_view_replay_enabled()
+        return self
+
+    def _changes(self) -> Any:
+        if not self.mode:
+            return (levels, _without(_ViewTracking)), (interceptors, self._tracking, absent)
+        return () if is_view_replay_enabled() else self._tracking._changes()
 
 
 multithreading: ContextVar[bool] = ContextVar("multithreading", default=True)
@@ -272,7 +253,7 @@ multithreading: ContextVar[bool] = ContextVar("multithreading", default=True)
 class set_multithreading_enabled(_Switch):
     """Remembered for those who ask: a backward pass always runs on the thread that began it."""
 
-    _get, _set = staticmethod(multithreading.get), staticmethod(multithreading.set)
+    _variable = multithreading
 
 
 class enforce_grad_layout_policy(_Switch):
@@ -287,10 +268,10 @@ class enforce_grad_layout_policy(_Switch):
     ((1, 2), (3, 1))
     """
 
-    _get, _set = staticmethod(grad_layouts.get), staticmethod(grad_layouts.set)
+    _variable = grad_layouts
 
-    def __init__(self, enable: bool = True):
-        super().__init__(enable)
+    def __new__(cls, enable: bool = True) -> Any:
+        return super().__new__(cls, enable)
 
 
 for _cls in (no_grad, enable_grad, set_grad_enabled, inference_mode, enforce_grad_layout_policy):

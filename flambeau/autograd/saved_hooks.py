@@ -5,6 +5,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
+from flambeau._scopes import Scope, inside
 from flambeau.core import modes
 from flambeau.core.graph import Node, Packed, output_edges, packers, unpack
 from flambeau.core.tensor import Tensor, alias, basis, gradient_edge
@@ -15,7 +16,7 @@ set_aside: ContextVar[tuple[Any, ...] | None] = ContextVar("levels_set_aside", d
 disabled: ContextVar[str | None] = ContextVar("saved_tensors_hooks_disabled", default=None)
 
 
-class saved_tensors_hooks:
+class saved_tensors_hooks(Scope):
     """Inside, each tensor that a node saves is replaced by `pack_hook(tensor)`; backward gets it
     back through `unpack_hook(packed)`.
 
@@ -27,50 +28,37 @@ class saved_tensors_hooks:
     tensor([20., 20.])
     """
 
+    _gives: Any = None
+
     def __init__(self, pack_hook: Callable[[Any], Any], unpack_hook: Callable[[Any], Any]):
         self.pack_hook, self.unpack_hook = pack_hook, unpack_hook
 
-    def __enter__(self) -> None:
+    def _changes(self) -> Any:
         message = disabled.get()
         if message is not None:
             raise RuntimeError(message)
-        packers.append(True)
-        active.set((*active.get(), (self.pack_hook, self.unpack_hook)))
-
-    def __exit__(self, *exception: Any) -> None:
-        drop_innermost(1)
+        return (active, (*active.get(), (self.pack_hook, self.unpack_hook))), (packers, True)
 
 
-def drop_innermost(count: int) -> None:
-    """Leave the `count` innermost contexts of this thread (or all, if there are fewer)."""
-    stack = active.get()
-    count = min(count, len(stack))
-    if count:
-        active.set(stack[:-count])
-        del packers[-count:]
-
-
-class disable_saved_tensors_hooks:
+class disable_saved_tensors_hooks(Scope):
     """Inside, entering `saved_tensors_hooks` raises RuntimeError with this message."""
+
+    _gives: Any = None
 
     def __init__(self, error_message: str):
         self.message = error_message
 
-    def __enter__(self) -> None:
+    def _changes(self) -> Any:
         if active.get():
             raise RuntimeError(self.message)
-        self._token = disabled.set(self.message)
-
-    def __exit__(self, *exception: Any) -> None:
-        disabled.reset(self._token)
+        return (disabled, self.message),
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         import functools
 
         @functools.wraps(function)
         def wrapped(*args: Any, **kwargs: Any) -> Any:
-            with type(self)(self.message):
-                return function(*args, **kwargs)
+            return inside(type(self)(self.message), function, *args, **kwargs)
         return wrapped
 
 
@@ -116,8 +104,7 @@ def _packed(node: Any, entry: Any, kind: str, pack: Any, unpack_hook: Any) -> An
         given = alias(array, Tensor)
         given._counter, given._edge = counter, None if find is None else find(node)
     before = counter[0] if counter else 0
-    with without_hooks_and_grad():
-        value = pack(given)
+    value = inside(without_hooks_and_grad(), pack, given)
     if (given._counter[0] if given._counter else 0) != before:
         raise RuntimeError("A saved tensor pack hook is modifying its input in place. Tensors "
                            "provided as input to pack hook cannot be modified by in-place "
@@ -127,25 +114,14 @@ def _packed(node: Any, entry: Any, kind: str, pack: Any, unpack_hook: Any) -> An
     return Packed(value, unpack_hook, find)
 
 
-class without_hooks_and_grad:
+class without_hooks_and_grad(Scope):
     """Run a pack hook: no hooks inside it, no recording, and dispatch modes in force again that
     were set aside for the op which saves."""
 
-    def __enter__(self) -> None:
-        self._token = active.set(())
-        self._aside = levels = set_aside.get()
-        if levels is not None:
-            self._levels = modes.levels.set(levels)
-            set_aside.set(None)
-        self._grad = modes.grad_enabled()
-        modes.set_grad_mode(False)
-
-    def __exit__(self, *exception: Any) -> None:
-        modes.set_grad_mode(self._grad)
-        if self._aside is not None:
-            set_aside.set(self._aside)
-            modes.levels.reset(self._levels)
-        active.reset(self._token)
+    def _changes(self) -> Any:
+        changes: Any = (active, ()), (modes.grad_mode, False)
+        levels = set_aside.get()
+        return changes if levels is None else (*changes, (modes.levels, levels), (set_aside, None))
 
 
 def register_on_node(handle: SavedTensor, pack: Any, unpack_hook: Any) -> None:
@@ -239,5 +215,4 @@ class SavedTensor:
 
 
 basis.pack_node, basis.opened, basis.SavedTensor = pack_node, Opened, SavedTensor.of
-basis.drop_saved_hooks = drop_innermost
 __all__ = ["SavedTensor", "disable_saved_tensors_hooks", "saved_tensors_hooks"]

@@ -4,12 +4,14 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
+from flambeau._scopes import Scope, inside
+
 _TORCH_TYPES = (
     "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu "
     "mtia privateuseone".split())
 
 
-class device:
+class device(Scope):
     """A device: `device("cpu")`, `device("cpu", 0)`, `device("cpu:0")`. Also a context manager
     that makes it the default for new tensors.
 
@@ -17,8 +19,7 @@ class device:
     0
     """
 
-    __slots__ = ("_tokens", "index", "type")
-    _tokens: list[Any]
+    __slots__ = ("index", "type")
     index: int | None
     type: str
 
@@ -46,7 +47,7 @@ class device:
         if name not in _TORCH_TYPES:
             raise RuntimeError(f"Expected one of {', '.join(_TORCH_TYPES)} device type at "
                                f"start of device string: {name}")
-        self.type, self.index, self._tokens = name, index, []
+        self.type, self.index = name, index
 
     def __repr__(self) -> str:
         return (f"device(type='{self.type}')" if self.index is None
@@ -65,20 +66,15 @@ class device:
     def __reduce__(self) -> tuple[Any, ...]:
         return _device, (self.type, self.index)
 
-    def __enter__(self) -> device:
-        self._tokens.append(_default.set(checked(self)))
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        _default.reset(self._tokens.pop())
+    def _changes(self) -> Any:
+        return (_default, checked(self)),
 
     def __call__(self, function: Any) -> Any:
         from functools import wraps
 
         @wraps(function)
         def under_device(*args: Any, **kwargs: Any) -> Any:
-            with self:
-                return function(*args, **kwargs)
+            return inside(self, function, *args, **kwargs)
         return under_device
 
 

@@ -27,8 +27,9 @@ from typing import Any
 import numpy as np
 
 from flambeau._places import Place, bump
-from flambeau.core.graph import Node, Output, packers
-from flambeau.core.modes import grad_enabled, grad_layouts, interceptors, set_grad_mode
+from flambeau._scopes import enclosed, locked, within
+from flambeau.core.graph import Node, Output
+from flambeau.core.modes import grad_enabled, grad_layouts, grad_mode, interceptors
 from flambeau.core.overrides import own_rules, sparse_types
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import LEAF, Tensor, basis, gradient_edge, plain, tensor_types, wrap
@@ -63,25 +64,7 @@ def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
         if this.depth % 25 == 0 and basis.needs_fresh_stack(this.depth):
             return basis.on_fresh_stack(run, this.depth, roots, retain, create_graph, captures,
                                         accumulate)
-    token = current_pass.set(this)
-    previous, hooks = grad_enabled(), len(packers)
-    set_grad_mode(create_graph)
-    try:
-        if captures is not None:
-            this.find_needed(captures)
-        for edge, grad in roots:
-            this.deliver(edge, grad)
-        grad = None
-        this.propagate()
-        captured = this.finish()
-        while this.callbacks:
-            this.callbacks.pop(0)()
-    finally:
-        set_grad_mode(previous)
-        current_pass.reset(token)
-        if len(packers) > hooks:                # entered inside the pass and never left
-            basis.drop_saved_hooks(len(packers) - hooks)
-    return captured
+    return within(current_pass, this, within, grad_mode, create_graph, enclosed, this.run, captures)
 
 
 class Pass:
@@ -106,6 +89,19 @@ class Pass:
         self.callbacks: list[Callable[[], None]] = []
 
     # ---- beginning and end --------------------------------------------------------------------
+
+    def run(self, captures: list[Any] | None) -> list[Any] | None:
+        """The whole pass."""
+        if captures is not None:
+            self.find_needed(captures)
+        for edge, grad in self.roots:
+            self.deliver(edge, grad)
+        grad = None
+        self.propagate()
+        captured = self.finish()
+        while self.callbacks:
+            self.callbacks.pop(0)()
+        return captured
 
     def find_needed(self, captures: list[Any]) -> None:
         """Find the nodes from which a captured edge can be reached: only these will run."""
@@ -378,33 +374,36 @@ def accumulate_into(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int)
 
     `stolen` is the number of references to such a gradient; 0 if it must be copied.
     """
-    with accumulate_lock:
-        old = leaf._grad
-        if old is None:
-            if leaf._edge is not LEAF and basis.takes_no_gradient(leaf):
-                return
-            array = grad._array
-            if (stolen and not create_graph and getrefcount(grad) <= stolen and array.base is None
-                    and getrefcount(array) <= STOLEN_ARRAY
-                    and (array.strides == leaf._array.strides or not grad_layouts.get())
-                    and grad._edge is None):
-                leaf._grad = basis.detach(grad) if interceptors else grad
-            elif type(grad) in own_rules:
-                unshared = getrefcount(grad) <= stolen
-                leaf._grad = basis.first_gradient(grad, unshared, create_graph)
-            elif create_graph:
-                leaf._grad = basis.copy(basis.empty_like(leaf, dtype=grad.dtype), grad)
-            else:
-                leaf._grad = basis.copy_like(grad, leaf)
+    locked(accumulate_lock, _accumulate, leaf, grad, create_graph, stolen)
+
+
+def _accumulate(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> None:
+    old = leaf._grad
+    if old is None:
+        if leaf._edge is not LEAF and basis.takes_no_gradient(leaf):
             return
-        if create_graph or type(old) not in plain or type(grad) not in plain:
-            leaf._grad = basis.later_gradient(old, grad, create_graph) if sparse_types \
-                else basis.add(old, grad)
-            return
-        if old._array.dtype != grad._array.dtype:
-            grad = basis.cast(grad, old._array.dtype)
-        kernels_add(old._array, grad._array, old._array)
-        bump(old)
+        array = grad._array
+        if (stolen and not create_graph and getrefcount(grad) <= stolen and array.base is None
+                and getrefcount(array) <= STOLEN_ARRAY
+                and (array.strides == leaf._array.strides or not grad_layouts.get())
+                and grad._edge is None):
+            leaf._grad = basis.detach(grad) if interceptors else grad
+        elif type(grad) in own_rules:
+            unshared = getrefcount(grad) <= stolen
+            leaf._grad = basis.first_gradient(grad, unshared, create_graph)
+        elif create_graph:
+            leaf._grad = basis.copy(basis.empty_like(leaf, dtype=grad.dtype), grad)
+        else:
+            leaf._grad = basis.copy_like(grad, leaf)
+        return
+    if create_graph or type(old) not in plain or type(grad) not in plain:
+        leaf._grad = basis.later_gradient(old, grad, create_graph) if sparse_types \
+            else basis.add(old, grad)
+        return
+    if old._array.dtype != grad._array.dtype:
+        grad = basis.cast(grad, old._array.dtype)
+    kernels_add(old._array, grad._array, old._array)
+    bump(old)
 
 
 # ---- gradients that need work ----------------------------------------------------------
@@ -438,19 +437,19 @@ kernels_add: Any = np.add
 def calibrate() -> None:
     """How many references there are to a gradient that only the engine holds differs between
     interpreters: count them once, on a throw-away graph."""
-    global STOLEN_REFERENCES, STOLEN_ARRAY, accumulate_into
+    global STOLEN_REFERENCES, STOLEN_ARRAY, _accumulate
     seen: list[int] = []
-    real = accumulate_into
+    real = _accumulate
 
     def count(leaf: Tensor, grad: Tensor, create_graph: bool, stolen: int) -> None:
         array = grad._array
         seen.extend((getrefcount(grad), getrefcount(array)))
 
-    accumulate_into = count
+    _accumulate = count
     try:
         leaf = wrap(np.ones(1, np.float32), True)
         product = basis.mul(leaf, wrap(np.ones(1, np.float32)))
         run([(gradient_edge(product), wrap(np.ones(1, np.float32)))], False, False)
     finally:
-        accumulate_into = real
+        _accumulate = real
     STOLEN_REFERENCES, STOLEN_ARRAY = seen

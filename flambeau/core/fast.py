@@ -14,7 +14,7 @@ from flambeau._places import PACKAGE, native
 from flambeau.core import devices
 from flambeau.core.dtypes import FLOATING, _Defaults
 from flambeau.core.graph import Node, Output, next_order, packers, unpack_result
-from flambeau.core.modes import _grad_mode, inference, interceptors
+from flambeau.core.modes import grad_mode, inference, interceptors
 from flambeau.core.tensor import (
     LEAF,
     LOOKUP,
@@ -37,7 +37,7 @@ def bind(**objects: Any) -> None:
             "Tensor": Tensor, "View": View, "Node": Node, "Untracked": Untracked, "plain": plain,
             "floating": FLOATING,
             "interceptors": interceptors, "packers": packers, "LEAF": LEAF, "LOOKUP": LOOKUP,
-            "grad_mode": _grad_mode, "order": next_order.__self__,
+            "grad_mode": grad_mode, "order": next_order.__self__,
             "gradient_edge": gradient_edge, "unpack_result": unpack_result,
             "defaults": _Defaults, "device": devices._default, "basis": basis,
             "cpu": devices.cpu, "Output": Output, "package": PACKAGE, "inference": inference,

@@ -22,6 +22,8 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
+from flambeau._scopes import Scope, within
+
 interceptors: list[Any] = []          # an entry for each active level of any thread; never rebound
 levels: ContextVar[tuple[Level, ...]] = ContextVar("levels", default=())
 function_modes: ContextVar[tuple[Any, ...]] = ContextVar("function_modes", default=())
@@ -29,7 +31,7 @@ autocast: ContextVar[Any] = ContextVar("autocast", default=None)    # finds what
 replaced: dict[Any, Any] = {}         # ops to those that `torch.library` has put in their places
 
 
-class Level:
+class Level(Scope):
     """Takes over the calls of its thread while it is entered: `level(op, canonical_arguments)`.
     It is asked about ops; `op.call(*arguments)` is the call without it. One that only `observes`
     is shown composites too: `level.composite(op, run, args, kwargs)`; one that `makes` is shown
@@ -37,14 +39,8 @@ class Level:
 
     observes = makes = keeps_memory = False     # of tensors: what they look at stays theirs
 
-    def __enter__(self) -> Level:
-        interceptors.append(self)
-        levels.set((*levels.get(), self))
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        levels.set(levels.get()[:-1])
-        interceptors.remove(self)
+    def _changes(self) -> Any:
+        return (levels, (*levels.get(), self)), (interceptors, self)
 
     def __call__(self, op: Any, args: tuple[Any, ...]) -> Any:
         raise NotImplementedError
@@ -58,11 +54,7 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
     kwargs = kwargs or {}
     modes = function_modes.get()
     if modes:
-        token = function_modes.set(modes[:-1])
-        try:
-            return overrides.call_mode(modes[-1], op, args, kwargs)
-        finally:
-            function_modes.reset(token)
+        return within(function_modes, modes[:-1], overrides.call_mode, modes[-1], op, args, kwargs)
     if overrides.wanted(args, kwargs):
         return overrides.call(op, args, kwargs)
     policy_of = autocast.get()
@@ -91,18 +83,14 @@ def intercept_canonical(op: Any, canonical: tuple[Any, ...]) -> Any:
     stack = levels.get()
     if not stack:
         return op.plain(canonical)
-    token = levels.set(stack[:-1])
-    try:
-        return stack[-1](op, canonical)
-    finally:
-        levels.reset(token)
+    return within(levels, stack[:-1], stack[-1], op, canonical)
 
 
 # ---- grad mode ----------------------------------------------------------------------------------
 
-_grad_mode: ContextVar[bool] = ContextVar("grad_mode", default=True)
-grad_enabled = _grad_mode.get
-set_grad_mode = _grad_mode.set
+grad_mode: ContextVar[bool] = ContextVar("grad_mode", default=True)
+grad_enabled = grad_mode.get
+set_grad_mode = grad_mode.set
 grad_layouts: ContextVar[bool] = ContextVar("grad_layouts", default=True)    # enforced?
 inference: ContextVar[bool] = ContextVar("inference_mode", default=False)
 

@@ -21,9 +21,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flambeau._late import Basis, TensorMeta
+from flambeau._scopes import within
 from flambeau.core import devices, dtypes
 from flambeau.core.dtypes import FROM_NUMPY, from_numpy_dtype
-from flambeau.core.modes import grad_enabled, is_inference_mode_enabled, set_grad_mode
+from flambeau.core.modes import grad_mode, is_inference_mode_enabled
 from flambeau.core.shapes import Size, as_size, contiguous_strides
 from flambeau.kernels.views import stepping
 
@@ -363,17 +364,12 @@ def _regenerate(tensor: Tensor, view: View) -> Any:
     if view.made:
         raise basis.forbidden(tensor, "its base or another view of its base has been")
     view.version = now
-    previous = grad_enabled()
-    set_grad_mode(True)
-    try:
-        if view.replay is not None:
-            again = view.replay(base)
-        else:
-            array = tensor._array
-            again = basis.as_strided(base, array.shape, array_strides(array),
-                                     tensor.storage_offset())
-    finally:
-        set_grad_mode(previous)
+    if view.replay is not None:
+        again = within(grad_mode, True, view.replay, base)
+    else:
+        array = tensor._array
+        again = within(grad_mode, True, basis.as_strided, base, array.shape, array_strides(array),
+                       tensor.storage_offset())
     view.node = again._view.node
     if tensor._retains_grad:
         basis.move_retained(tensor, old, view.node)

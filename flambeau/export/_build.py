@@ -1,7 +1,6 @@
 """Runs a program on examples, of several sizes, and builds the graph that explains them."""
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import inspect
 import operator
@@ -326,22 +325,16 @@ class Program:
             return _capture.run(self.module, args, kwargs, by_input, self.constants)
 
 
-@contextlib.contextmanager
-def _swapped(module: nn.Module, state: dict[str, Tensor]) -> Iterator[None]:
+def _swapped(module: nn.Module, state: dict[str, Tensor]) -> _capture.Changed:
     """Inside, the module's parameters and buffers are those of `state`."""
-    kept = []
+    changes = []
     for path, inner in module.named_modules():
         for holder in (inner._parameters, inner._buffers):
-            for name, value in holder.items():
+            for name in holder:
                 full = f"{path}.{name}" if path else name
                 if full in state:
-                    kept.append((holder, name, value))
-                    holder[name] = state[full]
-    try:
-        yield
-    finally:
-        for holder, name, value in kept:
-            holder[name] = value
+                    changes.append((holder, name, state[full]))
+    return _capture.Changed(*changes)
 
 
 def _same_course(a: _capture.Trace, b: _capture.Trace) -> bool:

@@ -17,6 +17,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
+from flambeau._scopes import Scope
 from flambeau.core import modes
 from flambeau.export import _overloads
 from flambeau.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode
@@ -194,31 +195,30 @@ class Capture(modes.Level):
         """Inside, calls are written down."""
         hooks = [register_module_forward_pre_hook(self._enter_module),
                  register_module_forward_hook(self._leave_module, always_call=True)]
-        token = current.set(self)
         try:
-            with self, self._mode, _watched(self):
+            with self, self._mode, Changed((current, self)), _watched(self):
                 self._active = True
                 yield
         finally:
             self._active = False
-            current.reset(token)
             for hook in hooks:
                 hook.remove()
 
-    @contextlib.contextmanager
-    def unseen(self) -> Iterator[None]:
+    def unseen(self) -> Changed:
         """Inside, nothing is written down."""
-        token, active, self._active = modes.levels.set(()), self._active, False
-        try:
-            yield
-        finally:
-            modes.levels.reset(token)
-            self._active = active
+        return Changed((modes.levels, ()), (vars(self), "_active", False))
 
     @property
     def active(self) -> bool:
         """Is the program itself running, not the inside of one of its calls?"""
         return self._active
+
+
+class Changed(Scope):
+    """Some changes, for a while."""
+
+    def __init__(self, *changes: Any):
+        self._changes = changes
 
 
 class _PublicCalls(TorchFunctionMode):

@@ -5,6 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+from flambeau._scopes import inside
 from flambeau.core.modes import levels
 from flambeau.core.tensor import Tensor, basis
 from flambeau.transforms.batching import BatchLevel
@@ -94,9 +95,10 @@ def run_batched(func: Any, size: int, dims: Any, leaves: Any, spec: Any, out_dim
     """`func` of batched arguments, and its results whole again. The functions that it calls stand
     under PyTorch's names, where libraries put their own containers into them."""
     level = BatchLevel(size, randomness)
-    with level:
-        outputs = func(*_create_batched_inputs(dims, leaves, level, spec), **kwargs)
-    return _unwrap_batched(outputs, out_dims, level, size, func)
+
+    def run() -> Any:
+        return func(*_create_batched_inputs(dims, leaves, level, spec), **kwargs)
+    return _unwrap_batched(inside(level, run), out_dims, level, size, func)
 
 
 def _create_batched_inputs(flat_in_dims: Any, flat_args: Any, vmap_level: Any, args_spec: Any

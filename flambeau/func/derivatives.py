@@ -12,10 +12,10 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from flambeau.autograd.grad_mode import enable_grad
+from flambeau._scopes import Scope, inside, within
 from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.modes import grad_enabled, levels
+from flambeau.core.modes import grad_enabled, grad_mode, levels
 from flambeau.core.tensor import LEAF, Tensor, basis, gradient_edge, tensor_types
 from flambeau.func.batch import vmap
 from flambeau.transforms.batching import BatchLevel, lift
@@ -33,10 +33,9 @@ def point(tensor: Tensor) -> Tensor:
         tensor = lift(tensor, batch)
         for level, tangent in tangents.items():
             level.set_tangent(tensor, tangent)
-    with enable_grad():
-        if tensor.requires_grad:
-            return basis.graph_alias(tensor)
-        result = basis.graph_alias(tensor)
+    result = within(grad_mode, True, basis.graph_alias, tensor)
+    if tensor.requires_grad:
+        return result
     result._edge = LEAF
     result._is_point = True
     return result
@@ -92,7 +91,7 @@ def _gradients(outputs: list[Tensor], points: list[Tensor], weights: list[Any],
                retain: bool = False) -> list[Tensor]:
     """Gradients at the points; zeros where nothing depends on them."""
     outer = any(p._edge is not LEAF for p in points) or bool(levels.get()) or retain \
-        or _depth.depth > 1
+        or _depth.get() > 1
     roots = []
     for output, weight in zip(outputs, weights):
         edge = None if output._edge is None else gradient_edge(output)
@@ -104,23 +103,15 @@ def _gradients(outputs: list[Tensor], points: list[Tensor], weights: list[Any],
     return [basis.zeros_like(p.detach()) if f is None else f for p, f in zip(points, found)]
 
 
-class _Depth:
-    """How many reverse-mode calls are running inside one another, on this thread."""
-
-    _running: ContextVar[int] = ContextVar("reverse_mode_depth", default=0)
-
-    @property
-    def depth(self) -> int:
-        return self._running.get()
-
-    def __enter__(self) -> None:
-        self._running.set(self.depth + 1)
-
-    def __exit__(self, *exception: Any) -> None:
-        self._running.set(self.depth - 1)
+# how many reverse-mode calls are running inside one another, on this thread
+_depth: ContextVar[int] = ContextVar("reverse_mode_depth", default=0)
 
 
-_depth = _Depth()
+class _Reverse(Scope):
+    """A reverse-mode call, which records."""
+
+    def _changes(self) -> Any:
+        return (_depth, _depth.get() + 1), (grad_mode, True)
 
 
 class _Outside:
@@ -129,7 +120,7 @@ class _Outside:
     def __init__(self, arguments: Any):
         around, self.records = levels.get(), grad_enabled()
         self.differentiates = any(type(level) is not BatchLevel for level in around) or (
-            self.records and (bool(around) or _depth.depth > 0 or any(
+            self.records and (bool(around) or _depth.get() > 0 or any(
                 isinstance(x, Tensor) and x.requires_grad for x in tree_flatten(arguments)[0])))
 
     def needs(self, tensors: list[Any]) -> bool:
@@ -166,6 +157,23 @@ def reaches_leaves(tensors: list[Any]) -> bool:
     return False
 
 
+def _scalar_and_aux(output: Any, has_aux: bool) -> Any:
+    """What a function gives that is differentiated by all its inputs at once."""
+    api, aux = "grad_and_value(f)(*args)", None
+    if has_aux:
+        output, aux = _output_and_aux(api, output)
+    if not isinstance(output, Tensor):
+        raise RuntimeError(f"{api}: Expected f(*args) to return a Tensor, got {type(output)}")
+    if output.dim():
+        raise RuntimeError(f"{api}: Expected f(*args) to return a scalar Tensor, got tensor with "
+                           f"{output.dim()} dims. Maybe you wanted to use the vjp or jacrev APIs "
+                           "instead?")
+    if output.is_complex():
+        raise RuntimeError("grad can be implicitly created only for real scalar outputs "
+                           f"but got {output.dtype}")
+    return output, aux
+
+
 def grad_and_value(func: Callable[..., Any], argnums: Any = 0,
                    has_aux: bool = False) -> Callable[..., Any]:
     """`func`'s gradient by its argument(s) `argnums`, and its value.
@@ -179,28 +187,16 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0,
         outside = _Outside(args)
         leaves, spec = tree_flatten(chosen)
         _check_inputs(leaves)
-        with _depth, enable_grad():
+        def derive() -> Any:
             points = [point(leaf) for leaf in leaves]
             replaced = list(args)
             for n, value in zip(numbers, tree_unflatten(points, spec)):
                 replaced[n] = value
-            output = func(*replaced, **kwargs)
-            aux = None
-            if has_aux:
-                output, aux = _output_and_aux("grad_and_value(f)(*args)", output)
-            if not isinstance(output, Tensor):
-                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a "
-                                   f"Tensor, got {type(output)}")
-            if output.dim():
-                raise RuntimeError("grad_and_value(f)(*args): Expected f(*args) to return a scalar "
-                                   f"Tensor, got tensor with {output.dim()} dims. Maybe you wanted "
-                                   "to use the vjp or jacrev APIs instead?")
-            if output.is_complex():
-                raise RuntimeError("grad can be implicitly created only for real scalar outputs "
-                                   f"but got {output.dtype}")
+            output, aux = _scalar_and_aux(func(*replaced, **kwargs), has_aux)
             found = _gradients([output], points, [basis.ones_like(output.detach())],
                                outside.needs([output]))
-        gradients = tree_unflatten(found, spec)
+            return tree_unflatten(found, spec), output, aux
+        gradients, output, aux = inside(_Reverse(), derive)
         gradients = gradients[0] if isinstance(argnums, int) else gradients
         gradients, output, aux = outside.free((gradients, output, aux))
         return (gradients, (output, aux)) if has_aux else (gradients, output)
@@ -237,9 +233,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
     outside = _Outside(primals)
     leaves, spec = tree_flatten(primals)
     _check_inputs(leaves)
-    with _depth, enable_grad():
+    def differentiable() -> Any:
         points = [point(leaf) for leaf in leaves]
-        output = func(*tree_unflatten(points, spec))
+        return points, func(*tree_unflatten(points, spec))
+    points, output = inside(_Reverse(), differentiable)
     aux = None
     if has_aux:
         output, aux = _output_and_aux("vjp(f, *primals)", output)
@@ -261,8 +258,7 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             if weight.shape != one.shape:
                 raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of "
                                    f"{weight.shape} and output[{i}] has a shape of {one.shape}.")
-        with enable_grad():
-            found = _gradients(outputs, points, weights, retain=True)
+        found = within(grad_mode, True, _gradients, outputs, points, weights, retain=True)
         result = tree_unflatten(found, spec)
         now = _Outside(weights)
         return result if now.records and outside.differentiates else now.free(result)
@@ -301,16 +297,17 @@ def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool =
         check_tangent(leaf, direction)
     outside, level = _Outside((primals, tangents)), ForwardLevel()
     duals = [basis.graph_alias(leaf) for leaf in leaves]
-    with level:
+
+    def dual_outputs() -> Any:
         for dual, direction in zip(duals, directions):
             level.set_tangent(dual, direction)
-        output = func(*tree_unflatten(duals, spec))
-        aux = None
+        output, aux = func(*tree_unflatten(duals, spec)), None
         if has_aux:
             output, aux = _output_and_aux(api, output)
         outputs, spec_out = tree_flatten(output)
         _check_outputs(api, output, outputs)
-        found = [level.tangent(o) for o in outputs]
+        return outputs, spec_out, aux, [level.tangent(o) for o in outputs]
+    outputs, spec_out, aux, found = inside(level, dual_outputs)
     if strict and any(t is None for t in found):
         raise RuntimeError("jvp(f, primals, tangents, strict=True): The output of f is independent "
                            "of the inputs. This is not allowed with strict=True.")

@@ -8,6 +8,7 @@ from typing import Any
 
 from numpy import asarray, ndarray
 
+from flambeau._scopes import within
 from flambeau.core import engine, fast, overrides
 from flambeau.core.graph import (
     next_order,
@@ -17,7 +18,7 @@ from flambeau.core.graph import (
     save_result,
     unpack,
 )
-from flambeau.core.modes import grad_enabled, intercept, interceptors, levels, set_grad_mode
+from flambeau.core.modes import grad_enabled, grad_mode, intercept, interceptors, levels
 from flambeau.core.op import (
     Op,
     class_name,
@@ -89,6 +90,11 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
             produced = (produced,)
         return [None if p is None else wrap(p) for p in produced]
 
+    def run_body(given: list[Any], wanted: list[int], rest: Any) -> Any:
+        inputs = [None if t is None else basis.graph_alias(t) if i in wanted else t
+                  for i, t in enumerate(given)]
+        return inputs, body(*inputs, *rest)
+
     def through_body(node: Any, grad: Any) -> Any:
         """The gradient as the graph of the body gives it: differentiable, and open to levels."""
         if node.saved is None:
@@ -96,13 +102,7 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
         given = [unpack(node, i) for i in range(n)]
         wanted = [i for i, e in enumerate(node.edges) if e is not None]
         with_graph = grad_enabled()
-        set_grad_mode(True)
-        try:
-            inputs = [None if t is None else basis.graph_alias(t) if i in wanted else t
-                      for i, t in enumerate(given)]
-            result = body(*inputs, *node.rest)
-        finally:
-            set_grad_mode(with_graph)
+        inputs, result = within(grad_mode, True, run_body, given, wanted, node.rest)
         found = engine.run([(gradient_edge(result), grad)], with_graph, with_graph,
                            [gradient_edge(inputs[i]) for i in wanted], accumulate=False)
         produced = [None] * len(node.edges)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import math
 import warnings
 from collections.abc import Callable
-from contextlib import contextmanager
 from functools import cache
 from typing import Any
 
@@ -20,6 +19,7 @@ import numpy as np
 
 from flambeau import type_info
 from flambeau._places import bump
+from flambeau._scopes import within
 from flambeau.core import devices, dtypes, modes, overrides, views
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
@@ -76,14 +76,10 @@ def vmap_level() -> Any:
     return None
 
 
-@contextmanager
-def outside(level: Any) -> Any:
+def outside(level: Any, function: Any, *args: Any) -> Any:
+    """Call a function outside of a level, and of those within."""
     stack = modes.levels.get()
-    token = modes.levels.set(stack[:stack.index(level)])
-    try:
-        yield
-    finally:
-        modes.levels.reset(token)
+    return within(modes.levels, stack[:stack.index(level)], function, *args)
 
 
 # ---- filling ------------------------------------------------------------------------------------
@@ -98,8 +94,8 @@ def drawn(shape: tuple[int, ...], array_type: np.dtype, fill: Fill, device: Any 
     level = vmap_level() if interceptors else None
     if level is not None:
         different = level.randomness == "different"
-        with outside(level):
-            result = drawn((level.size, *shape) if different else shape, array_type, fill)
+        result = outside(level, drawn, (level.size, *shape) if different else shape, array_type,
+                         fill)
         result = level.wrap(result, 0) if different else result
         return result.requires_grad_() if requires_grad else result
     if like is not None:
@@ -121,8 +117,7 @@ def overwrite(tensor: Tensor, fill: Fill) -> Tensor:
             return tensor.copy_(drawn(array.shape, array.dtype, fill))
         if level.randomness == "different":
             raise RuntimeError(_DIFFERENT_UNBATCHED)
-        with outside(level):
-            return overwrite(tensor, fill)
+        return outside(level, overwrite, tensor, fill)
     if (interceptors and tensor._tangents) or type(tensor) in overrides.own_rules:
         return tensor.copy_(drawn(tensor._array.shape, tensor._array.dtype, fill))
     views.check_inplace(tensor, False)

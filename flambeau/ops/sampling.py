@@ -47,13 +47,15 @@ def sampled(op: Any, *canonical: Any) -> Tensor:
     if level.randomness == "same":
         if any(bdim is not None for _, bdim in pairs):
             raise RuntimeError(SAME_BATCHED)
-        with outside(level):
-            return sampled(op, *canonical)
-    with outside(level):
-        whole = [basis.movedim(value, bdim, 0) if bdim is not None
-                 else basis.expand(value, (level.size, *value._array.shape))
-                 for value, bdim in pairs]
-        return level.wrap(sampled(op, *op.with_inputs(canonical, whole)), 0)
+        return outside(level, sampled, op, *canonical)
+    return outside(level, _sampled_whole, op, canonical, level, pairs)
+
+
+def _sampled_whole(op: Any, canonical: Any, level: Any, pairs: Any) -> Tensor:
+    whole = [basis.movedim(value, bdim, 0) if bdim is not None
+             else basis.expand(value, (level.size, *value._array.shape))
+             for value, bdim in pairs]
+    return level.wrap(sampled(op, *op.with_inputs(canonical, whole)), 0)
 
 
 def sampler(name: str, kernel: Any, tensors: tuple[str, ...] = ("self",), node_name: str = "",

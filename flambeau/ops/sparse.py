@@ -20,8 +20,9 @@ import numpy as np
 
 from flambeau import type_info
 from flambeau._places import bump, counter_of
+from flambeau._scopes import within
 from flambeau.core import overrides
-from flambeau.core.modes import grad_enabled, intercept_canonical, interceptors, set_grad_mode
+from flambeau.core.modes import grad_enabled, grad_mode, intercept_canonical, interceptors
 from flambeau.core.op import Op, checked_arguments, edges_of, plan_saving, public, record
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
@@ -211,13 +212,8 @@ def sparse_op(node_name: str, tensors: str = "self", params: str = "", vjp: Any 
         plan_saving(op)
 
         def direct(*canonical: Any) -> Tensor:
-            recording = grad_enabled()
-            set_grad_mode(False)
-            try:
-                result = kernel(*canonical)
-            finally:
-                set_grad_mode(recording)
-            edges = edges_of(op.inputs(canonical)) if recording else None
+            result = within(grad_mode, False, kernel, *canonical)
+            edges = edges_of(op.inputs(canonical)) if grad_enabled() else None
             if edges is not None:
                 record(op, canonical, edges, result)
             return result

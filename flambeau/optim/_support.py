@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import flambeau
 from flambeau import Tensor
+from flambeau._scopes import within
+from flambeau.core.modes import grad_mode
 from flambeau.nn.parameter import Parameter
 from flambeau.utils._foreach_utils import (
     _get_foreach_kernels_supported_devices,
@@ -42,8 +44,7 @@ def _use_grad_for_differentiable(func: _T) -> _T:
     """Decorate a `step`: gradients are recorded in it if the option `differentiable` is set."""
     @functools.wraps(func)
     def step(*args: Any, **kwargs: Any) -> Any:
-        with flambeau.set_grad_enabled(args[0].defaults["differentiable"]):
-            return func(*args, **kwargs)
+        return within(grad_mode, args[0].defaults["differentiable"], func, *args, **kwargs)
     return step                                                     # type: ignore[return-value]
 
 

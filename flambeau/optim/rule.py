@@ -11,6 +11,8 @@ import inspect
 import flambeau
 from flambeau import Tensor
 from flambeau._places import mark_written
+from flambeau._scopes import within
+from flambeau.core.modes import grad_mode
 from flambeau.core.tensor import arrays_of, plain
 from flambeau.optim._support import (
     _device_dtype_check_for_fused,
@@ -84,22 +86,21 @@ class RuleOptimizer(Optimizer):
             What `closure` returned, if it was given.
         """
         differentiable = self.defaults.get("differentiable", False)
-        loss = None
-        with flambeau.set_grad_enabled(differentiable):
-            if closure is not None:
-                with flambeau.enable_grad():
-                    loss = closure()
-            for group in self.param_groups:
-                params, grads = _with_grads(group["params"])
-                if group.get("fused"):
-                    for p in params:
-                        _device_dtype_check_for_fused(p)
-                if self.kernel_dtypes and not differentiable and _has_plain_numbers(group):
-                    params = self._update_by_kernel(params, grads, group)
-                if params:
-                    options = group if differentiable else _with_plain_numbers(group)
-                    for p in params:
-                        self._update_one(p, p.grad, options, differentiable)
+        return within(grad_mode, differentiable, self._take_step, closure, differentiable)
+
+    def _take_step(self, closure, differentiable):
+        loss = None if closure is None else within(grad_mode, True, closure)
+        for group in self.param_groups:
+            params, grads = _with_grads(group["params"])
+            if group.get("fused"):
+                for p in params:
+                    _device_dtype_check_for_fused(p)
+            if self.kernel_dtypes and not differentiable and _has_plain_numbers(group):
+                params = self._update_by_kernel(params, grads, group)
+            if params:
+                options = group if differentiable else _with_plain_numbers(group)
+                for p in params:
+                    self._update_one(p, p.grad, options, differentiable)
         return loss
 
     def _state_of(self, p, group):

@@ -113,20 +113,6 @@ def numbered(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bo
              ) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
     """The arguments of a call that fits, with Python's numbers for NumPy's and for tensors of one
     number where the signature wants those; None if there are none."""
-    import numpy as np
-
-    from flambeau.core.tensor import Tensor
-
-    def number(kind: str, value: Any) -> Any:
-        if kind not in ("int", "float", "Scalar"):
-            return value
-        if isinstance(value, (Tensor, np.generic)):
-            return value.item()
-        if isinstance(value, (list, tuple)) and any(isinstance(v, (Tensor, np.generic))
-                                                    for v in value):
-            return [number(kind, v) for v in value]
-        return value
-
     known = signatures(f".{name}" if bound else name)
     found = choose(known, name, args, kwargs) if known else ""
     if isinstance(found, str):
@@ -134,10 +120,24 @@ def numbered(name: str, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bo
     parameters = found[0].parameters
     kinds = {n: p.kind for p in parameters for n in (p.name, *NUMPY_NAMES.get(p.name, ()))}
     order = [p.kind for p in parameters] + ["int"] * len(args)
-    new = tuple([number(kind, value) for kind, value in zip(order, args)])
-    named = {key: number(kinds.get(key, ""), value) for key, value in kwargs.items()}
+    new = tuple([_number(kind, value) for kind, value in zip(order, args)])
+    named = {key: _number(kinds.get(key, ""), value) for key, value in kwargs.items()}
     same = all(a is b for a, b in zip((*args, *kwargs.values()), (*new, *named.values())))
     return None if same else (new, named)
+
+
+def _number(kind: str, value: Any) -> Any:
+    """Python's number for a value, if the signature wants one there."""
+    import numpy as np
+
+    from flambeau.core.tensor import Tensor
+    if kind not in ("int", "float", "Scalar"):
+        return value
+    if isinstance(value, (Tensor, np.generic)):
+        return value.item()
+    if isinstance(value, (list, tuple)) and any(isinstance(v, (Tensor, np.generic)) for v in value):
+        return [_number(kind, v) for v in value]
+    return value
 
 
 def names(name: str) -> set[str]:

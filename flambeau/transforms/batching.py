@@ -23,6 +23,7 @@ from math import prod
 from typing import Any
 
 from flambeau._places import bump, counter_of
+from flambeau._scopes import within
 from flambeau.core import overrides
 from flambeau.core.modes import Level, grad_enabled, levels
 from flambeau.core.op import Op, parameters, record
@@ -103,9 +104,9 @@ class BatchLevel(Level):
     def __init__(self, size: int, randomness: str = "error"):
         self.size, self.randomness = size, randomness
 
-    def __enter__(self) -> Any:
+    def _changes(self) -> Any:
         self.number = 1 + len(levels.get())
-        return super().__enter__()
+        return super()._changes()
 
     def wrap(self, value: Tensor, bdim: int | None) -> BatchedTensor:
         """One slice of `value` along `bdim`."""
@@ -186,11 +187,7 @@ class BatchLevel(Level):
             offset = tensor.storage_offset() - base.storage_offset()
             if type(base) is not BatchedTensor:
                 self._take_up(base)
-            token = levels.set((*levels.get(), self))
-            try:
-                taken = basis.part(base, shape, strides, offset)
-            finally:
-                levels.reset(token)
+            taken = within(levels, (*levels.get(), self), basis.part, base, shape, strides, offset)
         tensor.__class__ = BatchedTensor
         tensor.__dict__.update(taken.__dict__)
         tensor._array, tensor._edge, tensor._counter = taken._array, taken._edge, taken._counter
@@ -247,17 +244,19 @@ class BatchLevel(Level):
         if base._edge is LEAF:
             raise RuntimeError("a view of a leaf Variable that requires grad is being used in an "
                                "in-place operation.")
-        token = levels.set((*levels.get(), self))
-        try:
-            new = self._transposed(op, canonical, base, written)
-            if old is not None or base._edge is not None:
-                before = self._history_of(base)
-                seen = op.call(*op.with_inputs(canonical, (before,)))
-                new = before - self._transposed(op, canonical, base, seen) + new
-        finally:
-            levels.reset(token)
+        new = within(levels, (*levels.get(), self), self._base_history, base, op, canonical,
+                     written, old is not None or base._edge is not None)
         self._rewrite_history(base, new)
         target._history_of_base = base._history
+
+    def _base_history(self, base: Tensor, op: Op, canonical: Any, written: Tensor,
+                      has_history: bool) -> Tensor:
+        new = self._transposed(op, canonical, base, written)
+        if not has_history:
+            return new
+        before = self._history_of(base)
+        seen = op.call(*op.with_inputs(canonical, (before,)))
+        return before - self._transposed(op, canonical, base, seen) + new
 
     def _renew_history(self, view: Any) -> None:
         """If what `view` was made from has been written to since, make its history again."""
@@ -267,11 +266,8 @@ class BatchLevel(Level):
         if view._history_of_base is base._history:
             return
         view._history_of_base, view._history = base._history, object()
-        token = levels.set((*levels.get(), self))
-        try:
-            again = op.call(*op.with_inputs(canonical, (self._history_of(base),)))
-        finally:
-            levels.reset(token)
+        again = within(levels, (*levels.get(), self), op.call,
+                       *op.with_inputs(canonical, (self._history_of(base),)))
         view._edge = (again if index is None else again[index])._edge
 
     def _history_of(self, tensor: Any) -> Tensor:

@@ -11,10 +11,11 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
+from flambeau._scopes import within
 from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Output, Packed, next_order, save_input, save_result
-from flambeau.core.modes import Level, grad_enabled, inference, set_grad_mode
+from flambeau.core.modes import Level, grad_enabled, grad_mode, inference
 from flambeau.core.op import Op, chaining, parameters, scaled
 from flambeau.core.overrides import sparse_types
 from flambeau.core.tensor import (
@@ -274,26 +275,8 @@ def _transposed(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result
         return None if op.returns is None else [None] * len(result)
     results = (result,) if op.returns is None else tuple(result)
     with_graph = grad_enabled()
-    set_grad_mode(True)
-    try:
-        covectors = []
-        for r in results:
-            u = basis.zero_values(r) if type(r) in sparse_types \
-                else basis.zeros_like(basis.detach(r))
-            u._edge = LEAF if u._array.dtype in FLOATING else None
-            covectors.append(u)
-        node = rule_node(op, canonical, inputs, tangents, results)
-        gradients = node.apply(covectors[0] if op.returns is None else covectors)
-        roots = []
-        for g, t, source in zip(gradients, tangents, inputs):
-            if g is None or t is None or type(g) not in tensor_types or g._edge is None:
-                continue
-            g = engine.fit(g, source._array.shape, source._array.dtype, None, 0)
-            edge = gradient_edge(g)
-            if edge is not None:
-                roots.append((edge, t))
-    finally:
-        set_grad_mode(with_graph)
+    covectors, roots = within(grad_mode, True, _reverse_rule, op, canonical, inputs, tangents,
+                              results)
     wanted = [u for u in covectors if u._edge is LEAF]
     if not roots:
         found = [None] * len(wanted)
@@ -307,6 +290,26 @@ def _transposed(op: Op, canonical: Any, inputs: Any, tangents: list[Any], result
             f = basis.zeros_like(basis.detach(r))
         answers.append(f)
     return answers[0] if op.returns is None else answers
+
+
+def _reverse_rule(op: Op, canonical: Any, inputs: Any, tangents: list[Any], results: Any) -> Any:
+    """Covectors u of the results, and of v(u) the edges with the tangents that go there."""
+    covectors = []
+    for r in results:
+        u = basis.zero_values(r) if type(r) in sparse_types else basis.zeros_like(basis.detach(r))
+        u._edge = LEAF if u._array.dtype in FLOATING else None
+        covectors.append(u)
+    node = rule_node(op, canonical, inputs, tangents, results)
+    gradients = node.apply(covectors[0] if op.returns is None else covectors)
+    roots = []
+    for g, t, source in zip(gradients, tangents, inputs):
+        if g is None or t is None or type(g) not in tensor_types or g._edge is None:
+            continue
+        g = engine.fit(g, source._array.shape, source._array.dtype, None, 0)
+        edge = gradient_edge(g)
+        if edge is not None:
+            roots.append((edge, t))
+    return covectors, roots
 
 
 def rule_node(op: Op, canonical: Any, inputs: Any, needed: list[Any], results: Any) -> Any:

@@ -3,6 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._scopes import Scope, within
 from flambeau.core import modes
 from flambeau.core.overrides import ask, overriding, rules_for, subclasses_enabled
 from flambeau.core.tensor import Tensor, basis, tensor_types
@@ -13,40 +14,28 @@ def handle_torch_function(public_api: Any, relevant_args: Any, *args: Any, **kwa
     """Ask the overriding `relevant_args` of a call `public_api(*args, **kwargs)`, in turn."""
     modes_active = modes.function_modes.get()
     if modes_active:
-        token = modes.function_modes.set(modes_active[:-1])
-        try:
-            types = tuple([type(r) for r in overriding(relevant_args)])
-            answer = modes_active[-1].__torch_function__(public_api, types, args, kwargs)
-            if answer is not NotImplemented:
-                return answer
-        finally:
-            modes.function_modes.reset(token)
+        types = tuple([type(r) for r in overriding(relevant_args)])
+        answer = within(modes.function_modes, modes_active[:-1],
+                        modes_active[-1].__torch_function__, public_api, types, args, kwargs)
+        if answer is not NotImplemented:
+            return answer
     relevant = overriding(relevant_args)
     if not relevant and (own := rules_for(args, kwargs)):
         return own(public_api, args, kwargs)
     return ask(public_api, relevant, args, kwargs)
 
 
-class DisableTorchFunctionSubclass:
+class DisableTorchFunctionSubclass(Scope):
     """Inside, subclasses of Tensor do not override functions."""
 
-    def __enter__(self) -> None:
-        self._token = subclasses_enabled.set(False)
-
-    def __exit__(self, *exception: Any) -> None:
-        subclasses_enabled.reset(self._token)
+    _gives: Any = None
+    _changes: Any = ((subclasses_enabled, False),)
 
 
 class DisableTorchFunction(DisableTorchFunctionSubclass):
     """Inside, neither subclasses nor modes override functions."""
 
-    def __enter__(self) -> None:
-        super().__enter__()
-        self._modes = modes.function_modes.set(())
-
-    def __exit__(self, *exception: Any) -> None:
-        modes.function_modes.reset(self._modes)
-        super().__exit__(*exception)
+    _changes = ((subclasses_enabled, False), (modes.function_modes, ()))
 
 
 def default_torch_function(cls: type, function: Any, types: Any, args: tuple[Any, ...],
@@ -54,8 +43,7 @@ def default_torch_function(cls: type, function: Any, types: Any, args: tuple[Any
     """What a subclass does that does not say otherwise: run it, give results the subclass."""
     if not all(issubclass(cls, t) for t in types):
         return NotImplemented
-    with DisableTorchFunctionSubclass():
-        result = function(*args, **kwargs)
+    result = within(subclasses_enabled, False, function, *args, **kwargs)
     if function in _KEEPS_TYPE:
         return result
     return as_subclass(result, cls)
@@ -75,7 +63,7 @@ def as_subclass(result: Any, cls: type) -> Any:
     return result
 
 
-class TorchFunctionMode:
+class TorchFunctionMode(Scope):
     """While entered, takes over every public function: `__torch_function__(func, types, args,
     kwargs)` on the instance. Modes nest; inside its own method a mode is set aside."""
 
@@ -84,18 +72,17 @@ class TorchFunctionMode:
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
-    def __enter__(self) -> TorchFunctionMode:
+    def _changes(self) -> Any:
+        changes: Any = ((modes.function_modes, (*modes.function_modes.get(), self)),
+                        (modes.interceptors, self))
         if self.sees_members:
-            watched_members.enter()
-        modes.interceptors.append(self)
-        modes.function_modes.set((*modes.function_modes.get(), self))
-        return self
+            watched_members.watch()
+            changes = (*changes, (watched_members.watchers, self))
+        return changes
 
-    def __exit__(self, *exception: Any) -> None:
-        modes.function_modes.set(modes.function_modes.get()[:-1])
-        modes.interceptors.remove(self)
+    def _has_left(self) -> None:
         if self.sees_members:
-            watched_members.leave()
+            watched_members.stop_watching()
 
 
 def is_tensor_like(value: Any) -> bool:

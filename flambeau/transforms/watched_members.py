@@ -12,6 +12,7 @@ from inspect import getattr_static
 from types import FunctionType
 from typing import Any
 
+from flambeau._scopes import locked
 from flambeau.core import modes
 from flambeau.core.overrides import overriding, subclasses_enabled
 from flambeau.core.tensor import Tensor, _disabled_torch_function, basis
@@ -26,8 +27,8 @@ _LEFT = frozenset("""
 """.split())
 _DEFAULT = vars(Tensor)["__torch_function__"].__func__
 _lock = threading.Lock()
-_entered = 0
-_originals: dict[str, Any] = {}
+watchers: list[Any] = []                # modes that are entered
+_originals: dict[str, Any] = {}         # the members of Tensor that are replaced
 
 
 def _is_ours(name: str, member: Any) -> bool:
@@ -98,32 +99,33 @@ def watch_class(cls: Any) -> None:
         if base is not Tensor and isinstance(base, type) and issubclass(base, Tensor) \
                 and "_watches_members" in vars(base):
             return
-    members = _originals or vars(Tensor)
-    for name, member in list(members.items()):
+    for name, member in {**vars(Tensor), **_originals}.items():
         if _is_ours(name, member) and getattr_static(cls, name) is member:
             setattr(cls, name, _watched(member))
     cls._watches_members = True
 
 
-def enter() -> None:
-    """A mode is entered: watch the members of Tensor."""
-    global _entered
-    with _lock:
-        _entered += 1
-        if _entered == 1:
-            _originals.update({name: member for name, member in vars(Tensor).items()
-                               if _is_ours(name, member)})
-            for name, member in _originals.items():
-                setattr(Tensor, name, _watched(member))
+def watch() -> None:
+    """Watch the members of Tensor: a mode is going to be entered."""
+    if not watchers:
+        locked(_lock, _replace)
 
 
-def leave() -> None:
-    """A mode is left: after the last one the members are as they were."""
-    global _entered
-    with _lock:
-        _entered -= 1
-        if _entered == 0:
-            for name, member in _originals.items():
-                if isinstance(vars(Tensor)[name], _Watched):    # else it was renewed meanwhile
-                    setattr(Tensor, name, member)
-            _originals.clear()
+def _replace() -> None:
+    for name, member in list(vars(Tensor).items()):
+        if _is_ours(name, member) and not isinstance(member, _Watched):
+            _originals[name] = member
+            setattr(Tensor, name, _watched(member))
+
+
+def stop_watching() -> None:
+    """A mode has been left: after the last one the members are as they were."""
+    if not watchers:
+        locked(_lock, _put_back)
+
+
+def _put_back() -> None:
+    for name, member in list(_originals.items()):
+        if isinstance(vars(Tensor)[name], _Watched):            # else it was renewed meanwhile
+            setattr(Tensor, name, member)
+        del _originals[name]

@@ -20,11 +20,12 @@ from typing import Any
 from flambeau._dispatch import common_forms, network_forms  # noqa: F401
 from flambeau._dispatch.level import DispatchLevel, dispatching_types
 from flambeau._ops import OpOverload, OpOverloadPacket, aten
+from flambeau._scopes import Scope
 from flambeau.core import modes
 from flambeau.core.tensor import Tensor
 
 
-class TorchDispatchMode:
+class TorchDispatchMode(Scope):
     """While entered, each op that runs is handed to `__torch_dispatch__(func, types, args, kwargs)`
     instead; inside it the mode is set aside, and nothing is recorded. Modes nest, the innermost
     comes first."""
@@ -35,14 +36,8 @@ class TorchDispatchMode:
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         raise NotImplementedError
 
-    def __enter__(self) -> TorchDispatchMode:
-        level = _ModeLevel(self)
-        self.__dict__.setdefault("_entered_levels", []).append(level)
-        level.__enter__()
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        self.__dict__["_entered_levels"].pop().__exit__(*exception)
+    def _changes(self) -> Any:
+        return _ModeLevel(self)._changes()
 
     @classmethod
     def push(cls, *args: Any, **kwargs: Any) -> TorchDispatchMode:
@@ -128,17 +123,16 @@ class BaseTorchDispatchMode(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
-class _disable_current_modes:
+class _disable_current_modes(Scope):
     """Inside, no dispatch mode is active."""
 
-    def __enter__(self) -> list[TorchDispatchMode]:
-        found = _get_current_dispatch_mode_stack()
-        self._token = modes.levels.set(tuple(
-            lv for lv in modes.levels.get() if not isinstance(lv, _ModeLevel)))
-        return found
+    @property
+    def _gives(self) -> list[TorchDispatchMode]:
+        return _get_current_dispatch_mode_stack()
 
-    def __exit__(self, *exception: Any) -> None:
-        modes.levels.reset(self._token)
+    def _changes(self) -> Any:
+        return (modes.levels, tuple([lv for lv in modes.levels.get()
+                                     if not isinstance(lv, _ModeLevel)])),
 
 
 def is_traceable_wrapper_subclass_type(t: type) -> bool:

@@ -19,9 +19,11 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._C import _current_graph_task_id
+from flambeau._scopes import Scope, restoring, within
 from flambeau.autograd import Function
 from flambeau.autograd.saved_hooks import saved_tensors_hooks
 from flambeau.core import engine
+from flambeau.core.modes import grad_mode
 from flambeau.utils._selective_checkpoint import (
     SAC_IGNORED_OPS,
     CheckpointPolicy,
@@ -83,45 +85,39 @@ def check_backward_validity(inputs: Iterable[Any]) -> None:
                       stacklevel=3)
 
 
-class set_checkpoint_early_stop:
+class set_checkpoint_early_stop(Scope):
     """Whether running again stops as soon as everything that is needed has been computed: by
     default it does. Goes before the argument of `checkpoint`."""
 
     def __init__(self, enable: bool):
         self.enable = enable
 
-    def __enter__(self) -> None:
-        self._token = _early_stop.set(self.enable)
+    _gives: Any = None
 
-    def __exit__(self, *exception: Any) -> None:
-        _early_stop.reset(self._token)
+    def _changes(self) -> Any:
+        return (_early_stop, self.enable),
 
 
-class set_checkpoint_debug_enabled:
+class set_checkpoint_debug_enabled(Scope):
     """Whether checkpoints log their ops for error messages; None leaves it to their argument."""
 
     def __init__(self, enabled: bool | None):
         self.enabled = enabled
 
-    def __enter__(self) -> None:
-        self._token = _debug.set(self.enabled)
+    _gives: Any = None
 
-    def __exit__(self, *exception: Any) -> None:
-        _debug.reset(self._token)
+    def _changes(self) -> Any:
+        return (_debug, self.enabled),
 
 
-class GraphExecGroup:
+class GraphExecGroup(Scope):
     """Inside, several backward passes over disjoint parts of a graph run checkpoints again only
     once, as if they were one pass."""
 
-    def __enter__(self) -> GraphExecGroup:
+    def _changes(self) -> Any:
         if _group.get() is not None:
             raise RuntimeError("GraphExecGroup contexts cannot be nested. Already in a group.")
-        self._token = _group.set(self)
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        _group.reset(self._token)
+        return (_group, self),
 
 
 # ---- random numbers and autocast, as they were ------------------------------------
@@ -175,8 +171,7 @@ class CheckpointFunction(Function):
         ctx.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
         ctx.inputs = [None if isinstance(a, Tensor) else a for a in args]
         ctx.save_for_backward(*[args[i] for i in ctx.places])
-        with flambeau.no_grad():
-            return run_function(*args)
+        return within(grad_mode, False, run_function, *args)
 
     @staticmethod
     def backward(ctx: Any, *grads: Any) -> Any:
@@ -348,11 +343,13 @@ def _run_again(frame: _Frame, task: Any) -> None:
             raise _Stop
         return value
 
-    with saved_tensors_hooks(pack, lambda value: value), flambeau.enable_grad():
-        try:
-            frame.again(*inputs)
-        except _Stop:
-            pass
+    def run() -> None:
+        with saved_tensors_hooks(pack, lambda value: value), flambeau.enable_grad():
+            try:
+                frame.again(*inputs)
+            except _Stop:
+                pass
+    restoring(run)
     frame.done.add(task)
     if frame.metadata_of is not None:
         frame.check(task)
@@ -452,8 +449,11 @@ def _without_reentrance(function: Any, preserve_rng: bool, context_fn: Any, dete
     dummy = flambeau.empty(0, requires_grad=True)
     saver = _SaveInputs.apply(dummy, *[args[i] for i in places], *[kwargs[k] for k in keys])
     frame.inputs = saver.grad_fn
-    with _hooks_of_forward(frame, log.report if log is not None else None), forward_context:
-        result = function(*args, **kwargs)
+
+    def run() -> Any:
+        with _hooks_of_forward(frame, log.report if log is not None else None), forward_context:
+            return function(*args, **kwargs)
+    result = restoring(run)
     frame.forward_done = True
     return result
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-import contextlib
 from contextvars import ContextVar
 from enum import Enum
+
+from flambeau.autograd.grad_mode import ContextDecorator
 
 from . import bias
 
@@ -36,7 +37,16 @@ def _cur_sdpa_kernel_backends(with_priority: bool = False):
     return list(_enabled.get())
 
 
-@contextlib.contextmanager
+class _Choice(ContextDecorator):
+    """A choice of backends."""
+
+    def __init__(self, backends):
+        self.backends, self._changes = backends, ((_enabled, backends),)
+
+    def clone(self):
+        return type(self)(self.backends)
+
+
 def sdpa_kernel(backends, set_priority: bool = False):
     """Allow only some backends within.
 
@@ -53,8 +63,4 @@ def sdpa_kernel(backends, set_priority: bool = False):
             f"got {type(backends).__name__}"
         )
     backends = [backends] if isinstance(backends, SDPBackend) else backends
-    token = _enabled.set(tuple(dict.fromkeys(backends)))
-    try:
-        yield {}
-    finally:
-        _enabled.reset(token)
+    return _Choice(tuple(dict.fromkeys(backends)))

@@ -14,6 +14,7 @@ from copy import deepcopy
 
 import flambeau
 from flambeau import Tensor
+from flambeau.autograd.grad_mode import ContextDecorator
 from flambeau.nn.modules.container import ModuleDict, ModuleList
 from flambeau.nn.parameter import Parameter
 
@@ -23,12 +24,11 @@ __all__ = [
     "type_before_parametrizations",
 ]  # fmt: skip
 
-_cache_enabled = 0
+_caching: list = []             # the contexts that are entered
 _cache: dict[tuple[int, str], Tensor | None] = {}
 
 
-@contextlib.contextmanager
-def cached():
+class cached(ContextDecorator):
     """Within, every parametrized tensor is computed once, and then remembered.
 
     Example:
@@ -37,13 +37,12 @@ def cached():
         ...     layer.weight is layer.weight
         True
     """
-    global _cache_enabled
-    _cache_enabled += 1
-    try:
-        yield
-    finally:
-        _cache_enabled -= 1
-        if not _cache_enabled:
+
+    def _changes(self):
+        return (_caching, self),
+
+    def _has_left(self):
+        if not _caching:
             _cache.clear()
 
 
@@ -228,7 +227,7 @@ def _inject_new_class(module) -> None:
 def _inject_property(module, tensor_name: str) -> None:
     def get(self) -> Tensor:
         parametrization = self.parametrizations[tensor_name]
-        if not _cache_enabled:
+        if not _caching:
             return parametrization()
         key = (id(self), tensor_name)
         if key not in _cache:

@@ -6,6 +6,7 @@ import contextlib
 import warnings
 
 from flambeau import Tensor
+from flambeau._scopes import Scope, restoring
 
 __all__ = ["functional_call"]
 
@@ -33,6 +34,10 @@ def _functional_call(
     module, parameters_and_buffers, args=None, kwargs=None, *, tie_weights=True, strict=False
 ):
     args = () if args is None else args if isinstance(args, tuple) else (args,)
+    return restoring(_call, module, parameters_and_buffers, args, kwargs, tie_weights, strict)
+
+
+def _call(module, parameters_and_buffers, args, kwargs, tie_weights, strict):
     with _reparametrize_module(module, parameters_and_buffers, tie_weights, strict):
         return module(*args, **({} if kwargs is None else kwargs))
 
@@ -82,22 +87,24 @@ def _check_keys(module, names):
         )
 
 
-_ABSENT = object()
+class _Replaced(Scope):
+    """Inside, members of modules are others: (dictionary of members, name, tensor) for each."""
+
+    def __init__(self, changes):
+        self._changes = changes
 
 
-def _swap(module, name, tensor):
-    """Put `tensor` in the place of the member `name`; what was there, or `_ABSENT`."""
-    for registry in (module._parameters, module._buffers):
-        if name in registry:
-            old = registry[name]
-            registry[name] = tensor
-            return old
-    old = getattr(module, name, _ABSENT)
-    if tensor is _ABSENT:
-        delattr(module, name)
-    else:
-        setattr(module, name, tensor)
-    return old
+def _places(module, replaced):
+    """Where the members are: (path, the dictionary that holds it, or None, owner, name, tensor)."""
+    for path, tensor in replaced.items():
+        if not isinstance(tensor, Tensor):
+            raise TypeError(f"{tensor} is not an instance of torch.Tensor")
+        prefix, _, name = path.rpartition(".")
+        owner = module.get_submodule(prefix)
+        members = next((m for m in (owner._parameters, owner._buffers) if name in m), None)
+        if members is None and not isinstance(getattr(type(owner), name, None), property):
+            members = vars(owner)
+        yield path, members, owner, name, tensor
 
 
 @contextlib.contextmanager
@@ -108,17 +115,21 @@ def _reparametrize_module(module, parameters_and_buffers, tie_weights=False, str
         replaced = _untie_named_tensors_map(module, parameters_and_buffers)
     if strict:
         _check_keys(module, replaced)
+    places = list(_places(module, replaced))
+    changes = [(members, name, tensor) for _, members, _, name, tensor in places
+               if members is not None]
     originals = []
-    try:
-        for path, tensor in replaced.items():
-            if not isinstance(tensor, Tensor):
-                raise TypeError(f"{tensor} is not an instance of torch.Tensor")
-            prefix, _, name = path.rpartition(".")
-            owner = module.get_submodule(prefix)
-            originals.append((path, owner, name, _swap(owner, name, tensor)))
-        yield
-    finally:
-        for path, owner, name, original in reversed(originals):
-            current = _swap(owner, name, original)
-            if path in parameters_and_buffers:
-                parameters_and_buffers[path] = current
+    with _Replaced(tuple(changes)):
+        try:
+            for _, members, owner, name, tensor in places:
+                if members is None:
+                    originals.append((owner, name, getattr(owner, name)))
+                    setattr(owner, name, tensor)
+            yield
+        finally:
+            for path, members, owner, name, _ in places:
+                if path in parameters_and_buffers:
+                    parameters_and_buffers[path] = getattr(owner, name) if members is None \
+                        else members.get(name)
+            for owner, name, original in originals:
+                setattr(owner, name, original)
