@@ -1,13 +1,17 @@
 """Fully sharded data parallelism: each process keeps a share of parameters and states."""
 from __future__ import annotations
 
+from flambeau.distributed.fsdp._flat_param import FlatParameter
 from flambeau.distributed.fsdp._fully_shard import (
     CPUOffloadPolicy,
+    DataParallelMeshDims,
     FSDPModule,
     MixedPrecisionPolicy,
     OffloadPolicy,
+    UnshardHandle,
     fully_shard,
     register_fsdp_forward_method,
+    share_comm_ctx,
 )
 from flambeau.distributed.fsdp.api import (
     BackwardPrefetch,
@@ -31,9 +35,10 @@ from flambeau.distributed.fsdp.fully_sharded_data_parallel import (
 )
 
 __all__ = [
-    "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "FSDPModule",
+    "BackwardPrefetch", "CPUOffload", "CPUOffloadPolicy", "DataParallelMeshDims", "FSDPModule",
     "FullOptimStateDictConfig", "FullStateDictConfig", "FullyShardedDataParallel",
     "LocalOptimStateDictConfig", "LocalStateDictConfig", "MixedPrecision", "MixedPrecisionPolicy",
     "OffloadPolicy", "OptimStateDictConfig", "OptimStateKeyType", "ShardedOptimStateDictConfig",
     "ShardedStateDictConfig", "ShardingStrategy", "StateDictConfig", "StateDictSettings",
-    "StateDictType", "fully_shard", "register_fsdp_forward_method"]
+    "StateDictType", "UnshardHandle", "fully_shard", "register_fsdp_forward_method",
+    "share_comm_ctx"]
