@@ -150,7 +150,7 @@ class UntypedStorage(StorageBase, _InMainMemory):
 
     @property
     def _cdata(self) -> int:
-        return id(self)
+        return id(self._root)           # which lives as long as a tensor looks at it
 
     is_sparse_csr = False
 

@@ -24,13 +24,16 @@ from flambeau.autograd.graph import Node
 from flambeau.autograd.hooks import AccumulateGrad
 from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.autograd.saved_names import saved_attribute as _saved_attribute
+from flambeau.core import engine
 from flambeau.core.tensor import Tensor
 
 _LAZY = ("_functions", "anomaly_mode", "forward_ad", "functional", "grad_mode", "gradcheck",
-         "graph", "profiler", "profiler_util", "variable")
+         "graph", "profiler", "profiler_legacy", "profiler_util", "variable")
 _FROM = {"detect_anomaly": "anomaly_mode", "set_detect_anomaly": "anomaly_mode",
          "gradcheck": "gradcheck", "gradgradcheck": "gradcheck",
-         "kineto_available": "profiler", "_profiler_enabled": "profiler", "Variable": "variable"}
+         "kineto_available": "profiler", "_profiler_enabled": "profiler", "Variable": "variable",
+         "_disable_profiler": "profiler", "_disable_profiler_legacy": "profiler",
+         "DeviceType": "profiler_util"}
 
 
 class _unsafe_preserve_version_counter:
@@ -46,6 +49,13 @@ class _unsafe_preserve_version_counter:
     def __exit__(self, *exception: Any) -> None:
         for tensor, version in zip(self.tensors, self.versions):
             counter_of(tensor)[0] = version
+
+
+def _is_checkpoint_valid() -> bool:
+    """May a checkpoint compute its forward pass now: is this no backward pass of `grad`, or of
+    `backward` with `inputs`, which skips parts of the graph?"""
+    running = engine.current_pass.get()
+    return running is None or running.captures is None
 
 
 def _calculate_shape(output: Any, grad: Any, is_grads_batched: bool) -> tuple[Any, Any]:

@@ -81,6 +81,8 @@ class Recorder(Level):
         self.origin = perf_counter_ns()
 
     def stop(self) -> None:
+        if self not in recorders:                   # has been stopped
+            return
         self.ended = perf_counter_ns()
         self.__exit__(None, None, None)
         recorders.remove(self)
@@ -454,6 +456,18 @@ def _record_function_exit(block: record_function) -> None:
 def _profiler_enabled() -> bool:
     """Is a profile being recorded?"""
     return bool(recorders)
+
+
+def _disable_profiler() -> list[FunctionEvent]:
+    """End the profile that is being recorded, and give its events."""
+    if not recorders:
+        raise RuntimeError("Can't disable Kineto profiler when it's not running")
+    recorder = recorders[-1]
+    recorder.stop()
+    return recorder.function_events()
+
+
+_disable_profiler_legacy = _disable_profiler
 
 
 def kineto_available() -> bool:

@@ -55,6 +55,16 @@ class Backend(ModuleType):
         """Was the package built with the library?"""
         return self._available
 
+    def set_flags(self, *values: Any, **switches: Any) -> Any:
+        """Set switches for good, and give what they were: `enabled` by place, others by names
+        with an underscore before them or without."""
+        if values:
+            switches["enabled"] = values[0]
+        switches = {name.lstrip("_"): value for name, value in switches.items()}
+        before = tuple(getattr(self, name, None) for name in switches)
+        self.__dict__.update(switches)
+        return before
+
     @contextmanager
     def flags(self, **switches: Any) -> Any:
         """Set switches until the block ends."""
@@ -110,9 +120,19 @@ class _CPU(Backend):
         return "AVX2" if features.get("AVX2") else "DEFAULT"
 
 
+class _CUDA(Backend):
+    """Switches of CUDA: what attention may use, and what is for devices that are not there."""
+
+    def __getattr__(self, name: str) -> Any:
+        from flambeau.backends import _cuda
+        if name[0] == "_" or name not in vars(_cuda):
+            raise AttributeError(f"module 'torch.backends.cuda' has no attribute {name!r}")
+        return getattr(_cuda, name)
+
+
 cudnn = Backend("cudnn", enabled=False, benchmark=False, deterministic=False, allow_tf32=True,
                 benchmark_limit=10, version=lambda: None, is_acceptable=lambda tensor: False)
-cuda = Backend("cuda", matmul=Backend("cuda.matmul", allow_tf32=False, fp32_precision="none"),
+cuda = _CUDA("cuda", matmul=Backend("cuda.matmul", allow_tf32=False, fp32_precision="none"),
                preferred_linalg_library=lambda backend=None: None)
 mkl = Backend("mkl", verbose=_Verbose, VERBOSE_OFF=0, VERBOSE_ON=1)
 # Its layout is offered (ops/opaque.py), on the package's own kernels.
@@ -127,7 +147,10 @@ xeon = Backend("xeon")
 cpu = _CPU("cpu", available=True)
 cusparselt = Backend("cusparselt")
 mha = Backend("mha", get_fastpath_enabled=lambda: True, set_fastpath_enabled=lambda value: None)
-nnpack = Backend("nnpack")
+nnpack = Backend("nnpack", enabled=True)
+xnnpack = Backend("xnnpack", enabled=False)
+kleidiai = Backend("kleidiai")
+miopen = Backend("miopen", immediate=False)
 
 
 def _find_opt_einsum() -> bool:

@@ -6,19 +6,13 @@ import importlib
 from collections import OrderedDict
 from typing import Any
 
+from flambeau._absent import answer as _answer
+from flambeau._absent import refusal as _refusal
+
 MESSAGE = "Torch not compiled with CUDA enabled: flambeau computes on the CPU"
 has_half = True
 has_magma = False
 default_generators: tuple[Any, ...] = ()
-
-
-def _answer(name: str, value: Any, doc: str) -> Any:
-    """A function that gives `value` (or, of a type, a new one) whatever it is asked for."""
-    def function(*args: Any, **kwargs: Any) -> Any:
-        return value() if isinstance(value, type) else value
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return function
 
 
 for _name in ("is_available", "is_initialized", "is_bf16_supported", "is_tf32_supported",
@@ -40,14 +34,6 @@ for _name, _empty in (("get_rng_state_all", list), ("get_arch_list", list),
     globals()[_name] = _answer(_name, _empty, "Empty: there is no CUDA device.")
 
 
-def _needs_a_device(name: str) -> Any:
-    def function(*args: Any, **kwargs: Any) -> Any:
-        raise AssertionError(MESSAGE)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = "AssertionError: there is no CUDA device."
-    return function
-
-
 for _name in ("init", "synchronize", "current_device", "set_device", "get_device_name",
               "get_device_properties", "get_device_capability", "current_stream", "default_stream",
               "set_stream", "get_stream_from_external", "get_rng_state", "set_rng_state",
@@ -60,7 +46,7 @@ for _name in ("init", "synchronize", "current_device", "set_device", "get_device
               "set_sync_debug_mode", "get_per_process_memory_fraction",
               "set_per_process_memory_fraction", "graph_pool_handle", "make_graphed_callables",
               "use_mem_pool"):
-    globals()[_name] = _needs_a_device(_name)
+    globals()[_name] = _refusal(_name, AssertionError, MESSAGE)
 
 
 class CudaError(RuntimeError):
@@ -145,7 +131,8 @@ globals().update(_tensor_types())
 
 
 def __getattr__(name: str) -> Any:
-    if name in ("amp", "nvtx"):
+    if name in ("amp", "graphs", "memory", "nccl", "nvtx", "profiler", "random", "sparse",
+                "streams"):
         return importlib.import_module(f"flambeau.cuda.{name}")
     raise AttributeError(f"module 'flambeau.cuda' has no attribute {name!r}")
 

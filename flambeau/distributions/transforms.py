@@ -478,14 +478,19 @@ class PowerTransform(_Elementwise):
     inverse_shape = forward_shape
 
 
+def _clipped_sigmoid(x):
+    """The sigmoid, kept off 0 and 1."""
+    finfo = flambeau.finfo(x.dtype)
+    return flambeau.sigmoid(x).clamp(min=finfo.tiny, max=1.0 - finfo.eps)
+
+
 class SigmoidTransform(_Elementwise):
     r""":math:`y = 1 / (1 + e^{-x})`, kept off 0 and 1."""
 
     codomain = constraints.unit_interval
 
     def _call(self, x):
-        finfo = flambeau.finfo(x.dtype)
-        return flambeau.sigmoid(x).clamp(min=finfo.tiny, max=1.0 - finfo.eps)
+        return _clipped_sigmoid(x)
 
     def _inverse(self, y):
         finfo = flambeau.finfo(y.dtype)

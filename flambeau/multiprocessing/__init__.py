@@ -43,3 +43,15 @@ init_reductions()
 __all__ = ["ProcessContext", "ProcessExitedException", "ProcessRaisedException", "SpawnContext",
            "get_all_sharing_strategies", "get_sharing_strategy", "init_reductions",
            "set_sharing_strategy", "spawn", "start_processes", *_python.__all__]
+
+
+def _set_thread_name(name: str) -> None:
+    """Name this thread, for the system's tools."""
+    from flambeau._C import _set_thread_name
+    _set_thread_name(name)
+
+
+def _get_thread_name() -> str:
+    """The name of this thread."""
+    from flambeau._C import _get_thread_name
+    return _get_thread_name()

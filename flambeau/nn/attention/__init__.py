@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from contextvars import ContextVar
 from enum import Enum
+from typing import Any
 
 from flambeau.autograd.grad_mode import ContextDecorator
 
 from . import bias
 
-__all__ = ["SDPBackend", "bias", "sdpa_kernel"]
+__all__ = ["SDPBackend", "activate_flash_attention_impl", "bias", "current_flash_attention_impl",
+           "list_flash_attention_impls", "register_flash_attention_impl",
+           "restore_flash_attention_impl", "sdpa_kernel"]
 
 
 class SDPBackend(Enum):
@@ -31,6 +35,17 @@ class SDPBackend(Enum):
 _enabled: ContextVar[tuple[SDPBackend, ...]] = ContextVar(
     "_enabled", default=tuple(backend for backend in SDPBackend if backend.value >= 0)
 )
+
+
+def is_enabled(backend: SDPBackend) -> bool:
+    """May attention be computed in this way?"""
+    return backend in _enabled.get()
+
+
+def enable(backend: SDPBackend, enabled: bool) -> None:
+    """Allow a way to compute attention, or don't."""
+    others = tuple(b for b in _enabled.get() if b is not backend)
+    _enabled.set((*others, backend) if enabled else others)
 
 
 def _cur_sdpa_kernel_backends(with_priority: bool = False):
@@ -64,3 +79,43 @@ def sdpa_kernel(backends, set_priority: bool = False):
         )
     backends = [backends] if isinstance(backends, SDPBackend) else backends
     return _Choice(tuple(dict.fromkeys(backends)))
+
+
+# ---- implementations of flash attention that others bring ----------------------------------------
+
+_FLASH_ATTENTION_IMPLS: dict[str, Callable[..., Any]] = {}
+_FLASH_ATTENTION_ACTIVE: str | None = None
+
+
+def register_flash_attention_impl(impl: str, *, register_fn: Callable[..., Any]) -> None:
+    """Keep a function that installs an implementation when it is activated."""
+    _FLASH_ATTENTION_IMPLS[impl] = register_fn
+
+
+def list_flash_attention_impls() -> list[str]:
+    """The names of the implementations that can be activated."""
+    return sorted({"FA3", "FA4", *_FLASH_ATTENTION_IMPLS})
+
+
+def activate_flash_attention_impl(impl: str) -> None:
+    """Install an implementation: one that was registered, or those of the package `flash_attn`,
+    which need a GPU and are not there."""
+    global _FLASH_ATTENTION_ACTIVE
+    if impl not in list_flash_attention_impls():
+        raise ValueError(f"Unknown flash attention impl '{impl}'. Available implementations: "
+                         f"{list_flash_attention_impls()}")
+    if impl not in _FLASH_ATTENTION_IMPLS:
+        raise ModuleNotFoundError("No module named 'flash_attn'", name="flash_attn")
+    _FLASH_ATTENTION_IMPLS[impl]()
+    _FLASH_ATTENTION_ACTIVE = impl
+
+
+def current_flash_attention_impl() -> str | None:
+    """The implementation that was activated."""
+    return _FLASH_ATTENTION_ACTIVE
+
+
+def restore_flash_attention_impl() -> None:
+    """Go back to the implementation that was there at first."""
+    global _FLASH_ATTENTION_ACTIVE
+    _FLASH_ATTENTION_ACTIVE = None

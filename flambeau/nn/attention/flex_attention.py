@@ -69,6 +69,20 @@ def or_masks(*mask_mods: MaskMod) -> MaskMod:
     return mask
 
 
+_mask_mod_signature = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+_score_mod_signature = Callable[[Tensor, Tensor, Tensor, Tensor, Tensor], Tensor]
+
+
+class _MaskModWrapper:
+    """A `mask_mod` as an object, which calls it."""
+
+    def __init__(self, fn: Any, callable_spec: Any = None):
+        self.fn, self.callable_spec = fn, callable_spec
+
+    def __call__(self, *args: Any) -> Any:
+        return self.fn(*args)
+
+
 def _check_callable(mask_mods: Any, name: str) -> None:
     if not all(callable(mod) for mod in mask_mods):
         raise RuntimeError(f"All inputs should be callable mask_mods: {mask_mods}")

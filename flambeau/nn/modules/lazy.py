@@ -2,9 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 from flambeau.nn.parameter import is_lazy
 
 __all__ = ["LazyModuleMixin"]
+
+
+class _LazyProtocol(Protocol):
+    """What a lazy module has of `Module`, for type checkers."""
+
+    def _register_load_state_dict_pre_hook(self, hook): ...
+
+    def register_forward_pre_hook(self, hook, *, prepend=False, with_kwargs=False): ...
+
+    def _lazy_load_hook(self, state_dict, prefix, local_metadata, strict, missing_keys,
+                        unexpected_keys, error_msgs): ...
+
+    def _get_name(self): ...
+
+    def _infer_parameters(self, module, input): ...
 
 
 class LazyModuleMixin:

@@ -13,8 +13,13 @@ from ._hooks import (
     HookMixin,
     _global_backward_hooks,
     _global_backward_pre_hooks,
+    _global_buffer_registration_hooks,  # noqa: F401
     _global_forward_hooks,
+    _global_forward_hooks_always_called,  # noqa: F401
+    _global_forward_hooks_with_kwargs,  # noqa: F401
     _global_forward_pre_hooks,
+    _global_module_registration_hooks,  # noqa: F401
+    _global_parameter_registration_hooks,  # noqa: F401
     _has_any_global_hook,
     register_module_backward_hook,
     register_module_buffer_registration_hook,

@@ -1,0 +1,11 @@
+"""Marks for Intel's tools: they are for builds with ITT."""
+from __future__ import annotations
+
+from flambeau._absent import answer, refusal
+
+_MESSAGE = "ITT functions not installed. Are you sure you have a ITT build?"
+is_available = answer("is_available", False, "False: there is no ITT.")
+mark, range_push, range_pop, range = (
+    refusal(name, RuntimeError, _MESSAGE) for name in ("mark", "range_push", "range_pop", "range"))
+
+__all__ = ["is_available", "mark", "range", "range_pop", "range_push"]

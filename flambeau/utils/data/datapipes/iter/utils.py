@@ -1,0 +1,7 @@
+"""Steps of pipes, under the name of PyTorch's module."""
+
+from flambeau.utils.data.datapipes._iter_steps import (
+    IterableWrapperIterDataPipe,
+)
+
+__all__ = ["IterableWrapperIterDataPipe"]

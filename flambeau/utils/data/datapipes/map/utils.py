@@ -1,0 +1,5 @@
+"""Steps of pipes, under the name of PyTorch's module."""
+
+from flambeau.utils.data.datapipes._map_steps import SequenceWrapperMapDataPipe
+
+__all__ = ["SequenceWrapperMapDataPipe"]
