@@ -27,6 +27,7 @@ int register_fast(PyObject *module);
 int register_calling(PyObject *module);
 int register_fortran(PyObject *module);
 int register_matrix_exp(PyObject *module);
+int register_sparse(PyObject *module);
 #ifdef FLAMBEAU_NETWORK
 int register_network(PyObject *module);
 #endif
@@ -111,7 +112,7 @@ PyMODINIT_FUNC PyInit__native() {
         register_conversion(module) ||
         register_reductions(module) || register_random(module) || register_views(module) ||
         register_fast(module) || register_calling(module) || register_copying(module) ||
-        register_fortran(module) || register_matrix_exp(module)
+        register_fortran(module) || register_matrix_exp(module) || register_sparse(module)
 #ifdef FLAMBEAU_NETWORK
         || register_network(module)
 #endif

@@ -1,6 +1,7 @@
 """Products of sparse matrices, whose elements are at places (2, n), in any order.
 
-Where SciPy is installed it multiplies, since its loops are compiled; else NumPy does.
+By a dense matrix the extension multiplies. The rest is done by SciPy where it is installed, since
+its loops are compiled, and else by NumPy.
 """
 
 from __future__ import annotations
@@ -10,7 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from flambeau import kernels
+
 _AT_ONCE = 1 << 22      # elements of an intermediate result
+
+
+_native = getattr(kernels._native, "sparse_multiply", None)
 
 
 @functools.cache
@@ -48,6 +54,12 @@ def _starts(rows: np.ndarray) -> np.ndarray:
 def multiply(places: np.ndarray, data: np.ndarray, shape: Any, dense: np.ndarray) -> np.ndarray:
     """The product of a sparse matrix and a dense matrix or vector."""
     data, dense = _known(data), _known(dense)
+    if _native is not None and data.dtype == dense.dtype and data.dtype.char in "fdFDl":
+        wide = np.ascontiguousarray(dense[:, None] if dense.ndim == 1 else dense)
+        result = np.zeros((shape[0], wide.shape[1]), dense.dtype)
+        rows, columns = (np.ascontiguousarray(x, np.int64) for x in places)
+        _native(rows, columns, np.ascontiguousarray(data), wide, result)
+        return result[:, 0] if dense.ndim == 1 else result
     found = _scipy_sparse()
     if found is not None:
         return _matrix(found, places, data, shape) @ dense

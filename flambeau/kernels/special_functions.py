@@ -126,6 +126,12 @@ def ndtri(p):
 # ---- gamma functions ----------------------------------------------------------------------------
 
 
+@functools.cache
+def _zetas():
+    """Of log Γ(2 + z) / z the coefficients of (-z)ᵏ."""
+    return [1 - _EULER, *(-float(zeta(k, 2.0)) / k for k in range(2, 30))]
+
+
 @_function
 def gammaln(x):
     pole = ((x <= 0) & (x == np.floor(x))) | np.isinf(x)
@@ -133,9 +139,7 @@ def gammaln(x):
     found = np.where(np.abs(x) > 1e305, x * (np.log(np.abs(x)) - 1), _each(math.lgamma, safe))
     near = np.abs(x - 1.5) < 1                          # its zeros, 1 and 2
     z = np.where(near, x - np.where(x < 1.5, 1, 2), 0)
-    series = z * (1 - _EULER)
-    for k in range(2, 30):
-        series = series + float(zeta(k, 2.0)) / k * (-z) ** k
+    series = z * np.polynomial.polynomial.polyval(-z, _zetas()) if near.any() else z
     found = np.where(near, series - np.where(x < 1.5, np.log1p(z), 0), found)
     return np.where(pole, np.inf, found)
 
@@ -222,21 +226,23 @@ def _gamma_parts(a, x):
     front = _density(a0, x0)
     term = np.where(low, 1 / a0, 0)
     total, k = term, 0
+    numerator = np.where(low, x0, 0)
     while (term > 1e-17 * total).any():
         k += 1
-        term = term * np.where(low, x0 / (a0 + k), 0)
+        term = term * numerator / (a0 + k)
         total = total + term
     b = np.where(low, 3.0, x0 + 1 - a0)
     c, d = np.full_like(b, 1e300), 1 / b
     h, k, active = d, 0, ~low
     while active.any() and k < 10_000:
         k += 1
-        factor = np.where(low, 0, -k * (k - a0))
+        factor = np.where(active, -k * (k - a0), 0)
         b = b + 2
         d = 1 / (factor * d + b)
         c = b + factor / c
-        h = h * c * d
-        active = active & (np.abs(c * d - 1) > 4e-16)
+        change = np.where(active, c * d, 1)
+        h = h * change
+        active = active & (np.abs(change - 1) > 4e-16)
     p = np.where(low, front * total, 1 - front * h)
     q = np.where(low, 1 - front * total, front * h)
     edge = np.where((a < 0) | (x < 0) | np.isnan(a + x) | ((a == 0) & (x == 0)), np.nan,

@@ -15,12 +15,20 @@ def sparse(m, n, dtype, count=12):
     return places, data, (m, n), dense
 
 
-@pytest.fixture(params=["NumPy", "SciPy"])
+@pytest.fixture(params=["the extension", "NumPy", "SciPy"])
 def _with(request, monkeypatch):
+    if request.param != "the extension":
+        monkeypatch.setattr(sparse_products, "_native", None)
     if request.param == "SciPy":
         pytest.importorskip("scipy.sparse")
-    else:
+    elif request.param == "NumPy":
         monkeypatch.setattr(sparse_products, "_scipy_sparse", lambda: None)
+
+
+@pytest.mark.skipif(sparse_products._native is None, reason="without the native extension")
+def test_places_outside_are_refused():
+    with pytest.raises(IndexError, match="outside"):
+        sparse_products.multiply(np.array([[0], [2]]), np.ones(1), (2, 2), np.ones((2, 2)))
 
 
 @pytest.mark.usefixtures("_with")
