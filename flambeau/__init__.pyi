@@ -55,8 +55,6 @@ from flambeau import torch_version as torch_version
 from flambeau import utils as utils
 from flambeau import version as version
 from flambeau import xpu as xpu
-from flambeau._C._keys import DispatchKey as DispatchKey
-from flambeau._C._keys import DispatchKeySet as DispatchKeySet
 from flambeau._checks import _check as _check
 from flambeau._checks import _check_index as _check_index
 from flambeau._checks import _check_is_size as _check_is_size
@@ -66,6 +64,8 @@ from flambeau._checks import _check_tensor_all_with as _check_tensor_all_with
 from flambeau._checks import _check_type as _check_type
 from flambeau._checks import _check_value as _check_value
 from flambeau._checks import _check_with as _check_with
+from flambeau._dispatch.keys import DispatchKey as DispatchKey
+from flambeau._dispatch.keys import DispatchKeySet as DispatchKeySet
 from flambeau._linalg_utils import _symeig as _symeig
 from flambeau._linalg_utils import eig as eig
 from flambeau._linalg_utils import lstsq as lstsq

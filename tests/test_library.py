@@ -297,3 +297,30 @@ def test_types_in_schemas():
         "Optional[ScalarType]"
     with pytest.raises(RuntimeError, match="only the operator name was given"):
         flambeau._C.parse_schema("f")
+
+
+def test_a_kernel_for_autocast_goes_on_below_it():
+    own = flambeau.library.Library("below_autocast", "DEF")
+    own.define("double(Tensor x) -> Tensor")
+    own.impl("double", lambda x: 2 * x, "CompositeImplicitAutograd")
+    keys = flambeau._C.DispatchKeySet(flambeau._C.DispatchKey.AutocastCPU)
+
+    def in_single(x):
+        with flambeau._C._ExcludeDispatchKeyGuard(keys):
+            return flambeau.ops.below_autocast.double(x.float())
+    own.impl("double", in_single, "AutocastCPU")
+    x = flambeau.ones(2, dtype=flambeau.bfloat16)
+    assert flambeau.ops.below_autocast.double(x).dtype is flambeau.bfloat16
+    with flambeau.autocast("cpu"):
+        assert flambeau.ops.below_autocast.double(x).dtype is flambeau.float32
+        assert flambeau.is_autocast_enabled("cpu")
+    assert flambeau._C.DispatchKeySet is flambeau.DispatchKeySet
+
+
+def test_a_composite_with_a_kernel_of_shapes():
+    own = flambeau.library.Library("composite_on_meta", "DEF")
+    own.define("count(Tensor x) -> Tensor")
+    own.impl("count", lambda x: flambeau.tensor(x.tolist()), "CompositeImplicitAutograd")
+    own.impl("count", lambda x: x.new_empty(x.shape), "Meta")
+    assert flambeau.ops.composite_on_meta.count(flambeau.ones(2)).tolist() == [1.0, 1.0]
+    assert flambeau.ops.composite_on_meta.count(flambeau.ones(2, device="meta")).shape == (2,)

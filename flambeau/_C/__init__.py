@@ -237,6 +237,6 @@ def __getattr__(name: str) -> Any:
 
 
 # Where names are looked for that are asked for by few.
-_PLACES = ("_C._keys", "_C._jit", "_C._answers", "_C._ir", "jit._types", "jit._script")
+_PLACES = ("_dispatch.keys", "_C._jit", "_C._answers", "_C._ir", "jit._types", "jit._script")
 
 __all__ = ["DisableTorchFunction", "DisableTorchFunctionSubclass", "is_grad_enabled"]
