@@ -1,7 +1,6 @@
 """Which op of TorchScript a function is: `aten::add` for `torch.add`."""
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -16,28 +15,25 @@ _NETWORK = ("adaptive_avg_pool1d avg_pool1d avg_pool2d avg_pool3d bilinear chann
 _RENAMED = {"logsigmoid": "log_sigmoid"}
 
 
-@functools.cache
-def _get_builtin_table() -> dict[int, str]:
-    """The name of each op, by the identity of its function."""
+def _op_name(fn: Callable[..., Any]) -> str | None:
+    """The name of the op that a public function is: it is looked up by its own name."""
     import flambeau
     from flambeau import functional
-    from flambeau.core.op import public
     from flambeau.nn import functional as network
     from flambeau.nn.modules import utils
-    flambeau.ops.load()
-    table: dict[int, str] = {}
-    for n in ("single", "pair", "triple", "quadruple"):
-        table[id(getattr(utils, f"_{n}"))] = f"aten::_{n}"
-    for space, prefix in (("linalg", "linalg_"), ("fft", "fft_"), ("special", "special_"),
-                          ("torch", "")):
-        for name, function in public.get(space, {}).items():
-            if space != "torch" or name not in functional.__all__:
-                table[id(function)] = f"aten::{prefix}{name}"
-    for name in _NETWORK:
-        table[id(getattr(network, name))] = f"aten::{_RENAMED.get(name, name)}"
-    table |= {id(flambeau.autograd.grad): "aten::grad",
-              id(flambeau.autograd.backward): "aten::backward"}
-    return table
+    name = getattr(fn, "__name__", "")
+    for place, prefix, left_out in (
+            (flambeau.linalg, "linalg_", ()), (flambeau.fft, "fft_", ()),
+            (flambeau.special, "special_", ()), (flambeau, "", functional.__all__),
+            (flambeau.autograd, "", ())):
+        own = name.removeprefix(prefix)
+        if own and own not in left_out and getattr(place, own, None) is fn and (
+                place is not flambeau.autograd or own in ("grad", "backward")):
+            return f"aten::{prefix}{own}"
+    if name in _NETWORK and getattr(network, name) is fn:
+        return f"aten::{_RENAMED.get(name, name)}"
+    return f"aten::{name}" if fn in (utils._single, utils._pair, utils._triple,
+                                      utils._quadruple) else None
 
 
 def _register_builtin(fn: Callable[..., Any], op: str) -> None:
@@ -53,4 +49,4 @@ def _find_builtin(fn: Callable[..., Any]) -> str | None:
     """
     if id(fn) in _registered:
         return _registered[id(fn)][1]
-    return _get_builtin_table().get(id(fn))
+    return None if isinstance(fn, type) else _op_name(fn)
