@@ -92,7 +92,7 @@ class Unpickler:
         self.stack: list[Any] = []
         self.marks: list[int] = []
         self.memo: dict[int, Any] = {}
-        instructions = _INSTRUCTIONS
+        instructions, costs, taken = _INSTRUCTIONS, _COSTS, 0
         while True:
             code = self.read(1)
             if not code:
@@ -100,6 +100,10 @@ class Unpickler:
             run = instructions.get(code[0])
             if run is None:
                 raise UnpicklingError(f"Unsupported operand {code[0]}")
+            taken += costs[code[0]]
+            if taken > MOST_MEMORY:
+                raise UnpicklingError(f"the objects of the pickle, without tensors, take more than "
+                                      f"{MOST_MEMORY >> 20} MiB: it may be made to fill the memory")
             if run(self) is _STOP:
                 return self.stack.pop()
 
@@ -204,6 +208,12 @@ def _set_state(instance: Any, state: Any) -> None:
 # The instructions ---------------------------------------------------------------------------------
 
 _STOP = object()
+MOST_MEMORY = 3 << 28           # bytes that all the objects of a pickle may take
+# what an instruction of one byte or two makes, at least: containers, and places in the memo
+_COSTS = [16] * 256
+for _codes, _cost in ((b"])l", 64), (b"}d", 72), (b"\x8f\x91", 224), (b"(tq\x85\x86\x87\x94r", 64)):
+    for _code in _codes:
+        _COSTS[_code] = _cost
 _INSTRUCTIONS: dict[int, Callable[[Unpickler], Any]] = {}
 
 

@@ -361,10 +361,20 @@ def _restorer(map_location: Any) -> Callable[[Any, str], Any]:
                         f"{type(map_location).__name__}")
 
     def restore(storage: Any, tag: str) -> Any:
-        result = map_location(storage, tag)
+        try:
+            result = map_location(storage, tag)
+        except Exception as error:          # not to be taken for one of the file
+            raise _RaisedByUser from error
         return default_restore_location(storage, tag) if result is None else result
 
     return restore
+
+
+_INFLATED = 1 << 28         # bytes from which on a record may not have been much smaller
+
+
+class _RaisedByUser(Exception):
+    """Its cause was raised by a function of the user."""
 
 
 # Loading ------------------------------------------------------------------------------------------
@@ -408,12 +418,22 @@ def load(f: Any, map_location: Any = None, pickle_module: Any = None, *,
         file.seek(start)
         if signature == b"PK\x03\x04":
             archive = _Archive(file, os.fspath(f) if mmap else None)
-            return archive.load(restore, weights_only, pickle_module, pickle_load_args)
+            with _errors_of_users():
+                return archive.load(restore, weights_only, pickle_module, pickle_load_args)
         if mmap:
             raise RuntimeError("mmap can only be used with files saved with "
                                "`torch.save(_use_new_zipfile_serialization=True), please "
                                "torch.save your checkpoint with this option in order to use mmap.")
-        return _load_legacy(file, restore, weights_only, pickle_module, pickle_load_args)
+        with _errors_of_users():
+            return _load_legacy(file, restore, weights_only, pickle_module, pickle_load_args)
+
+
+@contextlib.contextmanager
+def _errors_of_users() -> Iterator[None]:
+    try:
+        yield
+    except _RaisedByUser as error:
+        raise error.__cause__ from None
 
 
 def _unpickle(file: Any, persistent_load: Callable[[Any], Any], weights_only: bool,
@@ -423,8 +443,8 @@ def _unpickle(file: Any, persistent_load: Callable[[Any], Any], weights_only: bo
         encoding = arguments.get("encoding", "utf-8")
         try:
             return Unpickler(file, persistent_load, encoding=encoding).load()
-        except (RuntimeError, ImportError, MemoryError):  # NotImplementedError is a RuntimeError
-            raise
+        except (RuntimeError, ImportError, MemoryError, _RaisedByUser):
+            raise                           # NotImplementedError is a RuntimeError
         except pickle.UnpicklingError as error:
             raise pickle.UnpicklingError(_ADVICE + str(error)) from None
         except Exception as error:
@@ -502,8 +522,11 @@ class _Archive:
 
         if name not in self.entries:
             raise RuntimeError(f"PytorchStreamReader failed locating file {name}: file not found")
+        info = self.zip.getinfo(self.entries[name])
+        if info.file_size > _INFLATED and info.file_size > 100 * info.compress_size:
+            raise self._damaged(name, f"{info.compress_size} bytes inflate to {info.file_size}")
         try:
-            return self.zip.read(self.entries[name])
+            return self.zip.read(info)
         except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError) as error:
             raise self._damaged(name, error) from None
 

@@ -453,3 +453,40 @@ def test_single_records_of_a_checkpoint(tmp_path):
                        flambeau.arange(3.0))
     with pytest.raises(RuntimeError, match="file not found"):
         reader.get_record("nothing")
+
+
+# ---- files that are made to do harm, and errors of users -----------------------------------------
+
+def test_an_error_of_map_location_reaches_the_user():
+    def fail(storage, place):
+        raise KeyError("mine")
+    for weights_only in (True, False):
+        file = io.BytesIO()
+        flambeau.save({"a": flambeau.ones(2)}, file)
+        file.seek(0)
+        with pytest.raises(KeyError, match="mine"):
+            flambeau.load(file, map_location=fail, weights_only=weights_only)
+
+
+def _archive(pickled, compression):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", compression) as archive:
+        archive.writestr("x/data.pkl", pickled)
+        archive.writestr("x/version", "3\n")
+    file.seek(0)
+    return file
+
+
+@pytest.mark.parametrize("code", [b"]", b"}", b"\x8f", b")\x94"])
+def test_a_pickle_of_nothing_but_containers_is_refused(code, monkeypatch):
+    from flambeau import _weights_unpickler
+    monkeypatch.setattr(_weights_unpickler, "MOST_MEMORY", 1 << 22)
+    file = _archive(b"\x80\x04(" + code * 200_000 + b"t.", zipfile.ZIP_STORED)
+    with pytest.raises(pickle.UnpicklingError, match="made to fill the memory"):
+        flambeau.load(file)
+
+
+def test_a_record_that_inflates_is_refused():
+    file = _archive(b"\x80\x04(" + b"N" * (260 << 20) + b"t.", zipfile.ZIP_DEFLATED)
+    with pytest.raises(RuntimeError, match="bytes inflate to"):
+        flambeau.load(file)

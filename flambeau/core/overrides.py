@@ -62,10 +62,13 @@ def _insert(found: list[Any], arg: Any) -> None:
     found.append(arg)
 
 
-def rules_for(args: Any, kwargs: dict[str, Any] | None = None) -> Any:
+def rules_for(args: Any, kwargs: dict[str, Any] | None = None, depth: int = 0) -> Any:
     """What runs a call with an argument that only rules of its own may touch; None without."""
     for arg in (*args, *kwargs.values()) if kwargs else args:
-        found = rules_for(arg) if type(arg) in (list, tuple) else own_rules.get(type(arg))
+        if type(arg) in (list, tuple):
+            found = rules_for(arg, None, depth + 1) if depth < 64 else None     # it holds itself
+        else:
+            found = own_rules.get(type(arg))
         if found is not None and found is not suspended.get():
             return found
     return None

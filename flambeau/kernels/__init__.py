@@ -42,6 +42,8 @@ def set_num_threads(n):
         raise RuntimeError("set_num_threads expects a positive integer")
     if _native is not None:
         _native.set_num_threads(n)
+    from flambeau.kernels import blas
+    blas.set_num_threads(n)
 
 
 def get_num_threads():

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import sys
 import threading
 from typing import Any
 
@@ -37,6 +38,31 @@ def controls(module: str) -> tuple[Any, Any] | None:
             if get is not None and put is not None:
                 return get, put
     return None
+
+
+# Extension modules by which the libraries of NumPy and of SciPy are found, once they are loaded.
+_MODULES = ("numpy.linalg._umath_linalg", "scipy.linalg._fblas")
+_wanted: int | None = None              # threads, once somebody has said how many
+
+
+def set_num_threads(n: int) -> None:
+    """Let NumPy's BLAS, and SciPy's if it is loaded, use at most `n` threads."""
+    global _wanted
+    _wanted = n
+    for module in _MODULES:
+        if module in sys.modules:
+            limit(module)
+
+
+def limit(module: str) -> None:
+    """Let the library of a module use as many threads as is wanted, once it is loaded."""
+    found = controls(module) if _wanted is not None else None
+    if found is None:
+        return
+    if module == _numpy.module and _numpy.depth:
+        _numpy.before = _wanted             # in force when it is left
+    else:
+        found[1](_wanted)
 
 
 class _OneThread:

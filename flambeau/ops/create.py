@@ -234,6 +234,8 @@ def _nested_shape(data: Any) -> tuple[int, ...]:
         shape.append(len(data))
         if not len(data):
             break
+        if len(shape) > 128:                # a list that holds itself has no end
+            raise ValueError(f"too many dimensions '{type(data).__name__}'")
         data = data[0]
     if isinstance(data, str):
         raise ValueError("too many dimensions 'str'")

@@ -5,6 +5,7 @@ failed, whatever it failed with: a call like the one before it checks nothing bu
 """
 from __future__ import annotations
 
+import math
 import re
 import sys
 from inspect import CO_VARARGS, signature, unwrap
@@ -193,6 +194,10 @@ def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, 
             ) -> Exception | tuple[Any] | None:
     """What to raise in place of the `error` of a call; None if it is right as it is. In a tuple the
     result, if the call only had to be put in other terms."""
+    if isinstance(error, (MemoryError, ValueError)):
+        found = _too_large(args, error)
+        if found is not None:
+            return found
     inner = _called_by_ops()
     if (inner and not isinstance(error, (TypeError, AttributeError))) \
             or overrides.overriding(args, kwargs):
@@ -217,6 +222,26 @@ def explain(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool, 
     if isinstance(error, ValueError) and "broadcast" in str(error):
         return _unequal(args, kwargs) or RuntimeError(str(error))
     return None
+
+
+def _too_large(args: tuple[Any, ...], error: Exception) -> Exception | None:
+    """For NumPy's error about memory that there is not, or that no number of bytes can say."""
+    if isinstance(error, MemoryError):
+        shape, dtype = getattr(error, "shape", None), getattr(error, "dtype", None)
+        if shape is None or dtype is None:
+            return None
+        return RuntimeError("[enforce fail at alloc_cpu.cpp:127] err == 0. DefaultCPUAllocator: "
+                            "can't allocate memory: you tried to allocate "
+                            f"{math.prod(shape) * dtype.itemsize} bytes. Error code 12 (Cannot "
+                            "allocate memory)")
+    if not str(error).startswith(("array is too big", "Maximum allowed dimension exceeded",
+                                  "maximum supported dimension")):
+        return None
+    given = args[0] if args and isinstance(args[0], (tuple, list)) else args
+    sizes = [n for n in given if isinstance(n, int) and not isinstance(n, bool)]
+    if not sizes or len(sizes) != len(given):
+        return RuntimeError("numel: integer multiplication overflow")
+    return RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
 
 
 def _in_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) -> Any:
