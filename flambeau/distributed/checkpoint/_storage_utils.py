@@ -20,7 +20,8 @@ def _storage_setup(storage: Any, checkpoint_id: str | os.PathLike | None,
     if kind.validate_checkpoint_id(checkpoint_id):
         return kind(checkpoint_id) if reader else kind(checkpoint_id, single_file_per_rank=True)
     if "://" in str(checkpoint_id):
-        raise NotImplementedError(f"Cannot detect which StorageReader or StorageWriter to use for "
-                                  f"{checkpoint_id}: give one that reaches it")
+        from flambeau.distributed.checkpoint._fsspec_filesystem import FsspecReader, FsspecWriter
+        return FsspecReader(checkpoint_id) if reader else FsspecWriter(
+            checkpoint_id, single_file_per_rank=True)
     raise RuntimeError("Cannot detect which StorageReader or StorageWriter to use. Please specify "
                        "the storage_reader/storage_writer.")

@@ -5,6 +5,7 @@
 """
 from __future__ import annotations
 
+import contextlib
 import io
 import os
 import pickle
@@ -238,8 +239,8 @@ class _FileSystemWriter(StorageWriter):
         super().__init__()
         if _extensions:
             raise NotImplementedError("FileSystemWriter: _extensions")
-        self.fs = FileSystem()
-        self.path = self.fs.init_path(path)
+        self.fs: FileSystemBase = FileSystem()
+        self.path: Any = self.fs.init_path(path)
         self.single_file_per_rank, self.sync_files = single_file_per_rank, sync_files
         self.thread_count, self.per_thread_copy_ahead = thread_count, per_thread_copy_ahead
         self.save_id = _generate_uuid()
@@ -303,10 +304,15 @@ class _FileSystemWriter(StorageWriter):
                 if isinstance(data, Tensor):
                     data = data.detach().cpu()
                 results.append(_write_item(stream, data, item, name))
-            if self.sync_files:
-                stream.flush()
-                os.fsync(stream.fileno())
+            self._sync(stream)
         return results
+
+    def _sync(self, stream: io.IOBase) -> None:
+        """Have a file on the disk; files that are elsewhere have no number."""
+        if self.sync_files:
+            stream.flush()
+            with contextlib.suppress(AttributeError, io.UnsupportedOperation):
+                os.fsync(stream.fileno())
 
     def finish(self, metadata: Metadata, results: list[list[WriteResult]]) -> None:
         """Write the description, whole or not at all."""
@@ -314,12 +320,10 @@ class _FileSystemWriter(StorageWriter):
         metadata.storage_data = {
             result.index: result.storage_data for part in results for result in part}
         path = self._get_metadata_path(None if self.use_collectives else self.rank)
-        temporary = self.fs.concat_path(self.path, f"{Path(path).name}.tmp")
+        temporary = self.fs.concat_path(self.path, f"{os.path.basename(path)}.tmp")
         with self.fs.create_stream(temporary, "wb") as stream:
             _Pickler(stream, 4, _Storages()).dump(metadata)
-            if self.sync_files:
-                stream.flush()
-                os.fsync(stream.fileno())
+            self._sync(stream)
         if self.fs.exists(path):
             self.fs.rm_file(path)
         self.fs.rename(temporary, path)
@@ -406,8 +410,8 @@ class FileSystemReader(StorageReader):
 
     def __init__(self, path: str | os.PathLike, _extension_registry: Any = None):
         super().__init__()
-        self.fs = FileSystem()
-        self.path = self.fs.init_path(path)
+        self.fs: FileSystemBase = FileSystem()
+        self.path: Any = self.fs.init_path(path)
         self.storage_data: dict[Any, Any] = {}
         self.load_id = _generate_uuid()
         self.rank: int | None = None

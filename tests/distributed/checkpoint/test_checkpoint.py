@@ -173,3 +173,19 @@ def test_two_processes(processes, tmp_path):
     whole = _load_state_dict_from_keys(checkpoint_id=tmp_path / "a")     # by one process
     assert torch.equal(whole["t"], torch.arange(10.0).view(5, 2))
     assert not dist.is_initialized()
+
+
+def test_urls():
+    pytest.importorskip("fsspec")
+    where = "memory://checkpoints/a"
+    dcp.save({"w": torch.ones(2), "step": 3}, checkpoint_id=where)
+    dcp.save({"w": torch.ones(2), "step": 4}, checkpoint_id=where)
+    room = {"w": torch.zeros(2), "step": 0}
+    dcp.load(room, checkpoint_id=where)
+    assert room["step"] == 4 and room["w"].sum() == 2
+
+
+def test_the_older_place():
+    with pytest.warns(DeprecationWarning, match="use `torch.distributed.checkpoint` instead"):
+        from flambeau.distributed._shard import checkpoint
+    assert checkpoint.save is dcp.save

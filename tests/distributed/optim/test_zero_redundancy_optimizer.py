@@ -6,6 +6,8 @@ import pytest
 import flambeau as torch
 from flambeau import distributed as dist
 from flambeau import nn
+from flambeau.distributed.algorithms.ddp_comm_hooks.ddp_zero_hook import hook_with_zero_step
+from flambeau.distributed.algorithms.ddp_comm_hooks.default_hooks import allreduce_hook
 from flambeau.distributed.optim import ZeroRedundancyOptimizer as Zero
 from flambeau.nn.parallel import DistributedDataParallel as DDP
 
@@ -89,3 +91,13 @@ def test_two_processes(processes):
 def test_what_is_refused(alone, params, error, message):
     with pytest.raises(error, match=message):
         Zero(params, torch.optim.SGD, lr=0.1)
+
+
+def test_steps_in_backward_are_refused(alone):
+    model = DDP(network())
+    zero = Zero(model.parameters(), torch.optim.SGD, overlap_with_ddp=True, lr=0.1)
+    with pytest.raises(RuntimeError, match="Gloo backend using Overlapping DDP with ZeRO"):
+        hook_with_zero_step(allreduce_hook, model, zero)
+    plain = Zero(model.parameters(), torch.optim.SGD, lr=0.1)
+    with pytest.raises(ValueError, match="must be constructed with `overlap_with_ddp=True`"):
+        hook_with_zero_step(allreduce_hook, model, plain)
