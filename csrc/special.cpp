@@ -71,6 +71,86 @@ struct Digamma {
     static float call(float x) { return float(call(double(x))); }
 };
 
+// ---- incomplete gamma functions, zeta: what `kernels/special_functions.py` has in NumPy ----------
+
+// x^a e^-x / Γ(a), without loss where a is large.
+double gamma_density(double a, double x) {
+    double excess = (x - a) / a;
+    if (a > 15 && std::fabs(excess) < 0.5) {
+        double z = 1 / (a * a);
+        double stirling = (1.0 / 12 - z * (1.0 / 360 - z * (1.0 / 1260 - z * (1.0 / 1680 -
+                           z * (1.0 / 1188 - z * (691.0 / 360360 - z / 156)))))) / a;
+        return std::sqrt(a / (2 * vec::PI)) *
+               std::exp(-a * (excess - std::log1p(excess)) - stirling);
+    }
+    return std::exp(a * std::log(x) - x - std::lgamma(a));
+}
+
+// P(a, x), or Q(a, x): the smaller by its power series or a continued fraction (Lentz's method).
+double incomplete_gamma(double a, double x, bool upper) {
+    if (!(a >= 0 && x >= 0) || (a == 0 && x == 0) || (std::isinf(a) && std::isinf(x)))
+        return std::nan("");
+    if (x == 0 || std::isinf(a)) return upper;
+    if (a == 0 || std::isinf(x)) return !upper;
+    double part;
+    bool low = x < a + 1;
+    if (low) {
+        double term = 1 / a, total = term;
+        for (double k = 1; term > 1e-17 * total; k++) total += term *= x / (a + k);
+        part = gamma_density(a, x) * total;
+    } else {
+        double b = x + 1 - a, c = 1e300, d = 1 / b, h = d;
+        for (double k = 1; k < 10000; k++) {
+            double factor = -k * (k - a);
+            b += 2;
+            d = 1 / (factor * d + b), c = b + factor / c, h *= c * d;
+            if (std::fabs(c * d - 1) <= 4e-16) break;
+        }
+        part = gamma_density(a, x) * h;
+    }
+    return low == upper ? 1 - part : part;
+}
+
+struct Gammainc {
+    static double call(double a, double x) { return incomplete_gamma(a, x, false); }
+    static float call(float a, float x) { return float(call(double(a), double(x))); }
+};
+struct Gammaincc {
+    static double call(double a, double x) { return incomplete_gamma(a, x, true); }
+    static float call(float a, float x) { return float(call(double(a), double(x))); }
+};
+
+// Σ (k + q)^-s over k ≥ 0: the first terms, and Euler and Maclaurin's formula for the rest.
+struct Zeta {
+    static double call(double s, double q) {
+        // the even Bernoulli numbers over their factorials
+        static const double numbers[] = {
+            1.0 / 12, -1.0 / 720, 1.0 / 30240, -1.0 / 1209600, 1.0 / 47900160,
+            -691.0 / 1307674368000.0, 1.0 / 74724249600.0, -3617.0 / 10670622842880000.0,
+            43867.0 / 5109094217170944000.0, -174611.0 / 802857662698291200000.0};
+        bool whole = q == std::floor(q);
+        if (s == 1) return vec::INF64;
+        if (!(s > 1) || std::isnan(q)) return std::nan("");
+        if (q <= 0 && whole) return vec::INF64;
+        if (q <= 0 && (s != std::floor(s) || q <= -1e6)) return std::nan("");
+        if (std::isinf(q)) return 0;
+        if (std::isinf(s)) return q > 1 ? 0 : q == 1 ? 1 : vec::INF64;
+        double enough = s < 190 ? 10 + s : 200, total = 0, y = q;
+        for (double k = 1; y < enough; k++) {
+            total += std::pow(y, -s);
+            y = q + k;
+        }
+        total += std::pow(y, 1 - s) / (s - 1) + 0.5 * std::pow(y, -s);
+        double rising = s, power = std::pow(y, -s - 1);
+        for (int j = 0; j < 10; j++) {
+            total += numbers[j] * rising * power;
+            rising *= (s + 2 * j + 1) * (s + 2 * j + 2), power /= y * y;
+        }
+        return total;
+    }
+    static float call(float s, float q) { return float(call(double(s), double(q))); }
+};
+
 }  // namespace
 
 int register_special(PyObject *m) {
@@ -79,5 +159,8 @@ int register_special(PyObject *m) {
     declare<Erfinv, 1>(m, "erfinv", Floats{});
     declare<Lgamma, 1>(m, "lgamma", Floats{});
     declare<Digamma, 1>(m, "digamma", Floats{});
+    declare<Gammainc, 2>(m, "gammainc", Floats{});
+    declare<Gammaincc, 2>(m, "gammaincc", Floats{});
+    declare<Zeta, 2>(m, "zeta", Floats{});
     return PyErr_Occurred() ? -1 : 0;
 }

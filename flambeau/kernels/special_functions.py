@@ -1,4 +1,4 @@
-"""Special functions in NumPy, for where neither the extension nor SciPy computes them.
+"""Special functions in NumPy, for where SciPy is not installed.
 
 They take and give arrays, whose elements they compute in float64. Names are SciPy's. What is not
 here needs SciPy, and says so.
@@ -9,14 +9,20 @@ import math
 
 import numpy as np
 
+from ._extension import native as _native
 from ._quiet import quiet
 
 _EULER = 0.57721566490153286
 
 
-def find(name):
-    """The function of that name. ImportError where only SciPy has it."""
-    found = _FUNCTIONS.get(name)
+_COMPILED = {"gammaln": "lgamma", **{name: name for name in (
+    "erf", "erfc", "erfinv", "digamma", "gammainc", "gammaincc", "zeta")}}
+
+
+def find(name, compiled=True):
+    """The function of that name, the extension's if it has it and that is not refused. ImportError
+    where only SciPy has it."""
+    found = (compiled and getattr(_native, _COMPILED.get(name, ""), None)) or _FUNCTIONS.get(name)
     if found is None:
         raise ImportError(f"the special function {name} needs SciPy: pip install "
                           "'flambeau[scipy]'", name="scipy")
@@ -174,7 +180,7 @@ _BERNOULLI = [b / math.factorial(2 * k) for k, b in enumerate((
 def zeta(s, q):
     """Σ (k + q)^-s over k ≥ 0: the first terms, and Euler and Maclaurin's formula for the rest"""
     whole = q == np.floor(q)
-    inside = (s > 1) & ((q > 0) | (~whole & (s == np.floor(s)) & (q > -1e6)))
+    inside = (s > 1) & np.isfinite(s) & ((q > 0) | (~whole & (s == np.floor(s)) & (q > -1e6)))
     s0, y = np.where(inside, s, 2.0), np.where(inside, q, 1.0)
     total = np.zeros_like(y)
     first, enough = y, np.minimum(10 + s0, 200)
@@ -191,7 +197,8 @@ def zeta(s, q):
         rising = rising * (s0 + 2 * j + 1) * (s0 + 2 * j + 2)
         power = power / (y * y)
     total = np.where((q <= 0) & whole & (s > 1), np.inf, np.where(inside, total, np.nan))
-    return np.where(s == 1, np.inf, total)
+    limit = np.where(q > 1, 0, np.where(q == 1, 1, np.where(q < 1, np.inf, np.nan)))
+    return np.where(s == 1, np.inf, np.where(np.isposinf(s), limit, total))
 
 
 def polygamma(n, x):

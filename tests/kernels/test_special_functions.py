@@ -32,16 +32,17 @@ EXACT = {           # and how many units in the last place they may be off
 OSCILLATING = {"j0", "j1", "y0", "y1", "airy"}
 
 
+@pytest.mark.parametrize("compiled", [True, False])
 @pytest.mark.parametrize("name", EXACT)
-def test_of_one_argument(name):
+def test_of_one_argument(name, compiled):
     exact, x, units = EXACT[name]
     if name == "airy":
         found, slopes = special_functions.airy(x)
         exact_slopes = [float(mp.airyai(a, derivative=1)) for a in x]
         np.testing.assert_allclose(slopes, exact_slopes, rtol=1e-13, atol=3e-14)
     else:
-        found = special_functions.find(name)(x)
-        assert special_functions.find(name)(x.astype(np.float32)).dtype == np.float32
+        found = special_functions.find(name, compiled)(x)
+        assert special_functions.find(name, compiled)(x.astype(np.float32)).dtype == np.float32
     with mp.workdps(60):
         for argument, value in zip(x.tolist(), found.tolist()):
             expected = exact(mp.mpf(argument))
@@ -59,17 +60,27 @@ def hurwitz(s, q):
     return sum((q + k) ** -s for k in range(500)) + rest
 
 
-def test_gammas_and_zeta():
+@pytest.mark.parametrize("compiled", [True, False])
+def test_gammas_and_zeta(compiled):
     a, x = np.geomspace(0.01, 100, 40), np.geomspace(0.02, 200, 40)
-    p, q = special_functions.gammainc(a, x), special_functions.gammaincc(a, x)
+    p, q = (special_functions.find(n, compiled)(a, x) for n in ("gammainc", "gammaincc"))
     s, shift = np.linspace(1.01, 30, 40), np.geomspace(1e-3, 1e3, 40)
-    zeta = special_functions.zeta(s, shift)
+    zeta = special_functions.find("zeta", compiled)(s, shift)
     for i in range(40):
         with mp.workdps(40):
             for found, expected in ((p[i], mp.gammainc(a[i], 0, x[i], regularized=True)),
                                     (q[i], mp.gammainc(a[i], x[i], mp.inf, regularized=True)),
                                     (zeta[i], hurwitz(mp.mpf(s[i]), mp.mpf(shift[i])))):
                 assert abs(found - expected) <= 1e-12 * abs(expected)
+
+
+def test_compiled_functions_have_the_same_edges():
+    edges = np.array([np.nan, np.inf, -np.inf, 0.0, -1.0, -0.5, 1.0, 2.5, 200.0, 3e5])
+    a, x = (e.reshape(-1) for e in np.meshgrid(edges, edges))
+    for name in ("gammainc", "gammaincc", "zeta"):
+        with np.errstate(all="ignore"):
+            both = [special_functions.find(name, compiled)(a, x) for compiled in (True, False)]
+        np.testing.assert_allclose(*both, rtol=1e-9, err_msg=name)
 
 
 def test_edges():
