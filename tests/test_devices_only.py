@@ -50,3 +50,9 @@ def test_marks_for_nvidias_profiler_are_not_there():
         pass
     with pytest.raises(RuntimeError, match="NVTX functions not installed"):
         nvtx.range_push("step")
+
+
+def test_what_waits_for_a_device_is_not_called():
+    assert torch.cuda._lazy_call(lambda: 1 / 0) is None
+    with pytest.raises(AssertionError, match="not compiled with CUDA"):
+        torch.cuda._lazy_init()

@@ -49,6 +49,13 @@ for _name in ("init", "synchronize", "current_device", "set_device", "get_device
     globals()[_name] = _refusal(_name, AssertionError, MESSAGE)
 
 
+_lazy_init = _needs_a_device("_lazy_init")
+
+
+def _lazy_call(callable: Any, **kwargs: Any) -> None:
+    """Let a call wait until there is a device: there will be none, so it is never made."""
+
+
 class CudaError(RuntimeError):
     """An error of a CUDA call; none is made."""
 
