@@ -49,7 +49,7 @@ for _name in ("init", "synchronize", "current_device", "set_device", "get_device
     globals()[_name] = _refusal(_name, AssertionError, MESSAGE)
 
 
-_lazy_init = _needs_a_device("_lazy_init")
+_lazy_init = _refusal("_lazy_init", AssertionError, MESSAGE)
 
 
 def _lazy_call(callable: Any, **kwargs: Any) -> None:
