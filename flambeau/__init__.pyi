@@ -7,6 +7,8 @@ from builtins import bool as _bool
 from builtins import float as _float
 from builtins import int as _int
 from typing import Any
+from typing import Literal
+from typing import overload
 
 import numpy as np
 
@@ -371,7 +373,7 @@ ShortTensor: Any
 def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
     """Raise RuntimeError if a tensor of one element is zero."""
 
-def _chunk_cat(tensors: Any, dim: _int, num_chunks: _int) -> Tensor:
+def _chunk_cat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int, num_chunks: _int) -> Tensor:
     """Each tensor cut along `dim` into chunks, padded with zeros; chunks of one number side by
     side."""
 
@@ -381,28 +383,38 @@ def _conj(input: Tensor) -> Tensor:
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """How beta samples `x` of parameters (alpha, total - alpha) move with alpha, over 1 - x."""
 
-def _foreach_abs(self: Any) -> tuple[Tensor, ...]:
+def _foreach_abs(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`abs` of each tensor."""
 
-def _foreach_abs_(self: Any) -> list[Tensor]:
+def _foreach_abs_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`abs_` on each tensor."""
 
-def _foreach_acos(self: Any) -> tuple[Tensor, ...]:
+def _foreach_acos(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`acos` of each tensor."""
 
-def _foreach_acos_(self: Any) -> list[Tensor]:
+def _foreach_acos_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`acos_` on each tensor."""
 
-def _foreach_add(self: Any, other: Any, *, alpha: Any = 1) -> tuple[Tensor, ...]:
+def _foreach_add(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: Any,
+    *,
+    alpha: Any = 1,
+) -> tuple[Tensor, ...]:
     """`add` of each tensor and its operand."""
 
-def _foreach_add_(self: Any, other: Any, *, alpha: Any = 1) -> list[Tensor]:
+def _foreach_add_(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: Any,
+    *,
+    alpha: Any = 1,
+) -> list[Tensor]:
     """`add_` on each tensor with its operand."""
 
 def _foreach_addcdiv(
-    self: Any,
-    tensor1: Any,
-    tensor2: Any,
+    self: tuple[Tensor, ...] | list[Tensor],
+    tensor1: tuple[Tensor, ...] | list[Tensor],
+    tensor2: tuple[Tensor, ...] | list[Tensor],
     scalars: Any = None,
     *,
     value: Any = 1,
@@ -410,9 +422,9 @@ def _foreach_addcdiv(
     """`addcdiv` of corresponding tensors, with a value for all or each."""
 
 def _foreach_addcdiv_(
-    self: Any,
-    tensor1: Any,
-    tensor2: Any,
+    self: tuple[Tensor, ...] | list[Tensor],
+    tensor1: tuple[Tensor, ...] | list[Tensor],
+    tensor2: tuple[Tensor, ...] | list[Tensor],
     scalars: Any = None,
     *,
     value: Any = 1,
@@ -420,9 +432,9 @@ def _foreach_addcdiv_(
     """`addcdiv_` on each tensor."""
 
 def _foreach_addcmul(
-    self: Any,
-    tensor1: Any,
-    tensor2: Any,
+    self: tuple[Tensor, ...] | list[Tensor],
+    tensor1: tuple[Tensor, ...] | list[Tensor],
+    tensor2: tuple[Tensor, ...] | list[Tensor],
     scalars: Any = None,
     *,
     value: Any = 1,
@@ -430,256 +442,313 @@ def _foreach_addcmul(
     """`addcmul` of corresponding tensors, with a value for all or each."""
 
 def _foreach_addcmul_(
-    self: Any,
-    tensor1: Any,
-    tensor2: Any,
+    self: tuple[Tensor, ...] | list[Tensor],
+    tensor1: tuple[Tensor, ...] | list[Tensor],
+    tensor2: tuple[Tensor, ...] | list[Tensor],
     scalars: Any = None,
     *,
     value: Any = 1,
 ) -> list[Tensor]:
     """`addcmul_` on each tensor."""
 
-def _foreach_asin(self: Any) -> tuple[Tensor, ...]:
+def _foreach_asin(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`asin` of each tensor."""
 
-def _foreach_asin_(self: Any) -> list[Tensor]:
+def _foreach_asin_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`asin_` on each tensor."""
 
-def _foreach_atan(self: Any) -> tuple[Tensor, ...]:
+def _foreach_atan(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`atan` of each tensor."""
 
-def _foreach_atan_(self: Any) -> list[Tensor]:
+def _foreach_atan_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`atan_` on each tensor."""
 
-def _foreach_ceil(self: Any) -> tuple[Tensor, ...]:
+def _foreach_ceil(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`ceil` of each tensor."""
 
-def _foreach_ceil_(self: Any) -> list[Tensor]:
+def _foreach_ceil_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`ceil_` on each tensor."""
 
-def _foreach_clamp_max(self: Any, other: Any) -> tuple[Tensor, ...]:
+def _foreach_clamp_max(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: tuple[Tensor, ...] | list[Tensor],
+) -> tuple[Tensor, ...]:
     """`clamp_max` of each tensor and its operand."""
 
-def _foreach_clamp_max_(self: Any, other: Any) -> list[Tensor]:
+def _foreach_clamp_max_(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: tuple[Tensor, ...] | list[Tensor],
+) -> list[Tensor]:
     """`clamp_max_` on each tensor with its operand."""
 
-def _foreach_clamp_min(self: Any, other: Any) -> tuple[Tensor, ...]:
+def _foreach_clamp_min(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: tuple[Tensor, ...] | list[Tensor],
+) -> tuple[Tensor, ...]:
     """`clamp_min` of each tensor and its operand."""
 
-def _foreach_clamp_min_(self: Any, other: Any) -> list[Tensor]:
+def _foreach_clamp_min_(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: tuple[Tensor, ...] | list[Tensor],
+) -> list[Tensor]:
     """`clamp_min_` on each tensor with its operand."""
 
-def _foreach_clone(self: Any) -> tuple[Tensor, ...]:
+def _foreach_clone(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """A copy of each tensor."""
 
-def _foreach_copy_(self: Any, src: Any, non_blocking: _bool = False) -> list[Tensor]:
+def _foreach_copy_(
+    self: tuple[Tensor, ...] | list[Tensor],
+    src: tuple[Tensor, ...] | list[Tensor],
+    non_blocking: _bool = False,
+) -> list[Tensor]:
     """Each tensor overwritten with its source."""
 
-def _foreach_cos(self: Any) -> tuple[Tensor, ...]:
+def _foreach_cos(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`cos` of each tensor."""
 
-def _foreach_cos_(self: Any) -> list[Tensor]:
+def _foreach_cos_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`cos_` on each tensor."""
 
-def _foreach_cosh(self: Any) -> tuple[Tensor, ...]:
+def _foreach_cosh(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`cosh` of each tensor."""
 
-def _foreach_cosh_(self: Any) -> list[Tensor]:
+def _foreach_cosh_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`cosh_` on each tensor."""
 
-def _foreach_div(self: Any, other: Any) -> tuple[Tensor, ...]:
+def _foreach_div(self: tuple[Tensor, ...] | list[Tensor], other: Any) -> tuple[Tensor, ...]:
     """`div` of each tensor and its operand."""
 
-def _foreach_div_(self: Any, other: Any) -> list[Tensor]:
+def _foreach_div_(self: tuple[Tensor, ...] | list[Tensor], other: Any) -> list[Tensor]:
     """`div_` on each tensor with its operand."""
 
-def _foreach_erf(self: Any) -> tuple[Tensor, ...]:
+def _foreach_erf(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`erf` of each tensor."""
 
-def _foreach_erf_(self: Any) -> list[Tensor]:
+def _foreach_erf_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`erf_` on each tensor."""
 
-def _foreach_erfc(self: Any) -> tuple[Tensor, ...]:
+def _foreach_erfc(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`erfc` of each tensor."""
 
-def _foreach_erfc_(self: Any) -> list[Tensor]:
+def _foreach_erfc_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`erfc_` on each tensor."""
 
-def _foreach_exp(self: Any) -> tuple[Tensor, ...]:
+def _foreach_exp(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`exp` of each tensor."""
 
-def _foreach_exp_(self: Any) -> list[Tensor]:
+def _foreach_exp_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`exp_` on each tensor."""
 
-def _foreach_expm1(self: Any) -> tuple[Tensor, ...]:
+def _foreach_expm1(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`expm1` of each tensor."""
 
-def _foreach_expm1_(self: Any) -> list[Tensor]:
+def _foreach_expm1_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`expm1_` on each tensor."""
 
-def _foreach_floor(self: Any) -> tuple[Tensor, ...]:
+def _foreach_floor(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`floor` of each tensor."""
 
-def _foreach_floor_(self: Any) -> list[Tensor]:
+def _foreach_floor_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`floor_` on each tensor."""
 
-def _foreach_frac(self: Any) -> tuple[Tensor, ...]:
+def _foreach_frac(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`frac` of each tensor."""
 
-def _foreach_frac_(self: Any) -> list[Tensor]:
+def _foreach_frac_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`frac_` on each tensor."""
 
-def _foreach_lerp(self: Any, tensors1: Any, weight: Any) -> tuple[Tensor, ...]:
+def _foreach_lerp(
+    self: tuple[Tensor, ...] | list[Tensor],
+    tensors1: tuple[Tensor, ...] | list[Tensor],
+    weight: Any,
+) -> tuple[Tensor, ...]:
     """Each tensor moved towards its partner by a weight."""
 
-def _foreach_lerp_(self: Any, tensors1: Any, weight: Any) -> list[Tensor]:
+def _foreach_lerp_(
+    self: tuple[Tensor, ...] | list[Tensor],
+    tensors1: tuple[Tensor, ...] | list[Tensor],
+    weight: Any,
+) -> list[Tensor]:
     """Each tensor moved towards its partner, in place."""
 
-def _foreach_lgamma(self: Any) -> tuple[Tensor, ...]:
+def _foreach_lgamma(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`lgamma` of each tensor."""
 
-def _foreach_lgamma_(self: Any) -> list[Tensor]:
+def _foreach_lgamma_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`lgamma_` on each tensor."""
 
-def _foreach_log(self: Any) -> tuple[Tensor, ...]:
+def _foreach_log(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`log` of each tensor."""
 
-def _foreach_log10(self: Any) -> tuple[Tensor, ...]:
+def _foreach_log10(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`log10` of each tensor."""
 
-def _foreach_log10_(self: Any) -> list[Tensor]:
+def _foreach_log10_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`log10_` on each tensor."""
 
-def _foreach_log1p(self: Any) -> tuple[Tensor, ...]:
+def _foreach_log1p(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`log1p` of each tensor."""
 
-def _foreach_log1p_(self: Any) -> list[Tensor]:
+def _foreach_log1p_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`log1p_` on each tensor."""
 
-def _foreach_log2(self: Any) -> tuple[Tensor, ...]:
+def _foreach_log2(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`log2` of each tensor."""
 
-def _foreach_log2_(self: Any) -> list[Tensor]:
+def _foreach_log2_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`log2_` on each tensor."""
 
-def _foreach_log_(self: Any) -> list[Tensor]:
+def _foreach_log_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`log_` on each tensor."""
 
-def _foreach_max(self: Any) -> tuple[Tensor, ...]:
+def _foreach_max(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """The largest element of each tensor."""
 
-def _foreach_maximum(self: Any, other: Any) -> tuple[Tensor, ...]:
+def _foreach_maximum(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: tuple[Tensor, ...] | list[Tensor],
+) -> tuple[Tensor, ...]:
     """`maximum` of each tensor and its operand."""
 
-def _foreach_maximum_(self: Any, other: Any) -> list[Tensor]:
+def _foreach_maximum_(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: tuple[Tensor, ...] | list[Tensor],
+) -> list[Tensor]:
     """`maximum_` on each tensor with its operand."""
 
-def _foreach_minimum(self: Any, other: Any) -> tuple[Tensor, ...]:
+def _foreach_minimum(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: tuple[Tensor, ...] | list[Tensor],
+) -> tuple[Tensor, ...]:
     """`minimum` of each tensor and its operand."""
 
-def _foreach_minimum_(self: Any, other: Any) -> list[Tensor]:
+def _foreach_minimum_(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: tuple[Tensor, ...] | list[Tensor],
+) -> list[Tensor]:
     """`minimum_` on each tensor with its operand."""
 
-def _foreach_mm(self: Any, mat2: Any) -> tuple[Tensor, ...]:
+def _foreach_mm(
+    self: tuple[Tensor, ...] | list[Tensor],
+    mat2: tuple[Tensor, ...] | list[Tensor],
+) -> tuple[Tensor, ...]:
     """The matrix products of corresponding tensors."""
 
-def _foreach_mul(self: Any, other: Any) -> tuple[Tensor, ...]:
+def _foreach_mul(self: tuple[Tensor, ...] | list[Tensor], other: Any) -> tuple[Tensor, ...]:
     """`mul` of each tensor and its operand."""
 
-def _foreach_mul_(self: Any, other: Any) -> list[Tensor]:
+def _foreach_mul_(self: tuple[Tensor, ...] | list[Tensor], other: Any) -> list[Tensor]:
     """`mul_` on each tensor with its operand."""
 
-def _foreach_neg(self: Any) -> tuple[Tensor, ...]:
+def _foreach_neg(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`neg` of each tensor."""
 
-def _foreach_neg_(self: Any) -> list[Tensor]:
+def _foreach_neg_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`neg_` on each tensor."""
 
-def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:
+def _foreach_norm(
+    self: tuple[Tensor, ...] | list[Tensor],
+    ord: Any = 2,
+    dtype: Any = None,
+) -> tuple[Tensor, ...]:
     """The norm of each tensor."""
 
 def _foreach_pow(self: Any, exponent: Any) -> tuple[Tensor, ...]:
     """Each tensor (or one number) to the power of its exponent."""
 
-def _foreach_pow_(self: Any, exponent: Any) -> list[Tensor]:
+def _foreach_pow_(self: tuple[Tensor, ...] | list[Tensor], exponent: Any) -> list[Tensor]:
     """Each tensor to the power of its exponent, in place."""
 
-def _foreach_powsum(self: Any, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:
+def _foreach_powsum(
+    self: tuple[Tensor, ...] | list[Tensor],
+    ord: Any = 2,
+    dtype: Any = None,
+) -> tuple[Tensor, ...]:
     """Σ |x|^ord over each tensor."""
 
-def _foreach_reciprocal(self: Any) -> tuple[Tensor, ...]:
+def _foreach_reciprocal(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`reciprocal` of each tensor."""
 
-def _foreach_reciprocal_(self: Any) -> list[Tensor]:
+def _foreach_reciprocal_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`reciprocal_` on each tensor."""
 
-def _foreach_round(self: Any) -> tuple[Tensor, ...]:
+def _foreach_round(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`round` of each tensor."""
 
-def _foreach_round_(self: Any) -> list[Tensor]:
+def _foreach_round_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`round_` on each tensor."""
 
-def _foreach_rsqrt(self: Any) -> tuple[Tensor, ...]:
+def _foreach_rsqrt(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`rsqrt` of each tensor."""
 
-def _foreach_rsqrt_(self: Any) -> list[Tensor]:
+def _foreach_rsqrt_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`rsqrt_` on each tensor."""
 
-def _foreach_sigmoid(self: Any) -> tuple[Tensor, ...]:
+def _foreach_sigmoid(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`sigmoid` of each tensor."""
 
-def _foreach_sigmoid_(self: Any) -> list[Tensor]:
+def _foreach_sigmoid_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`sigmoid_` on each tensor."""
 
-def _foreach_sign(self: Any) -> tuple[Tensor, ...]:
+def _foreach_sign(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`sign` of each tensor."""
 
-def _foreach_sign_(self: Any) -> list[Tensor]:
+def _foreach_sign_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`sign_` on each tensor."""
 
-def _foreach_sin(self: Any) -> tuple[Tensor, ...]:
+def _foreach_sin(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`sin` of each tensor."""
 
-def _foreach_sin_(self: Any) -> list[Tensor]:
+def _foreach_sin_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`sin_` on each tensor."""
 
-def _foreach_sinh(self: Any) -> tuple[Tensor, ...]:
+def _foreach_sinh(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`sinh` of each tensor."""
 
-def _foreach_sinh_(self: Any) -> list[Tensor]:
+def _foreach_sinh_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`sinh_` on each tensor."""
 
-def _foreach_sqrt(self: Any) -> tuple[Tensor, ...]:
+def _foreach_sqrt(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`sqrt` of each tensor."""
 
-def _foreach_sqrt_(self: Any) -> list[Tensor]:
+def _foreach_sqrt_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`sqrt_` on each tensor."""
 
-def _foreach_sub(self: Any, other: Any, *, alpha: Any = 1) -> tuple[Tensor, ...]:
+def _foreach_sub(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: tuple[Tensor, ...] | list[Tensor],
+    *,
+    alpha: Any = 1,
+) -> tuple[Tensor, ...]:
     """`sub` of each tensor and its operand."""
 
-def _foreach_sub_(self: Any, other: Any, *, alpha: Any = 1) -> list[Tensor]:
+def _foreach_sub_(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: tuple[Tensor, ...] | list[Tensor],
+    *,
+    alpha: Any = 1,
+) -> list[Tensor]:
     """`sub_` on each tensor with its operand."""
 
-def _foreach_tan(self: Any) -> tuple[Tensor, ...]:
+def _foreach_tan(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`tan` of each tensor."""
 
-def _foreach_tan_(self: Any) -> list[Tensor]:
+def _foreach_tan_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`tan_` on each tensor."""
 
-def _foreach_tanh(self: Any) -> tuple[Tensor, ...]:
+def _foreach_tanh(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`tanh` of each tensor."""
 
-def _foreach_tanh_(self: Any) -> list[Tensor]:
+def _foreach_tanh_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`tanh_` on each tensor."""
 
-def _foreach_trunc(self: Any) -> tuple[Tensor, ...]:
+def _foreach_trunc(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`trunc` of each tensor."""
 
-def _foreach_trunc_(self: Any) -> list[Tensor]:
+def _foreach_trunc_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """`trunc_` on each tensor."""
 
-def _foreach_zero_(self: Any) -> list[Tensor]:
+def _foreach_zero_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
     """Each tensor filled with zeros, in place."""
 
 def _native_batch_norm_legit(
@@ -862,13 +931,7 @@ def amin(input: Tensor, dim: Any = (), keepdim: _bool = False, *, out: Any = Non
     """The smallest element of all, or along `dim` (one or several). Equal elements share the
     gradient evenly."""
 
-def aminmax(
-    input: Tensor,
-    *,
-    dim: _int | None = None,
-    keepdim: _bool = False,
-    out: Any = None,
-) -> Any:
+def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None) -> return_types.aminmax:
     """The smallest and the largest element, of all or along `dim`."""
 
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1199,7 +1262,7 @@ def can_cast(from_: _dtype, to: _dtype) -> _bool:
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All tuples of elements of the given vectors, one a row."""
 
-def cat(tensors: Any, dim: _int = 0) -> Tensor:
+def cat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
 def ccol_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1273,7 +1336,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 def col_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `Tensor.col_indices` gives of a sparse tensor."""
 
-def column_stack(tensors: Any, *, out: Any = None) -> Tensor:
+def column_stack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None) -> Tensor:
     """Tensors side by side, vectors as columns."""
 
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
@@ -1282,10 +1345,10 @@ def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) ->
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """real + i · imag, of two float tensors that broadcast."""
 
-def concat(tensors: Any, dim: _int = 0) -> Tensor:
+def concat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
-def concatenate(tensors: Any, dim: _int = 0) -> Tensor:
+def concatenate(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
 def conj(input: Tensor) -> Tensor:
@@ -1444,10 +1507,20 @@ def ctc_loss(
 ) -> Tensor:
     """`nn.functional.ctc_loss` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
-def cummax(input: Tensor, dim: _int, *, out: Any = None) -> return_types.cummax:
+def cummax(
+    input: Tensor,
+    dim: _int,
+    *,
+    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+) -> return_types.cummax:
     """The largest of each element and all before it along `dim`, and its position."""
 
-def cummin(input: Tensor, dim: _int, *, out: Any = None) -> return_types.cummin:
+def cummin(
+    input: Tensor,
+    dim: _int,
+    *,
+    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+) -> return_types.cummin:
     """The smallest of each element and all before it along `dim`, and its position."""
 
 def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
@@ -1563,7 +1636,7 @@ def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
 def dsplit(input: Tensor, *indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` along dimension 2."""
 
-def dstack(tensors: Any, *, out: Any = None) -> Tensor:
+def dstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None) -> Tensor:
     """Tensors behind each other: along dimension 2."""
 
 def einsum(*args: Any) -> Tensor:
@@ -2060,7 +2133,7 @@ def histogram(
     range: Any = None,
     weight: Tensor | None = None,
     density: _bool = False,
-    out: Any = None,
+    out: tuple[Tensor, ...] | list[Tensor] | None = None,
 ) -> Any:
     """A histogram with `bins` equal bins in `range`, or with the given edges: (hist, bin_edges)."""
 
@@ -2083,7 +2156,7 @@ def hsplit(input: Tensor, *indices_or_sections: Any) -> tuple[Tensor, ...]:
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns."""
 
-def hstack(tensors: Any, *, out: Any = None) -> Tensor:
+def hstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None) -> Tensor:
     """Tensors side by side: along dimension 1 (0 for vectors)."""
 
 def hypot(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -2312,7 +2385,7 @@ def kthvalue(
     dim: _int = -1,
     keepdim: _bool = False,
     *,
-    out: Any = None,
+    out: tuple[Tensor, ...] | list[Tensor] | None = None,
 ) -> Any:
     """The k-th smallest element along `dim`, counted from 1, and its position."""
 
@@ -2497,7 +2570,7 @@ def lstm(input: Tensor, *args: Any, **kwargs: Any) -> Any:
 
 def lstm_cell(
     input: Tensor,
-    hx: Any,
+    hx: tuple[Tensor, ...] | list[Tensor],
     w_ih: Tensor,
     w_hh: Tensor,
     b_ih: Tensor | None = None,
@@ -2553,14 +2626,16 @@ def matrix_exp(input: Tensor) -> Tensor:
 def matrix_power(input: Tensor, n: _int) -> Tensor:
     """`linalg.matrix_power`."""
 
-def max(
-    input: Tensor,
-    dim: Any = None,
-    keepdim: _bool = False,
-    *,
-    other: Any = None,
-    out: Any = None,
-) -> Any:
+@overload
+def max(input: Tensor, *, out: Any = None) -> Tensor:
+    """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
+    `max(input, other)` the larger of each pair."""
+@overload
+def max(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> return_types.max:
+    """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
+    `max(input, other)` the larger of each pair."""
+@overload
+def max(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
     `max(input, other)` the larger of each pair."""
 
@@ -2621,27 +2696,28 @@ def mean(
 ) -> Tensor:
     """The mean of all elements, or along `dim` (one or several)."""
 
-def median(
-    input: Tensor,
-    dim: _int | None = None,
-    keepdim: _bool = False,
-    *,
-    out: Any = None,
-) -> Any:
+@overload
+def median(input: Tensor, *, out: Any = None) -> Tensor:
+    """The median of all elements, or (values, indices) along `dim`; of an even number of
+    elements the lower one. NaN if there is one."""
+@overload
+def median(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> return_types.median:
     """The median of all elements, or (values, indices) along `dim`; of an even number of
     elements the lower one. NaN if there is one."""
 
 def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
     """Vectors expanded to a grid: one tensor for each coordinate."""
 
-def min(
-    input: Tensor,
-    dim: Any = None,
-    keepdim: _bool = False,
-    *,
-    other: Any = None,
-    out: Any = None,
-) -> Any:
+@overload
+def min(input: Tensor, *, out: Any = None) -> Tensor:
+    """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
+    `min(input, other)` the smaller of each pair."""
+@overload
+def min(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> return_types.min:
+    """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
+    `min(input, other)` the smaller of each pair."""
+@overload
+def min(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
     `min(input, other)` the smaller of each pair."""
 
@@ -2651,7 +2727,13 @@ def minimum(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices."""
 
-def mode(input: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Any:
+def mode(
+    input: Tensor,
+    dim: _int = -1,
+    keepdim: _bool = False,
+    *,
+    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+) -> Any:
     """The most frequent element along `dim`, the smallest of equally frequent ones, and a
     position of it."""
 
@@ -2722,13 +2804,11 @@ def nanmean(
 ) -> Tensor:
     """The mean of the elements that are not NaN."""
 
-def nanmedian(
-    input: Tensor,
-    dim: _int | None = None,
-    keepdim: _bool = False,
-    *,
-    out: Any = None,
-) -> Any:
+@overload
+def nanmedian(input: Tensor, *, out: Any = None) -> Tensor:
+    """The median of the elements that are not NaN, of all or (values, indices) along `dim`."""
+@overload
+def nanmedian(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> return_types.nanmedian:
     """The median of the elements that are not NaN, of all or (values, indices) along `dim`."""
 
 def nanquantile(
@@ -2821,7 +2901,11 @@ def nextafter(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor
 def nextafter_(input: Tensor, other: Any) -> Tensor:
     """Write the result of `nextafter` into this tensor; returns the tensor."""
 
-def nonzero(input: Tensor, *, as_tuple: _bool = False, out: Any = None) -> Any:
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[False] = False, out: Any = None) -> Tensor:
+    """The positions of the elements that are not zero: one a row, or a tensor a dimension."""
+@overload
+def nonzero(input: Tensor, *, as_tuple: Literal[True], out: Any = None) -> tuple[Tensor, ...]:
     """The positions of the elements that are not zero: one a row, or a tensor a dimension."""
 
 def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1) -> Tensor:
@@ -3266,7 +3350,7 @@ def round_(input: Tensor, *, decimals: _int = 0) -> Tensor:
 def row_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `Tensor.row_indices` gives of a sparse tensor."""
 
-def row_stack(tensors: Any, *, out: Any = None) -> Tensor:
+def row_stack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None) -> Tensor:
     """Tensors below each other: along dimension 0, as rows."""
 
 def rrelu(
@@ -3483,7 +3567,7 @@ def sort(
     descending: _bool = False,
     stable: _bool | None = None,
     *,
-    out: Any = None,
+    out: tuple[Tensor, ...] | list[Tensor] | None = None,
 ) -> Any:
     """The elements in ascending (or descending) order along `dim`, and their old positions."""
 
@@ -3621,7 +3705,7 @@ def squeeze_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
 
-def stack(tensors: Any, dim: _int = 0) -> Tensor:
+def stack(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0) -> Tensor:
     """Tensors of one shape along a new dimension `dim`."""
 
 def std(
@@ -3786,7 +3870,7 @@ def topk(
     largest: _bool = True,
     sorted: _bool = True,
     *,
-    out: Any = None,
+    out: tuple[Tensor, ...] | list[Tensor] | None = None,
 ) -> Any:
     """The `k` largest (or smallest) elements along `dim`, and their positions."""
 
@@ -3965,7 +4049,7 @@ def view_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 def vsplit(input: Tensor, *indices_or_sections: Any) -> tuple[Tensor, ...]:
     """`tensor_split` along dimension 0."""
 
-def vstack(tensors: Any, *, out: Any = None) -> Tensor:
+def vstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None) -> Tensor:
     """Tensors below each other: along dimension 0, as rows."""
 
 def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:

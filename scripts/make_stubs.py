@@ -33,6 +33,7 @@ from flambeau import Tensor, return_types  # noqa: E402
 from flambeau._call_guards import Method  # noqa: E402
 from flambeau._names import PLACES  # noqa: E402
 from flambeau.core.op import public  # noqa: E402
+from flambeau.schema.recorded import signatures  # noqa: E402
 
 # The package and the class define names such as `bool`, so annotations call the builtins otherwise.
 RENAMED = {"bool": "_bool", "int": "_int", "float": "_float", "complex": "_complex",
@@ -55,6 +56,8 @@ from collections.abc import Callable
 from collections.abc import Iterator
 from collections.abc import Sequence
 from typing import Any
+from typing import Literal
+from typing import overload
 
 import numpy as np
 
@@ -161,13 +164,60 @@ def parameters(found: inspect.Signature, method: bool) -> list[str]:
     return texts
 
 
+# Functions whose results depend on which arguments they get: (arguments, result) of each overload.
+_ALONG = "dim: _int, keepdim: _bool = False"
+OVERLOADS: dict[str, list[tuple[str, str]]] = {
+    name: [("", "Tensor"), (_ALONG, f"return_types.{name}")]
+    for name in ("max", "min", "median", "nanmedian")}
+for _name in ("max", "min"):
+    OVERLOADS[_name].append(("other: Tensor", "Tensor"))
+OVERLOADS["aminmax"] = [("*, dim: _int | None = None, keepdim: _bool = False",
+                         "return_types.aminmax")]
+OVERLOADS["nonzero"] = [("*, as_tuple: Literal[False] = False", "Tensor"),
+                        ("*, as_tuple: Literal[True]", "tuple[Tensor, ...]")]
+
+
+def overloads_text(name: str, function: Any, indent: str) -> str:
+    """A function with several types of results, each with the arguments that lead to it."""
+    found, out = OVERLOADS[name], "" if indent else ", out: Any = None"
+    first, decorator = "self" if indent else "input: Tensor", f"{indent}@overload\n"
+    texts = []
+    for given, result in found:
+        arguments = ", ".join(filter(None, (first, given)))
+        star = "" if not out or "*" in given else ", *"
+        texts.append(f"{decorator if len(found) > 1 else ''}{indent}def {name}({arguments}{star}"
+                     f"{out}) -> {result}:\n")
+    about = summary(function, indent + "    ")
+    return "".join([text + about if about else f"{text[:-1]} ...\n" for text in texts])
+
+
+LISTS_OF_TENSORS = "tuple[Tensor, ...] | list[Tensor]"
+
+
+def takes_tensors(function: Any, parameter: str) -> bool:
+    """Is this parameter a list of tensors in every signature of PyTorch's?"""
+    known = [p for s in signatures(getattr(function, "__name__", "")) for p in s.parameters
+             if p.name == parameter]
+    return bool(known) and all(p.is_tensor and p.is_list and not p.nullable_items for p in known)
+
+
+def with_lists(function: Any, argument: str) -> str:
+    """The text of an argument, with the type of a list of tensors if it is one."""
+    name, _, rest = argument.partition(": Any")
+    if ": Any" not in argument or not takes_tensors(function, name):
+        return argument
+    return f"{name}: {LISTS_OF_TENSORS}{' | None' if rest == ' = None' else ''}{rest}"
+
+
 def function_text(name: str, function: Any, indent: str = "") -> str:
+    if name in OVERLOADS and getattr(function, "__module__", "") in ("flambeau", None):
+        return overloads_text(name, function, indent)
     found, method = signature(function), bool(indent)
     if name.startswith("__"):  # an operator has no way to pass keywords
         kept = [p for p in found.parameters.values() if p.name != "out"]
         found = found.replace(parameters=kept)
     result = result_text(function, found.return_annotation)
-    arguments = parameters(found, method)
+    arguments = [with_lists(function, text) for text in parameters(found, method)]
     text = f"{indent}def {name}({', '.join(arguments)}) -> {result}:\n"
     if len(text) > 101:
         inner = "".join(f"{indent}    {argument},\n" for argument in arguments)
@@ -280,7 +330,9 @@ def methods_text() -> str:
             text += f"    {name}: Any\n"
         elif isinstance(value, bool):
             text += f"    {name}: _bool\n"
-    return assemble("The methods of `Tensor` that ops declare.", text)
+    # comparisons give tensors, where `object` promises a bool
+    return assemble("The methods of `Tensor` that ops declare.", text).replace(
+        '"""\n', '"""\n# mypy: disable-error-code="override"\n', 1)
 
 
 def return_types_text() -> str:

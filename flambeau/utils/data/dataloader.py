@@ -15,7 +15,7 @@ from flambeau.utils.data._utils.collate import default_collate, default_convert
 from flambeau.utils.data._utils.fetch import IterableFetcher, MapFetcher
 from flambeau.utils.data._utils.worker import get_worker_info
 from flambeau.utils.data.datapipes.datapipe import IterDataPipe
-from flambeau.utils.data.dataset import IterableDataset
+from flambeau.utils.data.dataset import Dataset, IterableDataset
 from flambeau.utils.data.graph_settings import apply_random_seed, apply_shuffle_settings
 from flambeau.utils.data.sampler import BatchSampler, RandomSampler, Sampler, SequentialSampler
 
@@ -86,8 +86,9 @@ class DataLoader(Generic[_T_co]):
     _FIXED = frozenset((
         "batch_size", "batch_sampler", "sampler", "drop_last", "dataset", "persistent_workers"))
 
-    def __init__(self, dataset, batch_size=1, shuffle=None, sampler=None, batch_sampler=None,
-                 num_workers=0, collate_fn=None, pin_memory=False, drop_last=False, timeout=0,
+    def __init__(self, dataset: Dataset[_T_co], batch_size=1, shuffle=None, sampler=None,
+                 batch_sampler=None, num_workers=0, collate_fn=None, pin_memory=False,
+                 drop_last=False, timeout=0,
                  worker_init_fn=None, multiprocessing_context=None, generator=None, *,
                  prefetch_factor=None, persistent_workers=False, pin_memory_device="",
                  in_order=True):
