@@ -118,7 +118,10 @@ def associative_scan(combine_fn: Callable[[Any, Any], Any], xs: Any, dim: int,
         n = len(leaves)
         found = combine_fn(_pytree.tree_unflatten(list(values[:n]), spec),
                            _pytree.tree_unflatten(list(values[n:2 * n]), spec))
-        return _pytree.tree_leaves(found)
+        results, shape = _pytree.tree_flatten(found)
+        assert shape == spec, (f"combine_fn was given pytrees like {spec}, but has not "
+                               f"returned one like these: {shape}")
+        return results
     found = (associative_scan_op if is_traced() else _run)(flat, moved, ())
     found = [y.flip(0) for y in found] if reverse else found
     return _pytree.tree_unflatten([flambeau.movedim(y, 0, dim) for y in found], spec)

@@ -87,8 +87,12 @@ def scan(combine_fn: Callable[[Any, Any], tuple[Any, Any]], init: Any, xs: Any, 
     seen: list[Any] = []
 
     def flat(*values: Any) -> list[Any]:
-        state, y = combine_fn(_pytree.tree_unflatten(list(values[:len(states)]), state_spec),
-                              _pytree.tree_unflatten(list(values[len(states):]), spec))
+        found = combine_fn(_pytree.tree_unflatten(list(values[:len(states)]), state_spec),
+                           _pytree.tree_unflatten(list(values[len(states):]), spec))
+        if not isinstance(found, tuple) or len(found) != 2:
+            raise RuntimeError("scan: combine_fn should return a tuple of the next state and a "
+                               f"result; it gave {found}")
+        state, y = found
         new, new_spec = _pytree.tree_flatten(state)
         results, result_spec = _pytree.tree_flatten(y)
         _check_states(states, new, state_spec, new_spec)

@@ -21,6 +21,7 @@ from flambeau.fx.graph import Graph, _PyTreeCodeGen, _PyTreeInfo
 from flambeau.fx.graph_module import GraphModule
 from flambeau.fx.node import Node
 from flambeau.fx.proxy import ParameterProxy, Proxy, Scope, ScopeContextManager, TracerBase
+from flambeau.return_types import ReturnType
 from flambeau.utils import _pytree as pytree
 
 _wrapped_fns_to_patch: dict[tuple[int, str], dict[str, Any]] = {}
@@ -275,6 +276,8 @@ class Tracer(TracerBase):
             for name, module in self.root.named_modules():
                 if module is a:
                     return self.create_node("get_attr", name, (), {})
+        if isinstance(a, ReturnType):
+            return super().create_arg(tuple(a))
         if isinstance(a, tuple) and hasattr(a, "_fields"):
             return self.create_node("call_function", type(a), tuple(map(self.create_arg, a)), {})
         if isinstance(a, (Tensor, pytree.TreeSpec)):

@@ -1,0 +1,241 @@
+"""Sources: where values of a traced program come from."""
+from __future__ import annotations
+
+import dataclasses
+import enum
+from typing import Any
+
+from flambeau._guards import ChainedSource, GuardSource, Source
+
+
+@dataclasses.dataclass(frozen=True)
+class LocalSource(Source):
+    """A local variable.
+
+    >>> AttrSource(LocalSource("x"), "shape").name
+    "L['x'].shape"
+    """
+    local_name: str
+    is_input: bool = False
+    dynamism: Any = None
+    is_derefed_cell_contents: bool = False
+
+    @property
+    def guard_source(self) -> GuardSource:
+        return GuardSource.LOCAL
+
+    @property
+    def name(self) -> str:
+        return f"L[{self.local_name!r}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class GlobalSource(Source):
+    """A global variable."""
+    global_name: str
+
+    @property
+    def guard_source(self) -> GuardSource:
+        return GuardSource.GLOBAL
+
+    @property
+    def name(self) -> str:
+        return f"G[{self.global_name!r}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class ConstantSource(Source):
+    """A value of the tracer's own, by name."""
+    source_name: str
+
+    @property
+    def guard_source(self) -> GuardSource:
+        return GuardSource.CONSTANT
+
+    @property
+    def name(self) -> str:
+        return self.source_name
+
+    def make_guard(self, fn: Any) -> Any:
+        raise NotImplementedError
+
+
+@dataclasses.dataclass(frozen=True)
+class EphemeralSource(Source):
+    """A value that is not there once the trace is made."""
+    desc: str | None = None
+
+    @property
+    def guard_source(self) -> GuardSource:
+        return GuardSource.EPHEMERAL
+
+    @property
+    def name(self) -> str:
+        return f"<ephemeral{': ' + self.desc if self.desc is not None else ''}>"
+
+    def is_ephemeral(self) -> bool:
+        return True
+
+
+@dataclasses.dataclass(frozen=True)
+class RandomValueSource(Source):
+    """A random number that was drawn."""
+    random_call_index: int
+
+    @property
+    def guard_source(self) -> GuardSource:
+        return GuardSource.RANDOM_VALUE
+
+    @property
+    def name(self) -> str:
+        return f"random_value_{self.random_call_index}"
+
+
+@dataclasses.dataclass(frozen=True)
+class SyntheticLocalSource(Source):
+    """A local variable that the tracer has made."""
+    local_name: str
+
+    @property
+    def guard_source(self) -> GuardSource:
+        return GuardSource.SYNTHETIC_LOCAL
+
+    @property
+    def name(self) -> str:
+        return f"SYNTHETIC_LOCAL[{self.local_name!r}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class AttrSource(ChainedSource):
+    """An attribute."""
+    member: str
+
+    def __post_init__(self) -> None:
+        base, _, last = self.member.rpartition(".")
+        if base:
+            object.__setattr__(self, "base", AttrSource(self.base, base))
+            object.__setattr__(self, "member", last)
+
+    @property
+    def name(self) -> str:
+        if not self.member.isidentifier():
+            return f"getattr({self.base.name}, {self.member!r})"
+        return f"{self.base.name}.{self.member}"
+
+
+@dataclasses.dataclass(frozen=True)
+class GetItemSource(ChainedSource):
+    """An item."""
+    index: Any
+    index_is_slice: bool = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.base.name}[{self.index!r}]"
+
+
+@dataclasses.dataclass(frozen=True)
+class DictGetItemSource(GetItemSource):
+    """An item of a dict."""
+
+
+@dataclasses.dataclass(frozen=True)
+class NegateSource(ChainedSource):
+    """The negative of a value."""
+
+    @property
+    def name(self) -> str:
+        return f"{self.base.name}.__neg__()"
+
+
+@dataclasses.dataclass(frozen=True)
+class GradSource(ChainedSource):
+    """The gradient of a tensor."""
+    member: str = "grad"
+
+    @property
+    def name(self) -> str:
+        return f"{self.base.name}.{self.member}"
+
+
+class TensorProperty(enum.Enum):
+    """A number that a tensor has."""
+    SIZE, STRIDE, STORAGE_OFFSET = range(3)
+
+    def method_name(self) -> str:
+        """The method that gives it."""
+        return {"SIZE": "size", "STRIDE": "stride",
+                "STORAGE_OFFSET": "storage_offset"}[self.name]
+
+
+@dataclasses.dataclass(frozen=True)
+class TensorPropertySource(ChainedSource):
+    """A size, a stride or the storage offset of a tensor.
+
+    >>> TensorPropertySource(LocalSource("x"), TensorProperty.SIZE, 0).name
+    "L['x'].size()[0]"
+    """
+    prop: TensorProperty
+    idx: int | None = None
+
+    def __post_init__(self) -> None:
+        if (self.prop is TensorProperty.STORAGE_OFFSET) != (self.idx is None):
+            raise AssertionError("sizes and strides have an index, the storage offset has none")
+
+    @property
+    def name(self) -> str:
+        place = "" if self.idx is None else f"[{self.idx}]"
+        return f"{self.base.name}.{self.prop.method_name()}(){place}"
+
+
+@dataclasses.dataclass(frozen=True)
+class NNModuleSource(ChainedSource):
+    """A module."""
+
+    @property
+    def name(self) -> str:
+        return self.base.name
+
+
+@dataclasses.dataclass(frozen=True)
+class UnspecializedNNModuleSource(NNModuleSource):
+    """A module whose attributes may change."""
+
+
+@dataclasses.dataclass(frozen=True)
+class TypeSource(ChainedSource):
+    """The type of a value."""
+
+    @property
+    def name(self) -> str:
+        return f"type({self.base.name})"
+
+
+@dataclasses.dataclass(frozen=True)
+class NumpyTensorSource(ChainedSource):
+    """An array as a tensor."""
+
+    @property
+    def name(self) -> str:
+        return f"___from_numpy({self.base.name})"
+
+
+def is_from_local_source(source: Source, *, only_allow_input: bool = False) -> bool:
+    """Does a value come from a local variable?"""
+    base = source.get_base() if isinstance(source, ChainedSource) else source
+    return isinstance(base, LocalSource) and (not only_allow_input or base.is_input)
+
+
+def is_from_global_source(source: Source) -> bool:
+    """Does a value come from a global variable?"""
+    base = source.get_base() if isinstance(source, ChainedSource) else source
+    return isinstance(base, GlobalSource)
+
+
+def is_constant_source(source: Source) -> bool:
+    """Is it a value of the tracer's own?"""
+    return isinstance(source, ConstantSource)
+
+
+__all__ = ["AttrSource", "ConstantSource", "GetItemSource", "GlobalSource", "LocalSource",
+           "NegateSource", "Source", "TensorProperty", "TensorPropertySource"]

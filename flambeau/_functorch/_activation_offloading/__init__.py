@@ -1,0 +1,4 @@
+"""Keeping activations in the memory of the host."""
+from flambeau._lazy import lazy_package
+
+__getattr__ = lazy_package(__name__)

@@ -1,0 +1,4 @@
+"""Parts of `aot_autograd`."""
+from flambeau._lazy import lazy_package
+
+__getattr__ = lazy_package(__name__)
