@@ -161,7 +161,7 @@ def default_partition(joint_module: GraphModule, _joint_inputs: Any, *, num_fwd_
     graph = joint_module.graph
     primals = [n for n in graph.find_nodes(op="placeholder") if _is_primal(n)]
     tangents = [n for n in graph.find_nodes(op="placeholder") if _is_tangent(n)]
-    outputs, grads, _, _ = _extract_fwd_bwd_outputs(joint_module, num_fwd_outputs=num_fwd_outputs)
+    outputs, grads = _extract_fwd_bwd_outputs(joint_module, num_fwd_outputs=num_fwd_outputs)[:2]
     forward: set[Node] = set()
     pending = [n for n in outputs if isinstance(n, Node)]
     while pending:
