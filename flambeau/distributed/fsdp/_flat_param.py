@@ -80,7 +80,10 @@ class _Memory:
 
     def __init__(self, count: int, dtype: flambeau.dtype):
         size = max(count * dtype.itemsize, 1)
-        self._map = mmap.mmap(-1, size)
+        # Only pages that no other process may see go back to the system.
+        private = {"flags": mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS} \
+            if hasattr(mmap, "MAP_PRIVATE") else {}
+        self._map = mmap.mmap(-1, size, **private)
         whole = flambeau.frombuffer(self._map, dtype=flambeau.uint8)[:count * dtype.itemsize]
         self.tensor = whole.view(dtype) if count else flambeau.empty(0, dtype=dtype)
 

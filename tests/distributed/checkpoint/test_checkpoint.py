@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import io
 import pickle
+from pathlib import Path
 
 import pytest
 
@@ -52,6 +53,18 @@ def test_files_and_descriptions(tmp_path):
     part = torch.arange(1000.0)[10:12]
     dcp.save({"part": part}, storage_writer=dcp.FileSystemWriter(tmp_path / "y", thread_count=2))
     assert (tmp_path / "y" / "__0_0.distcp").stat().st_size < 3000
+
+
+RECORDED = Path(__file__).parents[2] / "data" / "distributed_checkpoint"
+
+
+def test_what_two_processes_of_pytorch_have_written():
+    found = _load_state_dict_from_keys(checkpoint_id=RECORDED)
+    assert torch.equal(found["pieces"], torch.arange(10.0).view(5, 2)) and found["step"] == 7
+    assert found["half"].dtype is torch.bfloat16 and found["half"].tolist() == [0, 1, 2, 3]
+    assert found["model"]["l"][0] == 1 and found["model"]["w"].tolist() == [1, 1, 1]
+    about = dcp.FileSystemReader(RECORDED).read_metadata()
+    assert len(about.state_dict_metadata["pieces"].chunks) == 2 and about.version == "1.0.0"
 
 
 def test_what_is_refused(tmp_path):

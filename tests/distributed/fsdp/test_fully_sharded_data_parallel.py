@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import functools
+import sys
 
 import pytest
 
@@ -149,6 +150,24 @@ def passes(rank):
                                atol=2e-2, rtol=2e-2)
 
 
+def memory(rank):
+    """Between the passes, and after them, the whole parameters take no memory."""
+    model, plain = FSDP(network()), network()
+    flat = model._handle._memories
+    loss = model(inputs(rank)).pow(2).sum()
+    assert not flat[torch.float32].tensor.any()
+    loss.backward()
+    assert not flat[torch.float32].tensor.any()
+    for r in range(2):
+        (plain(inputs(r)).pow(2).sum() / 2).backward()
+    wanted = torch.cat([p.grad.flatten() for p in plain.parameters()])
+    own = model._flat_param.grad[:53 - 27 * rank]
+    torch.testing.assert_close(own, wanted[27 * rank:27 * rank + 27])
+    kept = FSDP(network(), sharding_strategy=ShardingStrategy.SHARD_GRAD_OP)
+    kept(inputs(rank)).sum()
+    assert kept._handle._memories[torch.float32].tensor.any()
+
+
 def first_values(rank):
     model = network()
     if rank:
@@ -179,6 +198,8 @@ def first_values(rank):
 def everything(rank):
     training(rank)
     passes(rank)
+    if sys.platform == "linux":
+        memory(rank)
     first_values(rank)
 
 
