@@ -66,6 +66,8 @@ def _reduce_name(self, index, src, dim, reduce, include_self=True, *_):
 
 
 def _clamp_name(self, low, high, *_):
+    if self.dtype == bool and (low is None or high is None):
+        return ""                           # the greater or the lesser of two is known of these
     return "clamp_cpu" if low is not None and high is not None else \
         "minimum_cpu" if low is None else "maximum_cpu"
 

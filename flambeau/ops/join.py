@@ -667,7 +667,8 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Any:
 
 def _diagonal(self: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
     r = np.diagonal(self, offset, dim1, dim2)
-    return views.strided(self, r.shape, r.strides, _skip(self, offset, dim1, dim2)) if r.size else r
+    return views.strided(self, r.shape, r.strides,
+                         _skip(self, offset, dim1, dim2) if r.size else 0)
 
 
 def _skip(self: np.ndarray, offset: int, dim1: int, dim2: int) -> int:

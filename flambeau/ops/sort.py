@@ -67,9 +67,9 @@ def sort(input: Tensor, dim: int = -1, descending: bool = False, stable: bool | 
     if isinstance(dim, bool):               # sort(input, stable, dim, descending)
         stable, dim, descending = dim, descending if not isinstance(descending, bool) else -1, bool(
             stable)
+    dim = wrap_dim(dim, input._array.ndim)
     if input._array.dtype.kind in "cW":
         raise RuntimeError(" Sort does not support complex dtypes on CPU")
-    dim = wrap_dim(dim, input._array.ndim)
     result = (_sort_as_is if stable is None else _sort_stable)(input, dim, descending, True)
     return result if out is None else basis.into(out, sort.op, result, (input,))
 
