@@ -174,7 +174,7 @@ def _cross_entropy_kernel(input: np.ndarray, target: np.ndarray, weight: Any, re
        backward=lambda grad, input, target, stats, weight, divisor, ignore_index, smoothing: (
            kernels.cross_entropy_backward(_share(grad, divisor), input, target, stats, weight,
                                           ignore_index, smoothing), None, None),
-       nondiff=("target", "weight"), namespace=None, node_name="NllLossBackward0")
+       nondiff=("target", "weight"), namespace=None, node_name="NllLossBackward0", unfolds=True)
 def _cross_entropy(input: Tensor, target: Tensor, weight: Any, reduction: str, ignore_index: int,
                    smoothing: float) -> Tensor:
     return _smoothed(log_softmax(input, 1), target, weight, reduction, ignore_index, smoothing)
