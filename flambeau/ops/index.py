@@ -275,6 +275,8 @@ def _normal(item: Any) -> Any:
             return int(item._array)
         return item
     if isinstance(item, (list, tuple, range, np.ndarray)):
+        if isinstance(item, list) and item and item[0] is item:
+            raise TypeError("new(): self-referential lists are incompatible")
         array = array_of(list(item) if isinstance(item, range) else item)
         if array.dtype.kind == "f":
             array = array.astype(np.int64)      # numbers of a list are places, whatever their type
