@@ -332,9 +332,10 @@ def _op_named(name: str) -> Op | None:
         load(lambda: in_table() is not None)
     op = in_table()
     function = None if op else public["torch"].get(name) or getattr(Tensor, name, None)
-    if op is None and not callable(function) and name in recorded():
-        from flambeau._dispatch.functions import function_named
-        function = function_named(name)
+    if op is None and not callable(function):
+        from flambeau._dispatch import functions
+        if name in recorded() or name == "is_non_overlapping_and_dense":   # which isn't recorded
+            function = functions.function_named(name)
     if callable(function):
         op = Op(name, "composite", composite=True, function=function, call=function)
     elif op is None and name in recorded():

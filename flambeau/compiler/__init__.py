@@ -14,8 +14,9 @@ False
 """
 from __future__ import annotations
 
+import contextlib
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from flambeau.compiler._module import OptimizedModule
@@ -100,6 +101,30 @@ def is_dynamo_compiling() -> bool:
 def is_exporting() -> bool:
     """False: `export` traces without changing what programs see."""
     return False
+
+
+_is_non_strict_tracing_flag = False
+
+
+def _is_non_strict_tracing() -> bool:
+    return _is_non_strict_tracing_flag
+
+
+@contextlib.contextmanager
+def _non_strict_tracing_context() -> Iterator[None]:
+    """A block that `make_fx` traces."""
+    global _is_non_strict_tracing_flag
+    old, _is_non_strict_tracing_flag = _is_non_strict_tracing_flag, True
+    try:
+        yield
+    finally:
+        _is_non_strict_tracing_flag = old
+
+
+@contextlib.contextmanager
+def _patch_engine_backward() -> Iterator[None]:
+    """Changes nothing: traced nodes of the backward get no further notes."""
+    yield
 
 
 # ---- decorators for parts of programs -----------------------------------------------------------

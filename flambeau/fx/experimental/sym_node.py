@@ -1,0 +1,11 @@
+"""The class behind symbolic numbers. No number is symbolic here, so none is made."""
+from __future__ import annotations
+
+from typing import Any
+
+
+class SymNode:
+    """Would hold the expression of a symbolic number; can't be made."""
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        raise NotImplementedError("SymNode: flambeau has no symbolic numbers")
