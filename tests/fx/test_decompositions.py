@@ -21,7 +21,7 @@ def test_a_table_is_made_used_and_reduced():
     table = get_decompositions([aten.silu, aten.add])
     assert aten.silu.default in table and aten.add.Tensor not in table
     x = flambeau.randn(3)
-    graph = make_fx(flambeau.nn.functional.silu, decomposition_table=table)(x)
+    graph = make_fx(lambda x: flambeau.nn.functional.silu(x), decomposition_table=table)(x)
     assert all(node.target is not aten.silu.default for node in graph.graph.nodes)
     assert flambeau.allclose(graph(x), flambeau.nn.functional.silu(x))
     whole = core_aten_decompositions()
@@ -37,7 +37,7 @@ def test_a_decomposition_is_registered_once():
         return x * x.sigmoid()
 
     assert own == {aten.silu.default: silu}
-    with pytest.raises(RuntimeError, match="duplicate registrations for aten.silu.default"):
+    with pytest.raises(RuntimeError, match="duplicate registrations for aten"):
         register_decomposition([aten.silu.default], own)(silu)
 
 
