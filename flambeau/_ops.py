@@ -77,6 +77,11 @@ class OpOverload(OperatorBase):
         stack: Any = modes.levels.get()
         if stack and stack[-1].makes and not _records(args, kwargs):
             return within(modes.levels, stack[:-1], stack[-1].ask, self, args, kwargs)
+        rules = overrides.rules_for(args, kwargs)
+        if rules is not None and not _records(args, kwargs):
+            from flambeau._dispatch import subclass
+            if rules is subclass.run:
+                return subclass.show(self, *args, **kwargs)
         return self.run(*args, **kwargs)
 
     @property

@@ -220,6 +220,8 @@ becomes("basic_select basic_slice basic_unsqueeze select_first", _one_by_one)
 
 def _slice_at(index: Any, ndim: int) -> tuple[Any, ...] | None:
     spots = _spots(index, ndim)
+    if not spots and ndim and any(type(item) is slice for item in index):
+        spots = [(0, slice(None))]
     if len(spots) != 1 or type(spots[0][1]) is not slice:
         return None
     dim, item = spots[0]
@@ -247,6 +249,27 @@ shows("slice_backward", "slice_backward(Tensor grad_output, SymInt[] input_sizes
       "SymInt start, SymInt end, SymInt step) -> Tensor",
       lambda self, shape, index: (found := _slice_at(index, len(shape))) and (
           self, tuple(shape), *found), run=_put_back)
+
+# ---- samples -------------------------------------------------------------------------------------
+
+_DRAWN = "*, Generator? generator=None) -> Tensor"
+for _name, _schema, _args in (
+        ("_bernoulli_sample", f"bernoulli(Tensor self, {_DRAWN}",
+         lambda self, generator: (self, generator)),
+        ("_poisson_sample", "poisson(Tensor self, Generator? generator=None) -> Tensor",
+         lambda self, generator: (self, generator)),
+        ("_binomial_sample", "binomial(Tensor count, Tensor prob, Generator? generator=None) -> "
+         "Tensor", lambda count, prob, generator: (count, prob, generator)),
+        ("_multinomial_sample", "multinomial(Tensor self, SymInt num_samples, "
+         f"bool replacement=False, {_DRAWN}",
+         lambda self, generator, n, replacement: (self, n, replacement, generator)),
+        ("_normal_of_means_sample", f"normal.Tensor_float(Tensor mean, float std=1, {_DRAWN}",
+         lambda mean, generator, std: (mean, std, generator)),
+        ("_normal_of_deviations_sample", f"normal.float_Tensor(float mean, Tensor std, {_DRAWN}",
+         lambda std, generator, mean: (mean, std, generator)),
+        ("_normal_of_both_sample", f"normal.Tensor_Tensor(Tensor mean, Tensor std, {_DRAWN}",
+         lambda mean, std, generator: (mean, std, generator))):
+    shows(_name, _schema, _args)
 
 # ---- by index ------------------------------------------------------------------------------------
 

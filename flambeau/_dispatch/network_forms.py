@@ -449,7 +449,7 @@ _attention_back = defines(
     + ") -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
     lambda grad, query, key, value, out, total, dropout_p, is_causal, attn_mask=None, scale=None:
     gradient(lambda q, k, v: F.scaled_dot_product_attention(
-        q, k, v, attn_mask, dropout_p, is_causal, scale), (query, key, value), grad))
+        q, k, v, attn_mask, dropout_p, is_causal, scale=scale), (query, key, value), grad))
 shows("_attend", "_scaled_dot_product_flash_attention_for_cpu("
       + _ATTENTION.format("", "=0.", "=False") + ") -> (Tensor output, Tensor logsumexp)",
       lambda query, key, value, mask, is_causal, scale: (

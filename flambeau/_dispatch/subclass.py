@@ -120,7 +120,7 @@ def make_wrapper(cls: type, size: Any, strides: Any = None, storage_offset: Any 
     memory = np.zeros(max(extent, prod(shape) and 1), target)    # never touched
     result = alias(np.lib.stride_tricks.as_strided(
         memory, shape, tuple(s * target.itemsize for s in steps)), cls)
-    if device is not None:
+    if device is not None and devices.device(device) != devices.cpu:
         result._device = devices.device(device)
     if requires_grad:
         result.requires_grad = True

@@ -23,9 +23,12 @@ def alone():
 
 
 def serve(connection):
-    """A worker: run what it is sent, in a group with the others."""
-    while (task := connection.recv()) is not None:
-        check, args, url, rank, size = task
+    """A worker: run what it is sent, in a group with the others, until nobody sends more."""
+    while True:
+        try:
+            check, args, url, rank, size = connection.recv()
+        except EOFError:
+            return
         error = None
         try:
             if url is not None:

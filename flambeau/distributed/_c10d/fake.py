@@ -95,6 +95,5 @@ def _gather_wholes(outputs: list[Tensor], inputs: list[Tensor]) -> None:
 
 
 _COPIES = {"allgather": _gather, "allgather_base": _gather_whole,
-           "allgather_into_tensor_coalesced": _gather_wholes,
-           "scatter": lambda outputs, inputs: outputs[0].copy_(inputs[0][0]) if inputs else None}
+           "allgather_into_tensor_coalesced": _gather_wholes}
 FakeProcessGroup.__module__ = FakeWork.__module__ = "torch._C._distributed_c10d"

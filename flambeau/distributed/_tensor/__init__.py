@@ -1,4 +1,25 @@
 """The older name of `flambeau.distributed.tensor`."""
-from flambeau._lazy import alias
+from __future__ import annotations
 
-alias(__name__, "flambeau.distributed.tensor", ("experimental", "placement_types"))
+from flambeau._lazy import lazy_modules
+from flambeau.distributed.device_mesh import DeviceMesh, init_device_mesh
+from flambeau.distributed.tensor import (
+    DTensor,
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+    distribute_module,
+    distribute_tensor,
+    empty,
+    full,
+    ones,
+    rand,
+    randn,
+    zeros,
+)
+
+__all__ = ["DTensor", "Partial", "Placement", "Replicate", "Shard", "distribute_module",
+           "distribute_tensor"]
+__getattr__ = lazy_modules("flambeau.distributed._tensor", "api", "device_mesh", "experimental",
+                           "placement_types")

@@ -1,0 +1,4 @@
+"""The older name of `flambeau.distributed.device_mesh`."""
+from flambeau.distributed.device_mesh import DeviceMesh, init_device_mesh
+
+__all__ = ["DeviceMesh", "init_device_mesh"]

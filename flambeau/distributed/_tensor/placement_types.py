@@ -1,0 +1,5 @@
+"""The older name of `flambeau.distributed.tensor.placement_types`."""
+from flambeau.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
+from flambeau.distributed.tensor.placement_types import Partial, Placement, Replicate, Shard
+
+__all__ = ["DTensorSpec", "Partial", "Placement", "Replicate", "Shard", "TensorMeta"]

@@ -1,0 +1,102 @@
+"""What rules have in common."""
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from flambeau.distributed.tensor._dtensor_spec import DTensorSpec
+from flambeau.distributed.tensor._op_schema import OpSchema, Strategy
+from flambeau.distributed.tensor._sharding_prop import register_rule, rules
+from flambeau.distributed.tensor.placement_types import (
+    Partial,
+    Placement,
+    Replicate,
+    Shard,
+    _StridedShard,
+)
+
+R = Replicate()
+
+
+def register_op_strategy(op: Any, schema_info: Any = None) -> Callable[[Any], Any]:
+    """A decorator: the rule of one overload, or of several. It takes the call, an `OpSchema`, and
+    gives strategies, pairs of the outputs' and the inputs' placements on one dimension of a mesh,
+    or an `OutputSharding`."""
+    def register(rule: Any) -> Any:
+        for overload in op if isinstance(op, (list, tuple)) else [op]:
+            rules[overload.name()] = rule
+        return rule
+    return register
+
+
+def normalize_dim(dim: int, ndim: int) -> int:
+    """A dimension counted from the left."""
+    return dim if dim >= 0 else dim + ndim
+
+
+def normalize_dims(dims: Any, ndim: int) -> list[int]:
+    """Dimensions counted from the left; all where None are given."""
+    if dims is None or (isinstance(dims, (list, tuple)) and not dims):
+        return list(range(ndim))
+    return [normalize_dim(d, ndim) for d in (dims if isinstance(dims, (list, tuple)) else [dims])]
+
+
+def cut_dims(spec: DTensorSpec) -> list[int]:
+    """The dimensions of a tensor that the mesh cuts, in order."""
+    return sorted({p.dim for p in spec.placements if isinstance(p, Shard)})
+
+
+def strided_cuts(spec: DTensorSpec) -> list[_StridedShard]:
+    """The strided cuts of a tensor."""
+    return list({p: None for p in spec.placements if isinstance(p, _StridedShard)})
+
+
+def partials(specs: Iterable[DTensorSpec], linear: bool = True) -> list[Partial]:
+    """The kinds of terms among the inputs; with `linear`, those that sums go through."""
+    found = {p.reduce_op: Partial(p.reduce_op) for spec in specs for p in spec.placements
+             if isinstance(p, Partial) and (not linear or (
+                 type(p) is not _norm() and p.reduce_op in Partial.LINEAR_REDUCE_OPS))}
+    return list(found.values())
+
+
+def _norm() -> type:
+    from flambeau.distributed.tensor.placement_types import _NormPartial
+    return _NormPartial
+
+
+def moved(placement: Placement, dim: int) -> Placement:
+    """A cut along another dimension."""
+    return Shard(dim) if isinstance(placement, Shard) else _StridedShard(
+        dim, split_factor=placement.split_factor)       # type: ignore[attr-defined]
+
+
+def along(schema: OpSchema, mapping: Sequence[int | None], outputs: int = 1, others: int = 0,
+          partial: bool = False) -> list[Strategy]:
+    """Strategies of an op on one tensor whose dimension d is `mapping[d]` of each output; None: it
+    has to be whole. `others` inputs more are whole; `partial`: terms go through."""
+    found: list[Strategy] = []
+    rest = (R,) * others
+    spec = schema.specs[0]
+    for dim in cut_dims(spec):
+        to = mapping[dim]
+        if to is not None:
+            found.append(((Shard(to),) * outputs, (Shard(dim), *rest)))
+    for cut in strided_cuts(spec):
+        to = mapping[cut.dim]
+        if to is not None:
+            found.append(((moved(cut, to),) * outputs, (cut, *rest)))
+    if partial:
+        found += [((p,) * outputs, (p, *rest)) for p in partials([spec])]
+    return found
+
+
+def except_dims(schema: OpSchema, dims: Iterable[int], outputs: int = 1, others: int = 0,
+                partial: bool = False) -> list[Strategy]:
+    """Strategies of an op that works along some dimensions and leaves the others as they are."""
+    ndim = schema.specs[0].ndim
+    whole = {normalize_dim(d, ndim) for d in dims}
+    return along(schema, [None if d in whole else d for d in range(ndim)], outputs, others, partial)
+
+
+__all__ = ["R", "along", "cut_dims", "except_dims", "moved", "normalize_dim", "normalize_dims",
+           "partials", "register_op_strategy", "register_rule", "strided_cuts"]
