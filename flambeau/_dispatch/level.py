@@ -58,8 +58,8 @@ class DispatchLevel(Level):
         return self.answer(overload, dispatching_types(args, kwargs), tuple(args), kwargs)
 
     def __call__(self, op: Op, canonical: tuple[Any, ...]) -> Any:
-        if op.name == "graph_alias":            # of derivatives: the tensor, with another history
-            return op.call(*canonical)
+        if op.name == "graph_alias" and type(canonical[0]) in plain:
+            return op.call(*canonical)          # of derivatives: the tensor, with another history
         return self._shown(op, canonical, None, op.call)
 
     def composite(self, op: Op, run: Any, args: Any, kwargs: Any) -> Any:

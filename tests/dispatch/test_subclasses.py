@@ -196,3 +196,30 @@ def test_a_type_that_gives_up():
 def test_transforms_go_around_types():
     x = Logged(torch.arange(6.0).view(3, 2))
     assert torch.allclose(torch.func.vmap(lambda row: row * 2)(x).elem, x.elem * 2)
+
+
+@pytest.mark.parametrize("function", [
+    lambda x: x.masked_fill(x > 0, 2.0), lambda x: x.clamp(-0.5, 0.5),
+    lambda x: F.binary_cross_entropy_with_logits(x, x.detach()), lambda x: F.layer_norm(x, (3,)),
+    lambda x: F.gelu(x), lambda x: F.cross_entropy(x, Logged(torch.tensor([0, 2]))
+                                                   if isinstance(x, Logged)
+                                                   else torch.tensor([0, 2])),
+    lambda x: F.scaled_dot_product_attention(x[None, None], x[None, None], x[None, None],
+                                             is_causal=True)])
+def test_gradients_come_from_the_values_inside(function):
+    values = torch.tensor([[0.3, -1.0, 2.0], [-0.2, 0.7, -3.0]])
+    plain, wrapped = values.clone().requires_grad_(), Logged(values.clone()).requires_grad_()
+    function(plain).sum().backward()
+    function(wrapped).sum().backward()
+    torch.testing.assert_close(wrapped.grad.elem, plain.grad)
+
+
+def test_samples_and_slices_of_everything_are_shown():
+    x = Logged(torch.full((2, 2), 0.5))
+    for call, name in ((torch.bernoulli, "bernoulli"), (torch.poisson, "poisson"),
+                       (lambda x: torch.normal(x, 1.0), "normal.Tensor_float"),
+                       (lambda x: x[:], "slice.Tensor")):
+        seen.clear()
+        assert isinstance(call(x), Logged) and seen[-1] == name
+    seen.clear()
+    assert isinstance(torch.ops.aten.mul.Tensor(x, 2), Logged) and seen == ["mul.Tensor"]

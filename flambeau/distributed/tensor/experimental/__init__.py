@@ -1,17 +1,17 @@
-"""Distributed tensors beside plain ones."""
+"""What is new and may change: local functions on distributed tensors, rules of the user's."""
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterator
-from contextlib import contextmanager
+
+from flambeau.distributed.tensor._api import DTensor
+from flambeau.distributed.tensor._dispatch import implicit_replication as _implicit
 
 __all__ = ["implicit_replication"]
 
 
-@contextmanager
+@contextlib.contextmanager
 def implicit_replication() -> Iterator[None]:
-    """Let plain tensors stand beside distributed ones, as if each process had the same.
-
-    A plain tensor beside a `DTensor` counts as replicated outside of it, too: there is nothing to
-    switch on.
-    """
-    yield
+    """Inside, plain tensors in an op with distributed ones count as replicated."""
+    with _implicit(DTensor._op_dispatcher):
+        yield
