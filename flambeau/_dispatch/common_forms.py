@@ -253,7 +253,7 @@ shows("slice_backward", "slice_backward(Tensor grad_output, SymInt[] input_sizes
 # ---- samples -------------------------------------------------------------------------------------
 
 _DRAWN = "*, Generator? generator=None) -> Tensor"
-for _name, _schema, _args in (
+for _sample, _schema, _drawn_args in (
         ("_bernoulli_sample", f"bernoulli(Tensor self, {_DRAWN}",
          lambda self, generator: (self, generator)),
         ("_poisson_sample", "poisson(Tensor self, Generator? generator=None) -> Tensor",
@@ -269,7 +269,7 @@ for _name, _schema, _args in (
          lambda std, generator, mean: (mean, std, generator)),
         ("_normal_of_both_sample", f"normal.Tensor_Tensor(Tensor mean, Tensor std, {_DRAWN}",
          lambda mean, std, generator: (mean, std, generator))):
-    shows(_name, _schema, _args)
+    shows(_sample, _schema, _drawn_args)
 
 # ---- by index ------------------------------------------------------------------------------------
 
