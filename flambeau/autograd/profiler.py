@@ -453,6 +453,10 @@ def _record_function_exit(block: record_function) -> None:
     block.__exit__(None, None, None)
 
 
+_record_function_enter_new = _record_function_enter
+_record_function_exit._RecordFunction = _record_function_exit   # type: ignore[attr-defined]
+
+
 def _profiler_enabled() -> bool:
     """Is a profile being recorded?"""
     return bool(recorders)

@@ -197,3 +197,11 @@ def test_misuse_is_named():
         profiler.profile(activities=[])
     with pytest.raises(AssertionError, match="must be initialized before getting key averages"):
         profiler.profile().key_averages()
+
+
+def test_blocks_that_are_opened_and_closed():
+    with profile() as prof:
+        block = flambeau.ops.profiler._record_function_enter_new("step", None)
+        flambeau.ones(2) + 1
+        flambeau.ops.profiler._record_function_exit._RecordFunction(block)
+    assert "step" in [event.name for event in prof.function_events]
