@@ -2,8 +2,7 @@
 
 `init_process_group("gloo")` makes a group of processes, whose collectives run over TCP;
 `nn.parallel.DistributedDataParallel` shares gradients in it, `tensor.DTensor` is one tensor of
-which each process has a part, `pipelining` gives each process some of a model's layers, `rpc` calls
-functions elsewhere. `python -m torch.distributed.run` (`torchrun`) starts the processes.
+which each process has a part.
 """
 from __future__ import annotations
 
@@ -161,10 +160,8 @@ def _is_spmd_types_available() -> bool:
 
 _MODULES = lazy_modules(
     "flambeau.distributed", "_composable", "_composable_state", "_functional_collectives",
-    "_local_tensor", "_mesh_layout", "_shard", "_symmetric_memory", "_tensor", "algorithms",
-    "argparse_util", "autograd", "c10d_logger", "checkpoint", "collective_utils", "config",
-    "constants", "device_mesh", "elastic", "fsdp", "launch", "launcher", "logging_handlers", "nn",
-    "optim", "pipelining", "remote_device", "rpc", "run", "tensor", "utils")
+    "_mesh_layout", "_shard", "_tensor", "algorithms", "checkpoint", "config", "constants",
+    "device_mesh", "elastic", "fsdp", "nn", "optim", "remote_device", "rpc", "tensor", "utils")
 _FROM = {
     "DeviceMesh": "device_mesh", "init_device_mesh": "device_mesh",
     "_remote_device": "remote_device",
