@@ -269,6 +269,7 @@ def test_training(make):
     check(lambda: make(model.parameters()).step(closure), model)
 
 
+@pytest.mark.skipif(native is None, reason="without C some instructions are not protected")
 def test_signals():
     """The same with real signals, at random instants."""
     def step():
