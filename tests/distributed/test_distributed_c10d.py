@@ -27,6 +27,9 @@ def messages_in_order(rank):
     for _ in range(3):
         dist.all_reduce(torch.ones(2))
     assert not peers._boxes and not peers._waiting          # nothing is left behind
+    store = dist.distributed_c10d._get_default_store()      # all have looked before any goes on
+    store.set(f"looked {rank}", "1")
+    store.wait(["looked 0", "looked 1"])
 
 
 def forms_of_calls(rank):
