@@ -3,6 +3,7 @@ import numpy as np
 import pytest
 
 import flambeau as torch
+from flambeau import kernels
 
 mp = pytest.importorskip("mpmath")
 special = torch.special
@@ -118,13 +119,13 @@ CASES = {
     "entr": (special.entr, lambda x: -x * mp.log(x), POSITIVE, 1),
     "logit": (special.logit, lambda p: mp.log(p / (1 - p)), CHANCE, 4),
 }
+# more units for the kernels in NumPy: erfc and erfinv are SciPy's own
+LESS_EXACT = {} if kernels.native_available else {"erfc": 3, "erfinv": 2}
 try:
     import scipy.special  # noqa: F401
 except ImportError:
-    # what NumPy does in place of SciPy is a little less exact
-    WITHOUT_SCIPY = {"igamma' at 0.01": 150, "digamma": 300, "lgamma": 8}
-else:
-    WITHOUT_SCIPY = {}
+    # what NumPy does in place of SciPy is a little less exact, near the zeros of lgamma most
+    LESS_EXACT |= {"igamma' at 0.01": 150, "digamma": 300, "lgamma": 16}
 OSCILLATING = {"j0", "j1", "y0", "y1", "airy_ai", "sinc", "spherical_j0"}
 
 
@@ -132,7 +133,7 @@ OSCILLATING = {"j0", "j1", "y0", "y1", "airy_ai", "sinc", "spherical_j0"}
 @pytest.mark.parametrize("name", CASES)
 def test_accuracy(name, dtype):
     function, exact, arguments, units = CASES[name]
-    units = WITHOUT_SCIPY.get(name, units)
+    units = LESS_EXACT.get(name, units)
     x = torch.tensor(arguments).to(dtype)
     unit = torch.finfo(dtype).eps
     units = units if dtype is torch.float64 else min(units, 3)
