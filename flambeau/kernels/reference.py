@@ -465,7 +465,17 @@ def logaddexp(x, y):
 # ---- special functions --------------------------------------------------------------------------
 
 erf = pointwise("f")(_rename(lambda x: _special("erf")(x), "erf"))
-erfc = pointwise("f")(_rename(lambda x: _special("erfc")(x), "erfc"))
+
+
+@pointwise("f")
+def erfc(x):
+    """SciPy's squares x in one rounding, which its exponential makes twenty where erfc is small."""
+    z = np.clip(x.astype(np.float64), 1, 26.5)
+    high = z.astype(np.float32).astype(np.float64)      # whose square is exact
+    small = _special("erfcx")(z) * np.exp(-high * high) * np.exp((high - z) * (high + z))
+    return np.where((x > 1) & (x < 26.5), small, _special("erfc")(x)).astype(x.dtype)
+
+
 erfinv = pointwise("f")(_rename(lambda x: _special("erfinv")(x), "erfinv"))
 
 

@@ -119,7 +119,7 @@ CASES = {
     "entr": (special.entr, lambda x: -x * mp.log(x), POSITIVE, 1),
     "logit": (special.logit, lambda p: mp.log(p / (1 - p)), CHANCE, 4),
 }
-# more units for the kernels in NumPy: erfc and erfinv are SciPy's own
+# more units for the kernels in NumPy: SciPy's erfcx and erfinv
 LESS_EXACT = {} if kernels.native_available else {"erfc": 3, "erfinv": 2}
 try:
     import scipy.special  # noqa: F401
