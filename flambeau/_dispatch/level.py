@@ -14,6 +14,7 @@ from flambeau._dispatch import forms
 from flambeau._places import bump
 from flambeau._scopes import within
 from flambeau.autograd.grad_mode import no_grad
+from flambeau.autograd.saved_hooks import active as saved_hooks
 from flambeau.autograd.saved_hooks import set_aside
 from flambeau.core import engine, modes, overrides
 from flambeau.core.dtypes import FLOATING
@@ -22,6 +23,7 @@ from flambeau.core.graph import (
     Packed,
     next_order,
     node_class,
+    packers,
     save_input,
     save_result,
     unpack,
@@ -171,6 +173,20 @@ class Recorder:
         return make_view(first, found._array, replay, made)
 
     def _record(self, op: Op, parts: list[Any], whole: tuple[Any, ...]) -> None:
+        """The node. Instances are kept as they are, which is no work for users' hooks; these see
+        them after that."""
+        within(saved_hooks, (), self._make_node, op, parts, whole)
+        tensors = [p for p in parts if type(p) in tensor_types]
+        edges = [p._view.node if p._edge is LOOKUP else p._edge for p in tensors]
+        edge = next((e for e in edges if e is not None), None)
+        if edge is None:
+            return
+        if any(type(p) not in plain for p in tensors):
+            _keep_results(edge, parts)
+        if packers:
+            basis.pack_node(edge.node)
+
+    def _make_node(self, op: Op, parts: list[Any], whole: tuple[Any, ...]) -> None:
         form = self.call.form
         result = parts if op.returns is not None else parts[0]
         if not op.composite and (form is None or form.grads is None):
@@ -180,12 +196,6 @@ class Recorder:
                 record(op, self.args, edges, result)
         else:
             record_through_body(self, parts, whole)
-        for part in parts:
-            if type(part) in tensor_types and type(part) not in plain:
-                edge = part._view.node if part._edge is LOOKUP else part._edge
-                if edge is not None:
-                    _keep_results(edge, parts)
-                    break
 
     def _written(self) -> Any:
         target, op = self.target, self.op

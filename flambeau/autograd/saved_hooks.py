@@ -90,9 +90,13 @@ class Opened:
 
 
 def _packed(node: Any, entry: Any, kind: str, pack: Any, unpack_hook: Any) -> Any:
-    if type(entry) is not tuple or entry is None:
+    if type(entry) is Packed:                   # an instance of a subclass, kept as it is
+        given = entry.unpack(entry.value)
+        find = None if given._edge is None else lambda node: node
+        counter = given._counter
+    elif type(entry) is not tuple:
         return entry
-    if kind == "tensor":
+    elif kind == "tensor":
         tensor = entry[0]
         edge = gradient_edge(tensor)
         counter = tensor._counter

@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from flambeau._places import Place, counter_of
-from flambeau.core.tensor import Tensor, alias, basis, new_tensor, tensor_types
+from flambeau.core.tensor import Tensor, alias, basis, new_tensor, plain, tensor_types
 
 # A node is newer than all that it feeds. Newer nodes get smaller numbers, so that a min-heap of
 # numbers gives the newest node first: an order in which no node runs before it is complete.
@@ -260,6 +260,8 @@ def unpack_packed(node: Node, packed: Packed) -> Tensor:
     if packed.edge is None:
         return value
     result = alias(value._array, type(value))
+    if type(value) not in plain:
+        result.__dict__.update(value.__dict__)
     result._counter = value._counter
     result._edge = packed.edge(node)
     return result

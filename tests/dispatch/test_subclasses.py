@@ -223,3 +223,21 @@ def test_samples_and_slices_of_everything_are_shown():
         assert isinstance(call(x), Logged) and seen[-1] == name
     seen.clear()
     assert isinstance(torch.ops.aten.mul.Tensor(x, 2), Logged) and seen == ["mul.Tensor"]
+
+
+@pytest.mark.parametrize("function", [
+    lambda x, w: (x * w).sum(), lambda x, w: x.exp().sum(), lambda x, w: F.linear(x, w).sum(),
+    lambda x, w: (x.softmax(0) * w).sum(), lambda x, w: x.tanh().mul(w).max()])
+def test_hooks_of_saved_tensors_see_instances(function):
+    values = [torch.randn(3, 3, generator=torch.Generator().manual_seed(i)) for i in range(2)]
+    plain = [v.clone().requires_grad_() for v in values]
+    function(*plain).backward()
+    given = [Logged(v.clone().requires_grad_()) for v in values]
+    kept = []
+    with torch.autograd.graph.saved_tensors_hooks(lambda t: kept.append(t) or t.elem, Logged):
+        found = function(*given)
+    assert kept and all(type(t) is Logged for t in kept)
+    found.backward()
+    for g, p in zip(given, plain):
+        if p.grad is not None:
+            torch.testing.assert_close(g.grad.elem, p.grad)
