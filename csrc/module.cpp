@@ -25,6 +25,10 @@ int register_views(PyObject *module);
 int register_copying(PyObject *module);
 int register_fast(PyObject *module);
 int register_calling(PyObject *module);
+int register_indexing(PyObject *module);
+int register_places_kernels(PyObject *module);
+int register_view_kernels(PyObject *module);
+int register_rearranging(PyObject *module);
 int register_fortran(PyObject *module);
 int register_matrix_exp(PyObject *module);
 int register_sparse(PyObject *module);
@@ -111,7 +115,9 @@ PyMODINIT_FUNC PyInit__native() {
         register_special(module) || register_activations(module) || register_losses(module) ||
         register_conversion(module) ||
         register_reductions(module) || register_random(module) || register_views(module) ||
-        register_fast(module) || register_calling(module) || register_copying(module) ||
+        register_fast(module) || register_calling(module) || register_indexing(module) ||
+        register_places_kernels(module) || register_view_kernels(module) ||
+        register_rearranging(module) || register_copying(module) ||
         register_fortran(module) || register_matrix_exp(module) || register_sparse(module)
 #ifdef FLAMBEAU_NETWORK
         || register_network(module)

@@ -12,7 +12,7 @@ using binding::Bound;
 namespace calling {
 
 // How a value becomes the argument that kernels and formulas get: `flambeau/dispatch/canonical.py`.
-enum Role : uint8_t { AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS, ALL_DIMS, SIZES };
+enum Role : uint8_t { AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS, ALL_DIMS, SIZES, SOME_DIMS };
 
 struct Argument {
     int8_t parameter;    // which parameter of the signature; -1: it has none
@@ -24,8 +24,9 @@ struct Overload {
     binding::Signature signature;
     int count;
     Argument *arguments;
-    Callable *op;
-    int out;  // the parameter `out`; -1: there is none
+    PyObject *op;  // a Callable; or, of an op that is made of others, any function
+    int out;       // the parameter `out`; -1: there is none
+    bool counts_dims;  // does an argument depend on how many dimensions the first tensor has?
 };
 
 struct Function {
@@ -47,11 +48,11 @@ static int read_overload(PyObject *description, bool method, Overload &o) {
     if (!PyArg_ParseTuple(description, "O!O!Oi", &PyList_Type, &parameters, &PyList_Type, &arguments,
                           &op, &o.out))
         return -1;
-    if (Py_TYPE(op) != &CallableType) return PyErr_Format(PyExc_TypeError, "not a callable op"), -1;
+    if (!PyCallable_Check(op)) return PyErr_Format(PyExc_TypeError, "not a callable op"), -1;
     if (PyList_GET_SIZE(arguments) > MAX_ARGS)
         return PyErr_Format(PyExc_ValueError, "too many canonical arguments"), -1;
     if (binding::read(parameters, method, o.signature) < 0) return -1;
-    o.op = (Callable *)incref(op);
+    o.op = incref(op);
     Py_ssize_t count = PyList_GET_SIZE(arguments);
     o.arguments = (Argument *)PyMem_Calloc(count ? count : 1, sizeof(Argument));
     if (!o.arguments) return PyErr_NoMemory(), -1;
@@ -61,6 +62,8 @@ static int read_overload(PyObject *description, bool method, Overload &o) {
         if (!PyArg_ParseTuple(PyList_GET_ITEM(arguments, i), "iiO", &parameter, &role, &constant))
             return -1;
         o.arguments[i] = {int8_t(parameter), Role(role), incref(constant)};
+        o.counts_dims |= role == DIM || role == NEW_DIM || role == DIMS || role == ALL_DIMS ||
+                         role == SOME_DIMS;
     }
     return 0;
 }
@@ -69,7 +72,7 @@ static void release(Overload &o) {
     binding::release(o.signature);
     for (int i = 0; i < o.count; i++) Py_XDECREF(o.arguments[i].constant);
     PyMem_Free(o.arguments);
-    Py_XDECREF((PyObject *)o.op);
+    Py_XDECREF(o.op);
 }
 
 // At the first call. None: all calls are the twin's.
@@ -130,6 +133,14 @@ static PyObject *all_dims(PyObject *value, int ndim) {
     return ndim ? wrapped_dims(value, ndim) : PyTuple_New(0);
 }
 
+// Dimensions of which there may be none.
+static PyObject *some_dims(PyObject *value, int ndim) {
+    PyObject *dims = wrapped_dims(value, ndim);
+    if (dims != Py_None) return dims;
+    Py_DECREF(dims);
+    return PyTuple_New(0);
+}
+
 // Extents, none of which is to be found out.
 static PyObject *sizes(PyObject *value) {
     if (PyLong_CheckExact(value)) return nullptr;
@@ -166,6 +177,7 @@ static PyObject *canonical_value(Role role, PyObject *value, int ndim, int size)
         case DTYPE: return PyObject_GetAttr(value, numpy);
         case ALL_DIMS: return all_dims(value, ndim);
         case SIZES: return sizes(value);
+        case SOME_DIMS: return some_dims(value, ndim);
     }
     return nullptr;
 }
@@ -185,7 +197,8 @@ static int ndim_of(const Overload &o, PyObject *const *values) {
 // The call as that of one overload; null without an error: the twin is to do it.
 static PyObject *run(const Overload &o, PyObject *const *values) {
     if (o.out >= 0 && values[o.out] != Py_None) return nullptr;
-    int ndim = ndim_of(o, values);
+    bool composite = Py_TYPE(o.op) != &CallableType;
+    int ndim = composite && !o.counts_dims ? 0 : ndim_of(o, values);
     if (ndim < 0) return nullptr;
     PyObject *canonical[MAX_ARGS];
     Ref held[MAX_ARGS];
@@ -200,8 +213,11 @@ static PyObject *run(const Overload &o, PyObject *const *values) {
         }
         canonical[i] = value;
     }
-    PyObject *result = call_plain(o.op, canonical, o.count);
-    if (!result && o.op->view && PyErr_ExceptionMatches(PyExc_ValueError))
+    if (composite) return PyObject_Vectorcall(o.op, canonical, o.count, nullptr);
+    Callable *op = (Callable *)o.op;
+    PyObject *result = call_plain(op, canonical, o.count);
+    if (!result && op->view && (PyErr_ExceptionMatches(PyExc_ValueError) ||
+                                PyErr_ExceptionMatches(PyExc_IndexError)))
         PyErr_Clear();  // there is no such view: the twin says so in the words of the call
     return result;
 }

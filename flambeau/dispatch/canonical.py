@@ -20,12 +20,13 @@ if TYPE_CHECKING:
     from flambeau.dispatch.declaration import Declaration
 
 # The same numbers stand in `csrc/calling/function.cpp`.
-AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS, ALL_DIMS, SIZES = range(9)
+AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS, ALL_DIMS, SIZES, SOME_DIMS = range(10)
 
 
 def role_of(parameter: Parameter, declaration: Declaration) -> int:
     """How the values of a parameter become canonical: `dims` are dimensions of the first tensor,
-    `new_dims` of one that has one more, `all_dims` all of them in some order; `sizes` are extents,
+    `new_dims` of one that has one more, `all_dims` all of them in some order, `some_dims` maybe
+    none of them; `sizes` are extents,
     of which those that are to be found out are left to the declaration's `canonical`."""
     def named(fact: str) -> bool:
         return parameter.kind == "int" and parameter.name in getattr(declaration, fact).split()
@@ -34,6 +35,8 @@ def role_of(parameter: Parameter, declaration: Declaration) -> int:
         return ALL_DIMS
     if named("sizes"):
         return SIZES
+    if named("some_dims"):
+        return SOME_DIMS if parameter.is_list else DIM
     if named("new_dims"):
         return NEW_DIM
     if named("dims"):
@@ -55,9 +58,9 @@ def canonical_value(role: int, value: Any, ndim: int, size: int = 0) -> Any:
         return wrap_dim(value, ndim)
     if role == NEW_DIM:
         return wrap_dim(value, ndim + 1)
-    if role == DIMS:
+    if role in (DIMS, SOME_DIMS):
         dims = wrap_dims(value, ndim)
-        return dims if dims and ndim else None
+        return dims if dims and ndim else () if role == SOME_DIMS else None
     if role == DTYPE:
         return as_numpy_dtype(value)
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * size

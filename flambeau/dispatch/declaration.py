@@ -33,6 +33,7 @@ class Declaration:
 
     texts       a schema for each overload, in PyTorch's notation
     kernel      canonical arguments (arrays for tensors) to an array, or to several
+    body        instead: the op is made of others, by this function of the values of its parameters
     rules       for a tensor argument its gradient, a formula of `grad` and of what it names
     vjp         instead: all gradients at once, as a sequence; `nondiff` names tensors without one
     jvp         the tangent of the results, where it does not follow from the kind or from the vjp
@@ -42,6 +43,7 @@ class Declaration:
     dims        parameters that are dimensions of the first tensor
     new_dims    … of one that has one dimension more
     all_dims    … that are all its dimensions, in some order
+    some_dims   … lists of dimensions, an empty one of which means none of them
     sizes       parameters that are extents of the result
     canonical   where that is not enough: users' values to canonical arguments, with the checks
     drops       parameters that are no canonical arguments
@@ -57,7 +59,8 @@ class Declaration:
     node        the class name of nodes, where that does not follow from the name
     """
     texts: tuple[str, ...]
-    kernel: Callable[..., Any]
+    kernel: Callable[..., Any] | None = None
+    body: Callable[..., Any] | None = None
     rules: dict[str, Any] = field(default_factory=dict)
     vjp: Any = None
     jvp: Any = None
@@ -68,6 +71,7 @@ class Declaration:
     dims: str = ""
     new_dims: str = ""
     all_dims: str = ""
+    some_dims: str = ""
     sizes: str = ""
     canonical: Any = None
     drops: str = ""
@@ -113,13 +117,23 @@ class Declaration:
 
     @cached_property
     def canonical_parameters(self) -> list[Parameter]:
-        """Of all overloads together: those of the longest, tensors first."""
+        """Of all overloads together: those of the longest, tensors first; of an op that is made of
+        others, in their order."""
         longest = max(self.schemas, key=lambda s: len(s.parameters)).parameters
+        if self.body is not None:
+            return list(longest)
         kept = [p for p in longest if p.name not in self.drops.split()]
         return sorted(kept, key=lambda p: not p.is_tensor)
 
     def _make_op(self, index: int, schema: Schema) -> Op:
         own = self.canonical_parameters
+        if self.body is not None:
+            op = Op(self.name, "composite", key=schema.full_name if index else self.name,
+                    schema=schema, declaration=self, composite=True, body=self.body,
+                    view=schema.is_view, namespace=self.namespace, doc=self.doc)
+            op.call = self.body
+            op.function = op.direct = op.published = self.published
+            return op
         op = Op(self.name, self.kind, key=schema.full_name if index else self.name, schema=schema,
                 declaration=self, kernel=self.kernel, vjp=self.vjp, rules=self.rules,
                 jvp_rule=self.jvp, batch_rule=self.batch, nondiff=tuple(self.nondiff.split()),
@@ -127,7 +141,7 @@ class Declaration:
                 params=tuple([p.name for p in own if not p.is_tensor]),
                 variadic=any(p.is_list for p in own[:1]), view=schema.is_view,
                 returns=_class_of_results(self.name, schema), differentiable=self.differentiable,
-                dims=(*self.dims.split(), *self.new_dims.split()),
+                dims=(*self.dims.split(), *self.new_dims.split(), *self.some_dims.split()),
                 shapes=tuple(self.sizes.split()), shape=self.shape, unsized=self.unsized,
                 refuses=self.refuses, namespace=self.namespace, doc=self.doc,
                 node_name=self.node or f"{class_name(self.name)[:-1]}{index}")
@@ -156,8 +170,10 @@ class Declaration:
         names = ["self" if p.name == "input" else p.name for p in own]
         if other is not None:
             names = [p.name for p in op.schema.parameters] + names[len(schema.parameters):]
+        given = {p.name: p for p in op.schema.parameters}
         arguments = [
-            Argument(names.index(p.name) if p.name in names else -1, role_of(p, self),
+            Argument(names.index(p.name) if p.name in names else -1,
+                     role_of(given.get(p.name, p), self),
                      None if p.value is MISSING else p.value) for p in self.canonical_parameters]
         out = names.index("out") if "out" in names else -1
         return Overload(signature, own, tuple(arguments), op, out)
@@ -194,7 +210,7 @@ def _with_out(schema: Schema) -> Schema:
 def _class_of_results(name: str, schema: Schema) -> Any:
     """None for one result; else what several come in."""
     if len(schema.results) == 1:
-        return list if schema.results[0].is_list else None
+        return tuple if schema.results[0].is_list else None
     fields = " ".join(schema.result_names)
     if not fields.strip():
         return tuple

@@ -133,6 +133,8 @@ class Function:
         """The op of a call, before its overload is known, as modes and overriding types see it."""
         op = copy(self.op)
         op.published, op.binder = self.published, self
+        if op.composite:
+            op.direct = lambda *args, **kwargs: self.run(args, kwargs)
         return op
 
     @cached_property

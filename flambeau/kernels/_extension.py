@@ -38,3 +38,11 @@ else:
         why_not = "the C++ extension was not built when flambeau was installed"
     except ImportError as error:
         why_not = str(error)
+
+
+def compiled(name):
+    """Declare a kernel in NumPy: the compiled one of that name takes its place, and asks it for
+    what it has no loops for."""
+    def declare(twin):
+        return twin if native is None else native.adopt(name, twin)
+    return declare

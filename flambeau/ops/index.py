@@ -11,13 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._places import bump
+from flambeau._places import bump, native
 from flambeau.core import dtypes, overrides
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import composite, linear
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, array_strides, basis, plain, tensor_types
 from flambeau.kernels import indexing, views
+from flambeau.kernels._extension import compiled
 from flambeau.kernels.refused import refuse
 from flambeau.ops.create import array_of, full
 from flambeau.ops.overlap import warn_of_expanded
@@ -44,28 +45,32 @@ def slice_backward(input: Tensor, shape: tuple[int, ...], index: Any) -> Any:
 
 
 def _basic(self: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
-    result = self[index]
-    if None in index:
-        for item, following in zip(index, index[1:]):
-            if item is None and following is not Ellipsis and following != _WHOLE:
-                return _with_steps(self, result, index)
-    return result
-
-
-def _with_steps(self: np.ndarray, result: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
-    """The same view, in which the dimensions that None adds step over what followed them when they
-    were added: an index is applied from left to right."""
-    strides, at, dim = list(result.strides), 0, 0
+    """An index is applied from left to right: a dimension that None adds steps over what follows
+    it then."""
+    shape: list[int] = []
+    strides: list[int] = []
+    offset = dim = 0
+    left = self.ndim - sum([item is not None and item is not Ellipsis for item in index])
     for item in index:
+        if item is Ellipsis:
+            shape += self.shape[dim:dim + left]
+            strides += self.strides[dim:dim + left]
+            dim, left = dim + left, 0
+            continue
+        n, step = (self.shape[dim], self.strides[dim]) if dim < self.ndim else (1, self.itemsize)
         if item is None:
-            strides[at] = self.shape[dim] * self.strides[dim] if dim < self.ndim else self.itemsize
-            at += 1
-        elif item is Ellipsis:
-            whole = self.ndim - sum(type(i) in (int, slice) for i in index)
-            at, dim = at + whole, dim + whole
+            shape.append(1), strides.append(n * step)
+            continue
+        dim += 1
+        if type(item) is slice:
+            start, stop, by = item.indices(n)
+            shape.append(len(range(start, stop, by))), strides.append(step * by)
+            offset += start * step
+        elif -n <= item < n:
+            offset += (item + n if item < 0 else item) * step
         else:
-            at, dim = at + (type(item) is slice), dim + 1
-    return views.strided(result, result.shape, tuple(strides), 0)
+            raise IndexError(f"index {item} is out of bounds")
+    return views.strided(self, tuple(shape), tuple(strides), offset)
 
 
 def _declare_view(kind: str) -> Any:
@@ -98,53 +103,45 @@ _select, _slice, _unsqueeze, _alias = (_declare_view(k) for k in (
 _WHOLE = slice(None)
 
 
-def basic_view(input: Tensor, index: tuple[Any, ...]) -> Tensor:
-    """The view that a tuple of integers, slices, None and `...` names."""
-    last = next((i for i in reversed(index) if i is not Ellipsis and i != _WHOLE), Ellipsis)
-    kind = type(last)
-    take = _select if kind is int else _slice if kind is slice else \
-        _unsqueeze if last is None else _alias
+def basic_view(input: Tensor, index: tuple[Any, ...], alone: bool = False) -> Tensor:
+    """The view that a tuple of integers, slices, None and `...` names; `alone`, if its one slice
+    counts although it is all there is."""
+    take, dim = _alias, 0
+    shape = input._array.shape
+    left = len(shape) - sum([item is not None and item is not Ellipsis for item in index])
+    for item in index:
+        if item is Ellipsis:
+            dim, left = dim + left, 0
+        elif item is None:
+            take = _unsqueeze
+        else:
+            if type(item) is int:
+                take = _select
+            elif alone or not _is_whole(item, shape[dim]):
+                take = _slice
+            dim += 1
     return take(input, index)
 
 
-_BASIC = frozenset({int, slice, type(None), type(Ellipsis)})
+def _is_whole(item: slice, n: int) -> bool:
+    return (item.start or 0) == 0 and (item.stop is None or item.stop >= n) and item.step in (
+        None, 1)
 
 
-def getitem(self: Tensor, index: Any) -> Tensor:
+def _getitem(self: Tensor, index: Any) -> Tensor:
     """`x[index]`."""
-    kind = type(index)
     if type(self) not in plain and overrides.wanted((self, index)):
         return overrides.handle_torch_function(Tensor.__getitem__, (self, index), self, index)
     try:
-        if kind is int:
+        if type(index) is int:
             return take_first(self, index)
-        if kind is slice:
-            if index.step is None and type(index.start) in _INT and type(index.stop) in _INT:
-                return _slice(self, (index, Ellipsis))
-        elif kind is tuple:
-            for i in index:
-                if type(i) is not int and (type(i) is not slice or not _plain_slice(i)):
-                    break
-            else:
-                if index:
-                    take = _select if type(index[-1]) is int else _slice
-                    return take(self, (*index, Ellipsis))
-                return _alias(self, (Ellipsis,))
         basic, advanced = parse(self, index)
-        view = self if basic is None else basic_view(self, basic)
+        view = self if basic is None else basic_view(self, basic, type(index) is slice)
         return view if advanced is None else take_at(view, advanced)
     except IndexError as error:
         raise explain(self, index, error) from None
     except OverflowError:
         raise ValueError("Overflow when unpacking long long") from None
-
-
-_INT = frozenset({int, type(None)})
-
-
-def _plain_slice(s: slice) -> bool:
-    return (type(s.start) in _INT and type(s.stop) in _INT
-            and (s.step is None or (type(s.step) is int and s.step > 0)))
 
 
 def explain(tensor: Tensor, index: Any, error: IndexError) -> IndexError:
@@ -212,7 +209,7 @@ def parse(self: Tensor, index: Any) -> tuple[Any, Any]:
         elif type(item) is slice:
             basic.append(item)
             tensors.append(None)
-            changed = changed or item != slice(None)
+            changed = changed or item != _WHOLE
         elif item._array.dtype.kind == "b":
             if not item._array.ndim:
                 basic.append(None)
@@ -313,6 +310,7 @@ def _covered(items: list[Any]) -> int:
 _FIRST = tuple(range(64))
 
 
+@compiled("index")
 def _take(arrays: list[np.ndarray], where: tuple[int, ...]) -> np.ndarray:
     self, *indices = arrays
     in_front = self.flags.c_contiguous and where == _FIRST[:len(where)]
@@ -447,8 +445,9 @@ def _take_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[i
     return result, 0
 
 
-@linear(_take, tensors=("tensors",), variadic=True, method=False, namespace=None, name="index",
-        node_name="IndexBackward0", nondiff="tensors_from1", batch=_take_batched,
+@linear(_take, tensors=("tensors",), params=("where",), variadic=True, method=False,
+        namespace=None, name="index", node_name="IndexBackward0", nondiff="tensors_from1",
+        batch=_take_batched,
         unsized=lambda tensors, where: any(t.is_meta and t._array.dtype.kind == "b"
                                            for t in tensors[1:]),
         vjp=lambda grad, tensors_from1, tensors_shapes, where: [
@@ -471,6 +470,7 @@ def take_at(self: Tensor, advanced: list[Any]) -> Tensor:
     return take_many((self, *[advanced[i] for i in where]), where)
 
 
+@compiled("index_put")
 def _put(arrays: list[np.ndarray], where: tuple[int, ...], accumulate: bool) -> np.ndarray:
     self, values, *indices = arrays
     refuse(self, "U", "index_put")
@@ -534,8 +534,8 @@ def _ranked(tensor: Tensor, rank: int) -> Tensor:
     return reshape(tensor, (shape[0], *(1,) * (rank + 1 - len(shape)), *shape[1:]))
 
 
-@linear(_put, tensors=("tensors",), variadic=True, method=False, namespace=None,
-        name="index_put_many", node_name="IndexPutBackward0", batch=_put_batched,
+@linear(_put, tensors=("tensors",), params=("where", "accumulate"), variadic=True, method=False,
+        namespace=None, name="index_put_many", node_name="IndexPutBackward0", batch=_put_batched,
         vjp=_put_gradients, nondiff="tensors_from2",
         jvp=lambda tensors, tensors_t, where, accumulate: put_many(
             (tensors_t[0], tensors_t[1], *tensors[2:]), where, accumulate))
@@ -583,15 +583,8 @@ def _normal_tensor(item: Any) -> Tensor:
     return Tensor_of(np.array(found)) if isinstance(found, int) else found
 
 
-def setitem(self: Tensor, index: Any, value: Any) -> None:
+def _setitem(self: Tensor, index: Any, value: Any) -> None:
     """`x[index] = value`."""
-    if type(self) in plain and not interceptors and not self._inference and (
-            not grad_enabled() or (self._edge is None and getattr(value, "_edge", None) is None)):
-        kind = type(index)
-        if kind is int or (kind is slice and _plain_slice(index)) or (kind is tuple and all(
-                type(i) is int or (type(i) is slice and _plain_slice(i)) for i in index)):
-            if _set_plain(self, index, value):
-                return
     if type(self) not in plain or type(value) not in plain:
         if overrides.wanted((self, index, value)):
             overrides.handle_torch_function(Tensor.__setitem__, (self, index, value), self, index,
@@ -664,34 +657,6 @@ def _put_inplace(view: Tensor, value: Tensor, indices: Any, where: Any) -> None:
     _put_functional.op.inplace_op.function(view, value, indices, where)
 
 
-def _set_plain(self: Tensor, index: Any, value: Any) -> bool:
-    """Assign on arrays, where autograd has no part in it."""
-    if type(value) in plain:
-        values = value._array
-        if values.dtype is not self._array.dtype:
-            values = convert(values, self._array.dtype)
-    elif type(value) in (int, float, bool):
-        values = value
-        if not -9e18 < value < 9e18 or self._array.dtype.kind in "buc" or (type(value) is float
-                                               and self._array.dtype.kind != "f"):
-            return False
-    else:
-        return False
-    array = self._array
-    if 0 in array.strides:
-        return False
-    try:
-        array[index] = values
-    except ValueError:
-        return False
-    except IndexError as error:
-        raise explain(self, index, error) from None
-    except OverflowError:
-        return False
-    bump(self)
-    return True
-
-
 def _assign(view: Tensor, value: Any) -> None:
     if isinstance(value, Tensor):
         shape, target = value._array.shape, view._array.shape
@@ -722,6 +687,13 @@ def delitem(self: Tensor, index: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
+getitem, setitem = _getitem, _setitem
+for _name, _function in (("getitem", _getitem), ("setitem", _setitem)):
+    _function.__name__ = _function.__qualname__ = _name
+    vars(_function)["is_member"] = True     # modes and subclasses see it as they see a property
+if native is not None:                      # C does it for plain tensors without a history
+    getitem, setitem = native.make_indexing(
+        _getitem, _setitem, take_first, _select, _slice, _unsqueeze, _alias, take_many.op.call)
 Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem
 Tensor.__delitem__ = delitem                # type: ignore[attr-defined]
 

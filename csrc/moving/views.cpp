@@ -1,0 +1,205 @@
+// Views of arrays for ops that are declared with canonical arguments. What does not fit raises
+// ValueError: the twin of the call then says so in PyTorch's words.
+#include "strided.h"
+
+#include "../kernel.h"
+
+#include <algorithm>
+
+namespace moving {
+
+static PyObject *misfit() { return PyErr_Format(PyExc_ValueError, "no such view"), nullptr; }
+
+struct View {
+    PyArrayObject *array;
+    int nd = 0;
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS], offset = 0;
+
+    explicit View(PyArrayObject *array) : array(array) {}
+    void add(npy_intp n, npy_intp stride) { shape[nd] = n, strides[nd++] = stride; }
+    void add(int dim) { add(PyArray_DIM(array, dim), PyArray_STRIDE(array, dim)); }
+    PyObject *make() const {
+        Py_INCREF(PyArray_DESCR(array));
+        PyObject *view = PyArray_NewFromDescr(
+            &PyArray_Type, PyArray_DESCR(array), nd, const_cast<npy_intp *>(shape),
+            const_cast<npy_intp *>(strides), PyArray_BYTES(array) + offset,
+            PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, nullptr);
+        if (!view) return nullptr;
+        Py_INCREF(array);
+        if (PyArray_SetBaseObject((PyArrayObject *)view, (PyObject *)array) < 0) Py_CLEAR(view);
+        return view;
+    }
+};
+
+// The array and up to five ints of a call; false: other arguments, or no dimension to speak of.
+static bool read(PyObject *const *args, Py_ssize_t n, PyObject *names, Py_ssize_t count,
+                 PyArrayObject *&x, npy_intp *to) {
+    if (names || n != count || !PyArray_CheckExact(args[0])) return false;
+    x = (PyArrayObject *)args[0];
+    if (PyArray_NDIM(x) > NPY_MAXDIMS / 2) return false;
+    for (Py_ssize_t i = 1; i < n; i++) {
+        if (!PyLong_Check(args[i])) return false;
+        to[i - 1] = PyLong_AsSsize_t(args[i]);
+        if (to[i - 1] == -1 && PyErr_Occurred()) return PyErr_Clear(), false;
+    }
+    return true;
+}
+
+// squeeze(x, dim): without dimensions of one: all, or those that one number or a tuple names.
+static PyObject *squeeze(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (names || n != 2 || !PyArray_CheckExact(args[0])) return misfit();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    npy_intp dims[NPY_MAXDIMS];
+    int count = 1;
+    bool all = args[1] == Py_None;
+    if (PyLong_Check(args[1])) dims[0] = PyLong_AsSsize_t(args[1]);
+    else if (!all) count = read_ints(args[1], dims);
+    if (count < 0) return misfit();
+    View view(x);
+    for (int d = 0; d < PyArray_NDIM(x); d++) {
+        bool named = all || std::find(dims, dims + count, d) != dims + count;
+        if (!named || PyArray_DIM(x, d) != 1) view.add(d);
+    }
+    return view.make();
+}
+
+static PyObject *t(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    PyArrayObject *x;
+    if (!read(args, n, names, 1, x, nullptr) || PyArray_NDIM(x) > 2) return misfit();
+    View view(x);
+    for (int d = PyArray_NDIM(x) - 1; d >= 0; d--) view.add(d);
+    return view.make();
+}
+
+// slices(x, dim, start, length): some slices next to each other.
+static PyObject *slices(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    PyArrayObject *x;
+    npy_intp a[3];
+    if (!read(args, n, names, 4, x, a) || a[0] < 0 || a[0] >= PyArray_NDIM(x)) return misfit();
+    npy_intp size = PyArray_DIM(x, int(a[0])), start = a[1], length = a[2];
+    if (start < -size || start > size || length < 0) return misfit();
+    if (start < 0) start += size;
+    if (length > size - start) return misfit();
+    View view(x);
+    for (int d = 0; d < PyArray_NDIM(x); d++) view.add(d);
+    view.shape[a[0]] = length;
+    view.offset = start * PyArray_STRIDE(x, int(a[0]));
+    return view.make();
+}
+
+// The parts of `x` along `dim` with these extents.
+static PyObject *parts(PyArrayObject *x, npy_intp dim, Py_ssize_t count, const npy_intp *extents) {
+    PyObject *list = PyList_New(count);
+    View view(x);
+    for (int d = 0; d < PyArray_NDIM(x); d++) view.add(d);
+    for (Py_ssize_t i = 0; list && i < count; i++) {
+        view.shape[dim] = extents[i];
+        PyObject *part = view.make();
+        if (part) PyList_SET_ITEM(list, i, part);
+        else Py_CLEAR(list);
+        view.offset += extents[i] * PyArray_STRIDE(x, int(dim));
+    }
+    return list;
+}
+
+constexpr npy_intp MANY = 4096;
+
+// split(x, size, dim): parts of one extent, the last of what is left.
+static PyObject *split(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    PyArrayObject *x;
+    npy_intp a[2], extents[MANY];
+    if (!read(args, n, names, 3, x, a) || a[1] < 0 || a[1] >= PyArray_NDIM(x) || a[0] < 0)
+        return misfit();
+    npy_intp size = PyArray_DIM(x, int(a[1])), each = a[0];
+    if (!each && size) return misfit();
+    npy_intp count = each ? std::max<npy_intp>((size + each - 1) / each, 1) : 1;
+    if (count > MANY) return declined();
+    for (npy_intp i = 0; i < count; i++) extents[i] = std::min(each, size - i * each);
+    return parts(x, a[1], count, extents);
+}
+
+static PyObject *split_with_sizes(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    npy_intp extents[NPY_MAXDIMS], total = 0;
+    if (names || n != 3 || !PyArray_CheckExact(args[0]) || !PyLong_Check(args[2])) return misfit();
+    if (PyTuple_Check(args[1]) && PyTuple_GET_SIZE(args[1]) > NPY_MAXDIMS) return declined();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    int count = read_ints(args[1], extents);
+    npy_intp dim = PyLong_AsSsize_t(args[2]);
+    if (count < 0 || dim < 0 || dim >= PyArray_NDIM(x)) return PyErr_Clear(), misfit();
+    for (int i = 0; i < count; i++) {
+        if (extents[i] < 0) return misfit();
+        total += extents[i];
+    }
+    return total == PyArray_DIM(x, int(dim)) ? parts(x, dim, count, extents) : misfit();
+}
+
+static PyObject *unbind(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    PyArrayObject *x;
+    npy_intp dim;
+    if (!read(args, n, names, 2, x, &dim) || dim < 0 || dim >= PyArray_NDIM(x)) return misfit();
+    View view(x);
+    for (int d = 0; d < PyArray_NDIM(x); d++)
+        if (d != dim) view.add(d);
+    PyObject *list = PyList_New(PyArray_DIM(x, int(dim)));
+    for (npy_intp i = 0; list && i < PyArray_DIM(x, int(dim)); i++) {
+        PyObject *part = view.make();
+        if (part) PyList_SET_ITEM(list, i, part);
+        else Py_CLEAR(list);
+        view.offset += PyArray_STRIDE(x, int(dim));
+    }
+    return list;
+}
+
+// diagonal(x, offset, dim1, dim2)
+static PyObject *diagonal(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    PyArrayObject *x;
+    npy_intp a[3];
+    if (!read(args, n, names, 4, x, a) || a[1] == a[2] || std::min(a[1], a[2]) < 0 ||
+        std::max(a[1], a[2]) >= PyArray_NDIM(x))
+        return misfit();
+    int first = int(a[1]), second = int(a[2]);
+    npy_intp rows = PyArray_DIM(x, first), columns = PyArray_DIM(x, second), offset = a[0];
+    npy_intp size = offset >= 0 ? std::min(rows, columns - offset) : std::min(rows + offset, columns);
+    View view(x);
+    for (int d = 0; d < PyArray_NDIM(x); d++)
+        if (d != first && d != second) view.add(d);
+    view.add(std::max<npy_intp>(size, 0), PyArray_STRIDE(x, first) + PyArray_STRIDE(x, second));
+    if (size > 0)
+        view.offset = offset >= 0 ? offset * PyArray_STRIDE(x, second)
+                                  : -offset * PyArray_STRIDE(x, first);
+    return view.make();
+}
+
+// windows(x, dim, size, step)
+static PyObject *windows(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    PyArrayObject *x;
+    npy_intp a[3];
+    if (!read(args, n, names, 4, x, a) || a[1] < 0 || a[2] <= 0) return misfit();
+    npy_intp dim = a[0], size = a[1], step = a[2];
+    View view(x);
+    if (!PyArray_NDIM(x)) {
+        if (size > 1) return misfit();
+        view.add(size, PyArray_ITEMSIZE(x));
+        return view.make();
+    }
+    if (dim < 0 || dim >= PyArray_NDIM(x) || size > PyArray_DIM(x, int(dim))) return misfit();
+    for (int d = 0; d < PyArray_NDIM(x); d++) view.add(d);
+    view.shape[dim] = (PyArray_DIM(x, int(dim)) - size) / step + 1;
+    view.strides[dim] *= step;
+    view.add(size, PyArray_STRIDE(x, int(dim)));
+    return view.make();
+}
+
+}  // namespace moving
+
+int register_view_kernels(PyObject *module) {
+    using namespace moving;
+    return make_function(module, "squeeze", squeeze) || make_function(module, "t", t) ||
+                   make_function(module, "slices", slices) || make_function(module, "split", split) ||
+                   make_function(module, "split_with_sizes", split_with_sizes) ||
+                   make_function(module, "unbind", unbind) ||
+                   make_function(module, "diagonal", diagonal) ||
+                   make_function(module, "windows", windows)
+               ? -1
+               : 0;
+}
