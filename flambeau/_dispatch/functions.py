@@ -8,6 +8,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau.ops.node_names import one_node
 
 _SPACES = {"fft_": "fft", "linalg_": "linalg", "special_": "special"}
 _own: dict[str, Callable[..., Any]] = {}
@@ -225,7 +226,9 @@ _own["relu6_"] = lambda self: flambeau.nn.functional.hardtanh_(self, 0.0, 6.0)
 _own["_safe_softmax"] = lambda self, dim, dtype=None: flambeau.where(
     (self == -flambeau.inf).all(dim, keepdim=True), 0.0,
     flambeau.softmax(self, dim, dtype=dtype))
-_own["_weight_norm"] = lambda v, g, dim=0: v * (g / flambeau.norm_except_dim(v, 2, dim))
+_own["_weight_norm"] = one_node(
+    lambda v, g, dim=0: v * (g / flambeau.norm_except_dim(v, 2, dim)),
+    name="WeightNormInterfaceBackward0")
 _own["linear_backward"] = lambda self, grad_output, weight, output_mask: (
     grad_output @ weight if output_mask[0] else None,
     grad_output.flatten(0, -2).T @ self.flatten(0, -2) if output_mask[1] else None,

@@ -2,8 +2,9 @@
 
 Most are the names that the formulas use. Sizes follow from the shape or the tensor that was saved
 (`self_sym_sizes`, `self_sym_numel`, `self_sym_argsize_minus_1`), results from the names of what the
-op returns (`indices`); the rest an op declares in `saved_as`. All of it is looked up when somebody
-asks, and costs a call nothing.
+op returns (`indices`); the rest an op declares in `saved_as`. Which of them `dir` shows of a node
+stands in `nodes.txt`, what each class of PyTorch's nodes saves. All of it is looked up when
+somebody asks, and costs a call nothing.
 
 >>> x = flambeau.ones(2, 3, requires_grad=True)
 >>> x.sum().grad_fn._saved_self_sym_sizes
@@ -13,9 +14,11 @@ asks, and costs a call nothing.
 """
 from __future__ import annotations
 
+import functools
 import math
 import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -135,11 +138,34 @@ def _shape(node: Node, name: str) -> Any:
     return value._array.shape if isinstance(value, Tensor) else None
 
 
+@functools.cache
+def saved_by() -> dict[str, tuple[str, ...]]:
+    """What each class of PyTorch's nodes saves."""
+    lines = Path(__file__).with_name("nodes.txt").read_text().splitlines()
+    return {name: tuple(names) for name, *names in map(str.split, lines)}
+
+
 def listed(node: Node) -> list[str]:
-    """The names that `dir` shows."""
+    """The names that `dir` shows: PyTorch's, for its classes of nodes, as far as they are known."""
+    names = saved_by().get(type(node).__name__)
+    if names is not None:
+        return [name for name in names if has(node, name)]
     return [*(re.sub("_shape$", "_sym_sizes", n) for n in node.saved_names),
             *declared(node)]
 
 
+def has(node: Node, name: str) -> bool:
+    """Is there a saved value of that name? It is not read."""
+    if f"_saved_{name}" in node.__dict__ or name in node.saved_names \
+            or own_name(node, name) in node.saved_names or _declared(node, name) is not ABSENT:
+        return True
+    found = SIZES.fullmatch(name)
+    if found is not None:
+        stem = own_name(node, found[1])
+        return stem in node.saved_names or f"{stem}_shape" in node.saved_names
+    return hasattr(node, "rest") and node.op is not None and name in node.op.params
+
+
 basis.saved_attribute, basis.listed_saved = saved_attribute, listed
+basis.is_node_name = lambda name: name in saved_by()
 basis.raw_attribute = raw_attribute

@@ -28,7 +28,7 @@ import numpy as np
 
 from flambeau._places import Place, bump
 from flambeau._scopes import enclosed, locked, within
-from flambeau.core.graph import Node, Output
+from flambeau.core.graph import Node, Output, next_order
 from flambeau.core.modes import grad_enabled, grad_layouts, grad_mode, interceptors
 from flambeau.core.overrides import own_rules, sparse_types
 from flambeau.core.shapes import is_expandable_to
@@ -50,20 +50,22 @@ current_pass: ContextVar[Pass | None] = ContextVar("backward_pass", default=None
 
 
 def run(roots: list[tuple[Any, Any]], retain: bool, create_graph: bool,
-        captures: list[Any] | None = None, accumulate: bool = True) -> list[Any] | None:
+        captures: list[Any] | None = None, accumulate: bool = True,
+        closed: bool = False) -> list[Any] | None:
     """Propagate gradients from `roots`, pairs of an edge and its gradient.
 
     With `captures`, a list of edges, only what lies before them runs. Leaves collect their
     gradients in `grad`; or, without `accumulate`, those of the captures are returned (None where
-    none arrived).
+    none arrived). `closed`: nothing behind a captured edge runs, not even for another capture.
     """
     this = Pass(roots, retain, create_graph, accumulate)
+    this.closed = closed
     outer = current_pass.get()
     if outer is not None:
         this.depth = outer.depth + 1
         if this.depth % 25 == 0 and basis.needs_fresh_stack(this.depth):
             return basis.on_fresh_stack(run, this.depth, roots, retain, create_graph, captures,
-                                        accumulate)
+                                        accumulate, closed)
     return within(current_pass, this, within, grad_mode, create_graph, enclosed, this.run, captures)
 
 
@@ -76,6 +78,7 @@ class Pass:
     leaf_targets: Any = frozenset()         # ids of captured leaves
     counts: dict[int, int] | None = None    # edges into each leaf, once somebody watches one
     depth = 0                               # of passes inside passes
+    closed = False                          # do captured nodes end the pass?
 
     def __init__(self, roots: Any, retain: bool, create_graph: bool, accumulate: bool):
         self.place = Place()                        # where the user has called for it
@@ -159,7 +162,8 @@ class Pass:
     def propagate(self) -> None:
         """Run the newest waiting node until none is left."""
         ready, waiting, grads, retain = self.ready, self.waiting, self.grads, self.retain
-        watched, place = self.needed is not None or anomaly.enabled, self.place
+        watched = self.needed is not None or anomaly.enabled or self.create_graph
+        place = self.place
         add = basis.add
         while ready:
             order = heappop(ready)
@@ -237,7 +241,10 @@ class Pass:
         if hooks is not None and hooks.pre:
             grad = basis.run_prehooks(node, hooks, grad)
         seen = grad if hooks is not None and hooks.post else None
+        since = next_order() if self.create_graph else 0
         produced = anomaly.run(node, grad) if anomaly.enabled else apply_node(node, grad)
+        if since:
+            basis.see_formula(node, grad, produced, since)
         if node.hooks is not None and node.hooks.post:      # perhaps only since it ran
             produced = basis.run_posthooks(node, node.hooks, produced, seen)
         return produced
@@ -246,6 +253,8 @@ class Pass:
         """Does a captured edge lie beyond this node?"""
         if node.order not in self.targets or self.accumulate:
             return True
+        if self.closed:
+            return False
         return any(e is not None and (id(e) in self.leaf_targets if type(e) in tensor_types
                                       else e.order in self.needed) for e in node.edges)
 

@@ -49,6 +49,8 @@ class Node(Place):
     frees = True                         # are there saved tensors to free after a pass?
     simple = True                        # one output, no hooks: nothing to look after
     unfold: Any = lambda self: self      # the node as users see it: some stand for several
+    whole: Any = None                    # of the last node of a composite that is seen as one node:
+                                         # where that node's gradients go
     packed = False                       # do hooks of the user hold what it saved?
     differentiated: Any = None           # the inputs that the op has derivatives by, if not all
     accepts_undefined = False            # is `apply` called when no gradient arrived at all?
@@ -63,7 +65,10 @@ class Node(Place):
         raise NotImplementedError(type(self).__name__)
 
     def keep(self) -> None:
-        """Called when the node gets hooks: one that is made on demand is now to be kept."""
+        """Called when the node gets hooks: one that is made on demand is now to be kept, one that
+        stands for a whole composite is to run as a whole."""
+        if self.whole is not None:
+            basis.close_whole(self)
 
     def name(self) -> str:
         """The name under which PyTorch knows this node."""
@@ -72,9 +77,14 @@ class Node(Place):
     @property
     def next_functions(self) -> tuple[tuple[Any, int], ...]:
         """For each input: the node that gets its gradient, and for which of that node's outputs."""
+        edges = self.of_inputs(self.edges) if self.whole is None else self.whole
         return tuple([(None, 0) if e is None
                       else (basis.accumulator_of(e), 0) if type(e) in tensor_types
-                      else (e.node.unfold(), e.index) for e in self.of_inputs(self.edges)])
+                      else e.node.seen(e.index) for e in edges])
+
+    def seen(self, index: int) -> tuple[Any, int]:
+        """The node and the number of its output that users see in place of an output of this."""
+        return self.unfold(), index
 
     def of_inputs(self, values: Any) -> Any:
         """Of one value for each tensor argument those whose tensors have a derivative."""
@@ -112,6 +122,7 @@ class Node(Place):
             raise TypeError(f"expected {self.outputs} arguments, got {len(grads)} instead")
         if self.saved is None:
             raise basis.freed(self)
+        self.keep()
         if self.outputs == 1:
             produced = self.apply(grads[0])
         else:

@@ -152,6 +152,7 @@ class Op:
     plan: Any                           # how a node saves what its formulas name, and for whom
     users: Any
     Backward: Any                       # the class of its nodes
+    inplace_node = ""                   # what the nodes of its in-place form are called, if not so
     body: Any                           # of a composite
     published: Any = None               # what users call
     schema: Any = None                  # PyTorch's, of an op that is declared by it

@@ -195,7 +195,7 @@ class Tensor(Methods, metaclass=TensorMeta):
     def grad_fn(self) -> Any:
         """The node that computed this tensor; None for a leaf."""
         edge = gradient_edge(self)
-        return None if edge is None or type(edge) in tensor_types else edge.node.unfold()
+        return None if edge is None or type(edge) in tensor_types else edge.node.seen(edge.index)[0]
 
     @property
     def output_nr(self) -> int:
@@ -203,7 +203,7 @@ class Tensor(Methods, metaclass=TensorMeta):
         if edge is None or edge is LEAF:
             return 0
         edge = gradient_edge(self)
-        return 0 if edge is None or type(edge) in tensor_types else edge.index
+        return 0 if edge is None or type(edge) in tensor_types else edge.node.seen(edge.index)[1]
 
     @property
     def grad(self) -> Tensor | None:

@@ -176,6 +176,7 @@ def _write(name: str, function: Any, spaces: tuple[str, ...] = ("nn.functional",
 
 
 _write("threshold_", _threshold, BOTH)
+_threshold.op.inplace_node, leaky_relu.op.inplace_node = "ThresholdBackward1", "LeakyReluBackward1"
 
 
 def _elu_kernel(x: np.ndarray, alpha: float, scale: float = 1.0, rate: float = 1.0) -> np.ndarray:
@@ -209,6 +210,7 @@ def _scaled_elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0,
 
 
 _write("elu_", _scaled_elu)
+elu.op.inplace_node = _scaled_elu.op.inplace_node = "EluBackward1"
 _SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 

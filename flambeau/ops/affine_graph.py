@@ -23,7 +23,9 @@ from flambeau.core.engine import current_pass
 from flambeau.core.graph import Node, Packed
 from flambeau.core.tensor import alias, tensor_types
 from flambeau.ops.added import addmm
+from flambeau.ops.copying import _clone
 from flambeau.ops.matmul import linear, mm
+from flambeau.ops.pointwise import add
 from flambeau.ops.shape import t, unsafe_view, view_as_shape
 
 
@@ -37,7 +39,7 @@ def unfold(node: Node) -> Node:
     if bias is not None and len(shape_of(bias)) != 1:
         return node
     if len(node.shape) > 2 and input_entry and not input_entry[0]._array.flags.c_contiguous:
-        return node
+        return apart(node, weight_entry, input_entry)
     rows, columns = prod(node.shape[:-1]), node.shape[-1]
     matrix, last = (rows, columns), node
     if len(node.shape) != 2:
@@ -60,12 +62,36 @@ def unfold(node: Node) -> Node:
     return node
 
 
+def apart(node: Node, weight_entry: Any, input_entry: Any) -> Node:
+    """The same for an input whose elements do not lie as those of a matrix: it is copied, and the
+    bias is added in the end."""
+    input, weight, bias = node.edges
+    rows, columns, size = prod(node.shape[:-1]), node.shape[-1], input_entry[0]._array.shape
+    if input is not None:
+        input = made(node, _clone, 5, (input,), size)
+        input = made(node, unsafe_view, 4, (input,), (rows, size[-1]), (size,))
+    if weight is not None:
+        weight = made(node, t, 3, (weight,), shape_of(weight)[::-1])
+    values = {"self": seen(input_entry, (rows, -1), input),
+              "mat2": seen(weight_entry, None, weight)}
+    product = made(node, mm, 2, (input, weight), (rows, columns),
+                   tuple([values[name] for name in mm.op.saved]))
+    if bias is None:
+        last = node
+    else:
+        last = made(node, unsafe_view, 1, (), node.shape)
+        node.__class__, node.saved = add.op.Backward, ()
+        node.edges = (last, bias)
+    last.__class__, last.edges, last.saved = unsafe_view.op.Backward, (product,), ((rows, columns),)
+    return node
+
+
 def made(whole: Node, function: Any, place: int, edges: tuple[Any, ...], shape: Any,
          saved: tuple[Any, ...] = ()) -> Node:
     """A node of `function` between `whole` and what comes before it, the `place`-th from there."""
     node: Node = function.op.Backward(whole)        # at the same place in the program
     node.edges, node.saved, node.shape, node.dtype = edges, saved, shape, whole.dtype
-    node.order = whole.order + place / 4        # type: ignore[assignment]  # older than the whole
+    node.order = whole.order + place / 8        # type: ignore[assignment]  # older than the whole
     return node
 
 
@@ -89,10 +115,18 @@ def shape_of(edge: Any) -> tuple[int, ...]:
 
 
 linear.op.Backward.unfold = unfold
-_SHAPES = {"self": lambda self: tuple(self.shape), "mat1": lambda mat1: tuple(mat1.shape),
-           "mat2": lambda mat2: tuple(mat2.shape)}
-_STRIDES = {"self": lambda self: self.stride(), "mat1": lambda mat1: mat1.stride(),
-            "mat2": lambda mat2: mat2.stride()}
+
+
+def _of(tensor: Any, read: Any) -> Any:
+    return None if tensor is None else read(tensor)
+
+
+def _geometry(read: Any, name: str) -> Any:
+    """A formula of a factor that is kept only where the gradient of the other is asked for."""
+    return {"self": lambda self: _of(self, read), "mat1": lambda mat1: _of(mat1, read),
+               "mat2": lambda mat2: _of(mat2, read)}[name]
+
+
 for _op, _factors in ((mm.op, ("self", "mat2")), (addmm.op, ("mat1", "mat2"))):
-    _op.saved_as = {f"{n}_sym_sizes": _SHAPES[n] for n in _factors} \
-        | {f"{n}_sym_strides": _STRIDES[n] for n in _factors}
+    _op.saved_as = {f"{n}_sym_sizes": _geometry(lambda t: tuple(t.shape), n) for n in _factors} \
+        | {f"{n}_sym_strides": _geometry(lambda t: t.stride(), n) for n in _factors}

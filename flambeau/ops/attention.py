@@ -13,12 +13,14 @@ from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, basis
 from flambeau.kernels import attention as kernels
 from flambeau.ops.fused import fused
+from flambeau.ops.node_names import one_node, times
 from flambeau.ops.pointwise import c_name
 from flambeau.ops.softmax import softmax
 
 NETWORK = "nn.functional"
 
 
+@one_node(name="SafeSoftmaxBackward0")
 def _scores_to_weights(scores: Tensor) -> Tensor:
     """Softmax along the last dimension; zeros where all scores are -inf."""
     none = (scores == -math.inf).all(-1, True)
@@ -37,9 +39,19 @@ def additive_mask(mask: Tensor | None, query: Tensor, key: Tensor, is_causal: bo
     return mask
 
 
-@fused(lambda query, key, value, mask, is_causal, scale: kernels.scaled_dot_product_attention(
-           query, key, value, mask, is_causal, scale),
+def _attend_kernel(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: Any,
+                   is_causal: bool, scale: Any) -> Any:
+    result, total = kernels.scaled_dot_product_attention(query, key, value, mask, is_causal, scale)
+    if not query.flags.c_contiguous and result.shape == query.shape:
+        own = np.empty_like(query)              # dimensions lie as those of the query
+        own[...] = result
+        return own, total
+    return result, total
+
+
+@fused(_attend_kernel,
        extras=("total",), tensors=("query", "key", "value", "mask"), namespace=None,
+       unfolds=lambda node: len(node.shape) != 4, nondiff=("mask",),
        backward=lambda grad, query, key, value, mask, result, total, is_causal, scale: (
            *kernels.scaled_dot_product_attention_backward(
                grad, query, key, value, result, total, mask, is_causal, scale), None),
@@ -64,7 +76,7 @@ def attend_with_weights(query: Tensor, key: Tensor, value: Tensor, mask: Any, is
     factor = 1 / math.sqrt(query._array.shape[-1]) if scale is None else scale
     # The root of the factor goes into each side, for the sake of half floats.
     root = math.sqrt(abs(factor))
-    scores = (query * math.copysign(root, factor)) @ (key.transpose(-2, -1) * root)
+    scores = times(query, math.copysign(root, factor)) @ times(key.transpose(-2, -1), root)
     weights = _scores_to_weights(scores if mask is None else scores + mask)
     if dropout:
         weights = flambeau.dropout(weights, dropout, True)
@@ -143,7 +155,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set "
                            "when is_causal=True")
     if enable_gqa and query._array.ndim >= 3:
-        key, value = _repeat_heads(query, key, value)
+        return _attend_in_groups(query, key, value, attn_mask, dropout_p, is_causal, scale)
     if dropout_p or query._array.dtype.kind in "cW":
         own = query._array.dtype
         if is_half(own):                    # rounded at the end alone
@@ -151,7 +163,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
                 basis.cast(t, np.float32) if t is not None and t._array.dtype == own else t
                 for t in (query, key, value, attn_mask)]
         result = attend_with_weights(query, key, value, attn_mask, is_causal, scale, dropout_p)[0]
-        return basis.cast(result, own)
+        return basis.cast(result, own) if is_half(own) else result
     lead = query._array.shape[:-2]
     if not lead == key._array.shape[:-2] == value._array.shape[:-2]:
         lead = broadcast_shapes(lead, key._array.shape[:-2], value._array.shape[:-2])
@@ -159,6 +171,13 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
     if attn_mask is not None:
         _check_mask(attn_mask, query, key)
     return _attend(query, key, value, attn_mask, is_causal, scale)
+
+
+@one_node(name="ScaledDotProductFlashAttentionForCpuBackward0", inputs="query key value")
+def _attend_in_groups(query: Tensor, key: Tensor, value: Tensor, mask: Any, dropout: float,
+                      is_causal: bool, scale: float | None) -> Tensor:
+    return scaled_dot_product_attention(query, *_repeat_heads(query, key, value), mask, dropout,
+                                        is_causal, scale)
 
 
 def _check_mask(mask: Tensor, query: Tensor, key: Tensor) -> None:
@@ -178,15 +197,21 @@ def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Any, bias: Any
     width = query._array.shape[-1]
     if separate is None:
         if query is key and key is value:
-            return linear(query, weight, bias).chunk(3, -1)
+            return _parts(linear(query, weight, bias), 3)
         if key is value:
             first, rest = weight.split([width, 2 * width])
             biases = (None, None) if bias is None else bias.split([width, 2 * width])
-            k, v = linear(key, rest, biases[1]).chunk(2, -1)
+            k, v = _parts(linear(key, rest, biases[1]), 2)
             return linear(query, first, biases[0]), k, v
         separate = weight.chunk(3)
     biases = (None,) * 3 if bias is None else bias.chunk(3)
     return tuple([linear(x, w, b) for x, w, b in zip((query, key, value), separate, biases)])
+
+
+def _parts(joined: Tensor, n: int) -> Any:
+    """The `n` parts that lie side by side in the last dimension, each in memory of its own."""
+    apart = joined.unflatten(-1, (n, -1)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
+    return [apart[i] for i in range(n)]
 
 
 def _is_batched(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask: Any,
@@ -261,10 +286,7 @@ def multi_head_attention_forward(
     """
     batched = _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads)
     if not batched:
-        same_k, same_v = key is query, value is key
-        query = query.unsqueeze(1)
-        key = query if same_k else key.unsqueeze(1)
-        value = key if same_v else value.unsqueeze(1)
+        query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
         if key_padding_mask is not None:
             key_padding_mask = key_padding_mask.unsqueeze(0)
     length, batch, width = query.shape
@@ -285,10 +307,10 @@ def multi_head_attention_forward(
     separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
     q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias, separate)
     attn_mask = _mask_of_heads(attn_mask, batch, num_heads, length, source)
-    head = width // num_heads
+    head, rows = width // num_heads, batch * num_heads
 
     def split(x: Tensor) -> Tensor:
-        return x.view(x.shape[0], batch, num_heads, head).permute(1, 2, 0, 3)
+        return x.view(x.shape[0], rows, head).transpose(0, 1)
 
     if bias_k is not None and bias_v is not None:
         for name, static in (("key", static_k), ("value", static_v)):
@@ -300,36 +322,39 @@ def multi_head_attention_forward(
         attn_mask = None if attn_mask is None else pad(attn_mask, (0, 1))
         key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, 1))
     q = split(q)
-    k = split(k) if static_k is None else static_k.view(batch, num_heads, -1, head)
-    v = split(v) if static_v is None else static_v.view(batch, num_heads, -1, head)
+    k = split(k) if static_k is None else static_k
+    v = split(v) if static_v is None else static_v
     if add_zero_attn:
-        zeros = flambeau.zeros(batch, num_heads, 1, head, dtype=k.dtype)
+        zeros = flambeau.zeros(rows, 1, head, dtype=k.dtype)
         k, v, attn_mask, key_padding_mask = _with_extra(k, v, attn_mask, key_padding_mask, zeros,
                                                         zeros)
-    source = k.shape[2]
+    source = k.shape[1]
     if key_padding_mask is not None:
         for d, (size, expected) in enumerate(zip(key_padding_mask.shape, (batch, source))):
             if size != expected:
                 raise AssertionError(f"Expected key_padded_mask.shape[{d}] to be {expected}, but "
                                      f"got {size}")
         spread = key_padding_mask.view(batch, 1, 1, source).expand(
-            -1, num_heads, -1, -1).reshape(batch * num_heads, 1, source)
+            -1, num_heads, -1, -1).reshape(rows, 1, source)
         attn_mask = spread if attn_mask is None else attn_mask + spread
-    if attn_mask is not None:
-        attn_mask = attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.view(
-            batch, num_heads, -1, source)
     dropout = dropout_p if training else 0.0
     linear = public[NETWORK]["linear"]
     if need_weights:
-        scores = q * math.sqrt(1.0 / head) @ k.transpose(-2, -1)
-        weights = softmax(scores if attn_mask is None else scores + attn_mask, -1)
+        scaled, across = q * math.sqrt(1.0 / head), k.transpose(-2, -1)
+        weights = softmax(flambeau.bmm(scaled, across) if attn_mask is None
+                          else flambeau.baddbmm(attn_mask, scaled, across), -1)
         if dropout:
             weights = flambeau.dropout(weights, dropout, True)
-        attended = weights @ v
+        joined = flambeau.bmm(weights, v).transpose(0, 1).reshape(length * batch, width)
+        weights = weights.view(batch, num_heads, length, source)
     else:
         weights = None
+        if attn_mask is not None:
+            attn_mask = attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.view(
+                batch, num_heads, -1, source)
+        q, k, v = [x.view(batch, num_heads, -1, head) for x in (q, k, v)]
         attended = scaled_dot_product_attention(q, k, v, attn_mask, dropout, is_causal)
-    joined = attended.permute(2, 0, 1, 3).reshape(length * batch, width)
+        joined = attended.permute(2, 0, 1, 3).reshape(length * batch, width)
     result = linear(joined, out_proj_weight, out_proj_bias).view(length, batch, -1)
     if weights is not None and average_attn_weights:
         weights = weights.mean(1)

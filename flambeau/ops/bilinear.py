@@ -4,6 +4,7 @@ from __future__ import annotations
 import flambeau
 from flambeau.core.op import composite
 from flambeau.core.tensor import Tensor
+from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import c_name
 
 
@@ -40,13 +41,18 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
         raise RuntimeError(f"bilinear(): bias size does not match weight size: got "
                            f"{bias._array.shape[0]} but expected {w[0]}")
     rows = input1.reshape(-1, a[-1]) if input1._array.size else input1.reshape(0, a[-1])
-    # (n, i) by (i, o · j), then each sample's (o, j) by its second input
-    flat = weight.permute(1, 0, 2).reshape(w[1], w[0] * w[2])
-    half = flambeau.mm(rows, flat).reshape(-1, w[0], w[2]) if rows._array.shape[0] \
-        else flambeau.mm(rows, flat).reshape(0, w[0], w[2])
-    second = input2.reshape(half._array.shape[0], w[2], 1)
-    result = flambeau.bmm(half, second).reshape(*a[:-1], w[0])
+    second = input2.reshape(rows._array.shape[0], w[2])
+    result = _products(rows, weight, second).reshape(*a[:-1], w[0])
     return result if bias is None else result + bias
+
+
+@one_node(name="TrilinearBackward0")
+def _products(rows: Tensor, weight: Tensor, second: Tensor) -> Tensor:
+    """(n, i), (o, i, j) and (n, j) to (n, o)."""
+    n, (o, i, j) = rows._array.shape[0], weight._array.shape
+    # (n, i) by (i, o · j), then each sample's (o, j) by its second input
+    half = flambeau.mm(rows, weight.permute(1, 0, 2).reshape(i, o * j)).reshape(n, o, j)
+    return flambeau.bmm(half, second.unsqueeze(2)).squeeze(2)
 
 
 __all__ = ["bilinear"]

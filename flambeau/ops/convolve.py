@@ -19,6 +19,7 @@ from flambeau.kernels import convolution as kernels
 from flambeau.kernels.layouts import channels_last, has_channels_last
 from flambeau.kernels.network import is_narrow
 from flambeau.ops.matmul import conj
+from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import c_name
 
 # ---- the three bilinear ops ----------------------------------------------------------------------
@@ -392,6 +393,7 @@ conv_transpose3d = _transposed_convolver(3, "The transpose of `conv3d`; see `con
 
 
 @composite(namespace=("torch", "nn.functional"))
+@one_node
 def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
     """`conv1d` of (time, batch, channels) with weights (k, c, o)."""
     result = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)

@@ -310,6 +310,9 @@ def copy(input: Tensor, src: Any, non_blocking: bool = False) -> Any:
     return input, src
 
 
+copy.op.Backward.name = lambda self: "torch::autograd::CopyBackwards"
+
+
 def _copy_message(a: tuple[int, ...], b: tuple[int, ...]) -> str:
     for i in range(1, len(b) + 1):
         if b[-i] not in (1, a[-i]):

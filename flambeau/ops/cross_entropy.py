@@ -16,6 +16,7 @@ from flambeau.kernels import softmax as kernels
 from flambeau.ops.coercion import values_below
 from flambeau.ops.fused import fused
 from flambeau.ops.matmul import linear
+from flambeau.ops.node_names import over, plus, times
 from flambeau.ops.refusals import refusing
 from flambeau.ops.softmax import log_softmax
 
@@ -190,13 +191,13 @@ def _smoothed(logs: Tensor, target: Tensor, weight: Any, reduction: str, ignore_
     classes = logs._array.shape[1]
     smooth = -(logs if weight is None else logs * weight.view(column)).sum(1)
     used = target != ignore_index
-    smooth = flambeau.where(used, smooth, 0)
+    smooth = smooth.masked_fill(~used, 0.0)
     if reduction != "none":
         smooth = smooth.sum()
     if reduction == "mean":
         smooth = smooth / (used.sum() if weight is None else (
             weight[flambeau.where(used, target, 0)] * used).sum())
-    return loss * (1 - smoothing) + smooth * (smoothing / classes)
+    return times(loss, 1 - smoothing) + times(smooth, smoothing / classes)
 
 
 def _with_probabilities(input: Tensor, target: Tensor, weight: Any, reduction: str,
@@ -211,14 +212,16 @@ def _with_probabilities(input: Tensor, target: Tensor, weight: Any, reduction: s
                            "classes or no classes but got weight tensor of shape: "
                            f"{list(weight._array.shape)}")
     if smoothing:
-        target = target * (1 - smoothing) + smoothing / classes
+        target = plus(times(target, 1 - smoothing), smoothing / classes)
     product = log_softmax(input, axis) * target
     if weight is not None:
         product = product * weight.view((-1, *(1,) * (len(shape) - axis - 1)))
     if reduction == "none":
         return -product.sum(axis)
     total = -product.sum()
-    return total if reduction == "sum" else total / (input._array.size / classes or float("nan"))
+    if reduction == "sum":
+        return total
+    return over(total, input._array.size / classes or float("nan"))
 
 
 @composite(namespace=NETWORK)
@@ -248,6 +251,8 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return _with_probabilities(input, target, weight, reduction, label_smoothing)
+    if x.ndim == 1 and not label_smoothing:
+        return nll_loss(log_softmax(input, 0), target, weight, None, ignore_index, None, reduction)
     if x.ndim == 1:
         loss = cross_entropy(input.unsqueeze(0), target.unsqueeze(0), weight, None, ignore_index,
                              None, reduction, label_smoothing)

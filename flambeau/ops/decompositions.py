@@ -552,7 +552,7 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
 
 
 @composed
-@one_node
+@one_node(inputs="LU_data")
 def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True,
               unpack_pivots: bool = True) -> Any:
     """P, L and U out of what `lu_factor` gives."""

@@ -6,13 +6,14 @@ from math import inf
 import numpy as np
 
 import flambeau
+from flambeau.core.graph import next_order
 from flambeau.core.op import composite
 from flambeau.core.promotion import join, type_name
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import distances as kernels
 from flambeau.ops.fused import fused
 from flambeau.ops.moments import vector_norm
-from flambeau.ops.node_names import one_node
+from flambeau.ops.node_names import clamped_value, one_node, plus, rename
 from flambeau.ops.refusals import refusing
 
 BOTH = ("nn.functional", "torch")
@@ -34,8 +35,7 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     units = []
     for x in (x1, x2):
         length = vector_norm(x, 2, dim, True)
-        # Below eps the length is a constant; elsewhere the clamp changes nothing.
-        units.append(x / length.clamp_min(eps))
+        units.append(x / clamped_value(length, eps))
     return (units[0] * units[1]).sum(dim)
 
 
@@ -43,7 +43,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
                       keepdim: bool = False) -> Tensor:
     """‖x₁ - x₂ + eps‖_p along the last dimension."""
-    return flambeau.norm(x1 - x2 + eps, p, -1 if max(x1.dim(), x2.dim()) else None, keepdim)
+    since = next_order()
+    result = flambeau.norm(plus(x1 - x2, eps), p, -1 if max(x1.dim(), x2.dim()) else None, keepdim)
+    rename(result, "NormBackward1", since, p=p)
+    return result
 
 
 # ---- all pairs -----------------------------------------------------------------------------------

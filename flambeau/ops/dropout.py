@@ -15,6 +15,7 @@ from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import random as kernels
 from flambeau.kernels.refused import no_kernel
+from flambeau.ops.node_names import one_node
 from flambeau.ops.random_fills import bernoulli_fill, drawn, is_common, stream_of
 
 _SATURATION = 1.7580993408473766        # minus the value that SELU tends to at minus infinity
@@ -149,6 +150,7 @@ def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
 
 
 @composite
+@one_node
 def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
     """Dropout and its mask: which elements were kept."""
     check_probability(p)

@@ -307,7 +307,7 @@ def _bag_arguments(input: Tensor, offsets: Any, weights: Any) -> tuple[Tensor, T
 
 
 @composite(namespace=NETWORK)
-@one_node
+@one_node(inputs="weight per_sample_weights")
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
                   max_norm: float | None = None, norm_type: float = 2,
                   scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,

@@ -12,7 +12,6 @@ from flambeau._places import counter_of
 from flambeau._scopes import within
 from flambeau.core import engine, fast, overrides
 from flambeau.core.graph import (
-    Node,
     next_order,
     node_class,
     packers,
@@ -38,16 +37,15 @@ from flambeau.core.tensor import (
     gradient_edge,
     new_tensor,
     plain,
-    tensor_types,
     wrap,
 )
+from flambeau.ops.node_names import become, can_unfold
 
 
 def unfolded(node: Any, body: Any, n: int) -> Any:
     """Let a node that has not run become the last node of the graph of its body, before which the
     others are made: one node does what they do until somebody looks."""
-    if node.saved is None or node.packed or node.hooks is not None \
-            or engine.current_pass.get() is not None or interceptors:
+    if not can_unfold(node):
         return node
     given = [unpack(node, i) for i in range(n)]
     for i, edge in enumerate(node.edges):
@@ -55,29 +53,14 @@ def unfolded(node: Any, body: Any, n: int) -> Any:
             again = alias(given[i]._array, type(given[i]))
             again._counter, again._edge = counter_of(given[i]), edge
             given[i] = again
-    root = within(grad_mode, True, body, *given, *node.rest)._edge
-    if type(root).outputs != 1 or not isinstance(root, Node):
-        return node
-    oldest, made, stack = next_order(), {}, [root]      # those that are newer than the whole
-    while stack:
-        one = stack.pop()
-        if one.order not in made:
-            made[one.order] = one
-            stack += [e.node for e in one.edges if e is not None and type(e) not in tensor_types
-                      and oldest < e.order < node.order]
-    del made[root.order]
-    for place, order in enumerate(sorted(made), 1):     # newest first
-        made[order].order = node.order + place / (len(made) + 1)
-    node.__class__ = type(root)
-    node.edges, node.saved = root.edges, root.saved
-    return node
+    return become(node, within(grad_mode, True, body, *given, *node.rest))
 
 
 def fused(kernel: Any, *, backward: Any, extras: tuple[str, ...] = (), when: Any = None,
           namespace: Any = "nn.functional", method: Any = False, node_name: str = "",
           tensors: tuple[str, ...] = ("input",), aliases: tuple[str, ...] = (),
           name: str = "", out: bool = False, nondiff: tuple[str, ...] = (),
-          unfolds: bool = False) -> Any:
+          unfolds: Any = False) -> Any:
     """Annotate a composite with kernels that run it, and its gradient, in one go.
 
     The body is the mathematics: every transform (forward mode, vmap, `create_graph`) runs it, and
@@ -88,7 +71,8 @@ def fused(kernel: Any, *, backward: Any, extras: tuple[str, ...] = (), when: Any
     when        optional condition on the arguments for using the kernels
     out         does it take `out=`?
     nondiff     tensors that `backward` gives no gradient of
-    unfolds     is the graph of the body what users see when they look at the node?
+    unfolds     is the graph of the body what users see when they look at the node? Or a function
+                of the node that says so
     """
     def declare(body: Callable[..., Any]) -> Callable[..., Any]:
         return make_fused(body, kernel, backward, extras, when, tensors, namespace, method,
@@ -99,7 +83,7 @@ def fused(kernel: Any, *, backward: Any, extras: tuple[str, ...] = (), when: Any
 def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tuple[str, ...],
                when: Any, tensors: tuple[str, ...], namespace: Any, method: Any, node_name: str,
                aliases: tuple[str, ...], name: str, writes: bool,
-               nondiff: tuple[str, ...] = (), unfolds: bool = False) -> Callable[..., Any]:
+               nondiff: tuple[str, ...] = (), unfolds: Any = False) -> Callable[..., Any]:
     """The public function of a `fused` declaration."""
     title = name or body.__name__
     signature = inspect.signature(body)
@@ -158,7 +142,8 @@ def make_fused(body: Callable[..., Any], kernel: Any, backward: Any, extras: tup
                           differentiated=differentiated(op))
     op.Backward = Backward
     if unfolds:
-        Backward.unfold = lambda node: unfolded(node, body, n)
+        Backward.unfold = lambda node: unfolded(node, body, n) \
+            if unfolds is True or unfolds(node) else node
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if writes and kwargs and kwargs.get("out") is not None:

@@ -12,15 +12,17 @@ from typing import Any
 import numpy as np
 
 from flambeau._places import bump, native
+from flambeau._scopes import within
 from flambeau.core import dtypes, overrides
-from flambeau.core.modes import grad_enabled, interceptors
+from flambeau.core.modes import grad_enabled, grad_mode, interceptors
 from flambeau.core.op import composite, linear
 from flambeau.core.promotion import convert, type_name
-from flambeau.core.tensor import Tensor, array_strides, basis, plain, tensor_types
+from flambeau.core.tensor import Tensor, alias, array_strides, basis, plain, tensor_types
 from flambeau.kernels import indexing, views
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.refused import refuse
 from flambeau.ops.create import array_of, full
+from flambeau.ops.node_names import become, can_unfold
 from flambeau.ops.overlap import warn_of_expanded
 from flambeau.ops.ranges import arange
 from flambeau.ops.shape import movedim, reshape, unsqueeze
@@ -82,6 +84,7 @@ def _declare_view(kind: str) -> Any:
                 basic_view(movedim(self, dims[0], 0), (slice(None), *index)), 0))
     def take(input: Tensor, index: Any) -> Any:
         return input, index
+    take.op.Backward.unfold = lambda node: _one_by_one(node)
     return take.op.call
 
 
@@ -126,6 +129,29 @@ def basic_view(input: Tensor, index: tuple[Any, ...], alone: bool = False) -> Te
 def _is_whole(item: slice, n: int) -> bool:
     return (item.start or 0) == 0 and (item.stop is None or item.stop >= n) and item.step in (
         None, 1)
+
+
+def _one_by_one(node: Any) -> Any:
+    """The graph that PyTorch shows of a view by several indices: each is a view of its own."""
+    if not can_unfold(node):
+        return node
+    (edge,), (shape, index) = node.edges, node.saved
+    steps, dim, at = [], 0, 0               # the next dimension of the result, and of the source
+    for item in index:
+        if item is Ellipsis:
+            left = len(shape) - sum([type(i) in (int, slice) for i in index])
+            dim, at = dim + left, at + left
+            continue
+        if type(item) is not slice or not _is_whole(item, shape[at]):
+            steps.append((*(slice(None),) * dim, item, Ellipsis))
+        dim, at = dim + (type(item) is not int), at + (item is not None)
+    if len(steps) < 2:
+        return node
+    seen = alias(np.broadcast_to(np.zeros((), node.dtype), shape), Tensor)
+    seen._edge = edge
+    for step in steps:
+        seen = within(grad_mode, True, basic_view, seen, step, True)
+    return become(node, seen)
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
@@ -592,7 +618,7 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             return
     try:
         basic, advanced = parse(self, index)
-        view = self if basic is None else basic_view(self, basic)
+        view = self if basic is None or index is Ellipsis else basic_view(self, basic)
     except IndexError as error:
         raise explain(self, index, error) from None
     if advanced is None:

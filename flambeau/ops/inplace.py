@@ -204,6 +204,8 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
             else:
                 # later writes to the tensor are noticed where the node saved its result
                 save_anew(edge.node, result._array, input)
+                if functional.inplace_node:
+                    edge.node.__class__ = basis.known_as(type(edge.node), functional.inplace_node)
             rebase(input, edge)
     elif tracked and input._edge is not None:
         rebase_to_constant(input)
@@ -269,6 +271,16 @@ def memory_of(value: Tensor, heir: Tensor) -> np.ndarray:
 basis.memory_of = memory_of
 
 
+_SQUEEZES = {f"SqueezeBackward{i}": f"SqueezeBackward{i + 3}" for i in range(3)}
+
+
+def _rename_view(node: Any, name: str) -> None:
+    """Nodes of views that a tensor has become bear other numbers than those of new views."""
+    own = type(node).__name__
+    seen = "TBackward1" if name == "t" else _SQUEEZES.get(own) or f"{own[:-1]}1"
+    node.__class__ = basis.known_as(type(node), seen)
+
+
 def publish_inplace_view(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
     """`t_`, `squeeze_` …: the tensor becomes the view that `function` gives of it."""
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -284,6 +296,8 @@ def publish_inplace_view(name: str, function: Callable[..., Tensor]) -> Callable
         found = result._view
         self._array = slot(result)
         bump(self)
+        if found.node is not None and found.node is not LEAF:
+            _rename_view(found.node, name)
         if self._base is None:
             if found.node is not None and found.node is not LEAF:
                 self._edge = found.node

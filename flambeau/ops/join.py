@@ -725,9 +725,13 @@ def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
     """A matrix with a vector on its diagonal, or the diagonal of a matrix."""
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    result = diag_embed(input, diagonal) if input.ndim == 1 else basis.clone(
-        diagonal_of(input, diagonal))
+    result = diag_embed(input, diagonal) if input.ndim == 1 else _diagonal_copy(input, diagonal)
     return result if out is None else basis.into(out, diag.op, result)
+
+
+@one_node(name="DiagonalBackward0_copy")
+def _diagonal_copy(input: Tensor, offset: int) -> Tensor:
+    return basis.clone(diagonal_of(input, offset))
 
 
 def diagonal_of(input: Tensor, offset: int) -> Tensor:

@@ -49,6 +49,8 @@ def _power(A: Tensor, n: int) -> Tensor:
         return where(wrap(np.zeros((), np.bool_)), A, expand(identity(size, A), A._array.shape))
     if n < 0:
         A, n = inverse(A), -n
+    if n == 3:                              # with the square first, as PyTorch multiplies
+        return matmul(matmul(A, A), A)
     result = None
     while n:
         if n & 1:

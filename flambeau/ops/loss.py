@@ -21,7 +21,7 @@ from flambeau.kernels.refused import refuse
 from flambeau.ops.cross_entropy import check_reduction, chosen
 from flambeau.ops.fused import fused
 from flambeau.ops.inplace import check_stored
-from flambeau.ops.node_names import one_node
+from flambeau.ops.node_names import clamped_value, minus, one_node, plus
 from flambeau.ops.pointwise import together
 from flambeau.ops.refusals import refusing
 
@@ -69,7 +69,7 @@ def _difference(input: Tensor, target: Tensor, name: str) -> Tensor:
 
 
 def elementwise(name: str, value: Any, gradient: Any, node_name: str,
-                extra: tuple[str, ...] = ()) -> Any:
+                extra: tuple[str, ...] = (), nondiff: tuple[str, ...] = ()) -> Any:
     """A loss of (input, target, *numbers, reduction): declares the `fused` op that decorates its
     body. `value` and `gradient`, the derivative by the input times its first argument, are array
     functions; that by the target is -gradient."""
@@ -87,7 +87,7 @@ def elementwise(name: str, value: Any, gradient: Any, node_name: str,
         1: lambda grad, needs, input, target, limit, reduction: grads(
             grad, needs, input, target, limit, reduction)}[len(extra)]
     return fused(kernel, backward=backward, when=_alike, tensors=("input", "target"),
-                 namespace=None, name=name, node_name=node_name)
+                 namespace=None, name=name, node_name=node_name, nondiff=nondiff)
 
 
 # ---- distances of elements -----------------------------------------------------------------------
@@ -123,7 +123,7 @@ def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: An
     reduction = chosen(reduction, size_average, reduce)
     input, target = _of_one_size(input, target)
     if weight is not None:
-        return _weighted(_mse(input, target, "none"), weight, input, reduction)
+        return _weighted(_difference(input, target, "mse_cpu") ** 2, weight, input, reduction)
     return _mse(input, target, reduction)
 
 
@@ -340,7 +340,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
     """
     reduction = chosen(reduction, size_average, reduce)
     loss = input.exp() - target * input if log_input \
-        else input - target * (input + eps).log()
+        else input - target * plus(input, eps).log()
     if full:
         stirling = target * target.log() - target + 0.5 * (2 * math.pi * target).log()
         loss = loss + stirling.masked_fill(target <= 1, 0)
@@ -365,7 +365,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
             raise ValueError("var is of incorrect size")
     if reduction not in ("none", "mean", "sum"):
         raise ValueError(f"{reduction} is not valid")
-    var = var + (var.detach().clamp_min(eps) - var.detach())        # the clamp has slope 1
+    var = clamped_value(var, eps)
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
@@ -410,11 +410,12 @@ def _cosine_embedding(input1: Tensor, input2: Tensor, target: Tensor, margin: fl
                            f"inputs with sizes {list(input1._array.shape)} and "
                            f"{list(input2._array.shape)}.")
     dot = (input1 * input2).sum(rank)
-    squares = ((input1 * input1).sum(rank) + 1e-12) * ((input2 * input2).sum(rank) + 1e-12)
+    squares = plus((input1 * input1).sum(rank), 1e-12) * plus((input2 * input2).sum(rank), 1e-12)
     cos = dot / squares.sqrt()
     zero = flambeau.zeros_like(cos)
-    loss = flambeau.where(target == 1, 1 - cos, zero) \
-        + flambeau.where(target == -1, (cos - margin).clamp_min(0), zero)
+    one = flambeau.ones((), dtype=cos.dtype)
+    loss = flambeau.where(target == 1, one - cos, zero) \
+        + flambeau.where(target == -1, minus(cos, margin).clamp_min(0), zero)
     return reduced(loss, reduction)
 
 
@@ -429,11 +430,11 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
                            f"got sizes: input1: {input1.size()}, input2: {input2.size()}, target: "
                            f"{target.size()} ")
     difference = input1 - input2
-    return reduced((-target * difference + float(margin)).clamp_min(0), reduction)
+    return reduced(plus(-target * difference, float(margin)).clamp_min(0), reduction)
 
 
 @elementwise("_soft_margin_loss", losses.soft_margin, lambda grad, x, y: kernels.multiply(
-    grad, losses.soft_margin_slope(x, y)), "SoftMarginLossBackward0")
+    grad, losses.soft_margin_slope(x, y)), "SoftMarginLossBackward0", nondiff=("target",))
 def _soft_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
     """Each step is stored in the type of the input."""
     product = -input * target
@@ -576,16 +577,17 @@ def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, marg
     reduction = chosen(reduction, size_average, reduce)
     _check_triplet(anchor, positive, negative, margin)
     distance = public[NETWORK]["pairwise_distance"]
-    return _triplet(anchor, positive, negative, lambda a, b: distance(a, b, p, eps), margin, swap,
-                    reduction)
+    return _triplet(anchor, positive, negative, lambda a, b: distance(a, b, p, eps),
+                    lambda near: plus(near, margin), swap, reduction)
 
 
-def _triplet(anchor: Tensor, positive: Tensor, negative: Tensor, distance: Any, margin: float,
+def _triplet(anchor: Tensor, positive: Tensor, negative: Tensor, distance: Any, farther: Any,
              swap: bool, reduction: str) -> Tensor:
+    """`farther` adds the margin."""
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
         far = flambeau.minimum(far, distance(positive, negative))
-    return reduced((margin + near - far).clamp_min(0), reduction)
+    return reduced((farther(near) - far).clamp_min(0), reduction)
 
 
 @composite(namespace=NETWORK)
@@ -597,7 +599,8 @@ def triplet_margin_with_distance_loss(anchor: Tensor, positive: Tensor, negative
     _check_triplet(anchor, positive, negative, margin)
     if distance_function is None:
         distance_function = public[NETWORK]["pairwise_distance"]
-    return _triplet(anchor, positive, negative, distance_function, margin, swap, reduction)
+    return _triplet(anchor, positive, negative, distance_function, lambda near: margin + near, swap,
+                    reduction)
 
 
 # ---- torch's own forms ---------------------------------------------------------------------------

@@ -1,57 +1,227 @@
-"""Composites whose results bear the name of one node, as in PyTorch, where they are one op.
+"""Composites that are one node of the graph, as in PyTorch, where they are one op.
 
-What a composite records is the graph of its parts. The node that made the result is then known
-under the name that PyTorch's only node has; the parts lie behind it.
+What a composite records is the graph of its parts. Users see the node that made the result under
+the name of PyTorch's only node, and behind it the inputs of the composite: the parts are hidden. A
+node that gets hooks runs as the whole that it is seen as: what its hooks are given are the
+gradients of the composite's inputs.
 
 >>> from flambeau.core.op import composite
 >>> @composite()
 ... @one_node
 ... def twice(input):
-...     return input + input
->>> twice(flambeau.ones(1, requires_grad=True))
-tensor([2.], grad_fn=<TwiceBackward0>)
+...     return input.exp() + input
+>>> y = twice(flambeau.ones(1, requires_grad=True))
+>>> y
+tensor([3.7183], grad_fn=<TwiceBackward0>)
+>>> [node.name() for node, _ in y.grad_fn.next_functions]
+['torch::autograd::AccumulateGrad']
 """
 from __future__ import annotations
 
 import functools
+import inspect
+from collections.abc import Callable
 from typing import Any
 
-from flambeau.core import fast
-from flambeau.core.graph import next_order
-from flambeau.core.modes import grad_enabled
+from flambeau._scopes import within
+from flambeau.core import engine, fast
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.graph import Node, next_order, node_class, unpack
+from flambeau.core.modes import grad_enabled, grad_mode, interceptors
 from flambeau.core.op import class_name, publish
-from flambeau.core.tensor import tensor_types
+from flambeau.core.tensor import Tensor, basis, gradient_edge, tensor_types
+
+
+def _as_it_is(node: Node) -> Node:
+    return node
 
 
 @functools.cache
-def known_as(cls: type, name: str) -> type:
-    return type(name, (cls,), {"__slots__": (), "__module__": cls.__module__})
+def known_as(cls: type, name: str, differentiated: Any = None) -> type:
+    """The class `cls` of nodes under another name, perhaps with edges for some inputs only."""
+    members: dict[str, Any] = {"__slots__": (), "__module__": cls.__module__, "unfold": _as_it_is,
+                               "name": Node.name}
+    if differentiated is not None:
+        members["differentiated"] = differentiated
+    return type(name, (cls,), members)
 
 
-def rename(result: Any, name: str, since: int, **shown: Any) -> None:
+def new_node(result: Any, since: int) -> Any:
+    """The node that made `result`, if it is newer than `since`."""
+    edge = gradient_edge(result) if type(result) in tensor_types else None
+    if edge is None or type(edge) in tensor_types or edge.order >= since:
+        return None
+    return edge.node
+
+
+def rename(result: Any, name: str, since: int, differentiated: Any = None, whole: Any = None,
+           **shown: Any) -> None:
     """Give the node that made `result`, if that is newer than `since`, a name, and saved values
-    that it is to show."""
-    node = result.grad_fn if grad_enabled() and type(result) in tensor_types else None
-    if node is not None and node.order < since:
-        node.__class__ = known_as(type(node), name)
+    that it is to show. `differentiated` says which inputs have edges, if not all; `whole` are the
+    edges of the composite that the node is to stand for."""
+    node = new_node(result, since) if grad_enabled() else None
+    if node is not None:
+        node.__class__ = known_as(type(node), name, differentiated)
+        if whole is not None:
+            node.__dict__["whole"] = whole
         for key, value in shown.items():
             node.__dict__[f"_saved_{key}"] = value
 
 
-def one_node(body: Any = None, *, name: str = "") -> Any:
-    """Decorate the body of a composite: the nodes of its results bear its name, or `name`."""
+def one_node(body: Any = None, *, name: str = "", inputs: str = "") -> Any:
+    """Decorate the body of a composite: its results are those of a node of its name, or `name`,
+    whose edges lead to its floating tensors, or to the parameters that `inputs` names."""
     if body is None:
-        return functools.partial(one_node, name=name)
+        return functools.partial(one_node, name=name, inputs=inputs)
     title = name or class_name(body.__name__)
+    wanted = inputs.split()
+    names = [*inspect.signature(body).parameters]
 
     @functools.wraps(body)
     def run(*args: Any, **kwargs: Any) -> Any:
+        if not grad_enabled():
+            return body(*args, **kwargs)
         since = next_order()
+        if wanted:
+            given = dict(zip(names, args)) | kwargs
+            edges = [edge_of(given.get(n)) for n in wanted]
+        else:
+            edges = [edge_of(t) for t in floating_tensors((*args, *kwargs.values()))]
         result = body(*args, **kwargs)
         for one in result if isinstance(result, tuple | list) else (result,):
-            rename(one, title, since)
+            node = new_node(one, since)
+            if node is not None:
+                node.__class__ = known_as(type(node), title)
+                node.__dict__["whole"] = tuple(edges)
         return result
     return run
+
+
+def stand_for(result: Any, seen: Callable[[], tuple[Node, int]]) -> Any:
+    """Let users see another node, and an output of that, as what made `result`: `seen` gives
+    them."""
+    edge = gradient_edge(result) if grad_enabled() else None
+    if edge is not None and type(edge) not in tensor_types:
+        edge.node.__class__ = _standing_for(type(edge.node))
+        edge.node.__dict__["stands_for"] = seen
+    return result
+
+
+@functools.cache
+def _standing_for(cls: type) -> type:
+    return type(cls.__name__, (cls,), {"__slots__": (), "__module__": cls.__module__,
+                                       "seen": lambda node, index: node.stands_for()})
+
+
+def floating_tensors(values: Any) -> list[Any]:
+    """The tensors among arguments that can have gradients."""
+    found = []
+    for value in values:
+        if type(value) in tensor_types:
+            if value._array.dtype in FLOATING:
+                found.append(value)
+        elif isinstance(value, tuple | list):
+            found += floating_tensors(value)
+    return found
+
+
+def edge_of(value: Any) -> Any:
+    return gradient_edge(value) if type(value) in tensor_types else None
+
+
+def close_whole(node: Node) -> None:
+    """Let the last node of a composite become the one node that it is seen as."""
+    inner: Any = type(node).__mro__[1](node)        # at the same place in the program
+    for slot in ("edges", "saved", "order", "shape", "dtype"):
+        setattr(inner, slot, getattr(node, slot))
+    for key in ("outputs", "results", "result_state"):
+        if key in node.__dict__:
+            setattr(inner, key, getattr(node, key))
+    inner.simple = node.outputs == 1
+    whole = node.whole
+    node.__class__ = _closed(type(node).__name__)
+    node.edges, node.saved, node.whole = whole, (inner,), None
+
+
+@functools.cache
+def _closed(name: str) -> type[Node]:
+    """A class of nodes whose gradients are those of a graph that they hold."""
+    return node_class(name, saved_names=("graph",), saved_kinds=("value",), frees=True,
+                      apply=_apply_closed)
+
+
+def _apply_closed(node: Node, grad: Any) -> list[Any]:
+    inner, = node.saved
+    wanted = list(dict.fromkeys(e for e in node.edges if e is not None))
+    found = dict(zip(wanted, engine.run([(inner, grad)], True, grad_enabled(), wanted,
+                                        accumulate=False, closed=True) or ()))
+    return [None if edge is None else found.pop(edge, None) for edge in node.edges]
+
+
+basis.close_whole, basis.known_as = close_whole, known_as
+
+
+# ---- nodes that stand for several ----------------------------------------------------------------
+
+
+def can_unfold(node: Any) -> bool:
+    """May a node still be replaced by those that it stands for? Not once it has run, nor while a
+    pass does."""
+    return not (node.saved is None or node.packed or engine.current_pass.get() is not None
+                or interceptors)
+
+
+def become(node: Any, result: Tensor) -> Node:
+    """Let a node become the last node of the graph of `result`, made on the inputs that it has; the
+    others of that graph are put between it and what comes before it."""
+    root = gradient_edge(result)
+    if not isinstance(root, Node) or type(root).outputs != 1:
+        return node
+    oldest, made, stack = next_order(), {}, [root]      # those that are newer than the whole
+    while stack:
+        one = stack.pop()
+        if one.order not in made:
+            made[one.order] = one
+            stack += [e.node for e in one.edges if e is not None and type(e) not in tensor_types
+                      and oldest < e.order < node.order]
+    del made[root.order]
+    for place, order in enumerate(sorted(made), 1):     # newest first
+        made[order].order = node.order + place / (len(made) + 1)
+    node.__class__ = type(root)
+    node.edges, node.saved = root.edges, root.saved
+    node.__dict__.update(root.__dict__)
+    return node
+
+
+# ---- second derivatives --------------------------------------------------------------------------
+
+
+@functools.cache
+def _name_of_formula(cls: type[Node]) -> str:
+    """The class of nodes that a formula itself has in PyTorch, where it is an op; else nothing."""
+    name = f"{cls.__name__.rpartition('Backward')[0]}BackwardBackward0"
+    return name if basis.is_node_name(name) else ""
+
+
+def see_formula(node: Node, grad: Any, produced: Any, since: int) -> None:
+    """Let the gradients that a node gives be results of one node, where PyTorch's are."""
+    name = _name_of_formula(type(node))
+    if not name or type(grad) is list:
+        return
+    edges = None
+    for one in produced:
+        last = new_node(one, since)
+        if last is None or type(last).__name__ == name:
+            continue
+        if edges is None:
+            inputs = [unpack(node, i) for i, kind in enumerate(node.saved_kinds)
+                      if kind in ("tensor", "result")]
+            edges = (edge_of(grad), *[edge_of(t) for t in floating_tensors(inputs)])
+        last.__class__ = known_as(type(last), name)
+        last.__dict__["whole"] = edges
+
+
+basis.see_formula = see_formula
 
 
 def number_nodes(op: Any, second: str, first: str = "") -> Any:
@@ -63,9 +233,9 @@ def number_nodes(op: Any, second: str, first: str = "") -> Any:
         since = next_order()
         result = call(input, other) if out is None else call(input, other, out=out)
         if type(other) not in tensor_types:
-            rename(result, second, since)
+            rename(result, second, since, (0,))
         elif first and type(input) not in tensor_types:
-            rename(result, first, since)
+            rename(result, first, since, (1,))
         return result
     function = fast.callable_of("closure", op, functools.update_wrapper(function, call))
     op.function = function
@@ -73,4 +243,32 @@ def number_nodes(op: Any, second: str, first: str = "") -> Any:
     return function
 
 
-__all__ = ["known_as", "number_nodes", "one_node", "rename"]
+def with_number(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function of a tensor and a number whose node bears the name of the overload for numbers:
+    PyTorch's composites and formulas call that, where Python's operators make tensors of numbers.
+    """
+    def call(input: Any, number: Any) -> Any:
+        if not grad_enabled():
+            return function(input, number)
+        since = next_order()
+        result = function(input, number)
+        rename(result, name, since, (0,))
+        return result
+    return call
+
+
+plus = with_number(lambda input, number: input + number, "AddBackward1")
+minus = with_number(lambda input, number: input - number, "SubBackward1")
+times = with_number(lambda input, number: input * number, "MulBackward1")
+over = with_number(lambda input, number: input / number, "DivBackward1")
+
+
+def clamped_value(input: Any, least: float) -> Any:
+    """A copy whose values are at least `least`, and whose slope is 1 everywhere."""
+    result = input.clone()
+    within(grad_mode, False, result.clamp_min_, least)
+    return result
+
+
+__all__ = ["become", "can_unfold", "clamped_value", "edge_of", "known_as", "minus", "number_nodes",
+           "one_node", "over", "plus", "rename", "stand_for", "times", "with_number"]

@@ -19,6 +19,7 @@ from flambeau.kernels.network import is_narrow
 from flambeau.kernels.refused import refuse
 from flambeau.ops.fused import fused
 from flambeau.ops.linalg_support import composed
+from flambeau.ops.node_names import plus
 from flambeau.transforms.batching import is_batched
 
 NETWORK = "nn.functional"
@@ -282,12 +283,13 @@ def _rms_eps(input: Tensor, eps: float | None) -> float:
 @fused(keeping_layout(lambda input, weight, dims, eps: kernels.rms_norm(
            input, dims, weight, eps)),
        extras=("rrms",), tensors=("input", "weight"), namespace=None, node_name="MulBackward0",
+       unfolds=True,
        when=lambda input, weight, dims, eps: input._array.dtype.kind not in "cW",
        backward=lambda grad, input, weight, rrms, dims: kernels.rms_norm_backward(
            grad, input, dims, rrms, weight))
 def _rms_norm(input: Tensor, weight: Any, dims: int, eps: float) -> Tensor:
     last = tuple(range(-dims, 0))
-    y = input * flambeau.rsqrt(input.pow(2).mean(last, True) + eps)
+    y = input * flambeau.rsqrt(plus(input.pow(2).mean(last, True), eps))
     return y if weight is None else y * weight
 
 
@@ -437,9 +439,9 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     if not input._array.size:
         return input
     functional = public[NETWORK]
-    square = (input * input).unsqueeze(1)
-    if len(shape) > 3:
-        square = square.reshape(shape[0], 1, shape[1], shape[2], -1)
+    square = input * input
+    square = square.unsqueeze(1) if len(shape) == 3 \
+        else square.view(shape[0], 1, shape[1], shape[2], -1)
     flat = (0, 0) * (square._array.ndim - 3)
     padded = functional["pad"](square, (*flat, size // 2, (size - 1) // 2))
     n = padded._array.ndim - 2

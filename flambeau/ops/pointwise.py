@@ -36,7 +36,7 @@ from flambeau.core.promotion import (
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import numbers_between, stored, with_keywords, wrong_types
-from flambeau.ops.node_names import number_nodes, rename
+from flambeau.ops.node_names import number_nodes, rename, times
 from flambeau.ops.overlap import share_memory
 
 # ---- sums, products, quotients ------------------------------------------------------------------
@@ -210,6 +210,7 @@ neg.op.refusal = {"b": "Negation, the `-` operator, on a bool tensor" + _MASK}
 _from_number = pointwise("rsub", lambda x, y, *out: kernels.subtract(y, x, *out), d_self=-1,
                          d_other=1, method=False, inplace=False, namespace=None,
                          node_name="RsubBackward1")
+_from_number.op.Backward.differentiated = (0,)
 
 
 def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
@@ -348,7 +349,7 @@ def _pow_slope(self: Tensor, exponent: Any) -> Tensor:
     if exponent == 0:
         return basis.zeros_like(self)
     # also where this is `self` or 1: higher derivatives go through it, as PyTorch's do
-    return pow(self, exponent - 1) * exponent
+    return times(pow(self, exponent - 1), exponent)
 
 
 @primitive(_pow_kernel, kind="pointwise", d_self=_pow_slope, node_name="PowBackward0",

@@ -35,7 +35,7 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
         if vector._array.ndim != 1:
             raise RuntimeError(f"outer: Expected 1-D argument {name}, but got "
                                f"{vector._array.ndim}-D")
-    return mul(unsqueeze(input, 1), vec2)
+    return mul(reshape(input, (-1, 1)), vec2)
 
 
 @composed(method=True)
@@ -245,6 +245,7 @@ def cross_along(input: Tensor, other: Tensor, dim: int) -> Any:
     return input, other, dim
 
 
+@one_node(name="LinalgCrossBackward0")
 def _cross_of(a: Tensor, b: Tensor, dim: int) -> Tensor:
     shape = broadcast_shapes(a._array.shape, b._array.shape)
     return cross_along(expand(a, shape), expand(b, shape), dim)

@@ -6,18 +6,21 @@ lengths, and projected states, are stepped through.
 """
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
 import flambeau
+from flambeau.core.graph import Node, next_order
 from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, gradient_edge
 from flambeau.kernels import recurrent as kernels
 from flambeau.ops.fused import fused
 from flambeau.ops.matmul import linear
+from flambeau.ops.node_names import rename, stand_for
 
 # ---- one step ------------------------------------------------------------------------------------
 
@@ -26,7 +29,7 @@ def _lstm_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, w_hr: Any = N
                product: Any = linear) -> Any:
     """The next (h, c), from the input's share of the gates."""
     h, c = state
-    i, f, n, o = (gates + product(h, w_hh, b_hh)).chunk(4, -1)
+    i, f, n, o = flambeau.unsafe_chunk(product(h, w_hh, b_hh) + gates, 4, -1)
     c = f.sigmoid() * c + i.sigmoid() * n.tanh()
     h = o.sigmoid() * c.tanh()
     return (h if w_hr is None else product(h, w_hr)), c
@@ -34,18 +37,19 @@ def _lstm_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, w_hr: Any = N
 
 def _gru_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
     (h,) = state
-    (ir, iz, i_n), (hr, hz, hn) = gates.chunk(3, -1), product(h, w_hh, b_hh).chunk(3, -1)
-    z = (iz + hz).sigmoid()
-    n = (i_n + (ir + hr).sigmoid() * hn).tanh()
+    hr, hz, hn = flambeau.unsafe_chunk(product(h, w_hh, b_hh), 3, -1)
+    ir, iz, i_n = flambeau.unsafe_chunk(gates, 3, -1)
+    z = (hz + iz).sigmoid()
+    n = (i_n + hn * (hr + ir).sigmoid()).tanh()
     return ((h - n) * z + n,)
 
 
 def _tanh_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
-    return ((gates + product(state[0], w_hh, b_hh)).tanh(),)
+    return ((product(state[0], w_hh, b_hh) + gates).tanh(),)
 
 
 def _relu_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
-    return ((gates + product(state[0], w_hh, b_hh)).relu(),)
+    return ((product(state[0], w_hh, b_hh) + gates).relu(),)
 
 
 def _check_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, gates: int,
@@ -101,8 +105,8 @@ def _stepped(step: Callable[..., Any], x: Tensor, state: Any, weights: Any, reve
              product: Any = linear) -> tuple[Tensor, Any]:
     """Outputs (t, n, k) and the last state; `weights` are w_ih, w_hh, b_ih, b_hh, maybe more."""
     w_ih, w_hh, b_ih, b_hh, *more = weights
-    gates = product(x, w_ih, b_ih)
-    order = range(x._array.shape[0])
+    gates = product(x, w_ih, b_ih).unbind(0)
+    order = range(len(gates))
     outputs = []
     for t in reversed(order) if reverse else order:
         state = step(gates[t], state, w_hh, b_hh, *more, product=product)
@@ -110,8 +114,8 @@ def _stepped(step: Callable[..., Any], x: Tensor, state: Any, weights: Any, reve
     return flambeau.stack(outputs[::-1] if reverse else outputs), state
 
 
-def _lstm_kernel(x: np.ndarray, h: np.ndarray, c: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray,
-                 b_ih: Any, b_hh: Any, reverse: bool) -> Any:
+def _lstm_kernel(x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, b_ih: Any, b_hh: Any,
+                 h: np.ndarray, c: np.ndarray, reverse: bool) -> Any:
     y, _, last, saved, cells = kernels.lstm_layer(x, h, c, w_ih, w_hh, b_ih, b_hh, reverse)
     return np.concatenate([y, last[None]]), saved, cells
 
@@ -122,14 +126,14 @@ def _lstm_backward(grad: np.ndarray, result: np.ndarray, input: np.ndarray, h: n
     gx, gh, gc, gi, gw, gb = kernels.lstm_layer_backward(
         grad[:-1], np.zeros_like(h), grad[-1], input, h, c, w_ih, w_hh, result[:-1], saved, cells,
         reverse)
-    return gx, gh, gc, gi, gw, gb, gb
+    return gx, gi, gw, gb, gb, gh, gc
 
 
 @fused(_lstm_kernel, backward=_lstm_backward, extras=("saved", "cells"), namespace=None,
-       tensors=("input", "h", "c", "w_ih", "w_hh", "b_ih", "b_hh"),
+       tensors=("input", "w_ih", "w_hh", "b_ih", "b_hh", "h", "c"),
        node_name="MkldnnRnnLayerBackward0")
-def _lstm_layer(input: Tensor, h: Tensor, c: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any,
-                b_hh: Any, reverse: bool) -> Tensor:
+def _lstm_layer(input: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any, h: Tensor,
+                c: Tensor, reverse: bool) -> Tensor:
     """The outputs (t, n, k), and after them the last cell."""
     y, (_, last) = _stepped(_lstm_step, input, (h, c), (w_ih, w_hh, b_ih, b_hh), reverse)
     return flambeau.cat([y, last.unsqueeze(0)])
@@ -141,7 +145,7 @@ def _gru_kernel(x: np.ndarray, h: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray
     return y, saved
 
 
-@fused(_gru_kernel, extras=("saved",), namespace=None, node_name="StackBackward0",
+@fused(_gru_kernel, extras=("saved",), namespace=None, node_name="StackBackward0", unfolds=True,
        backward=lambda grad, result, input, h, w_ih, w_hh, saved, reverse:
        kernels.gru_layer_backward(grad, np.zeros_like(h), input, h, w_ih, w_hh, result, saved,
                                   reverse),
@@ -158,6 +162,7 @@ def _rnn_backward(grad: np.ndarray, result: np.ndarray, input: np.ndarray, h: np
 
 
 @fused(kernels.rnn_layer, backward=_rnn_backward, namespace=None, node_name="StackBackward0",
+       unfolds=True,
        tensors=("input", "h", "w_ih", "w_hh", "b_ih", "b_hh"))
 def _rnn_layer(input: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any,
                relu: bool, reverse: bool) -> Tensor:
@@ -166,15 +171,24 @@ def _rnn_layer(input: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, 
 
 
 def _last(y: Tensor, reverse: bool) -> Tensor:
-    return y[0] if reverse else y[-1]
+    """The last state of what is seen as a stack of states."""
+    at = 0 if reverse else -1
+    node = gradient_edge(y)
+    return y[at] if not isinstance(node, Node) else stand_for(
+        y[at], lambda: node.unfold().next_functions[at])
 
 
 def _run_lstm(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
     if len(weights) > 4 or not x._array.shape[0]:
         return _stepped(_lstm_step, x, state, weights, reverse)
-    both = _lstm_layer(x, *state, *weights, reverse)
-    y = both[:-1]
-    return y, (_last(y, reverse), both[-1])
+    both = _lstm_layer(x, *weights, *state, reverse)
+    y, c = both[:-1], both[-1]
+    h = y[0] if reverse else y[-1]
+    node = gradient_edge(both)
+    if isinstance(node, Node):              # in PyTorch these are three results of one node
+        for i, part in enumerate((y, h, c)):
+            stand_for(part, lambda i=i: (node, i))
+    return y, (h, c)
 
 
 def _run_gru(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
@@ -200,7 +214,9 @@ def _packed(step: Callable[..., Any], data: Tensor, sizes: list[int], state: Any
             reverse: bool, product: Any = linear) -> tuple[Tensor, Any]:
     """As `_stepped`, where step t has only the first sizes[t] sequences, the longest first."""
     w_ih, w_hh, b_ih, b_hh, *more = weights
-    parts = product(data, w_ih, b_ih).split(sizes)
+    gates = product(data, w_ih, b_ih)
+    starts = itertools.accumulate(sizes, initial=0)
+    parts = [gates.narrow(0, start, size) for start, size in zip(starts, sizes)]
     outputs: list[Any] = [None] * len(sizes)
     if reverse:
         now = [s[:sizes[-1]] for s in state]
@@ -252,11 +268,12 @@ def _stack(mode: str, x: Tensor, state: Any, params: Any, has_biases: bool, laye
     run = _RUNS[mode] if product is linear else (
         lambda *args: _stepped(step, *args, product=product))
     finals: list[Any] = []
+    parts = () if mode == "lstm" else [s.unbind(0) for s in state]
     for layer in range(layers):
         outputs = []
         for direction in range(directions):
             slot = layer * directions + direction
-            first = tuple([s[slot] for s in state])
+            first = tuple([s[slot] for s in state] if mode == "lstm" else [p[slot] for p in parts])
             if sizes is None:
                 y, last = run(x, first, groups[slot], direction == 1)
             else:
@@ -286,11 +303,17 @@ def _network(mode: str, doc: str) -> Any:
             hx, params, has_biases, layers, dropout, train, bidirectional, batch_first = [
                 given[n] for n in names]
             x = input.transpose(0, 1) if batch_first else input
+            if mode == "lstm" and batch_first:
+                x = x.contiguous()
             if not x._array.shape[0]:
                 raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
             y, last = _stack(mode, x, hx if states == 2 else (hx,), params, has_biases, layers,
                              dropout, train, bidirectional)
-            y = y.transpose(0, 1) if batch_first else y
+            if batch_first:
+                since = next_order()
+                y = y.transpose(0, 1)
+                if mode != "lstm":
+                    rename(y, "TransposeBackward1", since)
         return y, *last
 
     call.__doc__ = doc

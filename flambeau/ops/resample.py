@@ -14,6 +14,7 @@ from flambeau.kernels import resampling as kernels
 from flambeau.kernels.layouts import keeping_layout
 from flambeau.kernels.refused import refuse
 from flambeau.ops.fused import fused
+from flambeau.ops.node_names import one_node
 
 NETWORK = "nn.functional"
 
@@ -396,6 +397,7 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
 
 
 @composite
+@one_node
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tensor:
     """`nn.functional.affine_grid` without its checks."""
     spatial = tuple(size)[2:]

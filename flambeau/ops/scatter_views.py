@@ -12,7 +12,7 @@ from flambeau.ops import copying, join, shape, strided
 from flambeau.ops.index import basic_view, slice_backward
 from flambeau.ops.join import diagonal, diagonal_backward, split, split_with_sizes, unbind
 from flambeau.ops.linalg_support import composed
-from flambeau.ops.node_names import one_node, rename
+from flambeau.ops.node_names import edge_of, one_node, rename
 from flambeau.ops.shape import select, select_backward
 from flambeau.type_info import contiguous_format
 
@@ -73,7 +73,7 @@ def _declare_copy(name: str, view: Any) -> None:
         result = _copied(seen)
         if seen.grad_fn is not None:
             rename(result, "NarrowCopyBackward0" if name == "narrow"
-                   else f"{seen.grad_fn.name()}_copy", since)
+                   else f"{seen.grad_fn.name()}_copy", since, whole=(edge_of(input),))
         return result
     function.__doc__ = f"A copy of what `{name}` shows."
     composed(function, name=f"{name}_copy", method=name == "narrow")

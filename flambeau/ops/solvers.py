@@ -255,6 +255,7 @@ def _lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint_of: boo
 
 
 @composed(namespace="linalg", name="lu_solve")
+@one_node(name="LinalgLuSolveBackward0", inputs="LU B")
 def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
                     adjoint: bool = False) -> Tensor:
     """X with A X = B (or X A = B, or with Aᴴ) from what `lu_factor` gave for A."""
@@ -264,7 +265,7 @@ def linalg_lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, *, left: bool = True,
 @composed(method=True)
 @refusing("bBilUe", "torch.linalg.lu_solve: Expected a floating point or complex tensor "
           "as input. Got {}")
-@one_node(name="LinalgLuSolveBackward0")
+@one_node(name="LinalgLuSolveBackward0", inputs="LU_data b")
 def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
     """`linalg.lu_solve`, by its older name."""
     return _lu_solve(LU_data, LU_pivots, b, True, False, "linalg.lu_solve")

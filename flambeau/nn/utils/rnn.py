@@ -13,6 +13,7 @@ from typing import NamedTuple
 import flambeau
 from flambeau import Tensor
 from flambeau.nn import functional as F
+from flambeau.ops.node_names import one_node
 
 __all__ = [
     "PackedSequence", "invert_permutation", "pack_padded_sequence", "pack_sequence",
@@ -155,8 +156,12 @@ def pack_padded_sequence(
     _check_lengths(input, lengths)
     steps = flambeau.arange(int(lengths[0]))
     present = steps.unsqueeze(1) < lengths
-    data = input[: len(steps)][present]
-    return PackedSequence(data, present.sum(1), sorted_indices, None)
+    return PackedSequence(_packed(input, present), present.sum(1), sorted_indices, None)
+
+
+@one_node(name="PackPaddedSequenceBackward0")
+def _packed(input, present):
+    return input[: len(present)][present]
 
 
 def _check_lengths(input, lengths):
