@@ -25,6 +25,10 @@ def _where(dtype: Any = None, device: Any = None) -> tuple[Any, ...]:
     return dtype, None, flambeau.device("cpu") if device is None else flambeau.device(device), False
 
 
+def _asked(device: Any) -> Any:
+    return None if device is None else flambeau.device(device)
+
+
 for _name in ("zeros", "ones"):
     shows(_name, f"{_name}(SymInt[] size, {FACTORY}) -> Tensor",
           lambda size, dtype, device: (list(size_of(size)), *_where(dtype, device)))
@@ -49,16 +53,17 @@ def _from_data(*args: Any, **kwargs: Any) -> Tensor:
 becomes("tensor", _from_data)
 for _name in ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like"):
     shows(_name, f"{_name}(Tensor self, {FACTORY}, MemoryFormat? memory_format=None) -> Tensor",
-          lambda input, dtype: (input, dtype, None, None, False))
+          lambda input, dtype, device: (input, dtype, None, _asked(device), False))
 shows("full_like", f"full_like(Tensor self, Scalar fill_value, {FACTORY}, "
-      "MemoryFormat? memory_format=None) -> Tensor", lambda input, args, kwargs, dtype: (
-          input, args[0] if args else kwargs["fill_value"], dtype, None, None, False))
+      "MemoryFormat? memory_format=None) -> Tensor", lambda input, args, kwargs, dtype, device: (
+          input, args[0] if args else kwargs["fill_value"], dtype, None, _asked(device), False))
 for _name, _value in (("zeros", ""), ("ones", ""), ("empty", ""), ("full", "Scalar fill_value, ")):
     shows(f"new_{_name}", f"new_{_name}(Tensor self, SymInt[] size, {_value}{FACTORY}) -> Tensor",
-          (lambda self, size, dtype, kwargs: (
+          (lambda self, size, dtype, device, kwargs: (
               self, list(size_of(size[:1])), size[1] if len(size) > 1 else kwargs["fill_value"],
-              dtype, None, None, False)) if _value else
-          (lambda self, size, dtype: (self, list(size_of(size)), dtype, None, None, False)))
+              dtype, None, _asked(device), False)) if _value else
+          (lambda self, size, dtype, device: (
+              self, list(size_of(size)), dtype, None, _asked(device), False)))
 shows("scalar_tensor", f"scalar_tensor(Scalar s, {FACTORY}) -> Tensor",
       lambda s, dtype, device: (s, *_where(dtype, device)[:3]))
 

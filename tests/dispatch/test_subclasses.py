@@ -241,3 +241,18 @@ def test_hooks_of_saved_tensors_see_instances(function):
     for g, p in zip(given, plain):
         if p.grad is not None:
             torch.testing.assert_close(g.grad.elem, p.grad)
+
+
+def test_devices_and_modules_of_instances():
+    x = Logged(torch.ones(2, device="meta"))
+    assert x.is_meta and not torch.zeros_like(x, device="cpu").elem.is_meta
+    assert not x.new_full((3,), 2, device="cpu").elem.is_meta
+
+    class Flat(Two):
+        pass
+    layer = nn.Linear(1, 1)
+    layer.weight = nn.Parameter(Flat(torch.ones(1, 1), torch.ones(1, 1)))
+    weight = layer.weight
+    layer.double()
+    assert layer.weight is weight and weight.dtype is weight.a.dtype is torch.float64
+    assert isinstance(weight, nn.Parameter) and weight.requires_grad

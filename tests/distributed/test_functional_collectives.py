@@ -104,3 +104,10 @@ def test_shapes_and_async_tensors(alone):
 def test_refusals(alone, call, error, text):
     with pytest.raises(error, match=text):
         call(torch.ones(2))
+
+
+def test_collectives_of_one_process_keep_gradients(alone):
+    x = torch.ones(2, requires_grad=True)
+    y = f.wait_tensor(f.all_reduce(x, "sum", [0]))
+    y.sum().backward()
+    assert y is not x and torch.equal(x.grad, torch.ones(2))

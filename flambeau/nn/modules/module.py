@@ -214,7 +214,11 @@ class Module(Registry, StateMixin, HookMixin):
             grad = param.grad
             if grad is not None:
                 grad = fn(grad).requires_grad_(grad.requires_grad)
-        if new.device == param.device:
+        if hasattr(type(new), "__tensor_flatten__"):    # its values are in other tensors
+            from flambeau.utils import swap_tensors
+            param.grad = None
+            swap_tensors(param, Parameter(new, param.requires_grad))
+        elif new.device == param.device:
             # The same object gets other data, so that optimizers keep what they hold.
             param.grad = None
             param.data = new
@@ -309,8 +313,7 @@ class Module(Registry, StateMixin, HookMixin):
     def to_empty(self, *, device, recurse: bool = True):
         """Move to a device without copying values: what is there afterwards is undefined."""
         return self._apply(
-            lambda tensor: flambeau.empty(tensor.shape, dtype=tensor.dtype, device=device),
-            recurse=recurse,
+            lambda tensor: flambeau.empty_like(tensor, device=device), recurse=recurse
         )
 
     # -------------------------------------------------------------- printing

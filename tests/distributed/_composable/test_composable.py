@@ -71,8 +71,7 @@ def shared(rank):
                                (rank + 1) * model[1].weight[0].detach())
     with pytest.raises(AssertionError, match="does not support deepcopy"):
         copy.deepcopy(model)
-    with pytest.raises(NotImplementedError, match="fully_shard in a group of 2 processes"):
-        fully_shard(nn.Linear(1, 1))
+    assert fully_shard(nn.Linear(2, 1)).weight.to_local().shape == (1 - rank, 2)
 
 
 def test_two_processes(processes):

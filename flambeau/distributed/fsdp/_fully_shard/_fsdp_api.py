@@ -1,7 +1,10 @@
 """How `fully_shard` computes and where parameters wait: its options."""
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import flambeau
 
@@ -56,3 +59,30 @@ def _names(given: str | tuple[str, ...] | None) -> tuple[str, ...]:
     if given is None:
         return ()
     return (given,) if isinstance(given, str) else tuple(given)
+
+
+# ---- what moves parameters and gradients --------------------------------------------------------
+
+class Comm(ABC):
+    """A way to gather parameters or to reduce gradients."""
+
+    @abstractmethod
+    def allocate(self, size: Sequence[int], *, dtype: flambeau.dtype, device: flambeau.device
+                 ) -> flambeau.Tensor:
+        """Memory for what is sent or received."""
+
+
+class AllGather(Comm):
+    """Called with an output, an input, a group, and whether to wait: `all_gather_into_tensor`."""
+
+    @abstractmethod
+    def __call__(self, output_tensor: flambeau.Tensor, input_tensor: flambeau.Tensor, group: Any,
+                 async_op: bool = False) -> Any: ...
+
+
+class ReduceScatter(Comm):
+    """Called with an output, an input, a group and an operation: `reduce_scatter_tensor`."""
+
+    @abstractmethod
+    def __call__(self, output_tensor: flambeau.Tensor, input_tensor: flambeau.Tensor, group: Any,
+                 op: Any, async_op: bool = False) -> Any: ...

@@ -5,6 +5,8 @@ from dataclasses import dataclass, field
 from enum import Enum, auto
 from typing import Any
 
+import flambeau
+from flambeau.distributed._composable.contract import _get_registry
 from flambeau.distributed.fsdp._fully_shard._fsdp_api import DataParallelMeshDims
 
 
@@ -83,3 +85,31 @@ def resolve_shard_placement(result: ShardPlacementFnResult,
     if isinstance(result, ShardPlacementResult):
         return result
     return ShardPlacementResult(result, default_mesh_info)
+
+
+def _is_composable_with_fsdp(module: Any) -> bool:
+    """Does nothing that has been applied to a module share its gradients already?"""
+    registry = _get_registry(module)
+    return registry is None or "replicate" not in registry
+
+
+def _cast_fp_tensor(dtype: flambeau.dtype, x: Any) -> Any:
+    """A floating-point tensor in another type; anything else as it is."""
+    if isinstance(x, flambeau.Tensor) and x.is_floating_point() and x.dtype is not dtype:
+        return x.to(dtype)
+    return x
+
+
+def _to_dtype_if_needed(tensor: flambeau.Tensor, dtype: flambeau.dtype | None) -> flambeau.Tensor:
+    return tensor if dtype is None or tensor.dtype is dtype else tensor.to(dtype)
+
+
+def _get_dim0_padded_size(tensor_size: Any, dim0_factor: int) -> flambeau.Size:
+    """A shape whose first dimension is a multiple of a number."""
+    return flambeau.Size([-(-tensor_size[0] // dim0_factor) * dim0_factor, *tensor_size[1:]])
+
+
+def _chunk_with_empty(tensor: flambeau.Tensor, num_chunks: int, dim: int) -> list[flambeau.Tensor]:
+    """As many pieces as asked for, the last of them maybe empty."""
+    from flambeau.distributed.tensor.placement_types import _pieces
+    return _pieces(tensor, num_chunks, dim)
