@@ -1,0 +1,11 @@
+"""The stages of a pipeline: a part of a model that one rank has, and its connections.
+
+`PipelineStage` is made of any module; stages follow one another. `build_stage` makes those of a
+traced model, whose values may also skip stages.
+"""
+from __future__ import annotations
+
+from .base import _normalize_model_output_as_tuple, _PipelineStageBase, _RecvInfo
+from .manual import PipelineStage
+
+__all__ = ["PipelineStage"]
