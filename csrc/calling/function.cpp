@@ -24,8 +24,9 @@ struct Overload {
     binding::Signature signature;
     int count;
     Argument *arguments;
-    PyObject *op;  // a Callable; or, of an op that is made of others, any function
-    int out;       // the parameter `out`; -1: there is none
+    PyObject *op;         // a Callable; or, of an op that is made of others, any function
+    PyObject *canonical;  // what makes the canonical arguments of the values, if no roles say how
+    int out;              // the parameter `out`; -1: there is none
     bool counts_dims;  // does an argument depend on how many dimensions the first tensor has?
 };
 
@@ -35,7 +36,8 @@ struct Function {
     PyObject *dict, *weakrefs;
     PyObject *twin;      // does every call
     PyObject *describe;  // what the overloads are, until the first call; then null
-    bool method, operates;
+    PyObject *body;      // of a function in Python: does the calls that nobody watches; else null
+    bool method;
     int count;
     Overload *overloads;
 };
@@ -44,15 +46,16 @@ static PyTypeObject FunctionType = {PyVarObject_HEAD_INIT(nullptr, 0)};
 // ---- what Python has declared -------------------------------------------------------------------
 
 static int read_overload(PyObject *description, bool method, Overload &o) {
-    PyObject *parameters, *arguments, *op;
-    if (!PyArg_ParseTuple(description, "O!O!Oi", &PyList_Type, &parameters, &PyList_Type, &arguments,
-                          &op, &o.out))
+    PyObject *parameters, *arguments, *op, *canonical;
+    if (!PyArg_ParseTuple(description, "O!O!OiO", &PyList_Type, &parameters, &PyList_Type, &arguments,
+                          &op, &o.out, &canonical))
         return -1;
     if (!PyCallable_Check(op)) return PyErr_Format(PyExc_TypeError, "not a callable op"), -1;
     if (PyList_GET_SIZE(arguments) > MAX_ARGS)
         return PyErr_Format(PyExc_ValueError, "too many canonical arguments"), -1;
     if (binding::read(parameters, method, o.signature) < 0) return -1;
     o.op = incref(op);
+    if (canonical != Py_None) o.canonical = incref(canonical);
     Py_ssize_t count = PyList_GET_SIZE(arguments);
     o.arguments = (Argument *)PyMem_Calloc(count ? count : 1, sizeof(Argument));
     if (!o.arguments) return PyErr_NoMemory(), -1;
@@ -72,7 +75,7 @@ static void release(Overload &o) {
     binding::release(o.signature);
     for (int i = 0; i < o.count; i++) Py_XDECREF(o.arguments[i].constant);
     PyMem_Free(o.arguments);
-    Py_XDECREF(o.op);
+    Py_XDECREF(o.op), Py_XDECREF(o.canonical);
 }
 
 // At the first call. None: all calls are the twin's.
@@ -194,9 +197,27 @@ static int ndim_of(const Overload &o, PyObject *const *values) {
 
 // ---- calls --------------------------------------------------------------------------------------
 
+// The call of an op whose canonical arguments Python makes, with the checks.
+static PyObject *run_prepared(const Overload &o, PyObject *const *values) {
+    PyObject *given[MAX_ARGS];
+    for (int i = 0; i < o.count; i++) {
+        const Argument &a = o.arguments[i];
+        given[i] = a.parameter < 0 ? a.constant : values[a.parameter];
+    }
+    Ref made(PyObject_Vectorcall(o.canonical, given, o.count, nullptr));
+    if (!made) return nullptr;
+    Ref canonical(PySequence_Tuple(made.get()));
+    if (!canonical) return nullptr;
+    PyObject **items = &PyTuple_GET_ITEM(canonical.get(), 0);
+    Py_ssize_t n = PyTuple_GET_SIZE(canonical.get());
+    PyObject *result = call_plain((Callable *)o.op, items, n);
+    return result || PyErr_Occurred() ? result : PyObject_Vectorcall(o.op, items, n, nullptr);
+}
+
 // The call as that of one overload; null without an error: the twin is to do it.
 static PyObject *run(const Overload &o, PyObject *const *values) {
     if (o.out >= 0 && values[o.out] != Py_None) return nullptr;
+    if (o.canonical) return run_prepared(o, values);
     bool composite = Py_TYPE(o.op) != &CallableType;
     int ndim = composite && !o.counts_dims ? 0 : ndim_of(o, values);
     if (ndim < 0) return nullptr;
@@ -239,6 +260,17 @@ static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyOb
     return PyObject_Vectorcall(f->twin, args, nargsf, names);
 }
 
+// A function in Python: are all arguments of types that override nothing?
+static PyObject *call_body(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    Function *f = (Function *)self;
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf) + (names ? PyTuple_GET_SIZE(names) : 0);
+    bool plain = !PyList_GET_SIZE(core.interceptors);
+    for (Py_ssize_t i = 0; plain && i < n; i++)
+        plain = Py_TYPE(args[i]) == core.tensor ||
+                PySet_Contains(core.passive, (PyObject *)Py_TYPE(args[i])) == 1;
+    return PyObject_Vectorcall(plain ? f->body : f->twin, args, nargsf, names);
+}
+
 // ---- the type -----------------------------------------------------------------------------------
 
 static int traverse(PyObject *self, visitproc visit, void *arg) {
@@ -246,6 +278,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->dict);
     Py_VISIT(f->twin);
     Py_VISIT(f->describe);
+    Py_VISIT(f->body);
     return 0;
 }
 
@@ -261,7 +294,7 @@ static void dealloc(PyObject *self) {
     clear(self);
     for (int i = 0; i < f->count; i++) release(f->overloads[i]);
     PyMem_Free(f->overloads);
-    Py_XDECREF(f->twin), Py_XDECREF(f->describe);
+    Py_XDECREF(f->twin), Py_XDECREF(f->describe), Py_XDECREF(f->body);
     PyObject_GC_Del(self);
 }
 
@@ -300,16 +333,33 @@ static PyGetSetDef getset[] = {
 static PyMethodDef methods[] = {{"__reduce__", reduce, METH_NOARGS, nullptr},
                                 {nullptr, nullptr, 0, nullptr}};
 
+static Function *new_function(PyObject *twin, vectorcallfunc call) {
+    Function *f = PyObject_GC_New(Function, &FunctionType);
+    if (!f) return nullptr;
+    f->call = call, f->dict = f->weakrefs = f->describe = f->body = nullptr;
+    f->twin = incref(twin), f->method = false, f->count = 0, f->overloads = nullptr;
+    return f;
+}
+
 // function(twin, describe, is_method)
 static PyObject *make(PyObject *, PyObject *args) {
     PyObject *twin, *describe;
     int method;
     if (!PyArg_ParseTuple(args, "OOp", &twin, &describe, &method)) return nullptr;
-    Function *f = PyObject_GC_New(Function, &FunctionType);
+    Function *f = new_function(twin, call);
     if (!f) return nullptr;
-    f->call = call, f->dict = f->weakrefs = nullptr;
-    f->twin = incref(twin), f->describe = incref(describe);
-    f->method = method, f->count = 0, f->overloads = nullptr;
+    f->describe = incref(describe), f->method = method;
+    PyObject_GC_Track((PyObject *)f);
+    return (PyObject *)f;
+}
+
+// function(twin, body)
+static PyObject *make_in_python(PyObject *, PyObject *args) {
+    PyObject *twin, *body;
+    if (!PyArg_ParseTuple(args, "OO", &twin, &body)) return nullptr;
+    Function *f = new_function(twin, call_body);
+    if (!f) return nullptr;
+    f->body = incref(body);
     PyObject_GC_Track((PyObject *)f);
     return (PyObject *)f;
 }
@@ -325,6 +375,7 @@ static PyObject *know(PyObject *, PyObject *args) {
 }
 
 static PyMethodDef module_methods[] = {{"make_function", make, METH_VARARGS, nullptr},
+                                       {"make_python_function", make_in_python, METH_VARARGS, nullptr},
                                        {"know_types", know, METH_VARARGS, nullptr},
                                        {nullptr, nullptr, 0, nullptr}};
 

@@ -108,6 +108,9 @@ class Shown(NamedTuple):
 
 def has_form(op: Op) -> bool:
     """Is this composite shown as one, or as calls other than those of its body?"""
+    declaration = _declared(op).declaration
+    if declaration is not None and declaration.explicit:
+        return True
     name = key(op)
     return name in forms or name in others
 
@@ -130,6 +133,9 @@ def named(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> dict[
     base = _declared(op)
     if kwargs is None:
         return dict(zip((*base.tensors, *base.params), args))
+    if op.binder is not None:
+        parameters = base.declaration.canonical_parameters
+        return dict(zip([p.name for p in parameters], op.binder.bind(args, kwargs)[1]))
     bound = _signature(base.body).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.arguments

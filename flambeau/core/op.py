@@ -154,6 +154,7 @@ class Op:
     Backward: Any                       # the class of its nodes
     inplace_node = ""                   # what the nodes of its in-place form are called, if not so
     body: Any                           # of a composite
+    plain_call: Any                     # of a composite: the call that only observers see
     published: Any = None               # what users call
     schema: Any = None                  # PyTorch's, of an op that is declared by it
     key: str = ""                       # then: the overload's name in the table

@@ -4,6 +4,12 @@
                 kernel=kernels.cummax, dims="dim", refuses=("cummax_cpu", "UcW8"),
                 d_self=lambda grad, indices, self_shape, dim: …)
 
+One that is made of other ops has no kernel, and needs no rules: the statement decorates its body,
+which takes the values of the schema's parameters.
+
+    @op("kron(Tensor self, Tensor other) -> Tensor")
+    def kron(self, other): …
+
 Nothing of it is parsed when it is made: that costs what the strings cost. The first call of the
 function, or the first look for the op, makes an `Op` of each schema.
 """
@@ -34,6 +40,7 @@ class Declaration:
     texts       a schema for each overload, in PyTorch's notation
     kernel      canonical arguments (arrays for tensors) to an array, or to several
     body        instead: the op is made of others, by this function of the values of its parameters
+    explicit    is that one op below autograd, and not those that it is made of?
     rules       for a tensor argument its gradient, a formula of `grad` and of what it names
     vjp         instead: all gradients at once, as a sequence; `nondiff` names tensors without one
     jvp         the tangent of the results, where it does not follow from the kind or from the vjp
@@ -61,6 +68,7 @@ class Declaration:
     texts: tuple[str, ...]
     kernel: Callable[..., Any] | None = None
     body: Callable[..., Any] | None = None
+    explicit: bool = False
     rules: dict[str, Any] = field(default_factory=dict)
     vjp: Any = None
     jvp: Any = None
@@ -132,7 +140,8 @@ class Declaration:
                     schema=schema, declaration=self, composite=True, body=self.body,
                     view=schema.is_view, namespace=self.namespace, doc=self.doc)
             op.call = self.body
-            op.function = op.direct = op.published = self.published
+            op.function = op.published = self.published
+            op.direct = op.plain_call = Function(self, bound=False).run
             return op
         op = Op(self.name, self.kind, key=schema.full_name if index else self.name, schema=schema,
                 declaration=self, kernel=self.kernel, vjp=self.vjp, rules=self.rules,
@@ -221,7 +230,10 @@ def _class_of_results(name: str, schema: Schema) -> Any:
 
 def op(*schemas: str, **declared: Any) -> Any:
     """Declare an op by its schemas, its kernel, and what else a `Declaration` says; gives the
-    function. `d_<tensor>` is the gradient of that argument."""
+    function, or without a kernel the decorator of the body. `d_<tensor>` is the gradient of that
+    argument."""
+    if not {"kernel", "body"} & declared.keys():
+        return lambda body: op(*schemas, **{"doc": body.__doc__ or "", **declared, "body": body})
     rules = {name[2:]: declared.pop(name) for name in [*declared] if name[:2] == "d_"}
     declaration = Declaration(texts=schemas, rules=rules, **declared)
     for i, text in enumerate(schemas):

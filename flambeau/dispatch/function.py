@@ -252,7 +252,10 @@ def describe(overload: Overload) -> Any:
     """An overload as C reads it."""
     parameters = [_described(p) for p in overload.parameters]
     arguments = [(a.parameter, a.role, a.constant) for a in overload.arguments]
-    return parameters, arguments, overload.op.call, overload.out
+    declared = overload.op.declaration
+    by_roles = declared.body or declared.all_dims or declared.sizes
+    return (parameters, arguments, overload.op.call, overload.out,
+            None if by_roles else declared.canonical)
 
 
 def _described(p: Parameter) -> Any:

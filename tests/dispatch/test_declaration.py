@@ -10,6 +10,15 @@ from flambeau.dispatch.declaration import op
 from flambeau.func import jvp, vmap
 from flambeau.ops.extremes import put_along
 
+
+def _forget(*names):
+    """Take an op out of the registry, with its overloads."""
+    for name in names:
+        del table[name]
+    del public["torch"][names[0]]
+    delattr(torch.Tensor, names[0])
+
+
 X = torch.tensor([[1.0, 3.0, 2.0], [4.0, 0.0, 5.0]])
 
 
@@ -32,10 +41,7 @@ def last_max():
                  indices if indices.ndim == len(self_shape) else indices.unsqueeze(dim),
                  self_shape, dim),
              doc="The greatest element, and where it comes last.")
-    for name in ("last_max", "last_max.dim"):
-        del table[name]
-    del public["torch"]["last_max"]
-    del torch.Tensor.last_max
+    _forget("last_max", "last_max.dim")
 
 
 def test_function_and_method(last_max):
@@ -109,3 +115,45 @@ def test_twin_gives_the_same(last_max):
     for args, kwargs in [((X,), {}), ((X, 0), {}), ((X,), {"dim": 1, "keepdim": True})]:
         for ours, expected in zip(last_max(*args, **kwargs), twin(*args, **kwargs)):
             assert torch.equal(ours, expected)
+
+
+def test_an_op_made_of_others():
+    @op("two_sums(Tensor self, Tensor other, *, Scalar alpha=2) -> Tensor")
+    def two_sums(self, other, alpha):
+        """self + other, times alpha."""
+        return (self + other) * alpha
+
+    x = torch.ones(2)
+    try:
+        assert two_sums(x, x).tolist() == [4, 4] and x.two_sums(other=x, alpha=1).tolist() == [2, 2]
+        assert two_sums.__doc__ == "self + other, times alpha."
+        assert torch.func.vmap(two_sums)(torch.ones(2, 3), torch.ones(2, 3)).shape == (2, 3)
+        with pytest.raises(TypeError, match=r"^two_sums\(\): argument 'other' \(position 2\) "
+                                            "must be Tensor, not int$"):
+            two_sums(x, 1)
+        result = torch.zeros(2)
+        assert two_sums(x, x, out=result) is result and result.tolist() == [4, 4]
+    finally:
+        _forget("two_sums")
+
+
+def test_canonical_arguments_made_in_python():
+    """What is no matter of roles is checked by a function, each call once."""
+    def checked(self, times):
+        calls.append(times)
+        if times < 0:
+            raise RuntimeError("times: expected no negative number")
+        return self, times * 10
+
+    calls: list = []
+    op("tens(Tensor self, int times=1) -> Tensor", kernel=lambda self, times: self * times,
+       canonical=checked, kind="linear", d_self=lambda grad, times: grad * times)
+    try:
+        x = torch.ones(2, requires_grad=True)
+        public["torch"]["tens"](x, 3).sum().backward()
+        assert x.grad.tolist() == [30, 30] and calls == [3]
+        with pytest.raises(RuntimeError, match="expected no negative number"):
+            x.tens(-1)
+        assert calls == [3, -1]
+    finally:
+        _forget("tens")

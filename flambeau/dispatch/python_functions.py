@@ -1,0 +1,66 @@
+"""Functions that PyTorch too writes in Python: `nn.functional.softmax`, `torch.einsum`.
+
+Python itself binds their arguments, and the ops that they call refuse what does not fit. What is
+added to the body is that modes, and types that override functions, are asked first:
+
+    @python_function(namespace="nn.functional")
+    def softmin(input, dim=None, _stacklevel=3, dtype=None): …
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from types import MethodType
+from typing import Any
+
+from flambeau._places import native
+from flambeau.core import overrides
+from flambeau.core.modes import intercept, interceptors
+from flambeau.core.op import Op, is_passive, public, table
+from flambeau.core.tensor import Tensor
+
+
+class PythonFunction:
+    """What stands in front of a body; C asks it when a call is watched or has other types."""
+
+    def __init__(self, body: Callable[..., Any], op: Op):
+        self.body, self.op = body, op
+        update_wrapper(self, body)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if interceptors:
+            return intercept(self.op, args, kwargs)
+        if not is_passive(map(type, (*args, *kwargs.values()))) and overrides.wanted(args, kwargs):
+            return overrides.call(self.op, args, kwargs)
+        return self.body(*args, **kwargs)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else MethodType(self, instance)
+
+
+def python_function(body: Any = None, *, namespace: Any = "torch", method: bool = False,
+                    aliases: tuple[str, ...] = (), name: str = "") -> Any:
+    """Declare a public function by its body; `namespace` may be several."""
+    if body is None:
+        return lambda f: python_function(f, namespace=namespace, method=method, aliases=aliases,
+                                         name=name)
+    title = name or body.__name__
+    spaces: Any = (namespace,) if isinstance(namespace, str) else namespace
+    op = Op(title, "composite", composite=True, namespace=namespace, doc=body.__doc__, body=body)
+    op.direct = op.plain_call = body
+    function: Any = PythonFunction(body, op)
+    if native is not None:
+        function = update_wrapper(native.make_python_function(function, body), body)
+    op.function = op.call = op.published = function
+    function.__name__ = function.__qualname__ = title
+    function.__module__ = "flambeau" if spaces[0] == "torch" else f"flambeau.{spaces[0]}"
+    table[f"{spaces[0]}.{title}" if spaces[0] != "torch" else title] = op
+    for space in spaces:
+        public.setdefault(space, {}).update(dict.fromkeys((title, *aliases), function))
+    if method:
+        for each in (title, *aliases):
+            setattr(Tensor, each, function)
+    return function
+
+
+__all__ = ["PythonFunction", "python_function"]
