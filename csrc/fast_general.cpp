@@ -1,5 +1,6 @@
 // All other ops with a kernel, and composites: `make_general` and `composite` of core/op.py.
 #include "fast.h"
+#include "moving/strided.h"
 
 namespace fast {
 
@@ -154,7 +155,9 @@ PyObject *finish(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyObject
 PyObject *call_plain(Callable *f, PyObject *const *canonical, Py_ssize_t n) {
     if (!fits(f, canonical, n)) return nullptr;
     PyObject *given = run(f, canonical, n);
-    return given ? finish(f, canonical, n, given) : nullptr;
+    if (given) return finish(f, canonical, n, given);
+    if (PyErr_Occurred() && PyErr_ExceptionMatches(moving::Misfit)) PyErr_Clear();
+    return nullptr;
 }
 
 static PyObject *coerce(Callable *f, PyObject *const *args, Py_ssize_t n, PyObject *names,

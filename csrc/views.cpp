@@ -1,5 +1,6 @@
 // Views of arrays: the same memory with another shape, strides and offset.
 #include "common.h"
+#include "moving/strided.h"
 
 #include <algorithm>
 
@@ -67,7 +68,7 @@ static PyObject *view_expand(PyObject *, PyObject *const *args, Py_ssize_t nargs
     for (int i = 0; i < nd; i++) {
         npy_intp n = i < extra ? 1 : PyArray_DIM(array, i - extra);
         if (extra < 0 || (n != shape[i] && n != 1)) {
-            PyErr_SetString(PyExc_ValueError, "the shape cannot be expanded to this one");
+            PyErr_SetString(moving::Misfit, "the shape cannot be expanded to this one");
             return nullptr;
         }
         strides[i] = i < extra || n != shape[i] ? 0 : PyArray_STRIDE(array, i - extra);
@@ -83,12 +84,12 @@ static PyObject *view_select(PyObject *, PyObject *const *args, Py_ssize_t nargs
     if (PyErr_Occurred()) return nullptr;
     int nd = PyArray_NDIM(array);
     if (dim < 0 || dim >= nd) {
-        PyErr_SetString(PyExc_IndexError, "no such dimension");
+        PyErr_SetString(moving::Misfit, "no such dimension");
         return nullptr;
     }
     npy_intp n = PyArray_DIM(array, int(dim));
     if (index < -n || index >= n) {
-        PyErr_Format(PyExc_IndexError, "index %zd is out of bounds for dimension %zd with size %zd",
+        PyErr_Format(moving::Misfit, "index %zd is out of bounds for dimension %zd with size %zd",
                      index, dim, n);
         return nullptr;
     }
@@ -110,7 +111,7 @@ static PyObject *view_unsqueeze(PyObject *, PyObject *const *args, Py_ssize_t na
     npy_intp dim = PyLong_AsSsize_t(args[1]), shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
     if (dim == -1 && PyErr_Occurred()) return nullptr;
     if (dim < 0 || dim > nd || nd == NPY_MAXDIMS)
-        return PyErr_Format(PyExc_IndexError, "no place for another dimension");
+        return PyErr_Format(moving::Misfit, "no place for another dimension");
     for (int d = 0; d < nd; d++) {
         shape[d + (d >= dim)] = PyArray_DIM(array, d);
         strides[d + (d >= dim)] = PyArray_STRIDE(array, d);
@@ -131,7 +132,7 @@ static PyObject *view_permute(PyObject *, PyObject *const *args, Py_ssize_t narg
     uint64_t seen = 0;
     for (int d = 0; d < nd; d++) {
         if (nd != PyArray_NDIM(array) || order[d] < 0 || order[d] >= nd || seen >> order[d] & 1)
-            return PyErr_Format(PyExc_ValueError, "not an order of the dimensions");
+            return PyErr_Format(moving::Misfit, "not an order of the dimensions");
         seen |= uint64_t(1) << order[d];
         shape[d] = PyArray_DIM(array, order[d]), strides[d] = PyArray_STRIDE(array, order[d]);
     }
@@ -150,7 +151,7 @@ static PyObject *view_transpose(PyObject *, PyObject *const *args, Py_ssize_t na
     std::copy_n(PyArray_STRIDES(array), nd, strides);
     if (nd) {
         if (a < 0 || a >= nd || b < 0 || b >= nd)
-            return PyErr_Format(PyExc_IndexError, "no such dimension");
+            return PyErr_Format(moving::Misfit, "no such dimension");
         std::swap(shape[a], shape[b]), std::swap(strides[a], strides[b]);
     }
     return make_view(array, nd, shape, strides, 0);
@@ -192,7 +193,7 @@ static PyObject *view_reshape(PyObject *, PyObject *const *args, Py_ssize_t narg
         npy_intp strides[NPY_MAXDIMS], count = 1;
         for (int i = 0; i < nd; i++) count *= shape[i];
         if (count != PyArray_SIZE(array)) {
-            PyErr_SetString(PyExc_ValueError, "the shape has another number of elements");
+            PyErr_SetString(moving::Misfit, "the shape has another number of elements");
             return nullptr;
         }
         if (reshaped_strides(array, nd, shape, strides))

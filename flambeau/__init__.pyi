@@ -902,8 +902,8 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: _bool) -> Ten
 def alias(input: Tensor) -> Tensor:
     """The same values on the same memory, as a view."""
 
-def alias_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """A copy of what `alias` shows."""
+def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Any:
+    """Copies of what `alias` shows."""
 
 def all(input: Tensor, dim: Any = None, keepdim: _bool = False) -> Tensor:
     """Are all elements, or all along `dim`, not zero?"""
@@ -1031,8 +1031,15 @@ def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | Non
 def as_strided_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
     """`as_strided` in place; returns the tensor."""
 
-def as_strided_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """A copy of what `as_strided` shows."""
+def as_strided_copy(
+    input: Tensor,
+    size: Any,
+    stride: Any,
+    storage_offset: _int | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Any:
+    """Copies of what `as_strided` shows."""
 
 def as_strided_scatter(
     input: Tensor,
@@ -1243,7 +1250,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape; those that have it already are given back."""
 
-def broadcast_to(input: Tensor, *size: Any) -> Tensor:
+def broadcast_to(input: Tensor, size: Any) -> Any:
     """`expand` to `size`."""
 
 def bucketize(
@@ -1303,7 +1310,7 @@ def cholesky_inverse(L: Tensor, upper: _bool = False) -> Tensor:
 def cholesky_solve(B: Tensor, L: Tensor, upper: _bool = False) -> Tensor:
     """X with A X = B, from the Cholesky factor of A."""
 
-def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> Any:
     """At most `chunks` parts of equal extent along `dim`, the last possibly smaller, as views."""
 
 def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
@@ -1556,8 +1563,8 @@ def detach(input: Tensor) -> Tensor:
 def detach_(self: Tensor) -> Tensor:
     """Take this tensor out of the graph, in place. A view cannot be: its base keeps it in."""
 
-def detach_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """A copy of what `detach` shows."""
+def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Any:
+    """Copies of what `detach` shows."""
 
 def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
     """A matrix with a vector on its diagonal, or the diagonal of a matrix."""
@@ -1571,7 +1578,14 @@ def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two dimensions as a last one, a view; `offset` > 0 is above the main one."""
 
-def diagonal_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def diagonal_copy(
+    input: Tensor,
+    offset: _int = 0,
+    dim1: _int = 0,
+    dim2: _int = 1,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """A copy of what `diagonal` shows."""
 
 def diagonal_scatter(
@@ -1767,7 +1781,13 @@ def exp2_(input: Tensor) -> Tensor:
 def exp_(input: Tensor) -> Tensor:
     """Write the result of `exp` into this tensor; returns the tensor."""
 
-def expand_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def expand_copy(
+    input: Tensor,
+    size: Any,
+    *,
+    implicit: _bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """A copy of what `expand` shows."""
 
 def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1832,16 +1852,16 @@ def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def fix_(input: Tensor) -> Tensor:
     """Write the result of `trunc` into this tensor; returns the tensor."""
 
-def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Any:
     """Dimensions `start_dim` to `end_dim` as one."""
 
-def flip(input: Tensor, *args: Any, dims: Any = None) -> Tensor:
+def flip(input: Tensor, dims: Any) -> Tensor:
     """The order of elements reversed along the dimensions `dims`."""
 
-def fliplr(input: Tensor) -> Tensor:
+def fliplr(input: Tensor) -> Any:
     """The order of columns reversed."""
 
-def flipud(input: Tensor) -> Tensor:
+def flipud(input: Tensor) -> Any:
     """The order of rows reversed."""
 
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
@@ -2737,10 +2757,10 @@ def mode(
     """The most frequent element along `dim`, the smallest of equally frequent ones, and a
     position of it."""
 
-def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
+def moveaxis(input: Tensor, source: Any, destination: Any) -> Any:
     """Dimensions moved to other places; the rest keep their order."""
 
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+def movedim(input: Tensor, source: _int, destination: _int) -> Any:
     """Dimensions moved to other places; the rest keep their order."""
 
 def msort(input: Tensor, *, out: Any = None) -> Tensor:
@@ -2832,11 +2852,18 @@ def nansum(
 ) -> Tensor:
     """The sum of the elements that are not NaN."""
 
-def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor:
+def narrow(input: Tensor, dim: _int, start: Tensor, length: _int) -> Any:
     """`length` slices of `input` along `dim`, from `start` on, as a view."""
 
-def narrow_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """A copy of what `narrow` shows."""
+def narrow_copy(
+    input: Tensor,
+    dim: _int,
+    start: _int,
+    length: _int,
+    *,
+    out: Tensor | None = None,
+) -> Any:
+    """Copies of what `narrow` shows."""
 
 def native_batch_norm(
     input: Tensor,
@@ -3025,7 +3052,7 @@ def pdist(input: Tensor, p: _float = 2) -> Tensor:
 def permute(input: Tensor, dims: Any) -> Tensor:
     """The dimensions in another order, as a view."""
 
-def permute_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def permute_copy(input: Tensor, dims: Any, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `permute` shows."""
 
 def pinverse(input: Tensor, rcond: _float = 1e-15) -> Tensor:
@@ -3243,7 +3270,7 @@ def range(
 ) -> Tensor:
     """start, start + step, … up to `end`, which is included; `arange` is what others have."""
 
-def ravel(input: Tensor) -> Tensor:
+def ravel(input: Tensor) -> Any:
     """All elements as a vector; a view if possible."""
 
 def real(input: Tensor) -> Tensor:
@@ -3472,7 +3499,7 @@ def select(input: Tensor, dim: _int, index: _int) -> Tensor:
 
 def select_backward(input: Tensor, shape: Any, dim: _int, index: _int) -> Tensor: ...
 
-def select_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def select_copy(input: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `select` shows."""
 
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
@@ -3529,8 +3556,16 @@ def sinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def sinh_(input: Tensor) -> Tensor:
     """Write the result of `sinh` into this tensor; returns the tensor."""
 
-def slice_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """A copy of what `slice` shows."""
+def slice_copy(
+    input: Tensor,
+    dim: _int = 0,
+    start: _int | None = None,
+    end: _int | None = None,
+    step: _int = 1,
+    *,
+    out: Tensor | None = None,
+) -> Any:
+    """Copies of what `slice` shows."""
 
 def slice_inverse(
     input: Tensor,
@@ -3549,6 +3584,8 @@ def slice_scatter(
     start: _int | None = None,
     end: _int | None = None,
     step: _int = 1,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """A copy of `input` with `src` as slices `start:end:step` of dimension `dim`."""
 
@@ -3672,14 +3709,26 @@ def sparse_csr_tensor(
 def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """Parts along `dim`: of one extent (the last may be smaller), or of given extents."""
 
-def split_copy(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-    """Copies of the parts that `split` gives."""
+def split_copy(
+    input: Tensor,
+    split_size: _int,
+    dim: _int = 0,
+    *,
+    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+) -> Any:
+    """Copies of what `split` shows."""
 
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """Parts of the given extents along `dim`, as views."""
 
-def split_with_sizes_copy(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-    """Copies of the parts that `split_with_sizes` gives."""
+def split_with_sizes_copy(
+    input: Tensor,
+    split_sizes: Any,
+    dim: _int = 0,
+    *,
+    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+) -> tuple[Tensor, ...]:
+    """A copy of what `split_with_sizes` shows."""
 
 def spmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices."""
@@ -3696,10 +3745,10 @@ def square(input: Tensor, *, out: Any = None) -> Tensor:
 def square_(input: Tensor) -> Tensor:
     """Write the result of `square` into this tensor; returns the tensor."""
 
-def squeeze(input: Tensor, dim: Any = None, *dims: Any) -> Tensor:
+def squeeze(input: Tensor, dim: _int = None) -> Tensor:
     """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
 
-def squeeze_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def squeeze_copy(input: Tensor, dim: _int = None, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `squeeze` shows."""
 
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -3808,7 +3857,7 @@ def sym_sum(args: Any) -> Any:
 def t(input: Tensor) -> Tensor:
     """The transpose of a matrix, as a view; vectors and numbers as they are."""
 
-def t_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `t` shows."""
 
 def take(input: Tensor, index: Tensor) -> Tensor:
@@ -3880,7 +3929,7 @@ def trace(input: Tensor) -> Tensor:
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two dimensions exchanged, as a view."""
 
-def transpose_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `transpose` shows."""
 
 def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) -> Tensor:
@@ -3898,11 +3947,8 @@ def triangular_solve(
 ) -> Any:
     """`linalg.solve_triangular`, by its older name; it also gives a copy of A."""
 
-def tril(input: Tensor, diagonal: _int = 0) -> Tensor:
+def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Zeros above a diagonal of the last two dimensions."""
-
-def tril_(input: Tensor, diagonal: _int = 0) -> Tensor:
-    """Write the result of `tril` into this tensor; returns the tensor."""
 
 def tril_indices(
     row: _int,
@@ -3919,11 +3965,8 @@ def tril_indices(
 def triplet_margin_loss(*args: Any, reduction: _int = 1, **kwargs: Any) -> Tensor:
     """`nn.functional.triplet_margin_loss` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
-def triu(input: Tensor, diagonal: _int = 0) -> Tensor:
+def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Zeros below a diagonal of the last two dimensions."""
-
-def triu_(input: Tensor, diagonal: _int = 0) -> Tensor:
-    """Write the result of `triu` into this tensor; returns the tensor."""
 
 def triu_indices(
     row: _int,
@@ -3954,13 +3997,25 @@ def typename(obj: Any, /) -> str:
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """The slices of `input` along `dim`, as a tuple of views."""
 
-def unbind_copy(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-    """Copies of the parts that `unbind` gives."""
+def unbind_copy(
+    input: Tensor,
+    dim: _int = 0,
+    *,
+    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+) -> tuple[Tensor, ...]:
+    """A copy of what `unbind` shows."""
 
 def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
     """Dimension `dim` as several; one of `sizes` may be -1."""
 
-def unfold_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def unfold_copy(
+    input: Tensor,
+    dimension: _int,
+    size: _int,
+    step: _int,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """A copy of what `unfold` shows."""
 
 def unique(
@@ -3984,19 +4039,19 @@ def unique_consecutive(
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates, in a tensor of that shape, of positions in the flattened one."""
 
-def unsafe_chunk(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-    """`chunk`, but the parts may be written to in place."""
+def unsafe_chunk(input: Tensor, chunks: _int, dim: _int = 0) -> Any:
+    """Parts on the same memory that don't count as views, so that they may be written to."""
 
-def unsafe_split(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-    """`split`, but the parts may be written to in place."""
+def unsafe_split(input: Tensor, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Parts on the same memory that don't count as views, so that they may be written to."""
 
-def unsafe_split_with_sizes(input: Tensor, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-    """`split_with_sizes`, but the parts may be written to in place."""
+def unsafe_split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Parts on the same memory that don't count as views, so that they may be written to."""
 
 def unsqueeze(input: Tensor, dim: _int) -> Tensor:
     """A new dimension of extent 1 at position `dim`, as a view."""
 
-def unsqueeze_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def unsqueeze_copy(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `unsqueeze` shows."""
 
 def values_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -4034,16 +4089,16 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 def view_as_complex(input: Tensor) -> Tensor:
     """A real tensor with a last dimension of 2 as a complex one, on the same memory."""
 
-def view_as_complex_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """A copy of what `view_as_complex` shows."""
+def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Any:
+    """Copies of what `view_as_complex` shows."""
 
 def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as a real one with a last dimension of 2, on the same memory."""
 
-def view_as_real_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """A copy of what `view_as_real` shows."""
+def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Any:
+    """Copies of what `view_as_real` shows."""
 
-def view_copy(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def view_copy(input: Tensor, dtype: Any = None, *, out: Tensor | None = None) -> Any:
     """A copy of what `view` shows."""
 
 def vsplit(input: Tensor, *indices_or_sections: Any) -> tuple[Tensor, ...]:

@@ -237,8 +237,7 @@ static PyObject *run(const Overload &o, PyObject *const *values) {
     if (composite) return PyObject_Vectorcall(o.op, canonical, o.count, nullptr);
     Callable *op = (Callable *)o.op;
     PyObject *result = call_plain(op, canonical, o.count);
-    if (!result && op->view && (PyErr_ExceptionMatches(PyExc_ValueError) ||
-                                PyErr_ExceptionMatches(PyExc_IndexError)))
+    if (!result && op->view && PyErr_ExceptionMatches(PyExc_ValueError))
         PyErr_Clear();  // there is no such view: the twin says so in the words of the call
     return result;
 }

@@ -70,6 +70,10 @@ PyArrayObject *copied(PyArrayObject *x);
 // Python's ints in a tuple; -1 for anything else.
 int read_ints(PyObject *tuple, npy_intp *to);
 
+// Raised for arguments that do not fit: whoever called then says so in PyTorch's words.
+extern PyObject *Misfit;
+PyObject *misfit();
+
 inline PyObject *declined() { Py_RETURN_NOTIMPLEMENTED; }
 
 }  // namespace moving

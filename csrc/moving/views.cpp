@@ -1,5 +1,5 @@
 // Views of arrays for ops that are declared with canonical arguments. What does not fit raises
-// ValueError: the twin of the call then says so in PyTorch's words.
+// Misfit.
 #include "strided.h"
 
 #include "../kernel.h"
@@ -7,8 +7,6 @@
 #include <algorithm>
 
 namespace moving {
-
-static PyObject *misfit() { return PyErr_Format(PyExc_ValueError, "no such view"), nullptr; }
 
 struct View {
     PyArrayObject *array;

@@ -143,32 +143,16 @@ shows("view_as_shape reshape_alias", "view(Tensor(a) self, SymInt[] size) -> Ten
 shows("transpose", "t(Tensor(a) self) -> Tensor(a)",       # formulas of derivatives say `t`
       lambda self: (self,) if self.ndim == 2 and engine.current_pass.get() else None,
       run=lambda self: self.t())
-shows("squeeze_dims0", "squeeze(Tensor(a) self) -> Tensor(a)", lambda self, dim, given: (self,))
-shows("squeeze_dims1", "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
-      lambda self, dim, given: (self, given))
-shows("squeeze_dims2", "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
-      lambda self, dim, given: (self, tuple(given)))
-shows("select", "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)")
 shows("select_backward", "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, "
       "SymInt index) -> Tensor", lambda self, shape, dim, index: (self, tuple(shape), dim, index))
-shows("unbind", "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]")
 shows("split_sizes", "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> "
       "Tensor(a)[]", lambda self, sizes, dim: (self, sizes[0] if sizes else 0, dim))
-shows("split_with_sizes", "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, "
-      "int dim=0) -> Tensor(a)[]", lambda self, sizes, dim: (self, tuple(sizes), dim))
-shows("unsafe_split unsafe_chunk", "unsafe_split.Tensor(Tensor self, SymInt split_size, "
-      "int dim=0) -> Tensor[]", lambda self, sizes, dim: (self, sizes[0] if sizes else 0, dim))
-shows("unsafe_split_with_sizes", "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, "
-      "int dim=0) -> Tensor[]", lambda self, sizes, dim: (self, tuple(sizes), dim))
 shows("_unsafe_view", "_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
       lambda self, shape: (self, tuple(shape)),
       run=lambda self, size: table["_unsafe_view"].call(self, tuple(size)))
-shows("diagonal", "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)")
 shows("diagonal_backward", "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, "
       "int offset, int dim1, int dim2) -> Tensor",
       lambda self, shape, offset, dim1, dim2: (self, tuple(shape), offset, dim1, dim2))
-shows("unfold", "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
-      lambda self, dim, size, step: (self, dim, size, step))
 shows("unfold_backward", "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size,"
       " int step) -> Tensor", lambda self, shape, dim, size, step: (
           self, tuple(shape), dim, size, step))
@@ -177,12 +161,8 @@ shows("as_strided_of", "as_strided(Tensor(a) self, SymInt[] size, SymInt[] strid
       lambda self, window, given: (self, tuple(window[0]), tuple(window[1]), given))
 becomes("real_view", lambda self: flambeau.view_as_real(self).select(-1, 0))
 becomes("imag_view", lambda self: flambeau.view_as_real(self).select(-1, 1))
-shows("flip", "flip(Tensor self, int[] dims) -> Tensor")
 shows("roll_dims", "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
       lambda self, shifts, dims: (self, tuple(shifts), tuple(dims)))
-shows("rot90", "rot90(Tensor self, int k=1, int[] dims=[0, 1]) -> Tensor")
-shows("tril", "tril(Tensor self, SymInt diagonal=0) -> Tensor")
-shows("triu", "triu(Tensor self, SymInt diagonal=0) -> Tensor")
 
 
 def _is_whole(item: Any) -> bool:

@@ -356,7 +356,7 @@ class Methods:
         """The products of two stacks of matrices, (b, n, k) and (b, k, m), pair by pair."""
     def bool(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as bool; itself if it is."""
-    def broadcast_to(self, *size: Any) -> Tensor:
+    def broadcast_to(self, *size: Any) -> Any:
         """`expand` to `size`."""
     def byte(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as uint8; itself if it is."""
@@ -382,7 +382,7 @@ class Methods:
         """The inverse of A from its Cholesky factor."""
     def cholesky_solve(self, L: Tensor, upper: _bool = False) -> Tensor:
         """X with A X = B, from the Cholesky factor of A."""
-    def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    def chunk(self, chunks: _int, dim: _int = 0) -> Any:
         """At most `chunks` parts of equal extent along `dim`, the last possibly smaller, as
         views."""
     def clamp(self, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
@@ -564,7 +564,7 @@ class Methods:
     def expand(self, *size: Any, implicit: _bool = False) -> Tensor:
         """Dimensions of extent 1 repeated to `size` without copying (stride 0); -1 keeps an
         extent."""
-    def expand_as(self, other: Tensor) -> Tensor:
+    def expand_as(self, other: Tensor) -> Any:
         """`expand` to the shape of `other`."""
     def expm1(self, *, out: Tensor | None = None) -> Tensor:
         """exp(input) - 1, exact also near 0."""
@@ -582,13 +582,13 @@ class Methods:
         """The whole part: rounding towards zero."""
     def fix_(self) -> Tensor:
         """Write the result of `trunc` into this tensor; returns the tensor."""
-    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Any:
         """Dimensions `start_dim` to `end_dim` as one."""
-    def flip(self, *args: Any, dims: Any = None) -> Tensor:
+    def flip(self, *dims: Any) -> Tensor:
         """The order of elements reversed along the dimensions `dims`."""
-    def fliplr(self) -> Tensor:
+    def fliplr(self) -> Any:
         """The order of columns reversed."""
-    def flipud(self) -> Tensor:
+    def flipud(self) -> Any:
         """The order of rows reversed."""
     def float(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as float32; itself if it is."""
@@ -1019,9 +1019,9 @@ class Methods:
         position of it."""
     def module_load(self, other: Tensor, assign: _bool = False) -> Tensor:
         """What `load_state_dict` stores for a parameter: this tensor, overwritten, or the other."""
-    def moveaxis(self, source: Any, destination: Any) -> Tensor:
+    def moveaxis(self, source: Any, destination: Any) -> Any:
         """Dimensions moved to other places; the rest keep their order."""
-    def movedim(self, source: Any, destination: Any) -> Tensor:
+    def movedim(self, source: _int, destination: _int) -> Any:
         """Dimensions moved to other places; the rest keep their order."""
     def msort(self, *, out: Any = None) -> Tensor:
         """The input sorted along its first dimension."""
@@ -1104,10 +1104,10 @@ class Methods:
         out: Any = None,
     ) -> Tensor:
         """The sum of the elements that are not NaN."""
-    def narrow(self, dim: _int, start: Any, length: _int) -> Tensor:
+    def narrow(self, dim: _int, start: Tensor, length: _int) -> Any:
         """`length` slices of `input` along `dim`, from `start` on, as a view."""
-    def narrow_copy(self, *args: Any, **kwargs: Any) -> Tensor:
-        """A copy of what `narrow` shows."""
+    def narrow_copy(self, dim: _int, start: _int, length: _int) -> Any:
+        """Copies of what `narrow` shows."""
     @property
     def nbytes(self) -> _int: ...
     def ne(self, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -1253,7 +1253,7 @@ class Methods:
         """Fill with integers: `random_(to)` of [0, to), `random_(from, to)` of [from, to),
         `random_()` of those from 0 to the type's largest (for floating types, the largest
         before gaps begin)."""
-    def ravel(self) -> Tensor:
+    def ravel(self) -> Any:
         """All elements as a vector; a view if possible."""
     @property
     def real(self) -> Tensor: ...
@@ -1296,7 +1296,7 @@ class Methods:
         """Each slice along `dim` repeated; of the flattened tensor without `dim`."""
     def reshape(self, *shape: Any) -> Tensor:
         """The elements in the same order with another shape: a view if possible, else a copy."""
-    def reshape_as(self, other: Tensor) -> Tensor:
+    def reshape_as(self, other: Tensor) -> Any:
         """`reshape` with the shape of `other`."""
     def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
         """Another shape on the same memory, in its order, with more memory if that is too small;
@@ -1458,7 +1458,7 @@ class Methods:
         """The square of each element."""
     def square_(self) -> Tensor:
         """Write the result of `square` into this tensor; returns the tensor."""
-    def squeeze(self, dim: Any = None, *dims: Any) -> Tensor:
+    def squeeze(self, dim: _int = None) -> Tensor:
         """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`squeeze` in place; returns the tensor."""
@@ -1645,12 +1645,12 @@ class Methods:
         dim: _int | None = None,
     ) -> Any:
         """The elements (or slices along `dim`) without those that equal the one before."""
-    def unsafe_chunk(self, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-        """`chunk`, but the parts may be written to in place."""
-    def unsafe_split(self, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-        """`split`, but the parts may be written to in place."""
-    def unsafe_split_with_sizes(self, *args: Any, **kwargs: Any) -> tuple[Tensor, ...]:
-        """`split_with_sizes`, but the parts may be written to in place."""
+    def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> Any:
+        """Parts on the same memory that don't count as views, so that they may be written to."""
+    def unsafe_split(self, split_size: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Parts on the same memory that don't count as views, so that they may be written to."""
+    def unsafe_split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Parts on the same memory that don't count as views, so that they may be written to."""
     def unsqueeze(self, dim: _int) -> Tensor:
         """A new dimension of extent 1 at position `dim`, as a view."""
     def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -1674,7 +1674,7 @@ class Methods:
         """The sum of conj(input) · other over the elements of two vectors."""
     def view(self, *size: Any, dtype: Any = None) -> Tensor:
         """The same memory seen with another shape (one extent may be -1), or another dtype."""
-    def view_as(self, other: Tensor) -> Tensor:
+    def view_as(self, other: Tensor) -> Any:
         """`view` with the shape of `other`."""
     @property
     def volatile(self) -> _bool: ...

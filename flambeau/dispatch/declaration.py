@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
+from itertools import groupby
 from typing import Any
 
 from flambeau import return_types
@@ -63,7 +64,8 @@ class Declaration:
     inplace     is there a form that writes to the first tensor?
     function    is it published as a function? as a `method`? With `aliases`, schemas of other names
     namespace   where that does not follow from the name: "nn.functional"
-    node        the class name of nodes, where that does not follow from the name
+    node        the class name of nodes, where that does not follow from the name; `{}` in it is
+                the number of the schema
     """
     texts: tuple[str, ...]
     kernel: Callable[..., Any] | None = None
@@ -98,7 +100,7 @@ class Declaration:
     published: Any = None               # the function
 
     def __post_init__(self) -> None:
-        self.name = self.texts[0].partition("(")[0].partition(".")[0]
+        self.name = _name_of(self.texts[0])
         prefix = self.name.partition("_")[0]
         self.namespace = self.namespace or (prefix if prefix in _PREFIXES else "torch")
 
@@ -153,7 +155,7 @@ class Declaration:
                 dims=(*self.dims.split(), *self.new_dims.split(), *self.some_dims.split()),
                 shapes=tuple(self.sizes.split()), shape=self.shape, unsized=self.unsized,
                 refuses=self.refuses, namespace=self.namespace, doc=self.doc,
-                node_name=self.node or f"{class_name(self.name)[:-1]}{index}")
+                node_name=(self.node or f"{class_name(self.name)[:-1]}{{}}").format(index))
         plan_saving(op)
         op.call = fast.callable_of("canonical", op, make_general(op, interceptors, plain, None),
                                    op.kernel)
@@ -194,10 +196,10 @@ class Declaration:
 
 
 class Alias:
-    """Another name of a function, with a schema of its own; the op is the same."""
+    """Another name of a function, with schemas of its own; the ops are the same."""
 
-    def __init__(self, of: Declaration, text: str):
-        self.of, self.text, self.name = of, text, text.partition("(")[0].partition(".")[0]
+    def __init__(self, of: Declaration, texts: list[str]):
+        self.of, self.texts, self.name = of, texts, _name_of(texts[0])
         self.doc, self.module, self.namespace = of.doc, of.module, of.namespace
         self.typed_by_out = of.typed_by_out
 
@@ -206,12 +208,20 @@ class Alias:
         return self.of.ops
 
     def overloads(self, bound: bool) -> tuple[Overload, ...]:
-        return (self.of.overload(self.ops[0], bound, parse(self.text)),)
+        """Each text is that of the op whose overload has the same name, or of the first."""
+        ops = {op.schema.overload: op for op in self.ops}
+        schemas = [parse(text) for text in self.texts]
+        return tuple([self.of.overload(ops.get(schema.overload, self.ops[0]), bound, schema)
+                      for schema in schemas])
+
+
+def _name_of(text: str) -> str:
+    return text.partition("(")[0].partition(".")[0]
 
 
 def _with_out(schema: Schema) -> Schema:
     """The `out=` form of a schema: a tensor by name for each result."""
-    outs = [Parameter(r.name or "out", "Tensor", by_name=True, alias="a", is_written=True)
+    outs = [Parameter(r.name or "out", "Tensor", r.size, by_name=True, alias="a", is_written=True)
             for r in schema.results]
     return schema._replace(parameters=(*schema.parameters, *outs))
 
@@ -240,8 +250,8 @@ def op(*schemas: str, **declared: Any) -> Any:
         key = text.partition("(")[0] if i else declaration.name
         table.declared[key] = partial(_op_of, declaration, i)
     declaration.published = _publish(declaration, declaration)
-    for text in declaration.aliases:
-        _publish(Alias(declaration, text), declaration)
+    for _, texts in groupby(declaration.aliases, _name_of):
+        _publish(Alias(declaration, [*texts]), declaration)
     if declaration.inplace:
         writing = InplaceFunction(declaration)
         writing.published = in_front(writing)

@@ -40,6 +40,13 @@ else:
         why_not = str(error)
 
 
+class _Misfit(ValueError, IndexError):
+    """Arguments that a kernel finds to be wrong: whoever called it says what of them is."""
+
+
+Misfit = _Misfit if native is None else native.Misfit
+
+
 def compiled(name):
     """Declare a kernel in NumPy: the compiled one of that name takes its place, and asks it for
     what it has no loops for."""

@@ -5,6 +5,7 @@ import sys
 import numpy as np
 
 from flambeau import kernels
+from flambeau.kernels._extension import compiled
 
 
 def strided(x, shape, strides, offset):
@@ -67,6 +68,65 @@ def reshape(x, shape):
     if r is x:
         return x[...]
     return r if not x.size or np.may_share_memory(r, x) else None
+
+
+@compiled("squeeze")
+def squeeze(x, dim):
+    """x without dimensions of extent 1: all, or those that `dim`, a number or a tuple, names."""
+    named = range(x.ndim) if dim is None else (dim,) if isinstance(dim, int) else dim
+    return x.squeeze(tuple([d for d in named if x.ndim and x.shape[d] == 1]))
+
+
+@compiled("t")
+def t(x):
+    """The transpose of a matrix; others as they are."""
+    return x.T if x.ndim == 2 else x[...]
+
+
+@compiled("slices")
+def slices(x, dim, start, length):
+    """`length` slices of x along `dim`, from `start` on."""
+    return strided(x, (*x.shape[:dim], length, *x.shape[dim + 1:]), x.strides,
+                   (start % x.shape[dim] if start < 0 else start) * x.strides[dim])
+
+
+@compiled("split")
+def split(x, size, dim):
+    """x in parts of `size` slices along `dim`, the last of what is left."""
+    n = x.shape[dim]
+    count = max((n + size - 1) // size, 1) if size else 1
+    return [slices(x, dim, i * size, min(size, n - i * size)) for i in range(count)]
+
+
+@compiled("split_with_sizes")
+def split_with_sizes(x, sizes, dim):
+    """x in parts of these extents along `dim`."""
+    return [slices(x, dim, sum(sizes[:i]), n) for i, n in enumerate(sizes)]
+
+
+@compiled("unbind")
+def unbind(x, dim):
+    """All slices of x along `dim`."""
+    return [select(x, dim, i) for i in range(x.shape[dim])]
+
+
+@compiled("diagonal")
+def diagonal(x, offset, dim1, dim2):
+    """The diagonal of two dimensions as a last one."""
+    r = np.diagonal(x, offset, dim1, dim2)
+    skipped = offset * x.strides[dim2] if offset >= 0 else -offset * x.strides[dim1]
+    return strided(x, r.shape, r.strides, skipped if r.shape[-1] else 0)
+
+
+@compiled("windows")
+def windows(x, dim, size, step):
+    """All windows of `size` slices along a dimension, `step` apart, with one more dimension."""
+    if not x.ndim:
+        return strided(x, (size,), (x.itemsize,), 0)
+    n = (x.shape[dim] - size) // step + 1
+    return strided(x, (*x.shape[:dim], n, *x.shape[dim + 1:], size),
+                   (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1:],
+                    x.strides[dim]), 0)
 
 
 def memory_order(x):

@@ -101,6 +101,7 @@ def select_first(input: Tensor, index: int) -> Any:
 take_first = select_first.op.call
 _select, _slice, _unsqueeze, _alias = (_declare_view(k) for k in (
     "Select", "Slice", "Unsqueeze", "Alias"))
+take_slice = _slice
 
 
 _WHOLE = slice(None)

@@ -13,13 +13,17 @@ from flambeau.core.dtypes import default_float, from_numpy_dtype, int32, int64
 from flambeau.core.op import composite, linear, primitive
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.promotion import join as join_types
-from flambeau.core.shapes import broadcast_shapes, size_of, wrap_dim, wrap_dims
+from flambeau.core.shapes import broadcast_shapes, size_of, wrap_dim
 from flambeau.core.tensor import Tensor, basis, wrap
-from flambeau.kernels import views
+from flambeau.dispatch.declaration import op
+from flambeau.kernels import rearranging, views
+from flambeau.kernels._extension import compiled
 from flambeau.kernels.layouts import has_channels_last
 from flambeau.kernels.refused import characters, no_kernel, refuse
+from flambeau.kernels.views import ALL
 from flambeau.ops.coercion import values_below
 from flambeau.ops.index import basic_view
+from flambeau.ops.index import take_slice as cut
 from flambeau.ops.inplace import publish_inplace_view
 from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import together
@@ -29,7 +33,6 @@ from flambeau.ops.shape import (
     permute_to,
     reshape,
     select,
-    squeeze,
     transpose,
     unsafe_view,
     unsqueeze,
@@ -128,12 +131,13 @@ def cat(tensors: Any, dim: int = 0) -> Any:
     return tensors, dim
 
 
+@compiled("stack")
 def _stack(arrays: list[np.ndarray], dim: int) -> np.ndarray:
     return _cat([views.expand_dims(np.ascontiguousarray(a) if a.ndim else a, dim)
                  for a in arrays], dim)
 
 
-@linear(_stack, tensors=("tensors",), variadic=True, dims="dim", method=False,
+@linear(_stack, tensors=("tensors",), params=("dim",), variadic=True, dims="dim", method=False,
         vjp=lambda grad, tensors_shapes, dim: [select(grad, dim, i)
                                                for i in range(len(tensors_shapes))])
 def stack(tensors: Any, dim: int = 0) -> Any:
@@ -213,29 +217,20 @@ NO_DIMENSION = IndexError("Dimension specified as 0 but tensor has no dimensions
 # ---- cutting -------------------------------------------------------------------------------------
 
 
-def _unbind_kernel(self: np.ndarray, dim: int) -> list[np.ndarray]:
-    lead = (slice(None),) * dim
-    return [self[(*lead, i, ...)] for i in range(self.shape[dim])]
-
-
-@linear(_unbind_kernel, view=True, returns=tuple, dims="dim",
-        vjp=lambda grad, self_shape, dim: stack(
-            [basis.new_zeros(next(h for h in grad if h is not None),
-                             self_shape[:dim] + self_shape[dim + 1:]) if g is None else g
-             for g in grad], dim))
-def unbind(input: Tensor, dim: int = 0) -> Any:
-    """The slices of `input` along `dim`, as a tuple of views."""
+def _unbound(input: Tensor, dim: int = 0) -> tuple[Tensor, int]:
     if not input._array.ndim:
         raise NO_DIMENSION
     return input, wrap_dim(dim, input._array.ndim)
 
 
-def split_kernel(self: np.ndarray, sizes: tuple[int, ...], dim: int) -> list[np.ndarray]:
-    lead, at, parts = (slice(None),) * dim, 0, []
-    for n in sizes:
-        parts.append(self[(*lead, slice(at, at + n), ...)])
-        at += n
-    return parts
+unbind = op(
+    "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
+    kernel=views.unbind, kind="linear", dims="dim", canonical=_unbound,
+    vjp=lambda grad, self_shape, dim: stack(
+        [basis.new_zeros(next(h for h in grad if h is not None),
+                         self_shape[:dim] + self_shape[dim + 1:]) if g is None else g
+         for g in grad], dim),
+    doc="The slices of `input` along `dim`, as a tuple of views.")
 
 
 def split_back(grad: list[Any], self_shape: Any, sizes: Any, dim: int) -> Any:
@@ -244,19 +239,16 @@ def split_back(grad: list[Any], self_shape: Any, sizes: Any, dim: int) -> Any:
                 if g is None else g for g, n in zip(grad, sizes)], dim)
 
 
-@linear(split_kernel, view=True, returns=tuple, dims="dim", method=False, namespace=None,
-        node_name="SplitBackward0", vjp=split_back)
+@linear(views.split_with_sizes, params=("sizes", "dim"), view=True, returns=tuple, dims="dim",
+        method=False, namespace=None, node_name="SplitBackward0", vjp=split_back)
 def split_sizes(input: Tensor, sizes: tuple[int, ...], dim: int) -> Any:
     return input, sizes, dim
 
 
-@linear(split_kernel, view=True, returns=tuple, dims="dim", node_name="SplitWithSizesBackward0",
-        vjp=split_back)
-def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
-    """Parts of the given extents along `dim`, as views."""
+def _sized(input: Tensor, sizes: Any, dim: int = 0) -> tuple[Tensor, tuple[int, ...], int]:
     if not input._array.ndim:
         raise RuntimeError("split expects at least a 1-dimensional tensor")
-    sizes, dim = size_of((split_sizes,)), wrap_dim(dim, input._array.ndim)
+    sizes, dim = size_of((sizes,)), wrap_dim(dim, input._array.ndim)
     n = input._array.shape[dim]
     if sum(sizes) != n:
         raise RuntimeError(f"split_with_sizes expects split_sizes to sum exactly to {n} (input "
@@ -265,6 +257,13 @@ def split_with_sizes(input: Tensor, split_sizes: Any, dim: int = 0) -> Any:
         raise RuntimeError("split_with_sizes expects split_sizes have only non-negative entries, "
                            f"but got split_sizes={list(sizes)}")
     return input, sizes, dim
+
+
+split_with_sizes = op(
+    "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
+    kernel=views.split_with_sizes, kind="linear", dims="dim", canonical=_sized,
+    vjp=lambda grad, self_shape, split_sizes, dim: split_back(grad, self_shape, split_sizes, dim),
+    doc="Parts of the given extents along `dim`, as views.")
 
 
 @composite(method=True)
@@ -279,7 +278,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
         split_size_or_sections = int(split_size_or_sections)
     if not isinstance(split_size_or_sections, int):
         return split_with_sizes(tensor, split_size_or_sections, dim)
-    return split_sizes(*split_arguments(tensor, split_size_or_sections, dim))
+    return split_sizes.op.call(*split_arguments(tensor, split_size_or_sections, dim))
 
 
 def split_arguments(tensor: Tensor, split_size: int, dim: int = 0) -> Any:
@@ -298,12 +297,15 @@ def split_arguments(tensor: Tensor, split_size: int, dim: int = 0) -> Any:
     return tensor, tuple([min(size, n - i * size) if size else 0 for i in range(parts)]), dim
 
 
-@composite(method=True)
-def chunk(input: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """At most `chunks` parts of equal extent along `dim`, the last possibly smaller, as views."""
+def _chunk(input: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
     arguments = chunk_arguments(input, chunks, dim)
     known = arguments[1] != (0,) * chunks
-    return (split_sizes if known else split_with_sizes)(*arguments)
+    return (split_sizes.op.call if known else split_with_sizes)(*arguments)
+
+
+chunk = op(
+    "chunk(Tensor(a -> *) self, int chunks, int dim=0) -> Tensor(a)[]", body=_chunk,
+    doc="At most `chunks` parts of equal extent along `dim`, the last possibly smaller, as views.")
 
 
 def chunk_arguments(input: Tensor, chunks: int, dim: int = 0) -> Any:
@@ -390,17 +392,14 @@ def _narrow_from_each(input: Tensor, dim: int, start: Tensor, length: int, n: in
     return index_select(input, dim, places)
 
 
-@composite(method=True)
-def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """`length` slices of `input` along `dim`, from `start` on, as a view."""
-    if not input.ndim:
+def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
+    shape = input._array.shape
+    if not shape:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     if isinstance(start, Tensor) and (start.ndim or start._array.dtype.kind not in "ui"):
         raise RuntimeError("start must be an 0-dim integral Tensor.")
-    if not hasattr(start, "__index__"):
-        raise no_overload("narrow", dim, start, length)
-    dim = wrap_dim(dim, input.ndim)
-    n = input._array.shape[dim]
+    dim = wrap_dim(dim, len(shape))
+    n = shape[dim]
     if hasattr(start, "_bdim"):             # one for each slice under vmap
         return _narrow_from_each(input, dim, start, length, n)
     start = int(start)
@@ -412,20 +411,19 @@ def narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
     start = start + n if start < 0 else start
     if start + length > n:
         raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
-    return basic_view(input, (*(slice(None),) * dim, slice(start, start + length), Ellipsis))
+    return cut(input, (*ALL[:dim], slice(start, start + length), Ellipsis))
+
+
+narrow = op(
+    "narrow(Tensor(a) self, int dim, SymInt start, SymInt length) -> Tensor(a)",
+    "narrow.Tensor(Tensor(a) self, int dim, Tensor start, SymInt length) -> Tensor(a)",
+    body=_narrow, doc="`length` slices of `input` along `dim`, from `start` on, as a view.")
 
 
 # ---- flattening and its inverse ------------------------------------------------------------------
 
 
-@composite(method=True)
-def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """Dimensions `start_dim` to `end_dim` as one.
-
-    >>> import flambeau
-    >>> flambeau.zeros(2, 3, 4).flatten(1).shape
-    torch.Size([2, 12])
-    """
+def _flatten(input: Tensor, start_dim: int, end_dim: int) -> Tensor:
     shape = input._array.shape
     first, last = wrap_dim(start_dim, len(shape) or 1), wrap_dim(end_dim, len(shape) or 1)
     if not shape:
@@ -435,6 +433,16 @@ def flatten(input: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     if first == last:
         return input
     return reshape(input, (*shape[:first], prod(shape[first:last + 1]), *shape[last + 1:]))
+
+
+flatten = op(
+    "flatten.using_ints(Tensor(a) self, int start_dim=0, int end_dim=-1) -> Tensor(a)",
+    body=_flatten, doc="""Dimensions `start_dim` to `end_dim` as one.
+
+    >>> import flambeau
+    >>> flambeau.zeros(2, 3, 4).flatten(1).shape
+    torch.Size([2, 12])
+    """)
 
 
 @composite(method=True)
@@ -453,34 +461,20 @@ def unflatten(input: Tensor, dim: int, sizes: Any) -> Tensor:
     return view(input, (*shape[:dim], *sizes, *shape[dim + 1:]))
 
 
-@composite(method=True)
-def ravel(input: Tensor) -> Tensor:
-    """All elements as a vector; a view if possible."""
-    return reshape(basis.contiguous(input), (-1,))
-
-
-@composite(namespace=None, method=True)
-def view_as(input: Tensor, other: Tensor) -> Tensor:
-    """`view` with the shape of `other`."""
-    return view(input, *other.shape)
-
-
-@composite(namespace=None, method=True)
-def reshape_as(input: Tensor, other: Tensor) -> Tensor:
-    """`reshape` with the shape of `other`."""
-    return reshape(input, other.shape)
-
-
-@composite(namespace=None, method=True)
-def expand_as(input: Tensor, other: Tensor) -> Tensor:
-    """`expand` to the shape of `other`."""
-    return expand(input, other.shape)
-
-
-@composite(method=True)
-def broadcast_to(input: Tensor, *size: Any) -> Tensor:
-    """`expand` to `size`."""
-    return expand(input, size_of(size))
+ravel = op("ravel(Tensor(a) self) -> Tensor(a)",
+           body=lambda input: reshape(basis.contiguous(input), (-1,)),
+           doc="All elements as a vector; a view if possible.")
+view_as = op("view_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False,
+             body=lambda input, other: view(input, other._array.shape),
+             doc="`view` with the shape of `other`.")
+reshape_as = op("reshape_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False,
+                body=lambda input, other: reshape(input, other._array.shape),
+                doc="`reshape` with the shape of `other`.")
+expand_as = op("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False,
+               body=lambda input, other: expand(input, other._array.shape),
+               doc="`expand` to the shape of `other`.")
+broadcast_to = op("broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+                  body=lambda input, size: expand(input, size), doc="`expand` to `size`.")
 
 
 @composite
@@ -579,37 +573,24 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     return index_select(input, dim, wrap(places))
 
 
-def _flip(self: np.ndarray, dims: tuple[int, ...]) -> np.ndarray:
-    r = views.empty_like(self)
-    r[...] = np.flip(self, dims) if self.ndim else self
-    return r
+flip = op("flip(Tensor self, int[] dims) -> Tensor", kernel=rearranging.flip, kind="linear",
+          some_dims="dims", out=False, d_self=lambda grad, dims: flip(grad, dims),
+          doc="The order of elements reversed along the dimensions `dims`.")
 
 
-@linear(_flip, dims="dims", d_self=lambda grad, dims: flip(grad, dims))
-def flip(input: Tensor, *args: Any, dims: Any = None) -> Any:
-    """The order of elements reversed along the dimensions `dims`."""
-    if dims is None and not args:
-        raise TypeError('flip() missing 1 required positional arguments: "dims"')
-    return input, wrap_dims(size_of(args or (dims,)), input._array.ndim)
+def _turned_over(name: str, dim: int, doc: str) -> Any:
+    def body(input: Tensor) -> Tensor:
+        if input._array.ndim <= dim:
+            raise RuntimeError(f"Input must be >= {dim + 1}-d.")
+        return flip(input, (dim,))
+    return op(f"{name}(Tensor self) -> Tensor", body=body, out=False, doc=doc)
 
 
-@composite(method=True)
-def fliplr(input: Tensor) -> Tensor:
-    """The order of columns reversed."""
-    if input.ndim < 2:
-        raise RuntimeError("Input must be >= 2-d.")
-    return flip(input, (1,))
+fliplr = _turned_over("fliplr", 1, "The order of columns reversed.")
+flipud = _turned_over("flipud", 0, "The order of rows reversed.")
 
 
-@composite(method=True)
-def flipud(input: Tensor) -> Tensor:
-    """The order of rows reversed."""
-    if input.ndim < 1:
-        raise RuntimeError("Input must be >= 1-d.")
-    return flip(input, (0,))
-
-
-@linear(lambda self, shifts, dims: np.roll(np.ascontiguousarray(self), shifts, dims),
+@linear(rearranging.roll, params=("shifts", "dims"),
         dims="dims", method=False, namespace=None, node_name="RollBackward0",
         d_self=lambda grad, shifts, dims: roll_dims(grad, tuple([-s for s in shifts]), dims))
 def roll_dims(input: Tensor, shifts: Any, dims: Any) -> Any:
@@ -639,18 +620,7 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
     return roll_dims(input, shifts, tuple([wrap_dim(d, input.ndim) for d in dims]))
 
 
-def _rot90(self: np.ndarray, k: int, dims: tuple[int, int]) -> np.ndarray:
-    a, b = dims
-    if k == 0:
-        return np.array(self, order="C")
-    if k == 2:
-        return _flip(self, dims)
-    return _flip(self, (b if k == 1 else a,)).swapaxes(a, b)
-
-
-@linear(_rot90, dims="dims", d_self=lambda grad, k, dims: rot90(grad, -k, dims))
-def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Any:
-    """Turned by 90° `k` times in the plane of two dimensions."""
+def _quarter_turns(input: Tensor, k: int, dims: Any) -> tuple[Tensor, int, tuple[int, ...]]:
     if len(dims) != 2:
         raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
     if input.ndim < 2:
@@ -659,48 +629,41 @@ def rot90(input: Tensor, k: int = 1, dims: Any = (0, 1)) -> Any:
     if a == b:
         raise RuntimeError("expected rotation dims to be different, but got dim0 = "
                            f"{dims[0]} and dim1 = {dims[1]}")
-    return input, k % 4, (a, b)
+    return input, k, (a, b)
+
+
+rot90 = op("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor", kernel=rearranging.rot90,
+           kind="linear", some_dims="dims", canonical=_quarter_turns, out=False,
+           d_self=lambda grad, k, dims: rot90(grad, -k, dims),
+           doc="Turned by 90° `k` times in the plane of two dimensions.")
 
 
 # ---- diagonals and triangles ---------------------------------------------------------------------
 
 
-def _diagonal(self: np.ndarray, offset: int, dim1: int, dim2: int) -> np.ndarray:
-    r = np.diagonal(self, offset, dim1, dim2)
-    return views.strided(self, r.shape, r.strides,
-                         _skip(self, offset, dim1, dim2) if r.size else 0)
-
-
-def _skip(self: np.ndarray, offset: int, dim1: int, dim2: int) -> int:
-    return (offset * self.strides[dim2]) if offset >= 0 else (-offset * self.strides[dim1])
-
-
-def _embed(self: np.ndarray, shape: tuple[int, ...], offset: int, dim1: int,
-           dim2: int) -> np.ndarray:
-    r = np.zeros(shape, self.dtype)
-    part = np.diagonal(r, offset, dim1, dim2)
-    part.flags.writeable = True
-    part[...] = self
-    return r
-
-
-@linear(_embed, method=False, namespace=None, dims="dim1 dim2", shapes="shape",
+@linear(rearranging.embedded_diagonal, params=("shape", "offset", "dim1", "dim2"),
+        method=False, namespace=None, dims="dim1 dim2", shapes="shape",
         name="diagonal_backward",
         d_self=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2))
 def diagonal_backward(input: Tensor, shape: Any, offset: int, dim1: int, dim2: int) -> Any:
     return input, tuple(shape), offset, dim1, dim2
 
 
-@linear(_diagonal, view=True, dims="dim1 dim2",
-        d_self=lambda grad, self_shape, offset, dim1, dim2: diagonal_backward(
-            grad, self_shape, offset, dim1, dim2))
-def diagonal(input: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Any:
-    """The diagonal of two dimensions as a last one, a view; `offset` > 0 is above the main one."""
+def _of_two(input: Tensor, offset: int = 0, dim1: int = 0,
+            dim2: int = 1) -> tuple[Tensor, int, int, int]:
     n = input._array.ndim
     a, b = wrap_dim(dim1, n), wrap_dim(dim2, n)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     return input, offset, a, b
+
+
+diagonal = op(
+    "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
+    kernel=views.diagonal, kind="linear", dims="dim1 dim2", canonical=_of_two,
+    d_self=lambda grad, self_shape, offset, dim1, dim2: diagonal_backward(
+        grad, self_shape, offset, dim1, dim2),
+    doc="The diagonal of two dimensions as a last one, a view; `offset` > 0 is above the main one.")
 
 
 @composite(method=True)
@@ -744,25 +707,23 @@ def diagflat(input: Tensor, offset: int = 0) -> Tensor:
     return diag(reshape(basis.contiguous(input), (-1,)), offset)
 
 
-def _triangle(upper: bool) -> Any:
-    name = "triu" if upper else "tril"
-
-    @linear(lambda self, diagonal: np.ascontiguousarray(
-                (np.triu if upper else np.tril)(self, diagonal)), name=name,
-            inplace=True, d_self=lambda grad, diagonal: function(grad, diagonal),
-            batch=lambda size, dims, self, diagonal: (
-                function(movedim(self, dims[0], 0), diagonal), 0))
-    def triangle(input: Tensor, diagonal: int = 0) -> Any:
+def _triangle(name: str, kernel: Any, side: str) -> Any:
+    def arguments(input: Tensor, diagonal: int) -> tuple[Tensor, int]:
         if input._array.ndim < 2:
             raise RuntimeError(f"{name}: input tensor must have at least 2 dimensions")
-        return input, int(diagonal)
-    function = triangle
-    side = "above" if not upper else "below"
-    function.__doc__ = f"Zeros {side} a diagonal of the last two dimensions."
+        return input, diagonal
+
+    function = op(
+        f"{name}(Tensor self, SymInt diagonal=0) -> Tensor", kernel=kernel, kind="linear",
+        inplace=True, canonical=arguments, d_self=lambda grad, diagonal: function(grad, diagonal),
+        batch=lambda size, dims, self, diagonal: (
+            function(movedim(self, dims[0], 0), diagonal), 0),
+        doc=f"Zeros {side} a diagonal of the last two dimensions.")
     return function
 
 
-tril, triu = _triangle(False), _triangle(True)
+tril = _triangle("tril", rearranging.tril, "above")
+triu = _triangle("triu", rearranging.triu, "below")
 
 
 def _indices(name: str, of: Any) -> Any:
@@ -788,16 +749,6 @@ tril_indices, triu_indices = _indices("tril_indices", np.tril_indices), _indices
 # ---- windows and grids ---------------------------------------------------------------------------
 
 
-def _windows(self: np.ndarray, dim: int, size: int, step: int) -> np.ndarray:
-    if not self.ndim:
-        return views.strided(self, (size,), (self.itemsize,), 0)
-    n = (self.shape[dim] - size) // step + 1
-    shape = (*self.shape[:dim], n, *self.shape[dim + 1:], size)
-    strides = (*self.strides[:dim], self.strides[dim] * step, *self.strides[dim + 1:],
-               self.strides[dim])
-    return views.strided(self, shape, strides, 0)
-
-
 def _windows_back(self: np.ndarray, shape: Any, dim: int, size: int, step: int) -> np.ndarray:
     if not shape:
         return self.sum().astype(self.dtype)
@@ -815,12 +766,7 @@ def unfold_backward(input: Tensor, shape: Any, dim: int, size: int, step: int) -
     return input, tuple(shape), dim, size, step
 
 
-@linear(_windows, view=True, dims="dim", namespace=None, method=True,
-        d_self=lambda grad, self_shape, dim, size, step: unfold_backward(
-            grad, self_shape, dim, size, step))
-def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
-    """All windows of `size` slices along a dimension, `step` apart, as a view with one more
-    dimension."""
+def _unfolded(input: Tensor, dimension: int, size: int, step: int) -> tuple[Any, ...]:
     dim = wrap_dim(dimension, input._array.ndim)
     n = input._array.shape[dim] if input._array.ndim else 1
     if size < 0:
@@ -830,6 +776,15 @@ def unfold(input: Tensor, dimension: int, size: int, step: int) -> Any:
     if step <= 0:
         raise RuntimeError(f"step is {step} but must be > 0")
     return input, dim, size, step
+
+
+unfold = op(
+    "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
+    kernel=views.windows, kind="linear", dims="dimension", canonical=_unfolded, function=False,
+    d_self=lambda grad, self_shape, dimension, size, step: unfold_backward(
+        grad, self_shape, dimension, size, step),
+    doc="""All windows of `size` slices along a dimension, `step` apart, as a view with one more
+    dimension.""")
 
 
 @composite
@@ -925,9 +880,8 @@ def _turned(self: Tensor) -> Tensor:
     return transpose(self, 0, 1) if self.ndim == 2 else self
 
 
-for _name, _function in (("squeeze", squeeze), ("unsqueeze", unsqueeze), ("transpose", transpose),
-                         ("swapaxes", transpose), ("swapdims", transpose)):
-    publish_inplace_view(_name, _function)
+for _name in ("squeeze", "unsqueeze", "transpose", "swapaxes", "swapdims"):
+    publish_inplace_view(_name, getattr(Tensor, _name))
 publish_inplace_view("t", _turned)
 basis.unbind, basis.stack, basis.cat = unbind, stack, cat
 __all__ = ["cat", "permute_to", "primitive", "stack"]

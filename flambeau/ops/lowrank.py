@@ -121,7 +121,7 @@ def _ritz(A: Tensor, S: Tensor, k: int, largest: bool) -> tuple[Tensor, Tensor]:
     E, Z = eigh(matmul(adjoint(S), matmul(A, S)))
     n = E._array.shape[-1]
     if largest:
-        return flip(narrow(E, -1, n - k, k), -1), flip(narrow(Z, -1, n - k, k), -1)
+        return flip(narrow(E, -1, n - k, k), (-1,)), flip(narrow(Z, -1, n - k, k), (-1,))
     return narrow(E, -1, 0, k), narrow(Z, -1, 0, k)
 
 
@@ -180,5 +180,5 @@ def _ritz_of(A: Tensor, k: int, largest: bool) -> tuple[Tensor, Tensor]:
     E, V = eigh(A)
     n = E._array.shape[-1]
     if largest:
-        return flip(narrow(E, -1, n - k, k), -1), flip(narrow(V, -1, n - k, k), -1)
+        return flip(narrow(E, -1, n - k, k), (-1,)), flip(narrow(V, -1, n - k, k), (-1,))
     return narrow(E, -1, 0, k), narrow(V, -1, 0, k)

@@ -11,10 +11,11 @@ import numpy as np
 
 from flambeau._settings import warn_once
 from flambeau.core.op import composite, linear
-from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim, wrap_dims
+from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import views
+from flambeau.kernels.rearranging import embedded_slices
 
 # ---- view and reshape ----------------------------------------------------------------------------
 
@@ -163,15 +164,18 @@ transpose = op(
     """)
 
 
-@linear(lambda self: self.T if self.ndim == 2 else self[...], view=True,
-        d_self=lambda grad: t(grad),
-        batch=lambda size, dims, self: (_t_batched(self, dims[0]), 0))
-def t(input: Tensor) -> Any:
-    """The transpose of a matrix, as a view; vectors and numbers as they are."""
+def _at_most_a_matrix(input: Tensor) -> tuple[Tensor]:
     if input._array.ndim > 2:
         raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is "
                            f"{input._array.ndim}D")
     return (input,)
+
+
+t = op(
+    "t(Tensor(a) self) -> Tensor(a)",
+    kernel=views.t, kind="linear", canonical=_at_most_a_matrix, d_self=lambda grad: t(grad),
+    batch=lambda size, dims, self: (_t_batched(self, dims[0]), 0),
+    doc="The transpose of a matrix, as a view; vectors and numbers as they are.")
 
 
 def _t_batched(self: Tensor, dim: int) -> Tensor:
@@ -208,10 +212,8 @@ Tensor.T = property(_reversed_dims)
 Tensor.mT = property(_matrix_transpose)
 
 
-@composite(method=True, aliases=("moveaxis",))
-def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    """Dimensions moved to other places; the rest keep their order."""
-    n = input.ndim
+def _movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    n = input._array.ndim
     source = [source] if isinstance(source, int) else list(source)
     destination = [destination] if isinstance(destination, int) else list(destination)
     if len(source) != len(destination):
@@ -223,6 +225,14 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     for to, at in sorted(zip(destination, source)):
         order.insert(to, at)
     return permute_to(input, tuple(order[:n]))
+
+
+movedim = op(
+    "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+    "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+    aliases=("moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+             "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"),
+    body=_movedim, doc="Dimensions moved to other places; the rest keep their order.")
 
 
 def _moved(what: str, dims: list[int], n: int) -> tuple[int, ...]:
@@ -249,35 +259,30 @@ def unsqueeze_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     return input
 
 
-def _squeezer(overload: int) -> Any:
-    @linear(lambda self, dim, given: self.squeeze(dim), view=True, dims="dim",
-            shows="given self_shape", d_self=lambda grad, dim: unsqueeze_dims(grad, dim),
-            method=False, namespace=None, name=f"squeeze_dims{overload}",
-            node_name=f"SqueezeBackward{overload}")
-    def squeeze(input: Tensor, dim: tuple[int, ...], given: Any) -> Any:
-        return input, dim, given
-    if overload:
-        squeeze.op.saved_as = {"dim": lambda given: given}
-    return squeeze
+def _squeezed(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
+    """The dimensions that `squeeze` leaves out."""
+    named = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
+    return tuple([d for d in named if shape and shape[d] == 1])
 
 
-# of all dimensions, of one, and of several: PyTorch's nodes differ in name
-_squeeze_all, _squeeze_one, _squeeze_some = (_squeezer(i) for i in range(3))
+def _squeeze_batched(self: Tensor, at: int, dim: Any) -> Tensor:
+    self = movedim(self, at, 0)
+    return squeeze_dims(self, tuple([d + 1 for d in _squeezed(self._array.shape[1:], dim)]))
+
+
+squeeze = op(
+    "squeeze(Tensor(a) self) -> Tensor(a)",
+    "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+    "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+    kernel=views.squeeze, kind="linear", some_dims="dim",
+    d_self=lambda grad, self_shape, dim: unsqueeze_dims(grad, _squeezed(self_shape, dim)),
+    batch=lambda size, dims, self, dim: (_squeeze_batched(self, dims[0], dim), 0),
+    doc="Without dimensions of extent 1 (all, or those of `dim` that have it), as a view.")
 
 
 def squeeze_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
     """Without these dimensions, all of extent 1."""
-    return (_squeeze_one if len(dims) == 1 else _squeeze_some)(
-        input, dims, dims[0] if len(dims) == 1 else dims)
-
-
-@composite(method=True)
-def squeeze(input: Tensor, dim: Any = None, *dims: Any) -> Tensor:
-    """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
-    shape, dim = input._array.shape, (dim, *dims) if dims else dim
-    places = range(len(shape)) if dim is None else wrap_dims(dim, len(shape))
-    op = _squeeze_all if dim is None else _squeeze_one if isinstance(dim, int) else _squeeze_some
-    return op(input, tuple([d for d in places if shape and shape[d] == 1]), dim)
+    return squeeze(input, dims[0] if len(dims) == 1 else dims)
 
 
 # ---- expanding -----------------------------------------------------------------------------------
@@ -350,10 +355,7 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 # ---- selecting -----------------------------------------------------------------------------------
 
 
-@linear(lambda self, dim, index: views.select(self, dim, index), view=True, dims="dim",
-        d_self=lambda grad, self_shape, dim, index: select_backward(grad, self_shape, dim, index))
-def select(input: Tensor, dim: int, index: int) -> Any:
-    """The slice at `index` of dimension `dim`, without that dimension, as a view."""
+def _selected(input: Tensor, dim: int, index: int) -> tuple[Tensor, int, int]:
     shape = input._array.shape
     if not shape:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
@@ -364,10 +366,15 @@ def select(input: Tensor, dim: int, index: int) -> Any:
     return input, dim, index
 
 
+select = op(
+    "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+    kernel=views.select, kind="linear", dims="dim", canonical=_selected,
+    d_self=lambda grad, self_shape, dim, index: select_backward(grad, self_shape, dim, index),
+    doc="The slice at `index` of dimension `dim`, without that dimension, as a view.")
+
+
 def _select_backward(self: np.ndarray, shape: tuple[int, ...], dim: int, index: int) -> np.ndarray:
-    r = np.zeros(shape, self.dtype)
-    r[(slice(None),) * dim + (index, ...)] = self
-    return r
+    return embedded_slices(self, shape, dim, index % shape[dim], 1)
 
 
 @linear(_select_backward, dims="dim", shapes="shape", method=False,

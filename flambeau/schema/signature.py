@@ -82,8 +82,8 @@ def function_signature(schema: Schema, out: Schema | None = None) -> Signature:
     tail = [*OPTIONS] if schema.is_factory else []
     if out is not None:
         n = len(out.outs)
-        tail.insert(0, Parameter("out", "Tensor", -1 if n == 1 else n, True, "None", True, "a",
-                                 True))
+        size = out.outs[0].size if n == 1 else n
+        tail.insert(0, Parameter("out", "Tensor", size, True, "None", True, "a", True))
     return Signature(_ordered_by_place(own, tail), schema)
 
 

@@ -36,7 +36,7 @@ for _name, _args in {
     "tril": [(), (1,)],
     "triu": [(), (-1,)],
     "Tensor.unfold": [(1, 2, 1), (0, 2, 1)],
-    "narrow": [(1, 1, 2)],
+    "narrow": [(1, 1, 2), (1, np.array(1), 2)],
     "as_strided": [((2, 2), (1, 2)), ((3,), (1,), 1)],
     "Tensor.sum_to_size": [(1, 3), (3,)],
     "chunk": [(2,), (2, 1)],
