@@ -279,7 +279,7 @@ def find_global(module: str, name: str) -> Any:
 def reduce_for_checkpoint(obj: Any) -> Any:
     """The call that makes `obj` again, in PyTorch's terms; NotImplemented for ordinary objects."""
     if isinstance(obj, Tensor):
-        return _reduce_tensor(obj)
+        return reduce_tensor(obj)
     if isinstance(obj, Size):
         return Size, (tuple(obj),)
     if isinstance(obj, flambeau.device):
@@ -291,7 +291,7 @@ def reduce_for_checkpoint(obj: Any) -> Any:
     return NotImplemented
 
 
-def _reduce_tensor(tensor: Tensor) -> Any:
+def reduce_tensor(tensor: Tensor) -> Any:
     if tensor.is_quantized:
         return _reduce_quantized(tensor)
     turned = tensor._conjugated or tensor._negated

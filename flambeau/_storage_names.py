@@ -24,6 +24,13 @@ def _warn_typed_storage_removal(stacklevel: int = 2) -> None:
                   stacklevel=stacklevel + 1)
 
 
+def as_bytes(storage: StorageBase) -> tuple[Any, tuple[bytes]]:
+    """How a storage is pickled: as a file of its own."""
+    file = io.BytesIO()
+    flambeau.save(storage, file, _use_new_zipfile_serialization=False)
+    return _load_from_bytes, (file.getvalue(),)
+
+
 def _load_from_bytes(b: bytes) -> Any:
     """What a pickled storage was made of."""
     return flambeau.load(io.BytesIO(b), weights_only=False)

@@ -22,7 +22,7 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
-from flambeau.core.tensor import array_offset, array_root, arrays_of, wrap
+from flambeau.core.tensor import array_offset, array_root, arrays_of, basis, dense_memory, wrap
 
 set_data = vars(Tensor)["data"].fset
 
@@ -32,11 +32,8 @@ _storages: WeakValueDictionary[int, UntypedStorage] = WeakValueDictionary()
 
 def dense_bytes(root: np.ndarray) -> np.ndarray | None:
     """The memory of an array as bytes; None where the array leaves gaps in it."""
-    axes = np.argsort([-stride for stride in root.strides], kind="stable")
-    ordered = root.transpose(axes)
-    if not ordered.flags.c_contiguous:
-        return None
-    return np.ndarray((root.nbytes,), np.uint8, ordered)
+    ordered = dense_memory(root)
+    return None if ordered is None else np.ndarray((root.nbytes,), np.uint8, ordered)
 
 
 class SharedArray(np.ndarray):
@@ -226,12 +223,14 @@ class UntypedStorage(StorageBase, _InMainMemory):
     __copy__ = clone
 
     def __deepcopy__(self, memo: dict[int, Any]) -> UntypedStorage:
-        if id(self) not in memo:
-            memo[id(self)] = self.clone()
+        if id(self) not in memo:                # tensors on it are copied into the same memory
+            memo[id(self)] = self.clone() if self._device.type == "meta" \
+                or self._size != self._root.nbytes \
+                else UntypedStorage._of(basis.copied_root(self._root, memo))
         return memo[id(self)]
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return UntypedStorage, (self.tolist(),)
+        return _of_bytes, (self._readable().tobytes(),)
 
     def byteswap(self, dtype: Any) -> None:
         """Reverse the order of the bytes in each element of a dtype."""
@@ -497,6 +496,10 @@ class TypedStorage(_InMainMemory):
     def __deepcopy__(self, memo: dict[int, Any]) -> TypedStorage:
         return self._wrapped(copy.deepcopy(self._untyped_storage, memo))
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        from flambeau._storage_names import as_bytes
+        return as_bytes(self)
+
     def resize_(self, size: int) -> TypedStorage:
         self._untyped_storage.resize_(size * self._dtype.itemsize)
         return self
@@ -544,9 +547,6 @@ class TypedStorage(_InMainMemory):
             dtype=dtype,
         )
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        return _typed, (self._untyped_storage, self._dtype)
-
     def __eq__(self, other: object) -> bool:
         return (isinstance(other, TypedStorage) and self._dtype is other._dtype
                 and self._untyped_storage is other._untyped_storage)
@@ -560,8 +560,9 @@ class TypedStorage(_InMainMemory):
     __str__ = __repr__
 
 
-def _typed(storage: UntypedStorage, dtype: Any) -> TypedStorage:
-    return TypedStorage(wrap_storage=storage, dtype=dtype)
+def _of_bytes(data: bytes) -> UntypedStorage:
+    """A storage in memory of its own."""
+    return UntypedStorage._of(np.frombuffer(bytearray(data), np.uint8))
 
 
 def _convert(storage: Any, target: Any) -> TypedStorage:

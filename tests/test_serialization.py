@@ -490,3 +490,85 @@ def test_a_record_that_inflates_is_refused():
     file = _archive(b"\x80\x04(" + b"N" * (260 << 20) + b"t.", zipfile.ZIP_DEFLATED)
     with pytest.raises(RuntimeError, match="bytes inflate to"):
         flambeau.load(file)
+
+
+# ---- storages that entries share -----------------------------------------------------------------
+
+def shared_entries():
+    x = flambeau.arange(6.0)
+    tied = flambeau.nn.Sequential(flambeau.nn.Linear(2, 2), flambeau.nn.Linear(2, 2))
+    tied[1].weight = tied[0].weight
+    return {"last": x[4:], "all": x, "columns": x.view(2, 3).t(), "tied": tied.state_dict()}
+
+
+def entries(state):
+    return [state["last"], state["all"], state["columns"], *state["tied"].values()]
+
+
+def geometry(tensors):
+    """Which tensors share a storage; its size, and where each is in it."""
+    seen = {}
+    return [(seen.setdefault(t.untyped_storage().data_ptr(), len(seen)),
+             t.untyped_storage().nbytes(), t.storage_offset(), t.stride()) for t in tensors]
+
+
+OWN = [(24, 4, (1,)), (24, 0, (1,)), (24, 0, (1, 3)), (16, 0, (2, 1)), (8, 0, (1,)),
+       (16, 0, (2, 1)), (8, 0, (1,))]
+
+
+def test_files_and_deep_copies_keep_what_shares_a_storage():
+    file = io.BytesIO()
+    flambeau.save(shared_entries(), file)
+    file.seek(0)
+    for state in (flambeau.load(file), copy.deepcopy(shared_entries())):
+        expected = [(i, *own) for i, own in zip((0, 0, 0, 1, 2, 1, 3), OWN)]
+        assert geometry(entries(state)) == expected
+    file.seek(0)
+    with zipfile.ZipFile(file) as archive:
+        sizes = [(i.filename.partition("/")[2], i.file_size) for i in archive.infolist()]
+    assert [s for s in sizes if s[0][:5] == "data/"] == [
+        ("data/0", 24), ("data/1", 16), ("data/2", 8), ("data/3", 8)]
+
+
+@pytest.mark.parametrize("protocol", [2, 4, 5])
+def test_pickled_tensors_have_all_of_their_storage_each_a_copy(protocol):
+    state = pickle.loads(pickle.dumps(shared_entries(), protocol))
+    assert geometry(entries(state)) == [(i, *own) for i, own in enumerate(OWN)]
+    for ours, given in zip(entries(state), entries(shared_entries())):
+        assert ours.shape == given.shape and ours.requires_grad == given.requires_grad
+    assert flambeau.equal(state["columns"], flambeau.arange(6.0).view(2, 3).t())
+
+
+def test_pickled_tensors_are_calls_of_pytorchs_functions():
+    function, args = flambeau.arange(6.0)[1:3].__reduce_ex__(2)
+    assert function is flambeau._utils._rebuild_tensor_v2
+    assert type(args[0]) is flambeau.TypedStorage
+    assert args[1:] == (1, (2,), (1,), False, OrderedDict())
+
+
+def test_pickled_storages():
+    typed = flambeau.arange(3, dtype=flambeau.int16).storage()
+    again = pickle.loads(pickle.dumps(typed))
+    assert type(again) is flambeau.TypedStorage and again.dtype is flambeau.int16
+    assert again.tolist() == [0, 1, 2]
+    bare = pickle.loads(pickle.dumps(typed.untyped()))
+    assert type(bare) is flambeau.UntypedStorage and bare.tolist() == [0, 0, 1, 0, 2, 0]
+
+
+def test_deep_copies_of_storages_and_tensors_on_them():
+    x = flambeau.arange(4.0)
+    y, storage, part = copy.deepcopy([x, x.untyped_storage(), x[2:]])
+    assert y.untyped_storage() is storage and part.untyped_storage() is storage
+    x.zero_()
+    assert part.tolist() == [2, 3]
+
+
+def test_the_storage_of_a_part_of_an_array_is_that_part():
+    array = np.arange(100, dtype=np.float32)
+    x = flambeau.from_numpy(array[90:])
+    assert x.untyped_storage().nbytes() == 40 and x.storage_offset() == 0
+    file = io.BytesIO()
+    flambeau.save(x, file)
+    assert len(pickle.dumps(x)) < 1000
+    array[90] = -1
+    assert x[0] == -1

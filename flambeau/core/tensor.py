@@ -414,6 +414,15 @@ def array_root(array: np.ndarray) -> np.ndarray:
     return array
 
 
+def dense_memory(root: np.ndarray) -> np.ndarray | None:
+    """An array that owns its memory, with its dimensions in the order in which they lie there; None
+    if that leaves gaps."""
+    if root.flags.c_contiguous:
+        return root
+    ordered = root.transpose(np.argsort([-stride for stride in root.strides], kind="stable"))
+    return ordered if ordered.flags.c_contiguous else None
+
+
 def array_offset(array: np.ndarray) -> int:
     """Bytes between the start of the memory and the first element."""
     root = array_root(array)

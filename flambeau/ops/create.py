@@ -17,7 +17,7 @@ from flambeau.core.modes import intercept, interceptors, is_inference_mode_enabl
 from flambeau.core.op import Op, checked_arguments, into, public, table
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import Size, contiguous_strides, size_of
-from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor, plain, wrap
+from flambeau.core.tensor import LEAF, Tensor, alias, array_root, basis, new_tensor, plain, wrap
 from flambeau.kernels import views
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import beyond_c, stored
@@ -360,7 +360,26 @@ def from_numpy(ndarray: np.ndarray, /) -> Tensor:
                       "undefined behavior. You may want to copy the array to protect its data or "
                       "make it writable before converting it to a tensor. This type of warning "
                       "will be suppressed for the rest of this program.", UserWarning, stacklevel=2)
-    return wrap(ndarray.view(np.ndarray) if type(ndarray) is not np.ndarray else ndarray)
+    array = ndarray.view(np.ndarray) if type(ndarray) is not np.ndarray else ndarray
+    return wrap(array if array.base is None else as_owner(array))
+
+
+class _Memory:
+    """The memory of a part of an array, as something that is no array itself."""
+
+    __slots__ = ("__array_interface__", "array")
+
+    def __init__(self, array: np.ndarray):
+        self.array, self.__array_interface__ = array, array.__array_interface__
+
+
+def as_owner(array: np.ndarray) -> np.ndarray:
+    """`array` as one that is all of its memory: the storage of a tensor that is made of a part of
+    an array is that part."""
+    if not array.flags.c_contiguous or array.dtype.kind not in "biufc" \
+            or type(array_root(array)) is not np.ndarray:       # other processes map it too
+        return array
+    return np.asarray(_Memory(array))
 
 
 @creation

@@ -25,6 +25,7 @@ from flambeau.core.tensor import (
     array_root,
     array_strides,
     basis,
+    dense_memory,
     plain,
     wrap,
 )
@@ -347,6 +348,9 @@ class Copying:
         state = {k: v for k, v in self.__dict__.items() if k not in NOT_COPIED and k != "_grad"}
         if self._device.type == "meta":
             return _rebuild_meta, (self._array.dtype, self._array.shape, self.requires_grad, state)
+        if type(self) is Tensor and not state:
+            from flambeau._checkpoint_names import reduce_tensor
+            return reduce_tensor(self)          # with all of its storage, as in a file
         return _rebuild, (place_of(type(self)), self._array, self.requires_grad, state)
 
     def __setstate__(self, state: Any) -> None:
@@ -412,14 +416,27 @@ adopt(Form, Conversion, Hooks, Copying)
 def _copy_storage(array: np.ndarray, memo: dict[int, Any]) -> np.ndarray:
     """A copy of `array` in a copy of its memory, so that tensors that share memory still do."""
     root = array_root(array)
-    if root is array or not root.flags.c_contiguous or root.dtype != array.dtype:
+    memory = dense_memory(root)
+    if memory is None:                          # what others gave has gaps
         return array.copy() if array.flags.c_contiguous else array.copy(order="K")
+    fresh = copied_root(root, memo)
+    if root is array:
+        return fresh
+    return np.ndarray(array.shape, array.dtype, dense_memory(fresh), array_offset(array),
+                      array.strides)
+
+
+def copied_root(root: np.ndarray, memo: dict[Any, Any]) -> np.ndarray:
+    """The one copy that a deep copy makes of an array that owns its memory."""
     key = ("storage", id(root))
     fresh = memo.get(key)
     if fresh is None:
-        fresh = memo[key] = root.copy()
+        fresh = memo[key] = root.copy(order="K")
         memo.setdefault("storages", []).append(root)
-    return np.ndarray(array.shape, array.dtype, fresh, array_offset(array), array.strides)
+    return fresh
+
+
+basis.copied_root = copied_root
 
 
 def place_of(cls: type) -> Any:
