@@ -3745,10 +3745,10 @@ def square(input: Tensor, *, out: Any = None) -> Tensor:
 def square_(input: Tensor) -> Tensor:
     """Write the result of `square` into this tensor; returns the tensor."""
 
-def squeeze(input: Tensor, dim: _int = None) -> Tensor:
+def squeeze(input: Tensor, dim: _int | None = None) -> Tensor:
     """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
 
-def squeeze_copy(input: Tensor, dim: _int = None, *, out: Tensor | None = None) -> Tensor:
+def squeeze_copy(input: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `squeeze` shows."""
 
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:

@@ -129,6 +129,11 @@ def default_text(value: Any) -> str:
     return repr(value).replace("'", '"') if plain else "..."
 
 
+def optional(text: str, default: Any) -> str:
+    """A type that also allows None, if that is the default."""
+    return text if default is not None or text == "Any" or "None" in text else f"{text} | None"
+
+
 # ---- functions -----------------------------------------------------------------------------------
 
 
@@ -154,7 +159,7 @@ def parameters(found: inspect.Signature, method: bool) -> list[str]:
             texts.append("self")
         else:
             star = {kinds.VAR_POSITIONAL: "*", kinds.VAR_KEYWORD: "**"}.get(kind, "")
-            text = f"{star}{name}: {type_text(parameter.annotation)}"
+            text = f"{star}{name}: {optional(type_text(parameter.annotation), parameter.default)}"
             if parameter.default is not parameter.empty:
                 text += f" = {default_text(parameter.default)}"
             texts.append(text)

@@ -1458,7 +1458,7 @@ class Methods:
         """The square of each element."""
     def square_(self) -> Tensor:
         """Write the result of `square` into this tensor; returns the tensor."""
-    def squeeze(self, dim: _int = None) -> Tensor:
+    def squeeze(self, dim: _int | None = None) -> Tensor:
         """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`squeeze` in place; returns the tensor."""
