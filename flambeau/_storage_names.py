@@ -24,7 +24,7 @@ def _warn_typed_storage_removal(stacklevel: int = 2) -> None:
                   stacklevel=stacklevel + 1)
 
 
-def as_bytes(storage: StorageBase) -> tuple[Any, tuple[bytes]]:
+def as_bytes(storage: Any) -> tuple[Any, tuple[bytes]]:
     """How a storage is pickled: as a file of its own."""
     file = io.BytesIO()
     flambeau.save(storage, file, _use_new_zipfile_serialization=False)
