@@ -45,9 +45,10 @@ del globals()["ops"]        # the package of families: users see the ops of PyTo
 
 _LAZY = ("_C", "_VF", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda",
          "distributed", "distributions", "export", "fft", "func", "futures", "fx", "hub", "jit",
-         "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "optim",
-         "overrides", "package", "printing", "profiler", "random", "serialization", "signal",
-         "sparse", "special", "storage", "testing", "torch_version", "utils", "version", "xpu")
+         "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "numa",
+         "optim", "overrides", "package", "printing", "profiler", "random", "serialization",
+         "signal", "sparse", "special", "storage", "testing", "torch_version", "utils",
+         "version", "xpu")
 
 
 def __getattr__(name: str) -> Any:

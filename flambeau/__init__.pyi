@@ -41,6 +41,7 @@ from flambeau import mtia as mtia
 from flambeau import multiprocessing as multiprocessing
 from flambeau import nested as nested
 from flambeau import nn as nn
+from flambeau import numa as numa
 from flambeau import optim as optim
 from flambeau import overrides as overrides
 from flambeau import package as package

@@ -2,6 +2,7 @@
 
     flambeau run script.py ARGS...       like `python script.py ARGS...`, with torch = flambeau
     flambeau run -m package.module ARGS...
+    flambeau run --nproc N script.py ARGS...     in N processes, like `torchrun`
     flambeau info
     flambeau --version
 """
@@ -17,10 +18,12 @@ from typing import Any, NoReturn
 USAGE = """\
 usage: flambeau run SCRIPT [ARGUMENT ...]
        flambeau run -m MODULE [ARGUMENT ...]
+       flambeau run --nproc N [OPTION ...] SCRIPT [ARGUMENT ...]
        flambeau info
        flambeau --version
 
-run     run a Python program; `import torch` in it gives flambeau
+run     run a Python program; `import torch` in it gives flambeau. --nproc N runs it in N processes
+        of a group, and takes the options of torchrun: see `flambeau run --help`
 info    show the versions and kernels in use
 """
 
@@ -54,6 +57,8 @@ def _run(arguments: list[str]) -> None:
         arguments = arguments[1:]
     if not arguments:
         _fail(f"run: a {'module' if as_module else 'script'} to run is needed")
+    if not as_module and arguments[0].startswith("--"):
+        return _run_processes(arguments)
     if not as_module and arguments[0].startswith("-"):
         _fail(f"run: unknown option {arguments[0]}")
     import flambeau.as_torch  # noqa: F401 - imported for what it does
@@ -71,6 +76,22 @@ def _run(arguments: list[str]) -> None:
     except BaseException:
         sys.excepthook = _without_our_frames(sys.excepthook)
         raise
+
+
+def _run_processes(arguments: list[str]) -> None:
+    """Run a program in many processes, as `torchrun` does."""
+    from argparse import SUPPRESS
+
+    from flambeau.distributed.elastic.multiprocessing.errors import record
+    from flambeau.distributed.run import get_args_parser, run
+
+    parser = get_args_parser()
+    parser.prog = "flambeau run"
+    parser.add_argument("--nproc", dest="nproc_per_node", default=SUPPRESS,
+                        help="The same as --nproc-per-node.")
+    options = parser.parse_args(arguments)
+    _alias_in_commands()
+    record(run)(options)
 
 
 def _run_module(name: str) -> None:

@@ -204,3 +204,13 @@ def test_help_version_and_info(tmp_path):
     names = [line.split()[0] for line in done.stdout.splitlines()]
     for name in ("flambeau", "interface", "Python", "NumPy", "BLAS", "kernels", "threads"):
         assert name in names
+
+
+def test_many_processes(tmp_path):
+    (tmp_path / "script.py").write_text(
+        "import os, sys, torch\n"
+        "print(torch.add(1, int(os.environ['RANK'])).item(), sys.argv[1:])\n")
+    done = flambeau("run", "--nproc", "2", "--tee", "1", "script.py", "--nproc", "x", cwd=tmp_path)
+    assert sorted(done.stdout.splitlines()) == [
+        "[default0]:1 ['--nproc', 'x']", "[default1]:2 ['--nproc', 'x']"], done.stderr
+    assert flambeau("run", "--help", cwd=tmp_path).stdout.startswith("usage: flambeau run [-h]")

@@ -54,13 +54,16 @@ class _Host:
         threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.05},
                          daemon=True).start()
 
-    def __del__(self) -> None:
-        if hasattr(self, "server"):
-            self.server.shutdown()
-            self.server.server_close()
-            for client in list(self.server.clients):
-                with contextlib.suppress(OSError):
-                    client.shutdown(socket.SHUT_RDWR)
+        # also before Python ends, as long as the thread can still answer
+        weakref.finalize(self, _stop, self.server)
+
+
+def _stop(server: Any) -> None:
+    server.shutdown()
+    server.server_close()
+    for client in list(server.clients):
+        with contextlib.suppress(OSError):
+            client.shutdown(socket.SHUT_RDWR)
 
 
 _shared: weakref.WeakValueDictionary[int, _Host] = weakref.WeakValueDictionary()

@@ -3,12 +3,12 @@
 import math
 
 import flambeau
-from flambeau.utils.data.sampler import Sampler
+from flambeau.utils.data.sampler import Sampler, _T_co
 
 __all__ = ["DistributedSampler"]
 
 
-class DistributedSampler(Sampler):
+class DistributedSampler(Sampler[_T_co]):
     """The share of a dataset that one of several processes trains on.
 
     All processes draw the same permutation, and each takes every n-th number of it.

@@ -1,119 +1,21 @@
-"""Numbers about a running program, sent to a handler that the program chooses.
-
->>> class Print(MetricHandler):
-...     def emit(self, metric_data):
-...         print(metric_data.group_name, metric_data.name, metric_data.value)
->>> configure(Print(), group="my_app")
->>> put_metric("latency", 3, "my_app")
-my_app latency 3
-"""
+"""Numbers about a running program, sent to a handler that the program chooses: see `api`."""
 from __future__ import annotations
 
-import abc
-import functools
-import time
-from typing import Any, NamedTuple
-
-
-class MetricData(NamedTuple):
-    """One number, and when it was taken."""
-    timestamp: int
-    group_name: str
-    name: str
-    value: int
-
-
-class MetricsConfig:
-    """Parameters of handlers."""
-    __slots__ = ["params"]
-
-    def __init__(self, params: dict[str, str] | None = None):
-        self.params = {} if params is None else params
-
-
-class MetricHandler(abc.ABC):
-    """Where numbers go."""
-
-    @abc.abstractmethod
-    def emit(self, metric_data: MetricData) -> None:
-        """Take a number."""
-
-
-class ConsoleMetricHandler(MetricHandler):
-    """Prints numbers."""
-
-    def emit(self, metric_data: MetricData) -> None:
-        """Print a number."""
-        print(f"[{metric_data.timestamp}][{metric_data.group_name}]: "
-              f"{metric_data.name}={metric_data.value}")
-
-
-class NullMetricHandler(MetricHandler):
-    """Drops numbers."""
-
-    def emit(self, metric_data: MetricData) -> None:
-        """Drop a number."""
-
-
-class MetricStream:
-    """A group of numbers and where they go."""
-
-    def __init__(self, group_name: str, handler: MetricHandler):
-        self.group_name, self.handler = group_name, handler
-
-    def add_value(self, metric_name: str, metric_value: int) -> None:
-        """Send a number."""
-        self.handler.emit(MetricData(int(time.time()), self.group_name, metric_name, metric_value))
-
-
-_handlers: dict[str, MetricHandler] = {}
-_default: MetricHandler = NullMetricHandler()
-
-
-def configure(handler: MetricHandler, group: str | None = None) -> None:
-    """Send the numbers of a group, or of all groups without one of their own, to a handler."""
-    global _default
-    if group is None:
-        _default = handler
-    else:
-        _handlers[group] = handler
-
-
-def getStream(group: str) -> MetricStream:
-    """The stream of a group."""
-    return MetricStream(group, _handlers.get(group, _default))
-
-
-def put_metric(metric_name: str, metric_value: int, metric_group: str = "torchelastic") -> None:
-    """Send a number to the handler of its group."""
-    getStream(metric_group).add_value(metric_name, metric_value)
-
-
-def prof(fn: Any = None, group: str = "torchelastic") -> Any:
-    """Decorates a function: each call sends its time in milliseconds, and success or failure."""
-    if fn is None:
-        return functools.partial(prof, group=group)
-    key = f"{fn.__module__.split('.')[-1]}.{fn.__name__}"
-
-    @functools.wraps(fn)
-    def wrapper(*args: Any, **kwargs: Any) -> Any:
-        start = time.time()
-        try:
-            result = fn(*args, **kwargs)
-            put_metric(f"{key}.success", 1, group)
-        except Exception:
-            put_metric(f"{key}.failure", 1, group)
-            raise
-        finally:
-            put_metric(f"{key}.duration.ms", int((time.time() - start) * 1000), group)
-        return result
-    return wrapper
+from flambeau.distributed.elastic.metrics.api import (
+    ConsoleMetricHandler,
+    MetricData,
+    MetricHandler,
+    MetricsConfig,
+    NullMetricHandler,
+    configure,
+    get_elapsed_time_ms,
+    getStream,
+    prof,
+    profile,
+    publish_metric,
+    put_metric,
+)
 
 
 def initialize_metrics(cfg: MetricsConfig | None = None) -> None:
     """Has nothing to set up; `configure` chooses handlers."""
-
-
-__all__ = ["ConsoleMetricHandler", "MetricData", "MetricHandler", "MetricsConfig",
-           "NullMetricHandler", "configure", "getStream", "initialize_metrics", "prof",
-           "put_metric"]
