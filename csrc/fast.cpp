@@ -118,7 +118,6 @@ static const struct {
              {"creation", guarded<call_creation>, call_creation},
              {"reshape", guarded<call_reshape>, call_reshape},
              {"cat", guarded<call_cat>, call_cat},
-             {"filled", guarded<call_filled>, call_filled},
              {"closure", guarded<call_closure>, call_closure},
              {"canonical", call_general, call_general},
              {"apply", call_apply, call_apply}};

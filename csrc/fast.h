@@ -192,7 +192,6 @@ PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, P
 PyObject *call_creation(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_reshape(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_cat(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
-PyObject *call_filled(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_apply(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *read_numbers(PyObject *module, PyObject *const *args, Py_ssize_t n);
 

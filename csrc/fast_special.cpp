@@ -1,5 +1,5 @@
-// The few ops whose Python arguments cost more than their work: view and reshape by integers, cat,
-// zeros and empty; and reading nested lists of numbers.
+// The few ops whose Python arguments cost more than their work: view and reshape by integers, cat;
+// and reading nested lists of numbers.
 #include "fast.h"
 
 #include <type_traits>
@@ -153,34 +153,6 @@ PyObject *call_cat(PyObject *self, PyObject *const *args, size_t nargsf, PyObjec
     if (!canonical) return nullptr;
     return finish(f, &PyTuple_GET_ITEM(canonical.get(), 0), PyTuple_GET_SIZE(canonical.get()),
                   array.release());
-}
-
-// Is the value of this context variable that object?
-static int holds(PyObject *variable, PyObject *expected) {
-    PyObject *found;
-    if (PyContextVar_Get(variable, nullptr, &found) < 0) return -1;
-    Py_XDECREF(found);
-    return found == expected;
-}
-
-// zeros(2, 3): a new tensor of the default type on the CPU.
-PyObject *call_filled(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
-    Callable *f = (Callable *)self;
-    Py_ssize_t n = PyVectorcall_NARGS(nargsf);
-    npy_intp shape[NPY_MAXDIMS];
-    int nd = names || !n || PyList_GET_SIZE(core.interceptors) ? -1 : read_shape(args, n, shape);
-    for (int d = 0; d < nd; d++)
-        if (shape[d] < 0) nd = -1;
-    int on_cpu = nd < 0 ? 0 : holds(core.device, core.cpu);
-    int normal = on_cpu <= 0 ? 0 : holds(core.inference, Py_False);
-    if (on_cpu < 0 || normal < 0) return nullptr;
-    if (!normal) return fall_back(f, args, nargsf, names);
-    static PyObject *name = PyUnicode_InternFromString("numpy");
-    Ref sizes(shape_tuple(shape, nd)), dtype(PyObject_GetAttr(core.defaults, name));
-    if (!sizes || !dtype) return nullptr;
-    PyObject *operands[2] = {sizes.get(), dtype.get()};
-    PyObject *array = PyObject_Vectorcall(f->kernel, operands, 2, nullptr);
-    return array ? make_tensor(array) : nullptr;
 }
 
 // ---- nested lists -------------------------------------------------------------------------------

@@ -903,7 +903,7 @@ def affine_grid_generator(theta: Tensor, size: Any, align_corners: _bool) -> Ten
 def alias(input: Tensor) -> Tensor:
     """The same values on the same memory, as a view."""
 
-def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Any:
+def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Copies of what `alias` shows."""
 
 def all(input: Tensor, dim: Any = None, keepdim: _bool = False) -> Tensor:
@@ -946,12 +946,12 @@ def arange(
     end: Any = None,
     step: Any = 1,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
-    pin_memory: _bool = False,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """The numbers start, start + step, … below `end`."""
 
@@ -1039,7 +1039,7 @@ def as_strided_copy(
     storage_offset: _int | None = None,
     *,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Copies of what `as_strided` shows."""
 
 def as_strided_scatter(
@@ -1251,7 +1251,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
 def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
     """The tensors expanded to their common shape; those that have it already are given back."""
 
-def broadcast_to(input: Tensor, size: Any) -> Any:
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """`expand` to `size`."""
 
 def bucketize(
@@ -1564,7 +1564,7 @@ def detach(input: Tensor) -> Tensor:
 def detach_(self: Tensor) -> Tensor:
     """Take this tensor out of the graph, in place. A view cannot be: its base keeps it in."""
 
-def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Any:
+def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Copies of what `detach` shows."""
 
 def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
@@ -1693,28 +1693,25 @@ def embedding_renorm_(
 
 def empty(
     *size: Any,
-    out: Any = None,
+    memory_format: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
-    memory_format: Any = None,
-    names: Any = None,
-    **kwargs: Any
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """A tensor with whatever values its memory had."""
 
 def empty_like(
     input: Tensor,
-    *args: Any,
+    *,
+    memory_format: Any = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
-    memory_format: Any = None,
-    pin_memory: _bool = False,
-    **kwargs: Any
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """An uninitialised tensor in the shape, type and layout of `input`."""
 
@@ -1725,8 +1722,8 @@ def empty_permuted(
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
-    pin_memory: _bool = False,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """An uninitialised tensor without gaps, whose dimensions lie in memory in the given order,
     the outermost first."""
@@ -1738,8 +1735,8 @@ def empty_strided(
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
-    pin_memory: _bool = False,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """An uninitialised tensor with the given strides (in elements)."""
 
@@ -1801,12 +1798,12 @@ def eye(
     n: _int,
     m: _int | None = None,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
-    pin_memory: _bool = False,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """A matrix with ones on the diagonal."""
 
@@ -1853,16 +1850,16 @@ def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def fix_(input: Tensor) -> Tensor:
     """Write the result of `trunc` into this tensor; returns the tensor."""
 
-def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Any:
+def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """Dimensions `start_dim` to `end_dim` as one."""
 
 def flip(input: Tensor, dims: Any) -> Tensor:
     """The order of elements reversed along the dimensions `dims`."""
 
-def fliplr(input: Tensor) -> Any:
+def fliplr(input: Tensor) -> Tensor:
     """The order of columns reversed."""
 
-def flipud(input: Tensor) -> Any:
+def flipud(input: Tensor) -> Tensor:
     """The order of rows reversed."""
 
 def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
@@ -1942,26 +1939,25 @@ def full(
     size: Any,
     fill_value: Any,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
-    pin_memory: _bool = False,
-    names: Any = None,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """A tensor of shape `size` filled with `fill_value`, whose type it takes."""
 
 def full_like(
     input: Tensor,
-    *args: Any,
+    fill_value: Any,
+    *,
+    memory_format: Any = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
-    memory_format: Any = None,
-    pin_memory: _bool = False,
-    **kwargs: Any
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """`fill_value` in the shape, type and layout of `input`."""
 
@@ -2465,16 +2461,16 @@ def lgamma_(input: Tensor) -> Tensor:
     """Write the result of `lgamma` into this tensor; returns the tensor."""
 
 def linspace(
-    start: Any,
-    end: Any,
+    start: Tensor,
+    end: Tensor,
     steps: _int,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
-    pin_memory: _bool = False,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """`steps` numbers evenly spaced from `start` to `end`, both included."""
 
@@ -2568,17 +2564,17 @@ def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
     """Write the result of `logit` into this tensor; returns the tensor."""
 
 def logspace(
-    start: Any,
-    end: Any,
+    start: Tensor,
+    end: Tensor,
     steps: _int,
     base: _float = 10.0,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
-    pin_memory: _bool = False,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """`base` to the powers of `linspace(start, end, steps)`."""
 
@@ -2758,10 +2754,10 @@ def mode(
     """The most frequent element along `dim`, the smallest of equally frequent ones, and a
     position of it."""
 
-def moveaxis(input: Tensor, source: Any, destination: Any) -> Any:
+def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions moved to other places; the rest keep their order."""
 
-def movedim(input: Tensor, source: _int, destination: _int) -> Any:
+def movedim(input: Tensor, source: _int, destination: _int) -> Tensor:
     """Dimensions moved to other places; the rest keep their order."""
 
 def msort(input: Tensor, *, out: Any = None) -> Tensor:
@@ -2853,7 +2849,7 @@ def nansum(
 ) -> Tensor:
     """The sum of the elements that are not NaN."""
 
-def narrow(input: Tensor, dim: _int, start: Tensor, length: _int) -> Any:
+def narrow(input: Tensor, dim: _int, start: Tensor, length: _int) -> Tensor:
     """`length` slices of `input` along `dim`, from `start` on, as a view."""
 
 def narrow_copy(
@@ -2863,7 +2859,7 @@ def narrow_copy(
     length: _int,
     *,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Copies of what `narrow` shows."""
 
 def native_batch_norm(
@@ -2989,28 +2985,24 @@ def numel(input: Tensor) -> _int:
 
 def ones(
     *size: Any,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
-    memory_format: Any = None,
-    names: Any = None,
-    **kwargs: Any
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """A tensor of ones: `ones(2, 3)` or `ones((2, 3))`."""
 
 def ones_like(
     input: Tensor,
-    *args: Any,
+    *,
+    memory_format: Any = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
-    memory_format: Any = None,
-    pin_memory: _bool = False,
-    **kwargs: Any
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """Ones in the shape, type and layout of `input`."""
 
@@ -3271,7 +3263,7 @@ def range(
 ) -> Tensor:
     """start, start + step, … up to `end`, which is included; `arange` is what others have."""
 
-def ravel(input: Tensor) -> Any:
+def ravel(input: Tensor) -> Tensor:
     """All elements as a vector; a view if possible."""
 
 def real(input: Tensor) -> Tensor:
@@ -3412,8 +3404,8 @@ def scalar_tensor(
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """A 0-d tensor that holds the number `s`, in the default floating type unless said
     otherwise."""
@@ -3565,7 +3557,7 @@ def slice_copy(
     step: _int = 1,
     *,
     out: Tensor | None = None,
-) -> Any:
+) -> Tensor:
     """Copies of what `slice` shows."""
 
 def slice_inverse(
@@ -3957,11 +3949,12 @@ def tril_indices(
     offset: _int = 0,
     *,
     dtype: Any = None,
-    device: Any = None,
     layout: Any = None,
-    pin_memory: _bool = False,
+    device: Any = None,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
-    """Row and column numbers of the tril part."""
+    """Row and column numbers of the tril part of a matrix."""
 
 def triplet_margin_loss(*args: Any, reduction: _int = 1, **kwargs: Any) -> Tensor:
     """`nn.functional.triplet_margin_loss` with the reduction as a number: 0 none, 1 mean, 2 sum."""
@@ -3975,11 +3968,12 @@ def triu_indices(
     offset: _int = 0,
     *,
     dtype: Any = None,
-    device: Any = None,
     layout: Any = None,
-    pin_memory: _bool = False,
+    device: Any = None,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
-    """Row and column numbers of the triu part."""
+    """Row and column numbers of the triu part of a matrix."""
 
 def true_divide(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor: ...
 
@@ -4090,16 +4084,16 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
 def view_as_complex(input: Tensor) -> Tensor:
     """A real tensor with a last dimension of 2 as a complex one, on the same memory."""
 
-def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Any:
+def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Copies of what `view_as_complex` shows."""
 
 def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as a real one with a last dimension of 2, on the same memory."""
 
-def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Any:
+def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Copies of what `view_as_real` shows."""
 
-def view_copy(input: Tensor, dtype: Any = None, *, out: Tensor | None = None) -> Any:
+def view_copy(input: Tensor, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `view` shows."""
 
 def vsplit(input: Tensor, *indices_or_sections: Any) -> tuple[Tensor, ...]:
@@ -4122,27 +4116,23 @@ def zero_(self: Tensor) -> Tensor:
 
 def zeros(
     *size: Any,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
-    memory_format: Any = None,
-    names: Any = None,
-    **kwargs: Any
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """A tensor of zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
 
 def zeros_like(
     input: Tensor,
-    *args: Any,
+    *,
+    memory_format: Any = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
-    memory_format: Any = None,
-    pin_memory: _bool = False,
-    **kwargs: Any
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """Zeros in the shape, type and layout of `input`."""

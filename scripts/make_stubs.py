@@ -110,8 +110,12 @@ def type_text(annotation: Any) -> str:
 def result_text(function: Any, annotation: Any) -> str:
     """The annotated type; where that is `Any`, what the declaration says of the results."""
     text, op = type_text(annotation), getattr(function, "op", None)
-    if text != "Any" or op is None or op.composite:
+    if text != "Any" or op is None or (op.composite and op.declaration is None):
         return text
+    if op.composite and op.declaration is not None:
+        results = op.declaration.schemas[0].results
+        return "Tensor" if len(results) == 1 and results[0].kind == "Tensor" and not \
+            results[0].is_list else "Any"
     if op.returns is None:
         return "Tensor"
     if isinstance(op.returns, type) and issubclass(op.returns, ReturnType):

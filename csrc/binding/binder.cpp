@@ -64,7 +64,7 @@ static Answer fits(const Parameter &p, PyObject *value) {
             if (type == known.dtype) return Answer::YES;
             return Answer::UNSURE;  // `float` is one
         case DEVICE:
-            if (type == known.device) return Answer::YES;
+            if (type == known.device || type == &PyUnicode_Type) return Answer::YES;
             return no_if(type == known.dtype);
         case LAYOUT:
             if (type == known.layout) return Answer::YES;
@@ -75,6 +75,10 @@ static Answer fits(const Parameter &p, PyObject *value) {
         case STRING:
             if (type == &PyUnicode_Type) return Answer::YES;
             break;
+        case GENERATOR:
+            if (type == known.generator) return Answer::YES;
+            break;
+        case ANY: return Answer::YES;
         case OTHER: return Answer::UNSURE;
     }
     return no_if(is_builtin(type));

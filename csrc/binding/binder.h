@@ -10,6 +10,7 @@ constexpr int MAX_PARAMETERS = 24;
 
 enum Kind : uint8_t {
     TENSOR, TENSORS, SCALAR, INT, INTS, FLOAT, BOOL, DTYPE, DEVICE, LAYOUT, MEMORY_FORMAT, STRING,
+    GENERATOR, ANY,
     OTHER  // no value but None is sure to be one
 };
 
@@ -42,9 +43,10 @@ void release(Signature &signature);
 Answer bind(const Signature &signature, PyObject *const *args, Py_ssize_t n, PyObject *names,
             Bound &bound);
 
-// The types that only Python knows; told once.
+// What only Python knows; told once.
 struct Known {
-    PyTypeObject *dtype, *device, *layout, *memory_format;
+    PyTypeObject *dtype, *device, *layout, *memory_format, *generator;
+    PyObject *strided, *preserve;  // the layout and the memory format that change nothing
 };
 extern Known known;
 

@@ -1,7 +1,7 @@
 // A public function, or a method, of the dispatcher: the arguments are bound to one of its
 // signatures, made canonical, and handed to the op of that signature. `flambeau/dispatch/function.py`
 // is its twin, which does everything: C hands it what is not the common case, before any effect.
-#include "../binding/binder.h"
+#include "calling.h"
 
 #include <structmember.h>
 
@@ -10,25 +10,6 @@ using binding::Answer;
 using binding::Bound;
 
 namespace calling {
-
-// How a value becomes the argument that kernels and formulas get: `flambeau/dispatch/canonical.py`.
-enum Role : uint8_t { AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS, ALL_DIMS, SIZES, SOME_DIMS };
-
-struct Argument {
-    int8_t parameter;    // which parameter of the signature; -1: it has none
-    Role role;
-    PyObject *constant;  // what stands for a parameter that there is none of
-};
-
-struct Overload {
-    binding::Signature signature;
-    int count;
-    Argument *arguments;
-    PyObject *op;         // a Callable; or, of an op that is made of others, any function
-    PyObject *canonical;  // what makes the canonical arguments of the values, if no roles say how
-    int out;              // the parameter `out`; -1: there is none
-    bool counts_dims;  // does an argument depend on how many dimensions the first tensor has?
-};
 
 struct Function {
     PyObject_HEAD
@@ -45,17 +26,26 @@ static PyTypeObject FunctionType = {PyVarObject_HEAD_INIT(nullptr, 0)};
 
 // ---- what Python has declared -------------------------------------------------------------------
 
+static const struct {
+    const char *name;
+    Runner run;
+} kinds[] = {{"op", run_op}, {"prepared", run_prepared}, {"factory", run_factory}};
+
 static int read_overload(PyObject *description, bool method, Overload &o) {
-    PyObject *parameters, *arguments, *op, *canonical;
-    if (!PyArg_ParseTuple(description, "O!O!OiO", &PyList_Type, &parameters, &PyList_Type, &arguments,
-                          &op, &o.out, &canonical))
+    const char *kind;
+    PyObject *parameters, *arguments, *target, *facts;
+    if (!PyArg_ParseTuple(description, "O!O!OisO", &PyList_Type, &parameters, &PyList_Type,
+                          &arguments, &target, &o.out, &kind, &facts))
         return -1;
-    if (!PyCallable_Check(op)) return PyErr_Format(PyExc_TypeError, "not a callable op"), -1;
+    for (auto &k : kinds)
+        if (!std::strcmp(kind, k.name)) o.run = k.run;
+    if (!o.run || !PyCallable_Check(target))
+        return PyErr_Format(PyExc_TypeError, "not a call of kind %s", kind), -1;
     if (PyList_GET_SIZE(arguments) > MAX_ARGS)
         return PyErr_Format(PyExc_ValueError, "too many canonical arguments"), -1;
+    if (o.run == run_factory && read_options(facts, o.options) < 0) return -1;
     if (binding::read(parameters, method, o.signature) < 0) return -1;
-    o.op = incref(op);
-    if (canonical != Py_None) o.canonical = incref(canonical);
+    o.target = incref(target), o.facts = incref(facts);
     Py_ssize_t count = PyList_GET_SIZE(arguments);
     o.arguments = (Argument *)PyMem_Calloc(count ? count : 1, sizeof(Argument));
     if (!o.arguments) return PyErr_NoMemory(), -1;
@@ -75,7 +65,7 @@ static void release(Overload &o) {
     binding::release(o.signature);
     for (int i = 0; i < o.count; i++) Py_XDECREF(o.arguments[i].constant);
     PyMem_Free(o.arguments);
-    Py_XDECREF(o.op), Py_XDECREF(o.canonical);
+    Py_XDECREF(o.target), Py_XDECREF(o.facts);
 }
 
 // At the first call. None: all calls are the twin's.
@@ -163,8 +153,29 @@ static PyObject *as_tuple(PyObject *value, int size) {
     return tuple;
 }
 
-// A new reference; null without an error: the twin says what is wrong.
-static PyObject *canonical_value(Role role, PyObject *value, int ndim, int size) {
+// Extents of a new tensor that fits into memory.
+static PyObject *extents(PyObject *value) {
+    if (PyLong_CheckExact(value)) return nullptr;
+    PyObject **items = PySequence_Fast_ITEMS(value);
+    double count = 1;
+    for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(value); i < n; i++) {
+        int overflow;
+        long long length = PyLong_AsLongLongAndOverflow(items[i], &overflow);
+        count *= double(length);
+        if (overflow || length < 0 || count > 1e12 || n > NPY_MAXDIMS) return nullptr;
+    }
+    return PyTuple_CheckExact(value) ? incref(value) : PySequence_Tuple(value);
+}
+
+// A number, or the only one of a tensor without dimensions.
+static PyObject *number(PyObject *value) {
+    if (!is_plain_tensor(value)) return incref(value);
+    PyArrayObject *x = (PyArrayObject *)slot(value, core.array);
+    if (!x || !PyArray_CheckExact(x) || PyArray_NDIM(x)) return nullptr;
+    return PyArray_GETITEM(x, PyArray_BYTES(x));
+}
+
+PyObject *canonical_value(Role role, PyObject *value, int ndim, int size) {
     static PyObject *numpy = PyUnicode_InternFromString("numpy");
     if (value == Py_None) return incref(value);
     switch (role) {
@@ -181,6 +192,8 @@ static PyObject *canonical_value(Role role, PyObject *value, int ndim, int size)
         case ALL_DIMS: return all_dims(value, ndim);
         case SIZES: return sizes(value);
         case SOME_DIMS: return some_dims(value, ndim);
+        case EXTENTS: return extents(value);
+        case NUMBER: return number(value);
     }
     return nullptr;
 }
@@ -197,28 +210,10 @@ static int ndim_of(const Overload &o, PyObject *const *values) {
 
 // ---- calls --------------------------------------------------------------------------------------
 
-// The call of an op whose canonical arguments Python makes, with the checks.
-static PyObject *run_prepared(const Overload &o, PyObject *const *values) {
-    PyObject *given[MAX_ARGS];
-    for (int i = 0; i < o.count; i++) {
-        const Argument &a = o.arguments[i];
-        given[i] = a.parameter < 0 ? a.constant : values[a.parameter];
-    }
-    Ref made(PyObject_Vectorcall(o.canonical, given, o.count, nullptr));
-    if (!made) return nullptr;
-    Ref canonical(PySequence_Tuple(made.get()));
-    if (!canonical) return nullptr;
-    PyObject **items = &PyTuple_GET_ITEM(canonical.get(), 0);
-    Py_ssize_t n = PyTuple_GET_SIZE(canonical.get());
-    PyObject *result = call_plain((Callable *)o.op, items, n);
-    return result || PyErr_Occurred() ? result : PyObject_Vectorcall(o.op, items, n, nullptr);
-}
-
-// The call as that of one overload; null without an error: the twin is to do it.
-static PyObject *run(const Overload &o, PyObject *const *values) {
+// An op with a kernel.
+PyObject *run_op(const Overload &o, PyObject *const *values) {
     if (o.out >= 0 && values[o.out] != Py_None) return nullptr;
-    if (o.canonical) return run_prepared(o, values);
-    bool composite = Py_TYPE(o.op) != &CallableType;
+    bool composite = Py_TYPE(o.target) != &CallableType;
     int ndim = composite && !o.counts_dims ? 0 : ndim_of(o, values);
     if (ndim < 0) return nullptr;
     PyObject *canonical[MAX_ARGS];
@@ -234,8 +229,8 @@ static PyObject *run(const Overload &o, PyObject *const *values) {
         }
         canonical[i] = value;
     }
-    if (composite) return PyObject_Vectorcall(o.op, canonical, o.count, nullptr);
-    Callable *op = (Callable *)o.op;
+    if (composite) return PyObject_Vectorcall(o.target, canonical, o.count, nullptr);
+    Callable *op = (Callable *)o.target;
     PyObject *result = call_plain(op, canonical, o.count);
     if (!result && op->view && PyErr_ExceptionMatches(PyExc_ValueError))
         PyErr_Clear();  // there is no such view: the twin says so in the words of the call
@@ -251,7 +246,9 @@ static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyOb
             Bound bound;
             Answer answer = binding::bind(f->overloads[i].signature, args, n, names, bound);
             if (answer == Answer::NO) continue;
-            PyObject *result = answer == Answer::YES ? run(f->overloads[i], bound.values) : nullptr;
+            PyObject *result = answer == Answer::YES
+                                   ? f->overloads[i].run(f->overloads[i], bound.values)
+                                   : nullptr;
             if (result || PyErr_Occurred()) return result;
             break;
         }
@@ -363,13 +360,18 @@ static PyObject *make_in_python(PyObject *, PyObject *args) {
     return (PyObject *)f;
 }
 
-// know(dtype, device, layout, memory_format): the types of some arguments.
+// know(dtype, device, layout, memory_format, generator, strided, preserve_format): the types of some
+// arguments, and values that change nothing.
 static PyObject *know(PyObject *, PyObject *args) {
     binding::Known &k = binding::known;
-    PyTypeObject **places[] = {&k.dtype, &k.device, &k.layout, &k.memory_format};
-    if (!PyTuple_Check(args) || PyTuple_GET_SIZE(args) != 4)
-        return PyErr_Format(PyExc_TypeError, "expected four types");
-    for (int i = 0; i < 4; i++) *places[i] = (PyTypeObject *)incref(PyTuple_GET_ITEM(args, i));
+    PyTypeObject **types[] = {&k.dtype, &k.device, &k.layout, &k.memory_format, &k.generator};
+    if (PyTuple_GET_SIZE(args) != 7) return PyErr_Format(PyExc_TypeError, "expected seven objects");
+    for (int i = 0; i < 5; i++) {
+        PyObject *type = PyTuple_GET_ITEM(args, i);
+        if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "expected a type");
+        *types[i] = (PyTypeObject *)incref(type);
+    }
+    k.strided = incref(PyTuple_GET_ITEM(args, 5)), k.preserve = incref(PyTuple_GET_ITEM(args, 6));
     Py_RETURN_NONE;
 }
 

@@ -29,17 +29,9 @@ def _asked(device: Any) -> Any:
     return None if device is None else flambeau.device(device)
 
 
-for _name in ("zeros", "ones"):
-    shows(_name, f"{_name}(SymInt[] size, {FACTORY}) -> Tensor",
-          lambda size, dtype, device: (list(size_of(size)), *_where(dtype, device)))
 for _name in ("rand", "randn"):
     shows(_name, f"{_name}(SymInt[] size, {FACTORY}) -> Tensor",
           lambda size, dtype, device: (list(size_of(size)), *_where(dtype, device)))
-shows("empty", f"empty.memory_format(SymInt[] size, {FACTORY}, MemoryFormat? memory_format=None) "
-      "-> Tensor", lambda size, dtype, device: (list(size_of(size)), *_where(dtype, device)))
-shows("full", f"full(SymInt[] size, Scalar fill_value, {FACTORY}) -> Tensor",
-      lambda size, fill_value, dtype, device: (
-          list(size_of((size,))), fill_value, *_where(dtype, device)))
 _lift = defines("lift_fresh(Tensor(a) self) -> Tensor(a)", lambda self: self)
 
 
@@ -51,21 +43,9 @@ def _from_data(*args: Any, **kwargs: Any) -> Tensor:
 
 
 becomes("tensor", _from_data)
-for _name in ("zeros_like", "ones_like", "empty_like", "rand_like", "randn_like"):
+for _name in ("rand_like", "randn_like"):
     shows(_name, f"{_name}(Tensor self, {FACTORY}, MemoryFormat? memory_format=None) -> Tensor",
           lambda input, dtype, device: (input, dtype, None, _asked(device), False))
-shows("full_like", f"full_like(Tensor self, Scalar fill_value, {FACTORY}, "
-      "MemoryFormat? memory_format=None) -> Tensor", lambda input, args, kwargs, dtype, device: (
-          input, args[0] if args else kwargs["fill_value"], dtype, None, _asked(device), False))
-for _name, _value in (("zeros", ""), ("ones", ""), ("empty", ""), ("full", "Scalar fill_value, ")):
-    shows(f"new_{_name}", f"new_{_name}(Tensor self, SymInt[] size, {_value}{FACTORY}) -> Tensor",
-          (lambda self, size, dtype, device, kwargs: (
-              self, list(size_of(size[:1])), size[1] if len(size) > 1 else kwargs["fill_value"],
-              dtype, None, _asked(device), False)) if _value else
-          (lambda self, size, dtype, device: (
-              self, list(size_of(size)), dtype, None, _asked(device), False)))
-shows("scalar_tensor", f"scalar_tensor(Scalar s, {FACTORY}) -> Tensor",
-      lambda s, dtype, device: (s, *_where(dtype, device)[:3]))
 
 # ---- arithmetic ----------------------------------------------------------------------------------
 

@@ -8,6 +8,7 @@ is shown under its own name. ``common_forms` and `network_forms`` holds the decl
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from contextvars import ContextVar
 from functools import cache
@@ -18,10 +19,12 @@ import numpy as np
 from flambeau._ops import OpOverload, aten
 from flambeau._schema import FunctionSchema
 from flambeau.autograd.graph import running_node
-from flambeau.core import engine
+from flambeau.core import devices, engine
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.op import Op, parameters
+from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, tensor_types
+from flambeau.schema.parser import parse
 
 
 class Form:
@@ -147,6 +150,8 @@ _signature = cache(inspect.signature)
 def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -> Shown:
     """How a call appears; `kwargs` are those of users, None with canonical arguments."""
     base = _declared(op)
+    if base.kind == "creation" and base.declaration is not None:
+        return _shown_whole(op, args, kwargs or {})
     found = forms.get(key(op), [])
     if base.schema is not None:
         found = [*found, *_own_forms(base)]
@@ -168,6 +173,50 @@ def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -
         return Shown(_own_overload(op), list(args), {}, None, None)
     packet = aten.packet(base.name + "_" * op.inplace, op)
     return Shown(packet.overload(overload), list(args), dict(kwargs or {}), None, None)
+
+
+def _shown_whole(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shown:
+    """A composite that is declared by its schemas: the overload that the call is bound to."""
+    overload, values = op.published.twin.choose(args, kwargs)
+    given = dict(zip(["self" if p.name == "input" else p.name for p in overload.parameters],
+                     values))
+    schema, out, declaration = overload.signature.schema, given.get("out"), op.declaration
+    form = _form_of(declaration.texts[declaration.schemas.index(schema)], out is not None)
+    if schema.is_factory and out is None:
+        given["pin_memory"] = bool(given["pin_memory"])
+        if "self" not in given:
+            given["device"] = devices.checked(given["device"])
+        elif given["device"] is not None:
+            given["device"] = devices.device(given["device"])
+        if given["dtype"] is None:
+            del given["dtype"]                      # the schema's default
+    values = [_listed(given.get(a.name, a.default)) for a in form.schema.arguments]
+    return Shown(form.overload, *form.schema.arranged(values), form, values)
+
+
+@cache
+def _form_of(text: str, stores: bool) -> Form:
+    """The form with that schema, or of what `stores` the same into `out=`."""
+    if not stores:
+        return Form(text, None, None, None)
+    head = text.rpartition(" -> ")[0]
+    name, _, own = _OPTIONS.sub("", head[:-1]).partition("(")
+    packet, _, overload = name.partition(".")
+    overload = "out" if overload in ("", "memory_format", "start_step") else f"{overload}_out"
+    own += ", *" * ("*" not in own)
+    names = [r.name or "out" for r in parse(text).results]
+    outs = [f"Tensor({letter}!) {name}" for letter, name in zip("abcdef", names)]
+    results = ", ".join([out.partition(" ")[0] for out in outs])
+    return Form(f"{packet}.{overload}({', '.join([own, *outs])}) -> "
+                + (f"({results})" if len(outs) > 1 else results), None, None, None)
+
+
+_OPTIONS = re.compile(r"(, )?ScalarType\? dtype=\w+, Layout\? layout=None, Device\? device=None, "
+                      r"bool\? pin_memory=None")
+
+
+def _listed(value: Any) -> Any:
+    return [*value] if type(value) is tuple or isinstance(value, Size) else value
 
 
 @cache

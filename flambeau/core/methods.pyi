@@ -356,7 +356,7 @@ class Methods:
         """The products of two stacks of matrices, (b, n, k) and (b, k, m), pair by pair."""
     def bool(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as bool; itself if it is."""
-    def broadcast_to(self, *size: Any) -> Any:
+    def broadcast_to(self, *size: Any) -> Tensor:
         """`expand` to `size`."""
     def byte(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as uint8; itself if it is."""
@@ -564,7 +564,7 @@ class Methods:
     def expand(self, *size: Any, implicit: _bool = False) -> Tensor:
         """Dimensions of extent 1 repeated to `size` without copying (stride 0); -1 keeps an
         extent."""
-    def expand_as(self, other: Tensor) -> Any:
+    def expand_as(self, other: Tensor) -> Tensor:
         """`expand` to the shape of `other`."""
     def expm1(self, *, out: Tensor | None = None) -> Tensor:
         """exp(input) - 1, exact also near 0."""
@@ -582,13 +582,13 @@ class Methods:
         """The whole part: rounding towards zero."""
     def fix_(self) -> Tensor:
         """Write the result of `trunc` into this tensor; returns the tensor."""
-    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Any:
+    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """Dimensions `start_dim` to `end_dim` as one."""
     def flip(self, *dims: Any) -> Tensor:
         """The order of elements reversed along the dimensions `dims`."""
-    def fliplr(self) -> Any:
+    def fliplr(self) -> Tensor:
         """The order of columns reversed."""
-    def flipud(self) -> Any:
+    def flipud(self) -> Tensor:
         """The order of rows reversed."""
     def float(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as float32; itself if it is."""
@@ -1019,9 +1019,9 @@ class Methods:
         position of it."""
     def module_load(self, other: Tensor, assign: _bool = False) -> Tensor:
         """What `load_state_dict` stores for a parameter: this tensor, overwritten, or the other."""
-    def moveaxis(self, source: Any, destination: Any) -> Any:
+    def moveaxis(self, source: Any, destination: Any) -> Tensor:
         """Dimensions moved to other places; the rest keep their order."""
-    def movedim(self, source: _int, destination: _int) -> Any:
+    def movedim(self, source: _int, destination: _int) -> Tensor:
         """Dimensions moved to other places; the rest keep their order."""
     def msort(self, *, out: Any = None) -> Tensor:
         """The input sorted along its first dimension."""
@@ -1104,9 +1104,9 @@ class Methods:
         out: Any = None,
     ) -> Tensor:
         """The sum of the elements that are not NaN."""
-    def narrow(self, dim: _int, start: Tensor, length: _int) -> Any:
+    def narrow(self, dim: _int, start: Tensor, length: _int) -> Tensor:
         """`length` slices of `input` along `dim`, from `start` on, as a view."""
-    def narrow_copy(self, dim: _int, start: _int, length: _int) -> Any:
+    def narrow_copy(self, dim: _int, start: _int, length: _int) -> Tensor:
         """Copies of what `narrow` shows."""
     @property
     def nbytes(self) -> _int: ...
@@ -1124,26 +1124,70 @@ class Methods:
         """Write the result of `neg` into this tensor; returns the tensor."""
     def new(self, *args: Any, device: Any = None) -> Tensor:
         """The historical constructor, with this tensor's dtype: of sizes, data, or nothing."""
-    def new_empty(self, *args: Any, **kwargs: Any) -> Tensor:
+    def new_empty(
+        self,
+        *size: Any,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: _bool | None = False,
+        requires_grad: _bool | None = False,
+    ) -> Tensor:
         """`empty` with this tensor's type and device unless given."""
     def new_empty_strided(
         self,
         size: Any,
         stride: Any,
+        *,
         dtype: Any = None,
         layout: Any = None,
         device: Any = None,
-        pin_memory: _bool = False,
-        requires_grad: _bool = False,
+        pin_memory: _bool | None = False,
+        requires_grad: _bool | None = False,
     ) -> Tensor:
-        """`empty_strided` with this tensor's dtype and device."""
-    def new_full(self, *args: Any, **kwargs: Any) -> Tensor:
+        """`empty_strided` with this tensor's type and device unless given."""
+    def new_full(
+        self,
+        size: Any,
+        fill_value: Any,
+        *,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: _bool | None = False,
+        requires_grad: _bool | None = False,
+    ) -> Tensor:
         """`full` with this tensor's type and device unless given."""
-    def new_ones(self, *args: Any, **kwargs: Any) -> Tensor:
+    def new_ones(
+        self,
+        *size: Any,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: _bool | None = False,
+        requires_grad: _bool | None = False,
+    ) -> Tensor:
         """`ones` with this tensor's type and device unless given."""
-    def new_tensor(self, *args: Any, **kwargs: Any) -> Tensor:
+    def new_tensor(
+        self,
+        data: Any,
+        *,
+        dtype: Any = None,
+        device: Any = None,
+        requires_grad: _bool = False,
+        layout: Any = None,
+        pin_memory: _bool = False,
+    ) -> Tensor:
         """`tensor` with this tensor's type and device unless given."""
-    def new_zeros(self, *args: Any, **kwargs: Any) -> Tensor:
+    def new_zeros(
+        self,
+        *size: Any,
+        dtype: Any = None,
+        layout: Any = None,
+        device: Any = None,
+        pin_memory: _bool | None = False,
+        requires_grad: _bool | None = False,
+    ) -> Tensor:
         """`zeros` with this tensor's type and device unless given."""
     def nextafter(self, other: Any, *, out: Tensor | None = None) -> Tensor:
         """The next representable number after `input` towards `other`."""
@@ -1253,7 +1297,7 @@ class Methods:
         """Fill with integers: `random_(to)` of [0, to), `random_(from, to)` of [from, to),
         `random_()` of those from 0 to the type's largest (for floating types, the largest
         before gaps begin)."""
-    def ravel(self) -> Any:
+    def ravel(self) -> Tensor:
         """All elements as a vector; a view if possible."""
     @property
     def real(self) -> Tensor: ...
@@ -1296,7 +1340,7 @@ class Methods:
         """Each slice along `dim` repeated; of the flattened tensor without `dim`."""
     def reshape(self, *shape: Any) -> Tensor:
         """The elements in the same order with another shape: a view if possible, else a copy."""
-    def reshape_as(self, other: Tensor) -> Any:
+    def reshape_as(self, other: Tensor) -> Tensor:
         """`reshape` with the shape of `other`."""
     def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
         """Another shape on the same memory, in its order, with more memory if that is too small;
@@ -1674,7 +1718,7 @@ class Methods:
         """The sum of conj(input) · other over the elements of two vectors."""
     def view(self, *size: Any, dtype: Any = None) -> Tensor:
         """The same memory seen with another shape (one extent may be -1), or another dtype."""
-    def view_as(self, other: Tensor) -> Any:
+    def view_as(self, other: Tensor) -> Tensor:
         """`view` with the shape of `other`."""
     @property
     def volatile(self) -> _bool: ...

@@ -6,5 +6,6 @@ and the `out=` form, and the names under which modes and compilers know the op. 
 
     declaration   what is declared, and the ops that are made of it at first use
     canonical     how users' values become what kernels and formulas get
+    factory       functions that make tensors of sizes and numbers
     function      the call: bind, make canonical, run; the twin of `csrc/calling/function.cpp`
 """

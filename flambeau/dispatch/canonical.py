@@ -19,8 +19,9 @@ from flambeau.schema.parser import Parameter
 if TYPE_CHECKING:
     from flambeau.dispatch.declaration import Declaration
 
-# The same numbers stand in `csrc/calling/function.cpp`.
-AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS, ALL_DIMS, SIZES, SOME_DIMS = range(10)
+# The same numbers stand in `csrc/calling/calling.h`.
+(AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS, ALL_DIMS, SIZES, SOME_DIMS, EXTENTS,
+ NUMBER) = range(12)
 
 
 def role_of(parameter: Parameter, declaration: Declaration) -> int:

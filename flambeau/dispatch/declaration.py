@@ -34,6 +34,12 @@ from flambeau.schema.signature import function_signature, in_order, method_signa
 _PREFIXES = ("linalg", "special", "fft")        # namespaces that PyTorch's own names begin with
 
 
+def namespace_of(name: str) -> str:
+    """Where the function of that name is found."""
+    prefix = name.partition("_")[0]
+    return prefix if prefix in _PREFIXES else "torch"
+
+
 @dataclass(eq=False, kw_only=True)
 class Declaration:
     """What is declared of an op, and the ops of its schemas, which are made at first use.
@@ -101,8 +107,7 @@ class Declaration:
 
     def __post_init__(self) -> None:
         self.name = _name_of(self.texts[0])
-        prefix = self.name.partition("_")[0]
-        self.namespace = self.namespace or (prefix if prefix in _PREFIXES else "torch")
+        self.namespace = self.namespace or namespace_of(self.name)
 
     @property
     def module(self) -> str:
@@ -176,7 +181,7 @@ class Declaration:
         have other names."""
         schema = other or op.schema
         signature = method_signature(schema) if bound else function_signature(
-            schema, _with_out(schema) if self._has_out(op.schema) else None)
+            schema, with_out(schema) if self._has_out(op.schema) else None)
         own = (schema.parameters[0], *signature.parameters) if bound else signature.parameters
         names = ["self" if p.name == "input" else p.name for p in own]
         if other is not None:
@@ -219,7 +224,7 @@ def _name_of(text: str) -> str:
     return text.partition("(")[0].partition(".")[0]
 
 
-def _with_out(schema: Schema) -> Schema:
+def with_out(schema: Schema) -> Schema:
     """The `out=` form of a schema: a tensor by name for each result."""
     outs = [Parameter(r.name or "out", "Tensor", r.size, by_name=True, alias="a", is_written=True)
             for r in schema.results]
@@ -249,9 +254,9 @@ def op(*schemas: str, **declared: Any) -> Any:
     for i, text in enumerate(schemas):
         key = text.partition("(")[0] if i else declaration.name
         table.declared[key] = partial(_op_of, declaration, i)
-    declaration.published = _publish(declaration, declaration)
+    declaration.published = publish(declaration, declaration)
     for _, texts in groupby(declaration.aliases, _name_of):
-        _publish(Alias(declaration, [*texts]), declaration)
+        publish(Alias(declaration, [*texts]), declaration)
     if declaration.inplace:
         writing = InplaceFunction(declaration)
         writing.published = in_front(writing)
@@ -263,15 +268,15 @@ def _op_of(declaration: Declaration, index: int) -> Op:
     return declaration.ops[index]
 
 
-def _publish(named: Declaration | Alias, declaration: Declaration) -> Any:
+def publish(named: Any, declaration: Any, kind: type[Function] = Function) -> Any:
     """Make the function and the method of a declaration, or of an alias of it, and enter them."""
-    twin = Function(named, bound=False)
+    twin = kind(named, bound=False)
     twin.published = in_front(twin)
     if declaration.function:
         space = public.setdefault(named.namespace, {})
         space[named.name.removeprefix(f"{named.namespace}_")] = twin.published
     if declaration.method:
-        bound = Function(named, bound=True)
+        bound = kind(named, bound=True)
         bound.published = in_front(bound)
         setattr(Tensor, named.name, bound.published)
     return twin.published

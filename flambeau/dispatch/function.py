@@ -11,6 +11,7 @@ from collections.abc import Callable
 from copy import copy
 from functools import cached_property
 from inspect import Signature as InspectSignature
+from keyword import iskeyword
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -20,11 +21,12 @@ from flambeau.core.modes import intercept, interceptors
 from flambeau.core.op import Op, into
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.canonical import AS_IS, canonical_value
+from flambeau.random import Generator
 from flambeau.schema import errors
 from flambeau.schema.arguments import NUMPY_NAMES, Wrong, bind
 from flambeau.schema.parser import MISSING, Parameter
 from flambeau.schema.signature import Signature, python_signature
-from flambeau.type_info import layout, memory_format
+from flambeau.type_info import layout, memory_format, preserve_format, strided
 
 if TYPE_CHECKING:
     from flambeau.dispatch.declaration import Alias, Declaration
@@ -69,7 +71,7 @@ _SURE: dict[str, frozenset[type]] = {
     "int": frozenset({int}), "float": frozenset({int, float}), "bool": frozenset({bool}),
     "ScalarType": frozenset({dtypes.dtype}), "Device": frozenset({devices.device}),
     "Layout": frozenset({layout}), "MemoryFormat": frozenset({memory_format}),
-    "str": frozenset({str})}
+    "str": frozenset({str}), "Generator": frozenset({Generator})}
 
 
 def quick_binder(overload: Overload) -> Callable[..., list[Any] | None]:
@@ -81,10 +83,11 @@ def quick_binder(overload: Overload) -> Callable[..., list[Any] | None]:
         if p.by_name and not starred:
             heads.append("*")
             starred = True
+        name = f"{p.name}_" * iskeyword(p.name) or p.name
         if p.default is not None:
             defaults[f"_{i}"] = p.value
-        heads.append(p.name if p.default is None else f"{p.name}=_{i}")
-    names = ", ".join([p.name for p in parameters])
+        heads.append(name if p.default is None else f"{name}=_{i}")
+    names = ", ".join([head.partition("=")[0] for head in heads if head != "*"])
     made: dict[str, Any] = {}
     exec(f"def arrange({', '.join(heads)}): return [{names}]", defaults, made)   # no other source
     arrange = made["arrange"]
@@ -169,15 +172,20 @@ class Function:
         return result if out is None else into(out, op, result, canonical)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Op, Any, Any]:
-        """The op of a call, its canonical arguments, and `out`.
+        """The op of a call, its canonical arguments, and `out`."""
+        overload, values = self.choose(args, kwargs)
+        out = None if overload.out < 0 else values[overload.out]
+        return overload.op, overload.canonical(values), out
+
+    def choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Overload, list[Any]]:
+        """The overload of a call, and the values of its parameters.
 
         TypeError, in PyTorch's words, if the call fits no signature.
         """
         for quick, overload in self.quick:
             values = quick(args, kwargs)
             if values is not None:
-                out = None if overload.out < 0 else values[overload.out]
-                return overload.op, overload.canonical(values), out
+                return overload, values
         said = []
         before, args = (args[:1], args[1:]) if self.bound else ((), args)
         if self.bound and not (before and isinstance(before[0], Tensor)):
@@ -188,9 +196,7 @@ class Function:
             except Wrong as error:
                 raise TypeError(str(error)) from None
             if not isinstance(values, str):
-                values = [*before, *values]
-                out = None if overload.out < 0 else values[overload.out]
-                return overload.op, overload.canonical(values), out
+                return overload, [*before, *values]
             said.append(values)
             if "failed to unpack" in values:
                 break
@@ -204,6 +210,10 @@ class Function:
         if self.bound and not any(s.parameters for s in signatures):
             return TypeError(errors.takes_nothing(self.name, args, kwargs))
         return TypeError(errors.fits_none(self.name, signatures, said, args, kwargs))
+
+    def described(self) -> Any:
+        """The overloads as C reads them; None if all calls are the twin's."""
+        return None if self.writes else [describe(o) for o in self.overloads]
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
@@ -243,19 +253,20 @@ def _typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...
 
 # The order of `Kind` in `csrc/binding/binder.h`; a list of any other kind is left to the twin.
 _KINDS = {"Tensor": 0, "Scalar": 2, "int": 3, "float": 5, "bool": 6, "ScalarType": 7, "Device": 8,
-          "Layout": 9, "MemoryFormat": 10, "str": 11}
+          "Layout": 9, "MemoryFormat": 10, "str": 11, "Generator": 12, "object": 13}
 _LISTS = {"Tensor": 1, "int": 4}
-_OTHER = 12
+_OTHER = 14
 
 
-def describe(overload: Overload) -> Any:
-    """An overload as C reads it."""
+def describe(overload: Overload, target: Any = None, kind: str = "op", facts: Any = None) -> Any:
+    """An overload as C reads it: what it calls (the op, if nothing else is said), and how."""
     parameters = [_described(p) for p in overload.parameters]
     arguments = [(a.parameter, a.role, a.constant) for a in overload.arguments]
     declared = overload.op.declaration
-    by_roles = declared.body or declared.all_dims or declared.sizes
-    return (parameters, arguments, overload.op.call, overload.out,
-            None if by_roles else declared.canonical)
+    if kind == "op" and declared.canonical and not (
+            declared.body or declared.all_dims or declared.sizes):
+        kind, facts = "prepared", declared.canonical
+    return parameters, arguments, target or overload.op.call, overload.out, kind, facts
 
 
 def _described(p: Parameter) -> Any:
@@ -271,7 +282,7 @@ def in_front(twin: Function) -> Callable[..., Any]:
         return twin
 
     def overloads() -> Any:
-        return None if twin.writes else [describe(o) for o in twin.overloads]
+        return twin.described()
 
     made: Any = native.make_function(twin, overloads, twin.bound)
     made.__name__ = made.__qualname__ = twin.name
@@ -280,4 +291,5 @@ def in_front(twin: Function) -> Callable[..., Any]:
 
 
 if native is not None:
-    native.know_types(dtypes.dtype, devices.device, layout, memory_format)
+    native.know_types(dtypes.dtype, devices.device, layout, memory_format, Generator, strided,
+                      preserve_format)

@@ -21,8 +21,8 @@ for _module in ("transforms.meta", "transforms.function_modes", "ops.misfit", "o
 # Python looks for `__and__` on the class without asking anybody.
 COMMON = (
     "pointwise", "elementary", "comparison", "bitwise", "rounding", "conditional", "complex",
-    "copying", "create", "ranges", "index", "gather", "slices", "join", "matmul", "methods",
-    "reduce", "shape", "strided",
+    "copying", "from_data", "create", "legacy_types", "ranges", "index", "gather", "slices", "join",
+    "matmul", "methods", "reduce", "shape", "strided",
 )
 LATE = [
     "blame", "random", "extremes", "activation", "softmax", "moments", "sort", "dropout",

@@ -9,7 +9,7 @@ import numpy as np
 from flambeau.core.dtypes import as_numpy_dtype, default_float
 from flambeau.core.op import composite, public
 from flambeau.core.tensor import Tensor
-from flambeau.ops.create import finish
+from flambeau.dispatch.factory import finish
 from flambeau.type_info import contiguous_format
 
 has_lapack = has_openmp = has_spectral = True

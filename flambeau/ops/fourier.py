@@ -18,8 +18,8 @@ from flambeau.core.op import linear
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import size_of, wrap_dim
 from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.dispatch.factory import finish
 from flambeau.kernels import fourier, views
-from flambeau.ops.create import finish
 from flambeau.ops.index import basic_view, slice_backward
 from flambeau.ops.join import roll
 from flambeau.ops.linalg_support import composed, conj

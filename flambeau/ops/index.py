@@ -21,7 +21,8 @@ from flambeau.core.tensor import Tensor, alias, array_strides, basis, plain, ten
 from flambeau.kernels import indexing, views
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.refused import refuse
-from flambeau.ops.create import array_of, full
+from flambeau.ops.create import full
+from flambeau.ops.from_data import array_of
 from flambeau.ops.node_names import become, can_unfold
 from flambeau.ops.overlap import warn_of_expanded
 from flambeau.ops.ranges import arange

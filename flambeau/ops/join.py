@@ -19,7 +19,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels import rearranging, views
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.layouts import has_channels_last
-from flambeau.kernels.refused import characters, no_kernel, refuse
+from flambeau.kernels.refused import characters, refuse
 from flambeau.kernels.views import ALL
 from flambeau.ops.coercion import values_below
 from flambeau.ops.index import basic_view
@@ -724,27 +724,6 @@ def _triangle(name: str, kernel: Any, side: str) -> Any:
 
 tril = _triangle("tril", rearranging.tril, "above")
 triu = _triangle("triu", rearranging.triu, "below")
-
-
-def _indices(name: str, of: Any) -> Any:
-    def function(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None,
-                 layout: Any = None, pin_memory: bool = False) -> Tensor:
-        from flambeau.core.dtypes import as_numpy_dtype
-        for title, extent in (("row", row), ("col", col)):
-            if extent < 0:
-                raise RuntimeError(f"{title} must be non-negative, got{extent}")
-        target = as_numpy_dtype(dtype) or np.dtype(np.int64)
-        if target.name not in ("int64", "int32"):
-            raise no_kernel(name, target)
-        places = np.stack(of(row, offset, col)).astype(target)
-        from flambeau.ops.create import finish
-        return finish(places, device)
-    function.__name__, function.__doc__ = name, f"Row and column numbers of the {name[:4]} part."
-    return composite(function)
-
-
-tril_indices, triu_indices = _indices("tril_indices", np.tril_indices), _indices(
-    "triu_indices", np.triu_indices)
 
 # ---- windows and grids ---------------------------------------------------------------------------
 

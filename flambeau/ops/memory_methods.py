@@ -169,16 +169,6 @@ def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
 
 
 @_method
-def new_empty_strided(self: Tensor, size: Any, stride: Any, dtype: Any = None, layout: Any = None,
-                      device: Any = None, pin_memory: bool = False,
-                      requires_grad: bool = False) -> Tensor:
-    """`empty_strided` with this tensor's dtype and device."""
-    import flambeau
-    return flambeau.empty_strided(size, stride, dtype=dtype or self.dtype,
-                                  device=device or self.device, requires_grad=requires_grad)
-
-
-@_method
 def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Fill the main diagonal; of tall matrices, with `wrap`, again after each block of rows."""
     shape = self._array.shape
@@ -290,7 +280,7 @@ def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *
               pin_memory: bool = False) -> Tensor:
     """A vector on the bytes of a file; `shared`: writes change the file."""
     from flambeau.core.dtypes import default_float
-    from flambeau.ops.create import from_numpy
+    from flambeau.ops.from_data import from_numpy
     from flambeau.storage import UntypedStorage
     d = as_numpy_dtype(dtype) or default_float()
     storage = UntypedStorage.from_file(filename, bool(shared), size * d.itemsize)

@@ -27,11 +27,12 @@ from flambeau.core.op import passive
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.factory import finish
 from flambeau.kernels import random as kernels
 from flambeau.kernels import views as memory
 from flambeau.kernels.reference import real_dtype
 from flambeau.kernels.refused import characters, no_kernel
-from flambeau.ops.create import empty, finish
+from flambeau.ops.create import empty
 from flambeau.random import Generator, default_generator
 from flambeau.transforms import meta
 

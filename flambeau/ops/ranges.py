@@ -7,49 +7,28 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau.core import dtypes
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
-from flambeau.core.op import into, table
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.dispatch.factory import OPTIONS, factory
 from flambeau.kernels.refused import characters, no_kernel
-from flambeau.ops.coercion import stored, too_large, wrong_types
-from flambeau.ops.create import creation, finish, type_for
+from flambeau.ops.coercion import stored, too_large
 from flambeau.ops.pointwise import pow
 
-
-@creation
-def arange(start: Any = None, end: Any = None, step: Any = 1, *, out: Any = None, dtype: Any = None,
-           layout: Any = None, device: Any = None, requires_grad: bool = False,
-           pin_memory: bool = False) -> Tensor:
-    """The numbers start, start + step, … below `end`.
+arange = factory(
+    f"arange(Scalar end, *, {OPTIONS}) -> Tensor",
+    f"arange.start(Scalar start, Scalar end, *, {OPTIONS}) -> Tensor",
+    f"arange.start_step(Scalar start, Scalar end, Scalar step=1, *, {OPTIONS}) -> Tensor",
+    kernel=lambda start, end, step, target: _range(start, end, step, target), native="arange",
+    type="whole", missing={"start": 0, "step": 1}, out=("", "start_step"),
+    doc="""The numbers start, start + step, … below `end`.
 
     int64 if all three are integers, else the default floating type.
 
     >>> import flambeau
     >>> flambeau.arange(1, 2.5, 0.5)
     tensor([1.0000, 1.5000, 2.0000])
-    """
-    if end is None:
-        start, end = 0, start
-    elif start is None:
-        start = 0
-    if type(start) is type(end) is type(step) is int and dtype is None and out is None and \
-            (end - start) * step > 0 and max(start, end) < 1 << 62:
-        return finish(np.arange(start, end, step), device, requires_grad)
-    start, end, step = (v.item() if isinstance(v, Tensor) else v for v in (start, end, step))
-    for position, (name, value) in enumerate((("start", start), ("end", end), ("step", step)), 1):
-        if not isinstance(value, (int, float, complex, np.number)):
-            name, position = ("end", 1) if start == 0 and position == 2 else (name, position)
-            raise TypeError(f"arange(): argument '{name}' (position {position}) must be Number, "
-                            f"not {type(value).__name__}")
-    if dtype is None and out is None:
-        whole = all(isinstance(v, (int, np.integer)) for v in (start, end, step))
-        target = dtypes.int64.numpy if whole else default_float()
-    else:
-        target = type_for(out, dtype)
-    result = finish(_range(start, end, step, target), device, requires_grad)
-    return result if out is None else into(out, arange.op, result)
+    """)
 
 
 def _range(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
@@ -79,46 +58,11 @@ def _range(start: Any, end: Any, step: Any, target: np.dtype) -> np.ndarray:
     return convert(np.asarray(first + np.arange(count, dtype=wide) * by), target)
 
 
-@creation
-def linspace(start: Any, end: Any, steps: int, *, out: Any = None, dtype: Any = None,
-             layout: Any = None, device: Any = None, requires_grad: bool = False,
-             pin_memory: bool = False) -> Tensor:
-    """`steps` numbers evenly spaced from `start` to `end`, both included.
-
-    >>> import flambeau
-    >>> flambeau.linspace(0, 1, 5)
-    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
-    """
-    return _spaced("linspace", (start, end, steps), None, out, dtype, device, requires_grad)
-
-
-@creation
-def logspace(start: Any, end: Any, steps: int, base: float = 10.0, *, out: Any = None,
-             dtype: Any = None, layout: Any = None, device: Any = None,
-             requires_grad: bool = False, pin_memory: bool = False) -> Tensor:
-    """`base` to the powers of `linspace(start, end, steps)`."""
-    return _spaced("logspace", (start, end, steps), base, out, dtype, device, requires_grad)
-
-
-def _spaced(name: str, bounds: tuple[Any, Any, Any], base: float | None, out: Any, dtype: Any,
-            device: Any, requires_grad: bool) -> Tensor:
-    """Numbers between two bounds, which may be 0-d tensors; or the powers of `base` to them."""
-    *ends, steps = bounds
-    if isinstance(steps, float) or not hasattr(steps, "__index__"):
-        raise wrong_types(name, bounds, "(Tensor start, Tensor end, int steps); (Number start, "
-                                        "Number end, int steps)")
-    if any(hasattr(t, "_level") for t in ends):     # each slice of a batch has bounds of its own
-        return _slices_spaced(ends, steps, base, dtype)
-    wrong = [f"{n} with {t._array.ndim} dimension(s)" for n, t in zip(("start", "end"), ends)
-             if isinstance(t, Tensor) and t._array.ndim]
-    if wrong:
-        raise RuntimeError(f"{name} only supports 0-dimensional start and end tensors, but got "
-                           + " and ".join(wrong) + ".")
-    start, end = (v.item() if isinstance(v, Tensor) else v for v in ends)
+def _spaced(name: str, start: Any, end: Any, steps: int, base: float | None, target: np.dtype
+            ) -> np.ndarray:
+    """Numbers between two bounds, or the powers of `base` to them."""
     if steps < 0:
         raise RuntimeError("number of steps must be non-negative")
-    target = dtypes.default_complex() if dtype is None and out is None and (
-        isinstance(start, complex) or isinstance(end, complex)) else type_for(out, dtype)
     if target.char in characters("bUW8") and steps > 1:
         raise no_kernel(f"{name}_cpu", target)
     if target.kind not in "cW" and (isinstance(start, complex) or isinstance(end, complex)):
@@ -126,18 +70,42 @@ def _spaced(name: str, bounds: tuple[Any, Any, Any], base: float | None, out: An
         raise RuntimeError(f"torch.{name}(): inferred dtype c10::complex<{inferred}> can't be "
                            "safely cast to passed dtype "
                            f"{type_name(from_numpy_dtype(target))}")
-    wide = target if base is None else np.dtype(np.complex128 if target.kind in "cW" else
-                                                np.float64)
-    array = evenly_spaced(start, end, steps, wide)
-    array = array if base is None else convert(np.power(float(base), array), target)
-    result = finish(array, device, requires_grad)
-    return result if out is None else into(out, table[name], result)
+    if base is None:
+        return evenly_spaced(start, end, steps, target)
+    wide = np.dtype(np.complex128 if target.kind in "cW" else np.float64)
+    return convert(np.power(float(base), evenly_spaced(start, end, steps, wide)), target)
 
 
-def _slices_spaced(ends: Any, steps: int, base: float | None, dtype: Any) -> Tensor:
+def _bounds(name: str, more: str = "") -> list[str]:
+    """The overloads of linspace and logspace, whose bounds may be tensors."""
+    kinds = (("", "Scalar", "Scalar"), (".Tensor_Tensor", "Tensor", "Tensor"),
+             (".Tensor_Scalar", "Tensor", "Scalar"), (".Scalar_Tensor", "Scalar", "Tensor"))
+    return [f"{name}{overload}({a} start, {b} end, int steps{more}, *, {OPTIONS}) -> Tensor"
+            for overload, a, b in kinds]
+
+
+linspace = factory(
+    *_bounds("linspace"), native="linspace", type="floating", out=True,
+    kernel=lambda start, end, steps, target: _spaced("linspace", start, end, steps, None, target),
+    slices=lambda start, end, steps, dtype: _slices_spaced(start, end, steps, None, dtype),
+    doc="""`steps` numbers evenly spaced from `start` to `end`, both included.
+
+    >>> import flambeau
+    >>> flambeau.linspace(0, 1, 5)
+    tensor([0.0000, 0.2500, 0.5000, 0.7500, 1.0000])
+    """)
+logspace = factory(
+    *_bounds("logspace", ", float base=10.0"), native="logspace", type="floating", out=True,
+    kernel=lambda start, end, steps, base, target: _spaced(
+        "logspace", start, end, steps, base, target),
+    slices=lambda start, end, steps, base, dtype: _slices_spaced(start, end, steps, base, dtype),
+    doc="`base` to the powers of `linspace(start, end, steps)`.")
+
+
+def _slices_spaced(start: Any, end: Any, steps: int, base: float | None, dtype: Any) -> Tensor:
     """The same for each slice of a batch: start + k · (end - start) / (steps - 1)."""
     target = default_float() if dtype is None else as_numpy_dtype(dtype)
-    start, end = (basis.cast(t, target) if isinstance(t, Tensor) else t for t in ends)
+    start, end = (basis.cast(t, target) if isinstance(t, Tensor) else t for t in (start, end))
     part = wrap(evenly_spaced(0.0, 1.0, steps, target))
     result = start + (end - start) * part
     return result if base is None else pow(float(base), result)

@@ -16,11 +16,11 @@ from flambeau.core.op import class_name, composite, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_error
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.factory import finish
 from flambeau.kernels import random as kernels
 from flambeau.kernels import random_gradients as gradients
 from flambeau.kernels.refused import no_kernel
 from flambeau.ops.coercion import resize_output, values_below
-from flambeau.ops.create import finish
 from flambeau.ops.overlap import check_overlap
 from flambeau.ops.random import checked_shape, made
 from flambeau.ops.random_fills import (

@@ -16,7 +16,7 @@ from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.ops import sparse_compressed as forms
-from flambeau.ops.create import array_of
+from flambeau.ops.from_data import array_of
 from flambeau.ops.sparse import (
     Invariants,
     SparseTensor,

@@ -15,7 +15,9 @@ from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.op import composite
 from flambeau.core.tensor import Tensor
-from flambeau.ops.create import empty, finish, ones, tensor
+from flambeau.dispatch.factory import finish
+from flambeau.ops.create import empty, ones
+from flambeau.ops.from_data import tensor
 from flambeau.ops.join import cat
 from flambeau.ops.ranges import arange, linspace
 from flambeau.type_info import strided
@@ -35,12 +37,12 @@ def _finished(name: str, M: int, dtype: Any, layout: Any, device: Any, requires_
     own = from_numpy_dtype(dtypes.default_float()) if dtype is None else dtype
     if own not in (dtypes.float32, dtypes.float64):
         raise ValueError(f"{name} expects float32 or float64 dtypes, got: {own}")
+    options = {"dtype": own, "device": device, "requires_grad": requires_grad}
+    if M == 0:
+        return empty(0, **options)
     if M == 1 and single:
-        window = ones(1, dtype=own)
-    else:
-        window = values(linspace(start, start + (M - 1) * step, M, dtype=own)) if M \
-            else empty(0, dtype=own)
-    return finish(window._array, device, requires_grad)
+        return ones(1, **options)
+    return values(linspace(start, start + (M - 1) * step, M, **options))
 
 
 def _step(M: int, sym: bool) -> float:

@@ -122,14 +122,19 @@ def python_signature(overloads: Sequence[Sequence[Parameter]], result: str,
     overload does without may be left out. Are the numbers of its list given `one_by_one`?"""
     longest = max(overloads, key=len)
     always = set.intersection(*[{p.name for p in overload} for overload in overloads])
-    made, kinds = [], inspect.Parameter
+    made: list[inspect.Parameter] = []
+    kinds = inspect.Parameter
     for p in longest:
         default = p.value if p.default is not None else \
             kinds.empty if p.name in always else None
         kind: Any = kinds.KEYWORD_ONLY if p.by_name else kinds.POSITIONAL_OR_KEYWORD
+        if default is kinds.empty and kind is kinds.POSITIONAL_OR_KEYWORD and made \
+                and made[-1].default is not kinds.empty:
+            default = None                          # `end` after a `start` that may be left out
         if one_by_one and p.is_list and not p.by_name:
             kind, default = kinds.VAR_POSITIONAL, kinds.empty
-        made.append(kinds(p.name, kind, default=default, annotation=annotation(p)))
+        optional = p._replace(nullable=p.nullable or default is None)
+        made.append(kinds(p.name, kind, default=default, annotation=annotation(optional)))
     return inspect.Signature(made, return_annotation=result)
 
 

@@ -29,6 +29,8 @@ DTYPES = [flambeau.bool, flambeau.uint8, flambeau.int32, flambeau.int64, flambea
 
 def closure_of(function, bound=False):
     op = getattr(function, "op", None)
+    if hasattr(function, "twin"):
+        return function.twin
     while not isinstance(function, types.FunctionType):
         function = function.__wrapped__
     return function if op is None else guarded(function, op, basis, bound)

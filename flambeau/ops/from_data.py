@@ -1,0 +1,436 @@
+"""Tensors made of data: numbers, nested sequences, arrays, buffers, other tensors.
+
+These functions have parsers of their own, as in PyTorch: what they take depends on the data.
+"""
+from __future__ import annotations
+
+import numbers
+from collections.abc import Mapping, Sequence
+from functools import update_wrapper
+from typing import Any
+
+import numpy as np
+
+from flambeau._settings import warn_once
+from flambeau.core import devices, dtypes, fast
+from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
+from flambeau.core.modes import intercept, interceptors
+from flambeau.core.op import Op, public, table
+from flambeau.core.promotion import convert, type_name
+from flambeau.core.tensor import Tensor, array_root, wrap
+from flambeau.dispatch.factory import finish
+from flambeau.kernels import views
+from flambeau.ops.coercion import stored
+from flambeau.schema.errors import type_name as type_name_of
+
+
+def creation(function: Any) -> Any:
+    """Publish a function that makes tensors and has a parser of its own."""
+    name = function.__name__
+    op = Op(name, "creation", composite=True, namespace="torch", doc=function.__doc__)
+
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if interceptors:
+            return intercept(op, args, kwargs)
+        return function(*args, **kwargs)
+    published = fast.callable_of("creation", op, update_wrapper(call, function), function)
+    op.direct = op.body = function
+    op.function = op.call = op.published = published
+    table[name] = op
+    published.op = op
+    published.__module__ = "torch"
+    public["torch"][name] = published
+    return published
+
+@creation
+def tensor(data: Any, *, dtype: Any = None, device: Any = None, requires_grad: bool = False,
+           pin_memory: bool = False) -> Tensor:
+    """A new tensor with a copy of `data`: a number, nested sequences, an array or a tensor.
+
+    The type is that of the data: float32 (the default) for floats, int64 for ints, bool for bools.
+
+    >>> import flambeau
+    >>> flambeau.tensor([[1, 2], [3, 4]])
+    tensor([[1, 2],
+            [3, 4]])
+    """
+    if isinstance(data, Tensor):
+        import warnings
+        warnings.warn("To copy construct from a tensor, it is recommended to use "
+                      "sourceTensor.detach().clone() or "
+                      "sourceTensor.detach().clone().requires_grad_(True), rather than "
+                      "torch.tensor(sourceTensor).", UserWarning, stacklevel=2)
+    return finish(array_of(data, dtype, copy=True), device, requires_grad)
+
+
+def array_of(data: Any, dtype: Any = None, copy: bool = False) -> np.ndarray:
+    """`data` as an array of the type torch gives it."""
+    target = as_numpy_dtype(dtype)
+    kind = type(data)
+    if kind is float:
+        return np.array(data, target or default_float()) if target is None or target.kind in "fc" \
+            else _from_number(data, target)
+    if kind is bool or kind is int or kind is complex:
+        return _from_number(data, target)
+    if isinstance(data, Tensor):
+        array = data._array
+        return views.copy(array) if target is None or target == array.dtype \
+            else convert(array, target)
+    if isinstance(data, (np.ndarray, np.generic)):
+        array = np.asarray(data)
+        if kind is np.str_ or kind is np.bytes_:
+            raise TypeError(f"new(): invalid data type 'numpy.{kind.__name__}'")
+        _check_readable(array)
+        if target is not None and target != array.dtype:
+            return _convert_new(array, target)
+        return views.copy(array) if copy else array
+    if isinstance(data, (list, tuple)) or (isinstance(data, Sequence)
+                                           and not isinstance(data, (str, bytes))):
+        return _from_sequence(data, target)
+    if isinstance(data, (str, bytes)) or data is None or isinstance(data, Mapping):
+        raise _no_number(data, target)
+    if hasattr(data, "__array__") or hasattr(data, "__array_interface__"):
+        return array_of(np.asarray(data), dtype, copy)
+    if hasattr(data, "__dlpack__"):
+        return array_of(np.from_dlpack(data), dtype, copy)
+    if isinstance(data, numbers.Number) or hasattr(data, "__float__"):
+        return array_of(int(data) if isinstance(data, numbers.Integral) else float(data), dtype)
+    if hasattr(data, "__len__") and hasattr(data, "__getitem__"):
+        return _from_sequence([data[i] for i in range(len(data))], target)
+    raise _no_number(data, target)
+
+
+def _no_number(data: Any, target: np.dtype | None) -> Exception:
+    """What is said of something that is no number of the type, which is None if it is to be
+    found."""
+    name = type(data).__name__
+    if isinstance(data, (str, bytes)) and target is None:
+        return TypeError(f"new(): invalid data type '{name}'")
+    if target is None:
+        return RuntimeError(f"Could not infer dtype of {name}")
+    if target.kind in "uib":
+        return TypeError(f"'{name}' object cannot be interpreted as an integer")
+    return TypeError(f"must be real number, not {name}")
+
+
+def _check_readable(array: np.ndarray) -> None:
+    from_numpy_dtype(array.dtype)
+    if not array.dtype.isnative:
+        raise ValueError("given numpy array has byte order different from the native byte order. "
+                         "Conversion between byte orders is currently not supported.")
+
+
+def _from_number(data: Any, target: np.dtype | None) -> np.ndarray:
+    if target is None:
+        natural = {bool: np.bool_, int: np.int64}.get(type(data))
+        try:
+            return np.array(data, natural or dtypes.default_complex())
+        except OverflowError:
+            raise ValueError("Overflow when unpacking long long") from None
+    if type(data) in (int, float) and target.kind in "ui":
+        if type(data) is int and not -2**63 <= data < 2**64:
+            raise ValueError("Overflow when unpacking long long")
+        try:
+            return np.array(stored(data, target), target)
+        except RuntimeError:
+            raise _too_large(target) from None
+    if type(data) is complex and target.kind not in "cWb":
+        raise _no_number(data, target)
+    return _convert_new(np.array(data), target)
+
+
+def _too_large(target: np.dtype) -> RuntimeError:
+    return RuntimeError(f"value cannot be converted to type {target.name} without overflow")
+
+
+def _convert_new(array: np.ndarray, target: np.dtype) -> np.ndarray:
+    converted = convert(array, target)
+    return converted if converted is not array else array.copy()
+
+
+def _from_sequence(data: Any, target: np.dtype | None) -> np.ndarray:
+    """Nested sequences: NumPy reads them if it can; tensors inside make it slower."""
+    if target is None:
+        array = fast.read_numbers(data, default_float())
+        if array is not None:
+            return array
+    shape = _nested_shape(data)
+    try:
+        array = np.array(data)
+        if array.dtype == object or array.dtype.kind in "US" or array.shape != shape:
+            array = None
+    except (ValueError, TypeError, RuntimeError, OverflowError):
+        array = None
+    if array is None:
+        return _from_leaves(data, shape, target)
+    if target is not None and target.kind not in "bcW" and array.size and array.dtype.kind in "ifc":
+        _check_leaves(array, target)
+    if array.dtype == np.float64 and (target is None or target.kind == "f"):
+        if array.size and _holds_arrays(data):
+            return _from_leaves(data, shape, target)
+        return convert(array, default_float() if target is None else target)
+    if target is not None:
+        if target != array.dtype:
+            return convert(array, target)
+        return array
+    if array.dtype == np.uint64 and not _holds_arrays(data):
+        raise ValueError("Overflow when unpacking long long")
+    if array.dtype.kind in "ui":
+        return array if array.dtype == np.int64 or _holds_arrays(data) else array.astype(np.int64)
+    if array.dtype.kind in "cW":
+        return convert(array, dtypes.default_complex())
+    if not array.size:
+        return array.astype(default_float())
+    return array
+
+
+def _check_leaves(array: np.ndarray, target: np.dtype) -> None:
+    """Raise if numbers of a list cannot be of the type that is asked for."""
+    if array.dtype.kind == "c":
+        raise _no_number(1j, target)
+    if target not in dtypes.FLOATING and (target != np.int64 or array.dtype.kind == "f"):
+        limits = np.iinfo(target)
+        low = -limits.max if target.kind == "u" and array.dtype.kind == "i" else limits.min
+        if not (array.min() >= low and array.max() <= limits.max):
+            raise _too_large(target)
+
+
+def is_sequence(data: Any) -> bool:
+    return isinstance(data, (list, tuple)) or (
+        hasattr(data, "__len__") and hasattr(data, "__getitem__")
+        and not isinstance(data, (str, bytes, Tensor, np.ndarray, Mapping)))
+
+
+def _nested_shape(data: Any) -> tuple[int, ...]:
+    """The shape that the first items of nested sequences show. A tensor among them is a number."""
+    shape = []
+    while is_sequence(data):
+        shape.append(len(data))
+        if not len(data):
+            break
+        if len(shape) > 128:                # a list that holds itself has no end
+            raise ValueError(f"too many dimensions '{type(data).__name__}'")
+        data = data[0]
+    if isinstance(data, str):
+        raise ValueError("too many dimensions 'str'")
+    if isinstance(data, np.ndarray):
+        shape += data.shape
+    return tuple(shape)
+
+
+def _holds_arrays(data: Any) -> bool:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, (np.ndarray, np.generic, Tensor))
+
+
+def _from_leaves(data: Any, shape: tuple[int, ...], target: np.dtype | None) -> np.ndarray:
+    if 0 in shape:
+        return np.empty(shape, target or default_float())
+    leaves: list[np.ndarray] = []
+    _gather_leaves(data, shape, 0, target, leaves)
+    if target is None:
+        common = from_numpy_dtype(leaves[0].dtype)
+        from flambeau.core.promotion import join
+        for leaf in leaves[1:]:
+            common = join(common, from_numpy_dtype(leaf.dtype))
+        target = common.numpy
+    return np.concatenate([convert(leaf, target).reshape(-1) for leaf in leaves]).reshape(shape)
+
+
+def _gather_leaves(item: Any, shape: tuple[int, ...], depth: int, target: np.dtype | None,
+                   leaves: list[np.ndarray]) -> None:
+    """Append the numbers in `item`, which lies `depth` sequences deep."""
+    if depth == len(shape):
+        if isinstance(item, Tensor):
+            if item._array.size != 1:
+                raise ValueError("only one element tensors can be converted to Python scalars")
+        elif is_sequence(item):
+            raise _no_number(item, target or (leaves[0].dtype if leaves else default_float()))
+        leaves.append(array_of(item, None if isinstance(item, (Tensor, np.generic))
+                               else target and from_numpy_dtype(target)))
+        return
+    if isinstance(item, np.ndarray) and item.shape == shape[depth:]:
+        leaves.append(item)
+        return
+    if not hasattr(item, "__len__") or isinstance(item, Mapping) or (
+            isinstance(item, Tensor) and not item._array.ndim):
+        raise TypeError("not a sequence")
+    if len(item) != shape[depth]:
+        raise ValueError(f"expected sequence of length {shape[depth]} at dim {depth} (got "
+                         f"{len(item)})")
+    for inner in item:
+        _gather_leaves(inner, shape, depth + 1, target, leaves)
+
+
+@creation
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """`data` as a tensor, sharing memory with it where its type allows (an array, a tensor)."""
+    if isinstance(data, Tensor):
+        return data if dtype is None and device is None else data.to(
+            device=device, dtype=dtype)
+    if isinstance(data, np.ndarray) and (dtype is None or as_numpy_dtype(dtype) == data.dtype):
+        return finish(from_numpy(data)._array, device)
+    return finish(array_of(data, dtype), device)
+
+
+@creation
+def asarray(obj: Any, *, dtype: Any = None, device: Any = None, copy: bool | None = None,
+            requires_grad: bool | None = None) -> Tensor:
+    """`obj` as a tensor; `copy` True or False demands or forbids a copy. It requires grad
+    and keeps its history if `requires_grad` says so, or if it says nothing and `obj` does."""
+    if not isinstance(obj, (Tensor, np.ndarray)) and not hasattr(obj, "__array_interface__") \
+            and not hasattr(obj, "__dlpack__"):
+        if isinstance(obj, (bytes, bytearray, memoryview)):
+            obj = frombuffer(obj, dtype=dtypes.get_default_dtype() if dtype is None else dtype)
+        elif copy is False:
+            raise ValueError("can't alias arbitrary sequence into a tensor.")
+    if copy is False:
+        _check_alias(obj, dtype, device)
+    result = as_tensor(obj, dtype=dtype, device=device)
+    if copy and (result is obj or isinstance(obj, np.ndarray)):
+        result = result.clone()
+    if requires_grad and not result.requires_grad:
+        result = result.requires_grad_()
+    elif requires_grad is False and result.requires_grad:
+        result = result.detach()
+    return result
+
+
+def _check_alias(obj: Any, dtype: Any, device: Any) -> None:
+    """Raise unless a tensor of this dtype, on this device, can share the memory of `obj`."""
+    if isinstance(obj, np.generic):
+        raise RuntimeError("can't alias NumPy scalars. Either remove copy=False or transform it in "
+                           "a ndarray. ")
+    have = obj.dtype if isinstance(obj, Tensor) else dtypes.from_numpy_dtype(
+        obj.dtype if isinstance(obj, np.ndarray) else np.asarray(obj).dtype)
+    if dtype is not None and dtype is not have:
+        raise ValueError(f"can't alias tensor with dtype '{type_name(have)}' into dtype "
+                         f"'{type_name(dtype)}'.")
+    here = str(obj.device) if isinstance(obj, Tensor) else "cpu"
+    if device is not None and str(devices.device(device)) != here:
+        raise ValueError(f"can't alias tensor from device '{here}' to '{devices.device(device)}'.")
+
+
+@creation
+def from_numpy(ndarray: np.ndarray, /) -> Tensor:
+    """A tensor on the memory of an array: a write to either shows in both.
+
+    >>> import flambeau, numpy
+    >>> flambeau.from_numpy(numpy.arange(3))
+    tensor([0, 1, 2])
+    """
+    if not isinstance(ndarray, np.ndarray):
+        raise TypeError(f"expected np.ndarray (got {type_name_of(ndarray)})")
+    _check_readable(ndarray)
+    if any(s < 0 for s in ndarray.strides):
+        raise ValueError("At least one stride in the given numpy array is negative, and tensors "
+                         "with negative strides are not currently supported. (You can probably "
+                         "work around this by making a copy of your array  with array.copy().) ")
+    if not ndarray.flags.writeable:
+        import warnings
+        warnings.warn("The given NumPy array is not writable, and PyTorch does not support "
+                      "non-writable tensors. This means writing to this tensor will result in "
+                      "undefined behavior. You may want to copy the array to protect its data or "
+                      "make it writable before converting it to a tensor. This type of warning "
+                      "will be suppressed for the rest of this program.", UserWarning, stacklevel=2)
+    array = ndarray.view(np.ndarray) if type(ndarray) is not np.ndarray else ndarray
+    return wrap(array if array.base is None else as_owner(array))
+
+
+class _Memory:
+    """The memory of a part of an array, as something that is no array itself."""
+
+    __slots__ = ("__array_interface__", "array")
+
+    def __init__(self, array: np.ndarray):
+        self.array, self.__array_interface__ = array, array.__array_interface__
+
+
+def as_owner(array: np.ndarray) -> np.ndarray:
+    """`array` as one that is all of its memory: the storage of a tensor that is made of a part of
+    an array is that part."""
+    if not array.flags.c_contiguous or array.dtype.kind not in "biufc" \
+            or type(array_root(array)) is not np.ndarray:       # other processes map it too
+        return array
+    return np.asarray(_Memory(array))
+
+
+@creation
+def from_dlpack(ext_tensor: Any, *, device: Any = None, copy: bool | None = None) -> Tensor:
+    """A tensor on the memory of another library's array, or of a DLPack capsule.
+
+    `copy=True` copies; the only device is the CPU.
+
+    >>> import flambeau, numpy
+    >>> array = numpy.zeros(2)
+    >>> flambeau.from_dlpack(array)[0] = 1
+    >>> array
+    array([1., 0.])
+    """
+    if device is not None and devices.device(device).type != "cpu":
+        raise RuntimeError(f"from_dlpack: device {device} is not available")
+    if not hasattr(ext_tensor, "__dlpack__"):
+        if type(ext_tensor).__name__ != "PyCapsule":
+            raise RuntimeError("from_dlpack received an invalid capsule. Note that DLTensor "
+                               "capsules can be consumed only once, so you might have already "
+                               "constructed a tensor from it once.")
+        ext_tensor = _Capsule(ext_tensor)
+    array = np.from_dlpack(ext_tensor)
+    if copy:
+        array = array.copy()
+    elif type(ext_tensor) is _Capsule:
+        array = np.asarray(_Writable(array))    # NumPy does not know whether it may write
+    return wrap(array)
+
+
+class _Capsule:
+    """A capsule in the form that NumPy takes: an object that gives it."""
+
+    def __init__(self, capsule: Any):
+        self._capsule = capsule
+
+    def __dlpack__(self, **versions: Any) -> Any:
+        return self._capsule
+
+    def __dlpack_device__(self) -> tuple[int, int]:
+        return 1, 0                         # the CPU
+
+
+class _Writable:
+    """The memory of an array, for an array that may be written to."""
+
+    def __init__(self, array: np.ndarray):
+        self._array = array
+        form = array.__array_interface__
+        self.__array_interface__ = form | {"data": (form["data"][0], False)}
+
+
+@creation
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0,
+               requires_grad: bool = False) -> Tensor:
+    """A 1-D tensor on the memory of an object with a buffer."""
+    target: Any = as_numpy_dtype(dtype)
+    try:
+        length = memoryview(buffer).nbytes
+    except TypeError:
+        raise ValueError("object does not implement Python buffer protocol.") from None
+    if not length or not count:
+        raise ValueError(f"both buffer length ({length}) and count ({count}) must not be 0")
+    if not 0 <= offset < length:
+        raise ValueError(f"offset ({offset} bytes) must be non-negative and no greater than buffer "
+                         f"length ({length} bytes) minus 1")
+    left, size = length - offset, target.itemsize
+    if count > 0 and offset + count * size > length:
+        raise ValueError(f"requested buffer length ({count} * {size} bytes) after offset ({offset} "
+                         f"bytes) must not be greater than actual buffer length ({length} bytes)")
+    if count < 0 and left % size:
+        raise ValueError(f"buffer length ({left} bytes) after offset ({offset} bytes) must be a "
+                         f"multiple of element size ({size})")
+    if memoryview(buffer).readonly:
+        warn_once("The given buffer is not writable, and PyTorch does not support non-writable "
+                  "tensors: a write to the tensor would be a write to the buffer.")
+    return finish(np.frombuffer(buffer, target, max(count, -1), offset), None, requires_grad)
+
+
+__all__ = ["array_of", "creation", "tensor"]
