@@ -1,0 +1,227 @@
+"""Timers through a named pipe: workers need only its path, which the environment can hold."""
+from __future__ import annotations
+
+import io
+import json
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+from flambeau.distributed.elastic.timer.api import TimerClient, TimerRequest
+from flambeau.distributed.elastic.timer.debug_info_logging import (
+    log_debug_info_for_expired_timers,
+)
+from flambeau.distributed.elastic.utils.logging import get_logger
+
+__all__ = ["FileTimerClient", "FileTimerRequest", "FileTimerServer"]
+
+logger = get_logger(__name__)
+
+
+class FileTimerRequest(TimerRequest):
+    """A request that names the signal which ends the process; 0 ends none."""
+
+    __slots__ = ["signal", "version"]
+
+    def __init__(self, worker_pid: int, scope_id: str, expiration_time: float, signal: int = 0):
+        super().__init__(worker_pid, scope_id, expiration_time)
+        self.version, self.signal = 1, signal
+
+    @property
+    def worker_pid(self) -> int:
+        """The process."""
+        return self.worker_id
+
+    def _key(self) -> tuple[Any, ...]:
+        return self.version, *super()._key(), self.signal
+
+    def to_json(self) -> str:
+        """As a line of JSON.
+
+        >>> FileTimerRequest(7, "step", 12.0, 9).to_json()
+        '{"version": 1, "pid": 7, "scope_id": "step", "expiration_time": 12.0, "signal": 9}'
+        """
+        return json.dumps({"version": self.version, "pid": self.worker_pid,
+                           "scope_id": self.scope_id, "expiration_time": self.expiration_time,
+                           "signal": self.signal})
+
+
+class FileTimerClient(TimerClient):
+    """Asks the server that reads a pipe, in the name of this process."""
+
+    def __init__(self, file_path: str, signal: int = signal.SIGKILL):
+        super().__init__()
+        self._file_path, self.signal = file_path, signal
+
+    def _open_non_blocking(self) -> io.TextIOWrapper | None:
+        try:
+            descriptor = os.open(self._file_path, os.O_WRONLY | os.O_NONBLOCK)
+        except OSError:
+            return None                     # nobody reads
+        return os.fdopen(descriptor, "wt")
+
+    def _send_request(self, request: FileTimerRequest) -> None:
+        try:
+            file = self._open_non_blocking()
+            if file is None:
+                raise BrokenPipeError("Could not send the FileTimerRequest because "
+                                      "FileTimerServer is not available.")
+            with file:
+                text = request.to_json()
+                # writes of that size are not mixed with those of others
+                if len(text) > 512:
+                    raise RuntimeError("FileTimerRequest larger than 512 bytes is not supported: "
+                                       f"{text}")
+                file.write(text + "\n")
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            raise BrokenPipeError("Could not send the FileTimerRequest because FileTimerServer "
+                                  "is not available.") from error
+
+    def acquire(self, scope_id: str, expiration_time: float) -> None:
+        """Ask for a timer."""
+        self._send_request(FileTimerRequest(os.getpid(), scope_id, expiration_time, self.signal))
+
+    def release(self, scope_id: str) -> None:
+        """Take the timer back."""
+        self._send_request(FileTimerRequest(os.getpid(), scope_id, -1, 0))
+
+
+class FileTimerServer:
+    """Reads a pipe, which it makes, and ends processes whose time is over."""
+
+    def __init__(self, file_path: str, run_id: str, max_interval: float = 10,
+                 daemon: bool = True,
+                 log_event: Callable[[str, FileTimerRequest | None], None] | None = None):
+        self._file_path, self._run_id = file_path, run_id
+        self._max_interval, self._daemon = max_interval, daemon
+        self._log_event = log_event or (lambda name, request: None)
+        self._timers: dict[tuple[int, str], FileTimerRequest] = {}
+        self._last_progress_time = int(time.time())
+        self._watchdog_thread: threading.Thread | None = None
+        self._run_once = False
+        self._stop = threading.Event()
+        if os.path.exists(file_path):
+            os.remove(file_path)
+        os.mkfifo(file_path)
+
+    def start(self) -> None:
+        """Begin to read."""
+        logger.info("Starting %s... max_interval=%s, daemon=%s, file_path=%s",
+                    type(self).__name__, self._max_interval, self._daemon, self._file_path)
+        self._watchdog_thread = threading.Thread(target=self._watchdog_loop, daemon=self._daemon)
+        self._watchdog_thread.start()
+        self._log_event("watchdog started", None)
+
+    def stop(self) -> None:
+        """Stop reading, and delete the pipe."""
+        self._stop.set()
+        if self._watchdog_thread:
+            self._watchdog_thread.join()
+            self._watchdog_thread = None
+        if os.path.exists(self._file_path):
+            os.remove(self._file_path)
+        self._log_event("watchdog stopped", None)
+
+    def run_once(self) -> None:
+        """Read what is there, and look at the timers, once."""
+        self._run_once = True
+        self._watchdog_loop()
+        if os.path.exists(self._file_path):
+            os.remove(self._file_path)
+
+    @staticmethod
+    def is_process_running(pid: int) -> bool:
+        """Is there such a process?"""
+        try:
+            os.kill(pid, 0)
+            return True
+        except OSError:
+            return False
+
+    def _watchdog_loop(self) -> None:
+        # opened for writing too, there is never an end of the file
+        descriptor = os.open(self._file_path, os.O_RDWR | os.O_NONBLOCK)
+        with os.fdopen(descriptor, "r") as file:
+            while not self._stop.is_set():
+                try:
+                    self._run_watchdog(file)
+                    if self._run_once:
+                        break
+                    self._last_progress_time = int(time.time())
+                except Exception:
+                    logger.exception("Error running watchdog")
+
+    def _run_watchdog(self, fd: io.TextIOWrapper) -> None:
+        self.register_timers(self._get_requests(fd, self._max_interval))
+        reaped, told = set(), {}
+        for pid, timers in self.get_expired_timers(time.time()).items():
+            logger.info("Reaping worker_pid=[%s]. Expired timers: %s", pid,
+                        self._get_scopes(timers))
+            reaped.add(pid)
+            told[pid] = self._get_scopes(timers)
+            ending = min(timers, key=lambda timer: timer.expiration_time)
+            if ending.signal <= 0:
+                logger.info("No signal specified with worker=[%s]. Do not reap it.", pid)
+            elif self._reap_worker(pid, ending.signal):
+                logger.info("Successfully reaped worker=[%s] with signal=%s", pid, ending.signal)
+                self._log_event("kill worker process", ending)
+            else:
+                logger.error("Error reaping worker=[%s]. Will retry on next watchdog.", pid)
+                reaped.discard(pid)
+        log_debug_info_for_expired_timers(self._run_id, told)
+        self.clear_timers(reaped | {pid for pid, _ in self._timers
+                                    if not self.is_process_running(pid)})
+
+    def _get_scopes(self, timer_requests: list[FileTimerRequest]) -> list[str]:
+        return [request.scope_id for request in timer_requests]
+
+    def _get_requests(self, fd: io.TextIOWrapper, max_interval: float
+                      ) -> list[FileTimerRequest]:
+        self._stop.wait(max_interval)
+        found = []
+        for line in fd.readlines():
+            about = json.loads(line)
+            found.append(FileTimerRequest(about["pid"], about["scope_id"],
+                                          about["expiration_time"], about["signal"]))
+        return found
+
+    def register_timers(self, timer_requests: list[FileTimerRequest]) -> None:
+        """Keep timers, and take back those whose time is negative."""
+        for request in timer_requests:
+            key = request.worker_pid, request.scope_id
+            if request.expiration_time < 0:
+                self._timers.pop(key, None)
+            else:
+                self._timers[key] = request
+
+    def clear_timers(self, worker_pids: set[int]) -> None:
+        """Forget all timers of processes."""
+        self._timers = {key: t for key, t in self._timers.items() if key[0] not in worker_pids}
+
+    def get_expired_timers(self, deadline: float) -> dict[int, list[FileTimerRequest]]:
+        """Timers that end before `deadline`, by process."""
+        found: dict[int, list[FileTimerRequest]] = {}
+        for request in self._timers.values():
+            if request.expiration_time <= deadline:
+                found.setdefault(request.worker_pid, []).append(request)
+        return found
+
+    def _reap_worker(self, worker_pid: int, signal: int) -> bool:
+        try:
+            os.kill(worker_pid, signal)
+            return True
+        except ProcessLookupError:
+            logger.info("Process with pid=%s does not exist. Skipping", worker_pid)
+            return True
+        except Exception:
+            logger.exception("Error terminating pid=%s", worker_pid)
+            return False
+
+    def get_last_progress_time(self) -> int:
+        """When the pipe was last read; now, while no timer is set."""
+        return self._last_progress_time if self._timers else int(time.time())
