@@ -219,9 +219,12 @@ def _qualname(name: str) -> tuple[str, str]:
     return space, rest
 
 
-def impl(qualname: str, types: Any, func: Any = None, *, lib: Library | None = None) -> Any:
-    """Give an op a kernel for devices of some types ("cpu", "default" for all); a decorator
-    without `func`."""
+def impl(qualname: str | Library, types: Any, func: Any = None, *, lib: Library | None = None
+         ) -> Any:
+    """Give an op a kernel for devices of some types ("cpu", "default" for all) or for a dispatch
+    key; a decorator without `func`. Of a `Library`, `impl(library, name, key)` does it."""
+    if isinstance(qualname, Library):
+        return _library_impl(qualname, types, func or "")
     keys = [operators.key_for_device(kind)
             for kind in ((types,) if isinstance(types, str) else types)]
     namespace, _ = _qualname(qualname)
@@ -234,6 +237,13 @@ def impl(qualname: str, types: Any, func: Any = None, *, lib: Library | None = N
             else:
                 _apply(qualname, lambda op, key=key: op.kernels.__setitem__(key, function))
     return register if func is None else register(func)
+
+
+def _library_impl(library: Library, name: str, key: str) -> Callable[..., Any]:
+    def register(function: Callable[..., Any]) -> Callable[..., Any]:
+        library.impl(name, function, key)
+        return function
+    return register
 
 
 def register_fake(op: Any, func: Any = None, /, *, lib: Library | None = None,

@@ -350,22 +350,31 @@ def define(namespace: str, schema: str, tags: Iterable[Any] = ()) -> CustomOp:
 def _caller(packet: OpOverloadPacket) -> Callable[..., Any]:
     """A call of a packet: the first overload whose schema the arguments fit."""
     def call(*args: Any, **kwargs: Any) -> Any:
-        overloads = list(packet._overloads.values())
-        if len(overloads) == 1:
-            run: Any = overloads[0]._run
-            return run.called(packet, args, kwargs)
-        wrong = []
-        for overload in overloads:
-            op: Any = overload._run
-            try:
-                op.bind(args, kwargs)
-            except RuntimeError as error:
-                wrong.append(f"{error}\n")
-                continue
-            return op.called(packet, args, kwargs)
-        raise RuntimeError("Overloaded torch operator invoked from Python failed to match any "
-                           "schema:\n" + "\n".join(wrong))
+        return _fitting(packet, args, kwargs).called(packet, args, kwargs)
     return call
+
+
+def _fitting(packet: OpOverloadPacket, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    overloads = list(packet._overloads.values())
+    if len(overloads) == 1:
+        return overloads[0]._run
+    wrong = []
+    for overload in overloads:
+        op: Any = overload._run
+        try:
+            op.bind(args, kwargs)
+            return op
+        except RuntimeError as error:
+            wrong.append(f"{error}\n")
+    raise RuntimeError("Overloaded torch operator invoked from Python failed to match any "
+                       "schema:\n" + "\n".join(wrong))
+
+
+def called_overload(named: OpOverload | OpOverloadPacket, args: tuple[Any, ...],
+                    kwargs: dict[str, Any]) -> CustomOp | None:
+    """The op of the program's that such a call runs; None if it is not one."""
+    op = named._run if isinstance(named, OpOverload) else _fitting(named, args, kwargs)
+    return op if isinstance(op, CustomOp) else None
 
 
 def forget(op: CustomOp) -> None:
@@ -382,6 +391,8 @@ def key_for_device(kind: str | None) -> Any:
     """The key of kernels for a type of devices."""
     if kind in (None, "default"):
         return K.CompositeExplicitAutograd
+    if isinstance(kind, str) and kind[:1].isupper():
+        return parse_key(kind)
     flambeau.device(kind)                   # raises for what is no type of devices
     return parse_key({"cpu": "CPU", "meta": "Meta", "cuda": "CUDA", "xpu": "XPU", "mps": "MPS",
                       "hpu": "HPU", "xla": "XLA", "mtia": "MTIA"}.get(str(kind), "PrivateUse1"))
@@ -395,5 +406,6 @@ def check_qualname(name: str) -> tuple[str, str]:
     return space, rest
 
 
-__all__ = ["CustomOp", "below_autograd", "check_qualname", "custom_of", "define", "flat", "forget",
-           "function_of", "key_for_device", "lookup", "overload_named", "tensors_in"]
+__all__ = ["CustomOp", "below_autograd", "called_overload", "check_qualname", "custom_of", "define",
+           "flat", "forget", "function_of", "key_for_device", "lookup", "overload_named",
+           "tensors_in"]

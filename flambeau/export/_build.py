@@ -613,13 +613,17 @@ class Builder:
         self._stack = step.stack
         node = self.graph.call_function(
             _overloads.target(step.name, step.overload), self._value(step.args),
-            self._value(step.kwargs), name=self.graph._target_to_str(step.name))
+            self._value(step.kwargs),
+            name=self.graph._target_to_str(step.name.rpartition("::")[2]))
         node.meta.update(nn_module_stack=step.modules, stack_trace=step.stack)
         self.nodes[_capture.Ref(number)] = node
         if isinstance(step.result, Tensor):
             self._describe(node, step.result, self.trace.shapes[_capture.Ref(number)])
             return
         node.meta["sizes"] = ()
+        if step.result is None:
+            node.meta["val"] = None
+            return
         for part, value in enumerate(step.result):
             if isinstance(value, Tensor):
                 self._node(_capture.Ref(number, part))

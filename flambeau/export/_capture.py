@@ -17,6 +17,9 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
+from flambeau._library import operators
+from flambeau._library.arguments import split
+from flambeau._ops import OpOverload, OpOverloadPacket
 from flambeau._scopes import Scope
 from flambeau.core import modes
 from flambeau.export import _overloads
@@ -140,6 +143,8 @@ class Capture(modes.Level):
 
     def public(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """A public call: written down if the dispatcher knows it."""
+        if isinstance(function, (OpOverload, OpOverloadPacket)) and function.namespace != "aten":
+            return self._custom(function, args, kwargs)
         call = _public_call(function, args, kwargs)
         if function.__name__ in ("tensor", "as_tensor", "from_numpy") and call is None:
             return self._fresh(function(*args, **kwargs))
@@ -149,6 +154,16 @@ class Capture(modes.Level):
             run = _overloads.runner(call.name)
             found = self.record(call, lambda: run(*call.args))
             return found if True in (*args[2:], *kwargs.values()) else found[0]
+        return self.record(call, lambda: function(*args, **kwargs))
+
+    def _custom(self, function: OpOverload | OpOverloadPacket, args: tuple[Any, ...],
+                kwargs: dict[str, Any]) -> Any:
+        """A call of an op of the program's: one step, unless it is made of other ops."""
+        op = operators.called_overload(function, args, kwargs)
+        if op is None or op.is_composite:
+            return function(*args, **kwargs)
+        args, kwargs = split(op.schema, op.bind(args, kwargs))
+        call = _overloads.Call(op.qualified_name, op.overload_name, tuple(args), kwargs)
         return self.record(call, lambda: function(*args, **kwargs))
 
     def _fresh(self, value: Tensor) -> Tensor:

@@ -18,6 +18,7 @@ from typing import Any, NamedTuple
 
 import flambeau
 from flambeau import Tensor
+from flambeau._library.operators import overload_named
 from flambeau._ops import aten
 from flambeau._schema import MISSING, Argument, parse_schema
 from flambeau.core.op import Op
@@ -601,7 +602,10 @@ def _worded(function: Callable[..., Any], name: str) -> Callable[..., Any]:
 
 
 def target(name: str, overload: str) -> Any:
-    """The overload as an object that can be called: `torch.ops.aten.linear.default`."""
+    """The overload as an object that can be called: `torch.ops.aten.linear.default`; an op of the
+    program's is named with its namespace."""
+    if "::" in name:
+        return overload_named(name if overload == "default" else f"{name}.{overload}")
     try:
         packet = getattr(aten, name)
     except AttributeError:

@@ -2,8 +2,8 @@
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
 
 from flambeau import fx, nn
 from flambeau.export._printing import readable
@@ -40,30 +40,51 @@ class InterpreterModule(nn.Module):
         return fx.Interpreter(self, graph=self.graph).run(*args)
 
 
-class UnflattenedModule(nn.Module):
-    """A program as nested modules. It is called as the module that was exported.
+class State(NamedTuple):
+    """A parameter, buffer or constant that a node of a flat graph stands for."""
 
-    >>> import flambeau as torch
-    >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
-    >>> unflatten(torch.export.export(model, (torch.ones(1, 2),)))
-    UnflattenedModule(
-      (0): InterpreterModule()
-      (1): InterpreterModule()
-    )
+    name: str
+    value: Any
+    kind: InputKind
+    persistent: bool = True
+
+
+class Outline:
+    """Makes nested modules of the steps of a flat graph, by the modules that they ran in.
+
+    `state_of` says what a node holds of the whole module's state, if it does.
     """
 
-    def __init__(self, export_module: Any, flat_args_adapter: FlatArgsAdapter | None = None):
-        super().__init__()
-        self._program, self._adapter = export_module, flat_args_adapter
-        signature = export_module.module_call_graph[0].signature
-        self._in_spec, self._out_spec = signature.in_spec, signature.out_spec
-        self.module_call_graph = export_module.module_call_graph
-        self._specs = {s.arg.name: s for s in export_module.graph_signature.input_specs}
-        steps = [n for n in export_module.graph.nodes if n.op == "call_function"]
-        self.graph = self._fill(self, "", steps, export_module.graph.output_node())
-        self.graph.owning_module = self
+    def __init__(self, state_of: Callable[[Any], State | None]):
+        self._state_of = state_of
 
-    # ---- making the modules ---------------------------------------------------------------------
+    def fill(self, module: nn.Module, path: str, steps: list[Any], inputs: list[Any],
+             output: Any) -> fx.Graph:
+        """The graph of `module`, which is at `path`; makes the modules below it. `output` is a
+        structure of nodes."""
+        graph = fx.Graph()
+        values: dict[Any, Any] = {}
+        for node in inputs:
+            values[node] = graph.placeholder(node.name)
+            values[node].name = node.name
+            values[node].meta = dict(node.meta)
+
+        def value(node: Any) -> Any:
+            if node not in values:
+                values[node] = self._attribute(graph, module, path, node)
+            return values[node]
+        counts: dict[str, int] = {}
+        for child, run in self._runs(steps, path):
+            if child is None:
+                map_arg((run[0].args, run[0].kwargs), value)
+                values[run[0]] = graph.node_copy(run[0], value)
+                continue
+            name = child[len(path) + 1:] if path else child
+            counts[name] = counts.get(name, 0) + 1
+            suffix = "" if counts[name] == 1 else f"@{counts[name] - 1}"
+            self._call(graph, module, child, name + suffix, run, value, values)
+        graph.output(map_arg(output, value))
+        return graph
 
     def _child(self, node: Any, path: str) -> str | None:
         """The module below `path` that a step belongs to."""
@@ -89,41 +110,8 @@ class UnflattenedModule(nn.Module):
         if run:
             yield current, run
 
-    def _fill(self, module: nn.Module, path: str, steps: list[Any], output: Any,
-              inputs: list[Any] | None = None, results: list[Any] | None = None) -> fx.Graph:
-        graph = fx.Graph()
-        values: dict[Any, Any] = {}
-        if inputs is None:
-            inputs = [n for n in self._program.graph.find_nodes(op="placeholder")
-                      if self._specs[n.name].kind is InputKind.USER_INPUT]
-        for node in inputs:
-            values[node] = graph.placeholder(node.name)
-            values[node].name = node.name
-            values[node].meta = dict(node.meta)
-
-        def value(node: Any) -> Any:
-            if node not in values:
-                values[node] = self._state(graph, module, path, node)
-            return values[node]
-        counts: dict[str, int] = {}
-        for child, run in self._runs(steps, path):
-            if child is None:
-                map_arg((run[0].args, run[0].kwargs), value)
-                values[run[0]] = graph.node_copy(run[0], value)
-                continue
-            name = child[len(path) + 1:] if path else child
-            counts[name] = counts.get(name, 0) + 1
-            suffix = "" if counts[name] == 1 else f"@{counts[name] - 1}"
-            self._call(graph, module, child, name + suffix, run, value, values, output)
-        if results is None:
-            graph.output(map_arg(output.args, value)[0])
-        else:
-            found = [values[n] for n in results]
-            graph.output(found[0] if len(found) == 1 else tuple(found))
-        return graph
-
     def _call(self, graph: fx.Graph, module: nn.Module, path: str, name: str, run: list[Any],
-              value: Any, values: dict[Any, Any], output: Any) -> None:
+              value: Any, values: dict[Any, Any]) -> None:
         """A submodule of these steps, and the call of it."""
         inside = set(run)
         needed = [n for node in run for n in node.all_input_nodes if n not in inside]
@@ -140,7 +128,8 @@ class UnflattenedModule(nn.Module):
                               if last in holder._modules else ()):
             made.add_module(key, existing)
         holder._modules[last] = made
-        made.graph = self._fill(made, path, run, output, inputs, results)
+        made.graph = self.fill(made, path, run, inputs,
+                               results[0] if len(results) == 1 else tuple(results))
         made.graph.owning_module = made
         called = graph.create_node("call_module", name, tuple([value(n) for n in inputs]), {},
                                    name.replace(".", "_").replace("@", "_"))
@@ -152,27 +141,26 @@ class UnflattenedModule(nn.Module):
                 values[node] = graph.call_function(operator.getitem, (called, i))
 
     def _owned(self, node: Any, path: str) -> bool:
-        spec = self._specs.get(node.name) if node.op == "placeholder" else None
-        return spec is not None and spec.kind is not InputKind.USER_INPUT \
-            and (spec.target or "").startswith(f"{path}.")
+        state = self._state_of(node)
+        return state is not None and (state.name or "").startswith(f"{path}.")
 
-    def _state(self, graph: fx.Graph, module: nn.Module, path: str, node: Any) -> Any:
-        """The parameter, buffer or constant that an input holds, as an attribute."""
-        spec = self._specs[node.name]
-        name = spec.target[len(path) + 1:] if path else spec.target
+    def _attribute(self, graph: fx.Graph, module: nn.Module, path: str, node: Any) -> Any:
+        """The state that a node holds, as an attribute."""
+        state = self._state_of(node)
+        assert state is not None, f"{node} is computed by no step"
+        name = state.name[len(path) + 1:] if path else state.name
         *parents, last = name.split(".")
         holder = module
         for part in parents:
             if part not in holder._modules:
                 holder.add_module(part, InterpreterModule(fx.Graph()))
             holder = holder._modules[part]
-        held = self._program.value_of(spec)
-        if spec.kind is InputKind.PARAMETER:
-            holder.register_parameter(last, held)
-        elif spec.kind is InputKind.BUFFER:
-            holder.register_buffer(last, held, persistent=bool(spec.persistent))
+        if state.kind is InputKind.PARAMETER:
+            holder.register_parameter(last, state.value)
+        elif state.kind is InputKind.BUFFER:
+            holder.register_buffer(last, state.value, persistent=state.persistent)
         else:
-            object.__setattr__(holder, last, held)
+            object.__setattr__(holder, last, state.value)
         first = next(iter(graph.nodes), None)
         made = graph.create_node("get_attr", name, name=name.replace(".", "_"))
         made.meta = dict(node.meta)
@@ -180,6 +168,40 @@ class UnflattenedModule(nn.Module):
             last_input = graph.find_nodes(op="placeholder")
             (last_input[-1].append if last_input else first.prepend)(made)
         return made
+
+
+class UnflattenedModule(nn.Module):
+    """A program as nested modules. It is called as the module that was exported.
+
+    >>> import flambeau as torch
+    >>> model = torch.nn.Sequential(torch.nn.Linear(2, 3), torch.nn.ReLU())
+    >>> unflatten(torch.export.export(model, (torch.ones(1, 2),)))
+    UnflattenedModule(
+      (0): InterpreterModule()
+      (1): InterpreterModule()
+    )
+    """
+
+    def __init__(self, export_module: Any, flat_args_adapter: FlatArgsAdapter | None = None):
+        super().__init__()
+        self._program, self._adapter = export_module, flat_args_adapter
+        signature = export_module.module_call_graph[0].signature
+        self._in_spec, self._out_spec = signature.in_spec, signature.out_spec
+        self.module_call_graph = export_module.module_call_graph
+        self._specs = {s.arg.name: s for s in export_module.graph_signature.input_specs}
+        steps = [n for n in export_module.graph.nodes if n.op == "call_function"]
+        inputs = [n for n in export_module.graph.find_nodes(op="placeholder")
+                  if self._specs[n.name].kind is InputKind.USER_INPUT]
+        self.graph = Outline(self._state_of).fill(
+            self, "", steps, inputs, export_module.graph.output_node().args[0])
+        self.graph.owning_module = self
+
+    def _state_of(self, node: Any) -> State | None:
+        """What an input holds of the module's state."""
+        spec = self._specs.get(node.name) if node.op == "placeholder" else None
+        if spec is None or spec.kind is InputKind.USER_INPUT:
+            return None
+        return State(spec.target, self._program.value_of(spec), spec.kind, bool(spec.persistent))
 
     # ---- calling them ---------------------------------------------------------------------------
 

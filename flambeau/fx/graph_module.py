@@ -151,16 +151,17 @@ class GraphModule(nn.Module):
                 setattr(self, name, value)
         if hasattr(root, "training"):
             self.training = root.training
-        for node in graph.nodes:
-            if node.op not in ("get_attr", "call_module"):
-                continue
-            if isinstance(root, dict):
-                if node.target not in root:
-                    raise RuntimeError(f"Node {node} referenced target {node.target} but that "
-                                       "target was not provided in ``root``!")
+        users = [node for node in graph.nodes if node.op in ("get_attr", "call_module")]
+        if isinstance(root, dict):          # a module comes before what is in it
+            users.sort(key=lambda node: node.target.count("."))
+        for node in users:
+            if not isinstance(root, dict):
+                _copy_attr(root, self, node.target)
+            elif node.target in root:
                 _assign_attr(root[node.target], self, node.target)
             else:
-                _copy_attr(root, self, node.target)
+                raise RuntimeError(f"Node {node} referenced target {node.target} but that target "
+                                   "was not provided in ``root``!")
         self._tracer_cls = graph._tracer_cls
         self._tracer_extras = graph._tracer_extras or {}
         self.graph = graph

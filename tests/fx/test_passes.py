@@ -147,3 +147,29 @@ def test_there_is_no_compiler():
     next(iter(gm.graph.nodes)).meta["custom"] = {"compile_with_inductor": True}
     with pytest.raises(NotImplementedError, match="TorchInductor"):
         regional_inductor(gm)
+
+
+def test_split_module_hands_attributes_to_the_parts():
+    class Net(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.sub = nn.Module()
+            self.sub.w = nn.Parameter(torch.ones(2))
+            self.p = nn.Parameter(torch.ones(2))
+
+        def forward(self, x):
+            return torch.sin(x * self.sub.w) + self.p
+    traced = fx.symbolic_trace(Net())
+    parts = split_module(traced, traced, lambda node: int(node.name == "add"))
+    assert parts.code.strip() == """def forward(self, x):
+    sub_w = self.sub.w
+    p = self.p
+    submod_0 = self.submod_0(x, sub_w);  x = sub_w = None
+    submod_1 = self.submod_1(submod_0, p);  submod_0 = p = None
+    return submod_1"""
+    assert [name for name, _ in parts.named_parameters()] == ["p", "sub.w"]
+    x = torch.ones(2)
+    torch.testing.assert_close(parts(x), traced(x))
+    unnamed = split_module(traced, traced, lambda node: int(node.name == "add"),
+                           keep_original_input_name=False)
+    assert "def forward(self, arg_0, arg_1):" in unnamed.submod_1.code

@@ -5,6 +5,7 @@ and a schedule, whose `step` runs a batch. See `PipelineStage` for an example.
 """
 from __future__ import annotations
 
+from ._IR import Pipe, SplitPoint, pipe_split, pipeline
 from .schedules import (
     Schedule1F1B,
     ScheduleDualPipeV,
@@ -15,10 +16,15 @@ from .schedules import (
     ScheduleZBVZeroBubble,
     _ScheduleForwardOnly,
 )
-from .stage import PipelineStage
+from .stage import PipelineStage, build_stage
 
 __all__ = [
+    "Pipe",
+    "pipe_split",
+    "SplitPoint",
+    "pipeline",
     "PipelineStage",
+    "build_stage",
     "Schedule1F1B",
     "ScheduleGPipe",
     "ScheduleInterleaved1F1B",

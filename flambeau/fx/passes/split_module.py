@@ -7,7 +7,7 @@ from typing import Any
 
 from flambeau import nn
 from flambeau.fx import Graph, GraphModule, Node
-from flambeau.fx.graph_module import _assign_attr, _get_attr
+from flambeau.fx.graph_module import _get_attr
 from flambeau.fx.node import map_arg
 
 
@@ -63,7 +63,8 @@ def split_module(m: GraphModule, root_m: nn.Module, split_callback: Callable[[No
     order = list(partitions.values()) if keep_original_order else _sorted(partitions)
     for node in m.graph.nodes:
         if node in of:
-            _copy_node(m, node, of[node], qualname_map, keep_original_node_name)
+            _copy_node(m, node, of[node], qualname_map, keep_original_node_name,
+                       keep_original_input_name)
     return _assembled(m, of, order, tuple_return)
 
 
@@ -76,7 +77,7 @@ def _connect(m: GraphModule, of: dict[Node, Partition], partitions: dict[str, Pa
                 continue
             if source is not None:
                 source.outputs.setdefault(used.name)
-            if target is not None and used.op != "get_attr":
+            if target is not None:
                 target.inputs.setdefault(used.name)
             if source is not None and target is not None:
                 target.dependencies.setdefault(source.name)
@@ -101,15 +102,13 @@ def _sorted(partitions: dict[str, Partition]) -> list[Partition]:
 
 
 def _copy_node(m: GraphModule, node: Node, part: Partition, qualname_map: Any,
-               keep_name: bool) -> None:
+               keep_name: bool, keep_input_name: bool) -> None:
     """Put a node into the graph of its part."""
     def value(used: Node) -> Node:
         if used not in part.environment:
-            if used.op == "get_attr":
-                made = part.graph.get_attr(used.target.replace(".", "_"))
-                part.targets[used.target.replace(".", "_")] = _get_attr(m, used.target)
-            else:
-                made = part.graph.placeholder(used.name, type_expr=used.type)
+            name = used.name if keep_input_name else \
+                f"arg_{len(part.graph.find_nodes(op='placeholder'))}"
+            made = part.graph.placeholder(name, type_expr=used.type)
             made.meta = used.meta.copy()
             part.environment[used] = made
         return part.environment[used]
@@ -130,27 +129,30 @@ def _assembled(m: GraphModule, of: dict[Node, Partition], order: list[Partition]
                tuple_return: bool) -> GraphModule:
     """The module that calls the parts."""
     by_name = {node.name: node for node in m.graph.nodes}
-    graph, root = Graph(), nn.Module()
+    graph = Graph()
+    root: dict[str, Any] = {}
     values: dict[str, Any] = {}
     for node in m.graph.nodes:
         if node.op == "placeholder":
             default = {"default_value": node.args[0]} if node.args else {}
             values[node.name] = graph.placeholder(node.target, type_expr=node.type, **default)
             values[node.name].meta = node.meta.copy()
-        elif node.op == "get_attr" and any(user not in of for user in node.users):
-            _assign_attr(_get_attr(m, node.target), root, node.target)
+        elif node.op == "get_attr":         # the parts get what it holds
             values[node.name] = graph.get_attr(node.target)
+            values[node.name].meta = node.meta.copy()
     for part in order:
         _order_inputs(part, by_name)
         results = [part.environment[by_name[name]] for name in part.outputs]
         single = len(results) == 1 and not tuple_return
         if results:
             part.graph.output(results[0] if single else tuple(results))
-        setattr(root, part.submod_name, GraphModule(_holder(part), part.graph))
+        root[part.submod_name] = GraphModule(_holder(part), part.graph)
         called = graph.call_module(part.submod_name, tuple(
             values[node.name] for node in part.environment if node.name in part.inputs))
         for i, name in enumerate(part.outputs):
             values[name] = called if single else graph.call_function(_getitem, (called, i))
+    for node in graph.find_nodes(op="get_attr"):
+        root[node.target] = _get_attr(m, node.target)
     output = m.graph.output_node()
     graph.output(map_arg(output.args[0], lambda n: values[n.name])).meta = output.meta.copy()
     return GraphModule(root, graph)

@@ -7,5 +7,6 @@ from __future__ import annotations
 
 from .base import _normalize_model_output_as_tuple, _PipelineStageBase, _RecvInfo
 from .manual import PipelineStage
+from .traced import _PipelineStage, build_stage
 
-__all__ = ["PipelineStage"]
+__all__ = ["PipelineStage", "build_stage"]
