@@ -436,20 +436,36 @@ _ATTENTION = ("Tensor query, Tensor key, Tensor value, {}float dropout_p{}, bool
 
 def _attend(query: Tensor, key: Tensor, value: Tensor, dropout_p: float = 0.0,
             is_causal: bool = False, *, attn_mask: Any = None, scale: Any = None) -> Any:
-    result = F.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p, is_causal,
-                                            scale)
+    result = attention.scaled_dot_product_attention(query, key, value, attn_mask, dropout_p,
+                                                    is_causal, scale=scale)
+    return result, _scores(query, key, is_causal, attn_mask, scale).logsumexp(-1)
+
+
+def _scores(query: Tensor, key: Tensor, is_causal: bool, attn_mask: Any, scale: Any) -> Tensor:
+    """What is exponentiated, in single precision at least."""
+    if query.dtype in (flambeau.float16, flambeau.bfloat16):
+        query, key = query.float(), key.float()
     scores = query @ key.transpose(-2, -1) * (query.shape[-1] ** -0.5 if scale is None else scale)
     mask = attention.additive_mask(attn_mask, query, key, is_causal)
-    return result, (scores if mask is None else scores + mask).logsumexp(-1)
+    return scores if mask is None else scores + mask
+
+
+def _attend_backward(grad_out: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor,
+                     logsumexp: Tensor, dropout_p: float, is_causal: bool, *,
+                     attn_mask: Any = None, scale: Any = None) -> tuple[Tensor, ...]:
+    """From the result and the logarithms: they may be those of more keys than are given."""
+    weights = (_scores(query, key, is_causal, attn_mask, scale) - logsumexp.unsqueeze(-1)).exp()
+    grad, wide = grad_out.to(weights.dtype), [t.to(weights.dtype) for t in (query, key, value)]
+    change = grad @ wide[2].transpose(-2, -1) - (grad * out).sum(-1, keepdim=True)
+    change = weights * change * (query.shape[-1] ** -0.5 if scale is None else scale)
+    return ((change @ wide[1]).to(query.dtype), (change.transpose(-2, -1) @ wide[0]).to(key.dtype),
+            (weights.transpose(-2, -1) @ grad).to(value.dtype))
 
 
 _attention_back = defines(
     "_scaled_dot_product_flash_attention_for_cpu_backward(Tensor grad_out, "
     + _ATTENTION.format("Tensor out, Tensor logsumexp, ", "", "")
-    + ") -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)",
-    lambda grad, query, key, value, out, total, dropout_p, is_causal, attn_mask=None, scale=None:
-    gradient(lambda q, k, v: F.scaled_dot_product_attention(
-        q, k, v, attn_mask, dropout_p, is_causal, scale=scale), (query, key, value), grad))
+    + ") -> (Tensor grad_query, Tensor grad_key, Tensor grad_value)", _attend_backward)
 shows("_attend", "_scaled_dot_product_flash_attention_for_cpu("
       + _ATTENTION.format("", "=0.", "=False") + ") -> (Tensor output, Tensor logsumexp)",
       lambda query, key, value, mask, is_causal, scale: (

@@ -35,6 +35,10 @@ class OpDispatcher:
         handler = handlers.get(op_call) or handlers.get(op_call.name())
         if handler is not None:
             return handler(op_call, args, kwargs)
+        return self.dispatch_by_rule(op_call, args, kwargs)
+
+    def dispatch_by_rule(self, op_call: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Run an op by its rule, whatever else may be known of it."""
         schema, tensors = self.unwrap(op_call, args, kwargs)
         plan = self.sharding_propagator.propagate(schema)
         if schema.mesh.get_coordinate() is None:

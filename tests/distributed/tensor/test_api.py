@@ -68,6 +68,13 @@ def test_pieces_and_what_is_known_of_the_whole(mesh):
     assert rand(4, 4, device_mesh=mesh, placements=[Shard(0)]).shape == (4, 4)
 
 
+def test_a_dimension_of_one_element_stays_cut(mesh):
+    d = put(torch.ones(1, 2), mesh, Shard(0))
+    for found in (d, d.detach(), nn.Parameter(d), d * 2, d + d, d.clone()):
+        assert found.placements == (Shard(0),) and found.to_local().shape == (0, 2)
+    assert (d + put(torch.ones(8, 2), mesh, Shard(0))).to_local().shape == (2, 2)
+
+
 def test_local_tensors_become_distributed_ones(mesh):
     local = torch.ones(2, 3, requires_grad=True)
     d = DTensor.from_local(local, mesh, [Shard(0)])

@@ -31,18 +31,19 @@ def pointwise_strategies(schema: OpSchema, outputs: int = 1) -> list[Strategy]:
     if schema.is_inplace_op():
         shape = tuple(specs[0].shape)
     found: list[Strategy] = []
-    for cut in _cuts_of_result(schema, len(shape)):
+    for cut in _cuts_of_result(schema, shape):
         found.append(((cut,) * outputs, [_cut_of(cut, s.shape, shape) for s in specs]))
     return found + _terms(schema, outputs)
 
 
-def _cuts_of_result(schema: OpSchema, ndim: int) -> list[Placement]:
+def _cuts_of_result(schema: OpSchema, shape: tuple[int, ...]) -> list[Placement]:
+    """Those of inputs that are not repeated along the dimension."""
     dims: set[int] = set()
     strided: dict[Placement, None] = {}
     for spec in schema.specs:
-        shift = ndim - spec.ndim
+        shift = len(shape) - spec.ndim
         for p in spec.placements:
-            if isinstance(p, Shard) and spec.shape[p.dim] > 1:
+            if isinstance(p, Shard) and spec.shape[p.dim] == shape[p.dim + shift]:
                 dims.add(p.dim + shift)
             elif isinstance(p, _StridedShard):
                 strided[_StridedShard(p.dim + shift, split_factor=p.split_factor)] = None

@@ -1,4 +1,5 @@
-"""What is new and may change: local functions on distributed tensors, rules of the user's."""
+"""What is new and may change: local functions on distributed tensors, rules of the user's, and
+attention over sequences that processes share."""
 from __future__ import annotations
 
 import contextlib
@@ -6,8 +7,11 @@ from collections.abc import Iterator
 
 from flambeau.distributed.tensor._api import DTensor
 from flambeau.distributed.tensor._dispatch import implicit_replication as _implicit
+from flambeau.distributed.tensor.experimental._context_parallel import context_parallel
+from flambeau.distributed.tensor.experimental._func_map import local_map
+from flambeau.distributed.tensor.experimental._register_sharding import register_sharding
 
-__all__ = ["implicit_replication"]
+__all__ = ["context_parallel", "implicit_replication", "local_map", "register_sharding"]
 
 
 @contextlib.contextmanager
