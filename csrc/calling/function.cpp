@@ -237,6 +237,30 @@ PyObject *run_op(const Overload &o, PyObject *const *values) {
     return result;
 }
 
+// An op whose canonical arguments Python makes, with the checks.
+PyObject *run_prepared(const Overload &o, PyObject *const *values) {
+    if (o.out >= 0 && values[o.out] != Py_None) return nullptr;
+    PyObject *given[MAX_ARGS];
+    Ref held[MAX_ARGS];
+    for (int i = 0; i < o.count; i++) {
+        const Argument &a = o.arguments[i];
+        given[i] = a.parameter < 0 ? a.constant : values[a.parameter];
+        if (a.role == INTS && PyLong_CheckExact(given[i])) {  // one number for each
+            held[i].take(as_tuple(given[i], o.signature.parameters[a.parameter].size));
+            given[i] = held[i].get();
+            if (!given[i]) return nullptr;
+        }
+    }
+    Ref made(PyObject_Vectorcall(o.facts, given, o.count, nullptr));
+    if (!made) return nullptr;
+    Ref canonical(PySequence_Tuple(made.get()));
+    if (!canonical) return nullptr;
+    PyObject **items = &PyTuple_GET_ITEM(canonical.get(), 0);
+    Py_ssize_t n = PyTuple_GET_SIZE(canonical.get());
+    PyObject *result = call_plain((Callable *)o.target, items, n);
+    return result || PyErr_Occurred() ? result : PyObject_Vectorcall(o.target, items, n, nullptr);
+}
+
 static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Function *f = (Function *)self;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
