@@ -1138,14 +1138,13 @@ def baddbmm_(
 
 def bartlett_window(
     window_length: _int,
-    periodic: _bool = True,
-    *positional: _float,
+    periodic: _bool | None = None,
+    *,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
-    **named: _float
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """A triangle; see `signal.windows.bartlett`."""
 
@@ -1228,14 +1227,13 @@ def bitwise_xor_(input: Tensor, other: Any) -> Tensor:
 
 def blackman_window(
     window_length: _int,
-    periodic: _bool = True,
-    *positional: _float,
+    periodic: _bool | None = None,
+    *,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
-    **named: _float
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """Blackman's window; see `signal.windows.blackman`."""
 
@@ -2086,27 +2084,27 @@ def gt_(input: Tensor, other: Any) -> Tensor:
 
 def hamming_window(
     window_length: _int,
-    periodic: _bool = True,
-    *positional: _float,
+    periodic: _bool | None = None,
+    alpha: _float | None = None,
+    beta: _float | None = None,
+    *,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
-    **named: _float
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """α - β cos(2πn/N); see `signal.windows.general_hamming`."""
 
 def hann_window(
     window_length: _int,
-    periodic: _bool = True,
-    *positional: _float,
+    periodic: _bool | None = None,
+    *,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
-    **named: _float
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """Hann's window; see `signal.windows.hann`."""
 
@@ -2373,14 +2371,14 @@ def istft(
 
 def kaiser_window(
     window_length: _int,
-    periodic: _bool = True,
-    *positional: _float,
+    periodic: _bool | None = None,
+    beta: _float | None = None,
+    *,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
-    **named: _float
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """Kaiser's window; see `signal.windows.kaiser`."""
 
@@ -3160,13 +3158,12 @@ def rad2deg_(input: Tensor) -> Tensor:
 def rand(
     *size: Any,
     generator: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
-    **named: Any
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """Uniform numbers of [0, 1): `rand(2, 3)` or `rand((2, 3))`."""
 
@@ -3174,39 +3171,42 @@ def rand_like(
     input: Tensor,
     *,
     generator: Any = None,
+    memory_format: Any = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
-    memory_format: Any = None,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """Uniform numbers of [0, 1) in the shape and type of `input`."""
 
 def randint(
-    *bounds_and_size: Any,
+    low: _int | None = None,
+    high: _int | None = None,
+    size: Any = None,
+    *,
     generator: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
-    **named: Any
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """Integers of [low, high): `randint(high, size)` (low is 0) or `randint(low, high, size)`."""
 
 def randint_like(
     input: Tensor,
-    *bounds: _int,
+    low: _int | None = None,
+    high: _int | None = None,
+    *,
     generator: Any = None,
+    memory_format: Any = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
-    memory_format: Any = None,
-    **named: _int
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """Integers of [low, high) in the shape and type of `input`: `randint_like(input, high)` or
     `randint_like(input, low, high)`."""
@@ -3214,13 +3214,12 @@ def randint_like(
 def randn(
     *size: Any,
     generator: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
-    **named: Any
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """Normal numbers of mean 0 and deviation 1."""
 
@@ -3228,12 +3227,12 @@ def randn_like(
     input: Tensor,
     *,
     generator: Any = None,
+    memory_format: Any = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
-    memory_format: Any = None,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """Standard normal numbers in the shape and type of `input`."""
 
@@ -3241,12 +3240,12 @@ def randperm(
     n: _int,
     *,
     generator: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    pin_memory: _bool = False,
-    requires_grad: _bool = False,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """The integers from 0 to n - 1 in random order."""
 

@@ -15,23 +15,9 @@ from flambeau.ops.index import slice_backward
 from flambeau.ops.matmul import adjoint
 
 END = 2**63 - 1
-FACTORY = ("*, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-           "bool? pin_memory=None")
 
 # ---- factories -----------------------------------------------------------------------------------
 
-
-def _where(dtype: Any = None, device: Any = None) -> tuple[Any, ...]:
-    return dtype, None, flambeau.device("cpu") if device is None else flambeau.device(device), False
-
-
-def _asked(device: Any) -> Any:
-    return None if device is None else flambeau.device(device)
-
-
-for _name in ("rand", "randn"):
-    shows(_name, f"{_name}(SymInt[] size, {FACTORY}) -> Tensor",
-          lambda size, dtype, device: (list(size_of(size)), *_where(dtype, device)))
 _lift = defines("lift_fresh(Tensor(a) self) -> Tensor(a)", lambda self: self)
 
 
@@ -43,9 +29,6 @@ def _from_data(*args: Any, **kwargs: Any) -> Tensor:
 
 
 becomes("tensor", _from_data)
-for _name in ("rand_like", "randn_like"):
-    shows(_name, f"{_name}(Tensor self, {FACTORY}, MemoryFormat? memory_format=None) -> Tensor",
-          lambda input, dtype, device: (input, dtype, None, _asked(device), False))
 
 # ---- arithmetic ----------------------------------------------------------------------------------
 

@@ -10,7 +10,6 @@ the CPU that nobody watches.
 """
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property, partial
 from math import prod
@@ -26,7 +25,7 @@ from flambeau.core.modes import is_inference_mode_enabled
 from flambeau.core.op import Op, into, table
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import size_of
-from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor, plain
+from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor
 from flambeau.dispatch.canonical import AS_IS, EXTENTS, NUMBER
 from flambeau.dispatch.declaration import publish, with_out
 from flambeau.dispatch.function import Argument, Function, Overload, describe
@@ -53,6 +52,9 @@ class Factory:
                 one of complex numbers), "value" (that of the last argument), "whole" (int64 if all
                 arguments are integers), or a NumPy type. With a tensor `self` it is that tensor's
     like        is the shape that of the tensor?
+    fill        instead of a kernel: of the arguments but the size, and a type, what writes random
+                numbers into an array
+    drawing     what makes such a tensor as levels of `vmap` want it, and what fills `out`
     slices      what computes the tensor where an argument that stands for a number is one slice
                 of a batch: of the canonical arguments and `dtype`
     missing     values of canonical arguments that an overload lacks
@@ -60,7 +62,9 @@ class Factory:
     method      is it a method rather than a function?
     """
     texts: tuple[str, ...]
-    kernel: Callable[..., Any]
+    kernel: Any = None
+    fill: Any = None
+    drawing: Any = None
     native: str = ""
     type: Any = "default"
     like: bool = False
@@ -73,10 +77,13 @@ class Factory:
     module = "flambeau"
     namespace = "torch"
     typed_by_out = False
+    explicit = True                     # modes that look below autograd see the call
 
     def __post_init__(self) -> None:
         self.name = self.texts[0].partition("(")[0].partition(".")[0]
         self.function = not self.method
+        if self.fill is not None:
+            self.kernel = self._filled
 
     @cached_property
     def schemas(self) -> tuple[Schema, ...]:
@@ -132,12 +139,26 @@ class Factory:
 
     # ---- a call ----------------------------------------------------------------------------------
 
+    def _filled(self, *canonical: Any) -> np.ndarray:
+        """An array of random numbers."""
+        shape, given = self._apart(canonical)
+        array = np.empty(shape, canonical[-1])
+        self.fill(*given)(array)
+        return array
+
+    def _apart(self, canonical: Any) -> tuple[Any, Any]:
+        """The shape that arguments ask for, and those that `fill` takes."""
+        if self.like or "size" in self.names:
+            at = 0 if self.like else self.names.index("size")
+            return canonical[at], (*canonical[:at], *canonical[at + 1:])
+        return (canonical[0],), canonical
+
     def make(self, overload: Overload, values: list[Any]) -> Tensor:
         """The tensor that the values of a call ask for."""
         names = ["self" if p.name == "input" else p.name for p in overload.parameters]
         options = {n: v for n, v in zip(names, values) if n in (*_OWN, "self")}
         own, out = options.get("self"), options.get("out")
-        if own is not None and type(own) not in plain and hasattr(own, "_level"):
+        if own is not None and hasattr(own, "_level") and self.fill is None:
             return self._of_slices(own, overload, values)
         canonical = [a.constant if a.parameter < 0 else values[a.parameter]
                      for a in overload.arguments]
@@ -157,9 +178,16 @@ class Factory:
                                    bool(options.get("requires_grad")))
         if options.get("pin_memory"):
             raise RuntimeError("Cannot access accelerator device when none is available.")
-        result = finish(self._array(own, canonical, array_type, where, options), where,
-                        bool(options.get("requires_grad")))
-        memory_format = options.get("memory_format")
+        memory_format, leaf = options.get("memory_format"), bool(options.get("requires_grad"))
+        if self.fill is not None:
+            shape, given = self._apart((*canonical, array_type))
+            keeps = self.like and memory_format is not type_info.contiguous_format
+            if out is not None:
+                return self.drawing[1](self.name, out, shape, self.fill(*given))
+            result = self.drawing[0](shape, array_type, self.fill(*given), where,
+                                     own._array if keeps else None, leaf)
+        else:
+            result = finish(self._array(own, canonical, array_type, where, options), where, leaf)
         if memory_format not in (None, type_info.preserve_format, type_info.contiguous_format):
             result = basis.contiguous(result, memory_format=memory_format)
         return result if out is None else into(out, self.op, result)

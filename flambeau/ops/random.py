@@ -6,20 +6,20 @@ last bit.
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from flambeau import type_info
-from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
+from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.factory import FORMAT, OPTIONS, factory
 from flambeau.kernels import random as kernels
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import resize_output
-from flambeau.ops.create import checked_shape
 from flambeau.ops.node_names import one_node
 from flambeau.ops.random_fills import (
     C_NAMES,
@@ -186,57 +186,36 @@ def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any
 # ---- new tensors --------------------------------------------------------------------------------
 
 
-def made(name: str, shape: tuple[int, ...], fill_for: Callable[[np.dtype], Fill], *, out: Any,
-          dtype: Any, default: np.dtype, device: Any, requires_grad: bool) -> Tensor:
-    """A new tensor, or `out` filled."""
-    if out is None:
-        target = default if dtype is None else as_numpy_dtype(dtype)
-        return drawn(shape, target, fill_for(target), device, requires_grad=requires_grad)
-    if not isinstance(out, Tensor):
-        raise TypeError(f"{name}(): argument 'out' must be Tensor, not {type(out).__name__}")
-    target = out._array.dtype
-    if dtype is not None and as_numpy_dtype(dtype) != target:
-        wanted = from_numpy_dtype(as_numpy_dtype(dtype))
-        raise RuntimeError(f"dtype {type_name(wanted)} does not match dtype of out parameter "
-                           f"({type_name(out.dtype)})")
+def fill_out(name: str, out: Tensor, shape: tuple[int, ...], fill: Fill) -> Tensor:
+    """`out=`, filled."""
     if out.requires_grad and grad_enabled():
         raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic "
                            "differentiation, but one of the arguments requires grad.")
     if out._array.shape != shape:
         resize_output(out, shape)
-    return overwrite(out, fill_for(target))
+    return overwrite(out, fill)
 
 
-def _of_size(name: str, fill: Any, doc: str) -> Any:
-    def function(*size: Any, generator: Any = None, out: Any = None, dtype: Any = None,
-                 layout: Any = None, device: Any = None, pin_memory: bool = False,
-                 requires_grad: bool = False, **named: Any) -> Tensor:
-        if named:
-            if size or tuple(named) != ("size",):
-                raise TypeError(f"{name}() got an unexpected keyword argument "
-                                f"'{next(k for k in named if k != 'size' or size)}'")
-            size = (named["size"],)
-        if not size:
-            raise TypeError(f"{name}() received an invalid combination of arguments - got (), but "
-                            "expected a size: a tuple of ints, or ints")
-        return made(name, checked_shape(name, size), lambda target: fill(target, 0, 1, generator),
-                     out=out, dtype=dtype, default=default_float(), device=device,
-                     requires_grad=requires_grad)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    published = composite(function)
-    published.op.kind = "creation"
-    return published
+_GENERATOR, _WHOLE = "Generator? generator", OPTIONS.replace("dtype=None", "dtype=long")
+_INT64 = np.dtype(np.int64)
+draws = partial(factory, drawing=(drawn, fill_out))
 
-
-rand = _of_size("rand", uniform_fill, """Uniform numbers of [0, 1): `rand(2, 3)` or `rand((2, 3))`.
+rand = draws(
+    f"rand(SymInt[] size, *, {OPTIONS}) -> Tensor",
+    f"rand.generator(SymInt[] size, *, {_GENERATOR}, {OPTIONS}) -> Tensor", out=True,
+    fill=lambda generator, target: uniform_fill(target, 0, 1, generator),
+    doc="""Uniform numbers of [0, 1): `rand(2, 3)` or `rand((2, 3))`.
 
     >>> import flambeau
     >>> generator = flambeau.manual_seed(0)
     >>> flambeau.rand(3)
     tensor([0.4963, 0.7682, 0.0885])
     """)
-randn = _of_size("randn", normal_fill, """Normal numbers of mean 0 and deviation 1.
+randn = draws(
+    f"randn(SymInt[] size, *, {OPTIONS}) -> Tensor",
+    f"randn.generator(SymInt[] size, *, {_GENERATOR}, {OPTIONS}) -> Tensor", out=True,
+    fill=lambda generator, target: normal_fill(target, 0, 1, generator),
+    doc="""Normal numbers of mean 0 and deviation 1.
 
     Complex ones have mean 0 and a variance of 1/2 in either part.
 
@@ -245,70 +224,36 @@ randn = _of_size("randn", normal_fill, """Normal numbers of mean 0 and deviation
     >>> flambeau.randn(3)
     tensor([ 1.5410, -0.2934, -2.1788])
     """)
-
-
-@composite
-def randint(*bounds_and_size: Any, generator: Any = None, out: Any = None, dtype: Any = None,
-            layout: Any = None, device: Any = None, pin_memory: bool = False,
-            requires_grad: bool = False, **named: Any) -> Tensor:
-    """Integers of [low, high): `randint(high, size)` (low is 0) or `randint(low, high, size)`.
+randint = draws(
+    f"randint(SymInt high, SymInt[] size, *, {_WHOLE}) -> Tensor",
+    f"randint.generator(SymInt high, SymInt[] size, *, {_GENERATOR}, {_WHOLE}) -> Tensor",
+    f"randint.low(SymInt low, SymInt high, SymInt[] size, *, {_WHOLE}) -> Tensor",
+    f"randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, {_GENERATOR}, {_WHOLE}) "
+    "-> Tensor", out=True, type=_INT64, missing={"low": 0},
+    fill=lambda low, high, generator, target: integer_fill(target, low, high, generator),
+    doc="""Integers of [low, high): `randint(high, size)` (low is 0) or `randint(low, high, size)`.
 
     >>> import flambeau
     >>> generator = flambeau.manual_seed(0)
     >>> flambeau.randint(10, (4,))
     tensor([4, 9, 3, 0])
-    """
-    low, high, size = _bounds_and_size(bounds_and_size, named)
-    return made("randint", checked_shape("randint", (size,)),
-                 lambda target: integer_fill(target, low, high, generator), out=out, dtype=dtype,
-                 default=np.dtype(np.int64), device=device, requires_grad=requires_grad)
+    """)
 
 
-def _bounds_and_size(given: tuple[Any, ...], named: dict[str, Any]) -> tuple[int, int, Any]:
-    rest = list(given)
-    size = named.pop("size", None)
-    if size is None and rest:
-        size = rest.pop()
-    bounds = [named.pop(key) for key in ("low", "high") if key in named]
-    bounds = rest + bounds
-    if named or size is None or not 1 <= len(bounds) <= 2:
-        raise TypeError("randint() received an invalid combination of arguments: expected (high, "
-                        "size) or (low, high, size)")
-    if isinstance(size, int):
-        raise TypeError(f"randint(): argument 'size' (position {len(bounds) + 1}) must be tuple of "
-                        "ints, not int")
-    names = ("high",) if len(bounds) == 1 else ("low", "high")
-    numbers = [_integer("randint", name, i + 1, bounds[i]) for i, name in enumerate(names)]
-    return (0, *numbers, size) if len(numbers) == 1 else (*numbers, size)
-
-
-@composite
-def randperm(n: int, *, generator: Any = None, out: Any = None, dtype: Any = None,
-             layout: Any = None, device: Any = None, pin_memory: bool = False,
-             requires_grad: bool = False) -> Tensor:
-    """The integers from 0 to n - 1 in random order.
-
-    >>> import flambeau
-    >>> generator = flambeau.manual_seed(0)
-    >>> flambeau.randperm(4)
-    tensor([0, 1, 3, 2])
-    """
-    n, stream = _integer("randperm", "n", 1, n), stream_of(generator, "randperm")
-
-    def fill_for(target: np.dtype) -> Fill:
-        if target.kind in "iu" and n - 1 > np.iinfo(target).max:
-            raise RuntimeError(f"value cannot be converted to type {target.name}_t without "
-                               "overflow")
-        if target.kind == "b" or not is_common(target):
-            raise no_kernel("randperm", target)
-        digits = kernels.digits(target)
-        if is_real(target) and digits != 8 and n > (1 << digits) + 1:    # bfloat16 may round
-            top = "2049" if digits == 11 else f"2^{digits}+1"
-            raise RuntimeError(f"n cannot be greater than {top} for "
-                               f"{type_name(from_numpy_dtype(target))} type.")
-        return lambda array: _permute(stream, array)
-    return made("randperm", checked_shape("randperm", (n,)), fill_for, out=out, dtype=dtype,
-                 default=np.dtype(np.int64), device=device, requires_grad=requires_grad)
+def _permutation(n: int, generator: Any, target: np.dtype) -> Fill:
+    stream = stream_of(generator, "randperm")
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    if target.kind in "iu" and n - 1 > np.iinfo(target).max:
+        raise RuntimeError(f"value cannot be converted to type {target.name}_t without overflow")
+    if target.kind == "b" or not is_common(target):
+        raise no_kernel("randperm", target)
+    digits = kernels.digits(target)
+    if is_real(target) and digits != 8 and n > (1 << digits) + 1:       # bfloat16 may round
+        top = "2049" if digits == 11 else f"2^{digits}+1"
+        raise RuntimeError(f"n cannot be greater than {top} for "
+                           f"{type_name(from_numpy_dtype(target))} type.")
+    return lambda array: _permute(stream, array)
 
 
 def _permute(stream: kernels.Stream, array: np.ndarray) -> None:
@@ -317,42 +262,34 @@ def _permute(stream: kernels.Stream, array: np.ndarray) -> None:
         row[...] = kernels.permutation(stream, row.shape[-1])
 
 
-def _like(input: Tensor, fill_for: Callable[[np.dtype], Fill], dtype: Any, device: Any,
-          memory_format: Any, requires_grad: bool) -> Tensor:
-    """A new tensor in the shape, and unless said otherwise the type and layout, of `input`."""
-    array = input._array
-    target = array.dtype if dtype is None else as_numpy_dtype(dtype)
-    result = drawn(array.shape, target, fill_for(target),
-                   input._device if device is None else device,
-                   None if memory_format is type_info.contiguous_format else array)
-    if memory_format not in (None, type_info.preserve_format, type_info.contiguous_format):
-        result = basis.contiguous(result, memory_format=memory_format)
-    return result.requires_grad_() if requires_grad else result
+randperm = draws(
+    f"randperm(SymInt n, *, {_WHOLE}) -> Tensor",
+    f"randperm.generator(SymInt n, *, {_GENERATOR}, {_WHOLE}) -> Tensor", out=True, type=_INT64,
+    fill=_permutation, doc="""The integers from 0 to n - 1 in random order.
 
-
-def _like_op(name: str, fill: Any, doc: str) -> Any:
-    def function(input: Tensor, *, generator: Any = None, dtype: Any = None, layout: Any = None,
-                 device: Any = None, pin_memory: bool = False, requires_grad: bool = False,
-                 memory_format: Any = None) -> Tensor:
-        return _like(input, lambda target: fill(target, 0, 1, generator), dtype, device,
-                     memory_format, requires_grad)
-    function.__name__ = function.__qualname__ = name
-    function.__doc__ = doc
-    return composite(function)
-
-
-rand_like = _like_op("rand_like", uniform_fill,
-                     "Uniform numbers of [0, 1) in the shape and type of `input`.")
-randn_like = _like_op("randn_like", normal_fill,
-                      "Standard normal numbers in the shape and type of `input`.")
-
-
-@composite
-def randint_like(input: Tensor, *bounds: int, generator: Any = None, dtype: Any = None,
-                 layout: Any = None, device: Any = None, pin_memory: bool = False,
-                 requires_grad: bool = False, memory_format: Any = None, **named: int) -> Tensor:
-    """Integers of [low, high) in the shape and type of `input`: `randint_like(input, high)` or
-    `randint_like(input, low, high)`."""
-    low, high, _ = _bounds_and_size((*bounds, ()), named)
-    return _like(input, lambda target: integer_fill(target, low, high, generator), dtype, device,
-                 memory_format, requires_grad)
+    >>> import flambeau
+    >>> generator = flambeau.manual_seed(0)
+    >>> flambeau.randperm(4)
+    tensor([0, 1, 3, 2])
+    """)
+rand_like = draws(
+    f"rand_like(Tensor self, *, {OPTIONS}, {FORMAT}) -> Tensor",
+    f"rand_like.generator(Tensor self, *, {_GENERATOR}, {OPTIONS}, {FORMAT}) -> Tensor", like=True,
+    fill=lambda generator, target: uniform_fill(target, 0, 1, generator),
+    doc="Uniform numbers of [0, 1) in the shape and type of `input`.")
+randn_like = draws(
+    f"randn_like(Tensor self, *, {OPTIONS}, {FORMAT}) -> Tensor",
+    f"randn_like.generator(Tensor self, *, {_GENERATOR}, {OPTIONS}, {FORMAT}) -> Tensor", like=True,
+    fill=lambda generator, target: normal_fill(target, 0, 1, generator),
+    doc="Standard normal numbers in the shape and type of `input`.")
+randint_like = draws(
+    *[f"randint_like{overload}(Tensor self, {bounds}, *, {more}{OPTIONS}, {FORMAT}) -> Tensor"
+      for overload, bounds, more in (
+          ("", "SymInt high", ""), (".generator", "SymInt high", f"{_GENERATOR}, "),
+          (".Tensor", "Tensor high", ""), (".Tensor_generator", "Tensor high", f"{_GENERATOR}, "),
+          (".low_dtype", "SymInt low, SymInt high", ""),
+          (".low_generator_dtype", "SymInt low, SymInt high", f"{_GENERATOR}, "))],
+    like=True, missing={"low": 0},
+    fill=lambda low, high, generator, target: integer_fill(target, low, high, generator),
+    doc="""Integers of [low, high) in the shape and type of `input`: `randint_like(input, high)` or
+    `randint_like(input, low, high)`.""")

@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 
 from flambeau.core import devices, dtypes
-from flambeau.core.dtypes import default_float
+from flambeau.core.dtypes import as_numpy_dtype, default_float
 from flambeau.core.modes import interceptors
 from flambeau.core.op import class_name, composite, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_error
 from flambeau.core.tensor import Tensor, basis
-from flambeau.dispatch.factory import finish
+from flambeau.dispatch.factory import finish, type_of_out
 from flambeau.kernels import random as kernels
 from flambeau.kernels import random_gradients as gradients
 from flambeau.kernels.refused import no_kernel
 from flambeau.ops.coercion import resize_output, values_below
+from flambeau.ops.create import checked_shape
 from flambeau.ops.overlap import check_overlap
-from flambeau.ops.random import checked_shape, made
+from flambeau.ops.random import fill_out
 from flambeau.ops.random_fills import (
     SAME_BATCHED,
     bernoulli_fill,
@@ -253,10 +254,12 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     """
     if size is not None:
         mean, std = (v.item() if isinstance(v, Tensor) else v for v in (mean, std))
-        return made("normal", checked_shape("normal", (size,)),
-                     lambda target: normal_fill(target, mean, std, generator), out=out,
-                     dtype=dtype, default=default_float(), device=device,
-                     requires_grad=requires_grad)
+        shape = checked_shape("normal", (size,))
+        target = type_of_out(out, as_numpy_dtype(dtype)) if out is not None else \
+            as_numpy_dtype(dtype) or default_float()
+        fill = normal_fill(target, mean, std, generator)
+        return drawn(shape, target, fill, device, requires_grad=requires_grad) if out is None \
+            else fill_out("normal", out, shape, fill)
     if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
         raise TypeError("normal() received an invalid combination of arguments: of two numbers, it "
                         "needs a size")

@@ -15,7 +15,7 @@ from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.op import composite
 from flambeau.core.tensor import Tensor
-from flambeau.dispatch.factory import finish
+from flambeau.dispatch.factory import OPTIONS, factory
 from flambeau.ops.create import empty, ones
 from flambeau.ops.from_data import tensor
 from flambeau.ops.join import cat
@@ -165,28 +165,25 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, l
 
 
 def _older(name: str, values: Any, doc: str, **parameters: float) -> Any:
-    names = list(parameters)
+    overloads = ["", ".periodic"] + (
+        [".beta"] if name == "kaiser_window" else
+        [".periodic_" + "_".join([*parameters][:n]) for n in range(1, len(parameters) + 1)])
+    given = ["int window_length", "bool periodic", *[f"float {p}" for p in parameters]]
+    schemas = [f"{name}{overload}({', '.join(given[:n])}, *, {OPTIONS}) -> Tensor"
+               for n, overload in enumerate(overloads, 1)]
 
-    def window(window_length: int, periodic: bool = True, *positional: float, dtype: Any = None,
-               layout: Any = None, device: Any = None, pin_memory: bool = False,
-               requires_grad: bool = False, **named: float) -> Tensor:
-        given = parameters | dict(zip(names, positional)) | named
-        unknown = [n for n in named if n not in names]
-        if unknown or len(positional) > len(names):
-            raise TypeError(f"{name}() received an invalid combination of arguments: "
-                            + (f"unknown {unknown[0]!r}" if unknown else "too many"))
-        target = dtypes.as_numpy_dtype(dtype) or dtypes.default_float()
+    def kernel(window_length: int, periodic: bool, *rest: Any) -> np.ndarray:
+        n, target = window_length, rest[-1]
+        own = from_numpy_dtype(target)
         if target not in FLOATING or target.kind in "cW":
-            raise RuntimeError(f"{name} expects floating point dtypes, got: dtype={dtype}")
-        if window_length < 0:
-            raise RuntimeError(f"{name} requires non-negative window_length, got "
-                               f"window_length={window_length}")
-        n, own = window_length, from_numpy_dtype(target)
-        result = ones(n, dtype=own) if n <= 1 else values(
-            arange(n + periodic, dtype=own), n - 1 + periodic, **given)[:n]
-        return finish(result._array.copy(), device, requires_grad)
-    window.__doc__ = doc
-    return composite(window, name=name)
+            raise RuntimeError(f"{name} expects floating point dtypes, got: dtype={own}")
+        if n < 0:
+            raise RuntimeError(f"{name} requires non-negative window_length, got window_length={n}")
+        if n <= 1:
+            return np.ones(n, target)
+        return values(arange(n + periodic, dtype=own), n - 1 + periodic,
+                      *rest[:-1])[:n]._array.copy()
+    return factory(*schemas, kernel=kernel, missing={"periodic": True, **parameters}, doc=doc)
 
 
 def _triangle_of(n: Tensor, last: int) -> Tensor:

@@ -232,6 +232,7 @@ family.contiguous = ("Tensor.view", "Tensor.view_as", "as_strided", "view_as_com
 family.untested |= dict.fromkeys(
     ("zeros", "ones", "empty", "full", "zeros_like", "ones_like", "empty_like", "full_like", "eye",
      "empty_strided", "empty_permuted", "scalar_tensor", "tensor", "as_tensor", "asarray",
+     "rand", "randn", "randint", "randperm", "rand_like", "randn_like", "randint_like",
      "from_numpy", "from_dlpack", "frombuffer", "new_zeros", "new_ones", "new_empty", "new_full",
      "new_empty_strided", "arange", "linspace", "logspace", "tril_indices",
      "triu_indices", "is_conj", "is_neg", "alias", "copy", "view"),
