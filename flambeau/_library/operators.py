@@ -115,11 +115,12 @@ class CustomOp:
         """Run the op below autograd: modes and subclasses first."""
         stack: Any = modes.levels.get()
         if stack and stack[-1].makes:
-            args, kwargs = split(self.schema, values)
-            return within(modes.levels, stack[:-1], stack[-1].ask, self.overload, args, kwargs)
+            args, kwargs = self.schema.arranged(values)
+            return within(modes.levels, stack[:-1], stack[-1].ask, self.overload, tuple(args),
+                          kwargs)
         if overrides.rules_for(values) is not None:
             from flambeau._dispatch.subclass import show
-            args, kwargs = split(self.schema, values)
+            args, kwargs = self.schema.arranged(values)
             return show(self.overload, *args, **kwargs)
         return self.kernel(values)
 

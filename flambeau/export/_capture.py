@@ -18,7 +18,6 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn
 from flambeau._library import operators
-from flambeau._library.arguments import split
 from flambeau._ops import OpOverload, OpOverloadPacket
 from flambeau._scopes import Scope
 from flambeau.core import modes
@@ -162,8 +161,8 @@ class Capture(modes.Level):
         op = operators.called_overload(function, args, kwargs)
         if op is None or op.is_composite:
             return function(*args, **kwargs)
-        args, kwargs = split(op.schema, op.bind(args, kwargs))
-        call = _overloads.Call(op.qualified_name, op.overload_name, tuple(args), kwargs)
+        given, named = op.schema.arranged(op.bind(args, kwargs))
+        call = _overloads.Call(op.qualified_name, op.overload_name, tuple(given), named)
         return self.record(call, lambda: function(*args, **kwargs))
 
     def _fresh(self, value: Tensor) -> Tensor:

@@ -399,7 +399,6 @@ def pipeline(module: nn.Module, mb_args: tuple[Any, ...],
         (2): InterpreterModule()
       )
     )
-    ...
     """
     if split_spec is not None and split_policy is not None:
         raise ValueError("Cannot specify both `split_spec` and `split_policy`. Please use only one "
