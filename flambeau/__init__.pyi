@@ -1992,7 +1992,7 @@ def ge(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
 def ge_(input: Tensor, other: Any) -> Tensor:
     """Write the result of `ge` into this tensor; returns the tensor."""
 
-def geqrf(input: Tensor) -> Any:
+def geqrf(input: Tensor) -> return_types.geqrf:
     """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""
 
 def ger(input: Tensor, vec2: Tensor) -> Tensor:
@@ -2149,7 +2149,7 @@ def histogram(
     weight: Tensor | None = None,
     density: _bool = False,
     out: tuple[Tensor, ...] | list[Tensor] | None = None,
-) -> Any:
+) -> return_types.histogram:
     """A histogram with `bins` equal bins in `range`, or with the given edges: (hist, bin_edges)."""
 
 def histogramdd(
@@ -2159,7 +2159,7 @@ def histogramdd(
     range: Any = None,
     weight: Tensor | None = None,
     density: _bool = False,
-) -> Any:
+) -> return_types.histogramdd:
     """The histogram of points, the rows of the last dimension: (hist, bin_edges of each axis)."""
 
 def hsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
@@ -2401,7 +2401,7 @@ def kthvalue(
     keepdim: _bool = False,
     *,
     out: tuple[Tensor, ...] | list[Tensor] | None = None,
-) -> Any:
+) -> return_types.kthvalue:
     """The k-th smallest element along `dim`, counted from 1, and its position."""
 
 def layer_norm(
@@ -2611,7 +2611,7 @@ def lu_unpack(
     LU_pivots: Tensor,
     unpack_data: _bool = True,
     unpack_pivots: _bool = True,
-) -> Any:
+) -> return_types.lu_unpack:
     """P, L and U out of what `lu_factor` gives."""
 
 def margin_ranking_loss(*args: Any, reduction: _int = 1, **kwargs: Any) -> Tensor:
@@ -2748,7 +2748,7 @@ def mode(
     keepdim: _bool = False,
     *,
     out: tuple[Tensor, ...] | list[Tensor] | None = None,
-) -> Any:
+) -> return_types.mode:
     """The most frequent element along `dim`, the smallest of equally frequent ones, and a
     position of it."""
 
@@ -3120,7 +3120,7 @@ def q_scale(input: Tensor) -> _float:
 def q_zero_point(input: Tensor) -> _int:
     """The integer that stands for 0, of a tensor that was quantised with one."""
 
-def qr(input: Tensor, some: _bool = True) -> Any:
+def qr(input: Tensor, some: _bool = True) -> return_types.qr:
     """`linalg.qr` with mode "reduced" or, if not `some`, "complete"."""
 
 def quantile(
@@ -3581,7 +3581,7 @@ def slice_scatter(
 ) -> Tensor:
     """A copy of `input` with `src` as slices `start:end:step` of dimension `dim`."""
 
-def slogdet(input: Tensor) -> Any:
+def slogdet(input: Tensor) -> return_types.slogdet:
     """`linalg.slogdet`."""
 
 def smm(input: Tensor, mat: Tensor) -> Tensor:
@@ -3597,7 +3597,7 @@ def sort(
     stable: _bool | None = None,
     *,
     out: tuple[Tensor, ...] | list[Tensor] | None = None,
-) -> Any:
+) -> return_types.sort:
     """The elements in ascending (or descending) order along `dim`, and their old positions."""
 
 def sparse_bsc_tensor(
@@ -3808,7 +3808,7 @@ def sum(
 ) -> Tensor:
     """The sum of all elements, or along `dim` (one or several). Integers are summed as int64."""
 
-def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True) -> Any:
+def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True) -> return_types.svd:
     """input = U diag(S) Vᴴ: `linalg.svd`, but it gives V, and by default thin factors."""
 
 def svd_lowrank(
@@ -3912,7 +3912,7 @@ def topk(
     sorted: _bool = True,
     *,
     out: tuple[Tensor, ...] | list[Tensor] | None = None,
-) -> Any:
+) -> return_types.topk:
     """The `k` largest (or smallest) elements along `dim`, and their positions."""
 
 def trace(input: Tensor) -> Tensor:
@@ -3936,7 +3936,7 @@ def triangular_solve(
     upper: _bool = True,
     transpose: _bool = False,
     unitriangular: _bool = False,
-) -> Any:
+) -> return_types.triangular_solve:
     """`linalg.solve_triangular`, by its older name; it also gives a copy of A."""
 
 def tril(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:

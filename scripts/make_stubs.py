@@ -110,6 +110,8 @@ def type_text(annotation: Any) -> str:
 def result_text(function: Any, annotation: Any) -> str:
     """The annotated type; where that is `Any`, what the declaration says of the results."""
     text, op = type_text(annotation), getattr(function, "op", None)
+    if text == "Any" and (named := named_tuple(function)):
+        return f"return_types.{named}"
     if text != "Any" or op is None or (op.composite and op.declaration is None):
         return text
     if op.composite and op.declaration is not None:
@@ -121,6 +123,15 @@ def result_text(function: Any, annotation: Any) -> str:
     if isinstance(op.returns, type) and issubclass(op.returns, ReturnType):
         return f"return_types.{op.returns.__name__}"
     return "list[Tensor]" if op.returns is list else "tuple[Tensor, ...]"
+
+
+def named_tuple(function: Any) -> str:
+    """The named tuple that several results of a function come in: that of its name."""
+    space = (getattr(function, "__module__", None) or "").partition(".")[2]
+    name = getattr(function, "__name__", "")
+    name = f"{space}_{name}" if space in ("linalg", "special", "fft") else name
+    known = getattr(return_types, name, None)
+    return name if isinstance(known, type) and issubclass(known, ReturnType) else ""
 
 
 def default_text(value: Any) -> str:

@@ -631,7 +631,7 @@ class Methods:
         """Write the result of `ge` into this tensor; returns the tensor."""
     def geometric_(self, p: _float, *, generator: Any = None) -> Tensor:
         """Fill with how many trials of success probability `p` it took to succeed."""
-    def geqrf(self) -> Any:
+    def geqrf(self) -> return_types.geqrf:
         """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""
     def ger(self, vec2: Tensor) -> Tensor:
         """`outer`, by its older name."""
@@ -679,7 +679,7 @@ class Methods:
         weight: Tensor | None = None,
         density: _bool = False,
         out: tuple[Tensor, ...] | list[Tensor] | None = None,
-    ) -> Any:
+    ) -> return_types.histogram:
         """A histogram with `bins` equal bins in `range`, or with the given edges: (hist,
         bin_edges)."""
     def hsplit(self, *indices_or_sections: Any) -> tuple[Tensor, ...]:
@@ -850,7 +850,7 @@ class Methods:
         keepdim: _bool = False,
         *,
         out: tuple[Tensor, ...] | list[Tensor] | None = None,
-    ) -> Any:
+    ) -> return_types.kthvalue:
         """The k-th smallest element along `dim`, counted from 1, and its position."""
     @property
     def layout(self) -> Any: ...
@@ -1014,7 +1014,7 @@ class Methods:
         keepdim: _bool = False,
         *,
         out: tuple[Tensor, ...] | list[Tensor] | None = None,
-    ) -> Any:
+    ) -> return_types.mode:
         """The most frequent element along `dim`, the smallest of equally frequent ones, and a
         position of it."""
     def module_load(self, other: Tensor, assign: _bool = False) -> Tensor:
@@ -1275,7 +1275,7 @@ class Methods:
         """The scale of a tensor that was quantised with one."""
     def q_zero_point(self) -> _int:
         """The integer that stands for 0, of a tensor that was quantised with one."""
-    def qr(self, some: _bool = True) -> Any:
+    def qr(self, some: _bool = True) -> return_types.qr:
         """`linalg.qr` with mode "reduced" or, if not `some`, "complete"."""
     def qscheme(self) -> Any:
         """How the integers of a quantised tensor map to numbers."""
@@ -1467,7 +1467,7 @@ class Methods:
         step: _int = 1,
     ) -> Tensor:
         """A copy of `input` with `src` as slices `start:end:step` of dimension `dim`."""
-    def slogdet(self) -> Any:
+    def slogdet(self) -> return_types.slogdet:
         """`linalg.slogdet`."""
     def smm(self, mat: Tensor) -> Tensor:
         """The product of a sparse and a dense matrix, as a sparse one."""
@@ -1480,7 +1480,7 @@ class Methods:
         stable: _bool | None = None,
         *,
         out: tuple[Tensor, ...] | list[Tensor] | None = None,
-    ) -> Any:
+    ) -> return_types.sort:
         """The elements in ascending (or descending) order along `dim`, and their old positions."""
     def sparse_dim(self) -> _int:
         """The number of sparse dimensions."""
@@ -1552,7 +1552,7 @@ class Methods:
     def sum_to_size(self, *size: Any) -> Tensor:
         """The sum over the dimensions that broadcasting from `size` would have added or
         repeated."""
-    def svd(self, some: _bool = True, compute_uv: _bool = True) -> Any:
+    def svd(self, some: _bool = True, compute_uv: _bool = True) -> return_types.svd:
         """input = U diag(S) Vᴴ: `linalg.svd`, but it gives V, and by default thin factors."""
     def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
         """Two dimensions exchanged, as a view."""
@@ -1629,7 +1629,7 @@ class Methods:
         sorted: _bool = True,
         *,
         out: tuple[Tensor, ...] | list[Tensor] | None = None,
-    ) -> Any:
+    ) -> return_types.topk:
         """The `k` largest (or smallest) elements along `dim`, and their positions."""
     def trace(self) -> Tensor:
         """The sum of a matrix's diagonal."""
@@ -1643,7 +1643,7 @@ class Methods:
         upper: _bool = True,
         transpose: _bool = False,
         unitriangular: _bool = False,
-    ) -> Any:
+    ) -> return_types.triangular_solve:
         """`linalg.solve_triangular`, by its older name; it also gives a copy of A."""
     def tril(self, diagonal: _int = 0) -> Tensor:
         """Zeros above a diagonal of the last two dimensions."""

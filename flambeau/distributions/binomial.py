@@ -1,6 +1,7 @@
 """The binomial distribution."""
 
 import flambeau
+from flambeau import Tensor
 from flambeau.distributions import constraints
 from flambeau.distributions._parameters import ProbsOrLogits
 from flambeau.distributions.distribution import Distribution
@@ -28,7 +29,7 @@ class Binomial(ProbsOrLogits, Distribution):
                        "probs": constraints.unit_interval, "logits": constraints.real}
     has_enumerate_support = True
 
-    def __init__(self, total_count=1, probs=None, logits=None, validate_args=None):
+    def __init__(self, total_count: int | Tensor = 1, probs=None, logits=None, validate_args=None):
         self.total_count, = self._take(probs, logits, total_count)
         self.total_count = self.total_count.type_as(self._param)
         super().__init__(self._param.size(), validate_args=validate_args)

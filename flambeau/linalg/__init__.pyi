@@ -9,13 +9,19 @@ from builtins import int as _int
 from typing import Any
 
 
+from flambeau import return_types
 from flambeau.core.tensor import Tensor
 from flambeau.kernels.lapack import LinAlgError as LinAlgError
 
 def cholesky(A: Tensor, *, upper: _bool = False) -> Tensor:
     """The lower triangular L with A = L Lᴴ (or upper U with A = Uᴴ U) of a positive-definite A."""
 
-def cholesky_ex(A: Tensor, *, upper: _bool = False, check_errors: _bool = False) -> Any:
+def cholesky_ex(
+    A: Tensor,
+    *,
+    upper: _bool = False,
+    check_errors: _bool = False,
+) -> return_types.linalg_cholesky_ex:
     """`cholesky` and, for each matrix, 0 or the order of the leading minor that is not positive."""
 
 def cond(A: Tensor, p: Any = None) -> Tensor:
@@ -30,11 +36,11 @@ def det(A: Tensor) -> Tensor:
 def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """The diagonals of matrices, as a view."""
 
-def eig(A: Tensor) -> Any:
+def eig(A: Tensor) -> return_types.linalg_eig:
     """The eigenvalues, in no order, and eigenvectors (columns of length 1) of a square matrix;
     both complex."""
 
-def eigh(A: Tensor, UPLO: str = "L") -> Any:
+def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
     """The eigenvalues, rising, and eigenvectors (columns) of a symmetric or Hermitian matrix, of
     which one triangle is read."""
 
@@ -50,29 +56,45 @@ def householder_product(A: Tensor, tau: Tensor) -> Tensor:
 def inv(A: Tensor) -> Tensor:
     """The inverse of square matrices."""
 
-def inv_ex(A: Tensor, *, check_errors: _bool = False) -> Any:
+def inv_ex(A: Tensor, *, check_errors: _bool = False) -> return_types.linalg_inv_ex:
     """`inv`, and for each matrix 0 or the number of its first zero pivot."""
 
-def ldl_factor(A: Tensor, *, hermitian: _bool = False) -> Any:
+def ldl_factor(A: Tensor, *, hermitian: _bool = False) -> return_types.linalg_ldl_factor:
     """The factors of a symmetric (or Hermitian) matrix that need not be definite."""
 
-def ldl_factor_ex(A: Tensor, *, hermitian: _bool = False, check_errors: _bool = False) -> Any:
+def ldl_factor_ex(
+    A: Tensor,
+    *,
+    hermitian: _bool = False,
+    check_errors: _bool = False,
+) -> return_types.linalg_ldl_factor_ex:
     """Bunch and Kaufman's A = P L D Lᵀ Pᵀ in LAPACK's compact form, and `info`."""
 
 def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: _bool = False) -> Tensor:
     """The solution of A X = B from what `ldl_factor` gave for A."""
 
-def lstsq(A: Tensor, B: Tensor, rcond: _float | None = None, *, driver: str | None = None) -> Any:
+def lstsq(
+    A: Tensor,
+    B: Tensor,
+    rcond: _float | None = None,
+    *,
+    driver: str | None = None,
+) -> return_types.linalg_lstsq:
     """The X of least norm that minimises |A X - B|, with what the LAPACK driver ("gelsy",
     "gels", "gelsd" or "gelss") tells: squared residuals, rank, singular values."""
 
-def lu(A: Tensor, *, pivot: _bool = True) -> Any:
+def lu(A: Tensor, *, pivot: _bool = True) -> return_types.linalg_lu:
     """A = P L U: a permutation, a lower triangle with ones on its diagonal, an upper triangle."""
 
-def lu_factor(A: Tensor, *, pivot: _bool = True) -> Any:
+def lu_factor(A: Tensor, *, pivot: _bool = True) -> return_types.linalg_lu_factor:
     """L (below the diagonal) and U in one matrix, and the rows exchanged, counted from 1."""
 
-def lu_factor_ex(A: Tensor, *, pivot: _bool = True, check_errors: _bool = False) -> Any:
+def lu_factor_ex(
+    A: Tensor,
+    *,
+    pivot: _bool = True,
+    check_errors: _bool = False,
+) -> return_types.linalg_lu_factor_ex:
     """`lu_factor` and, for each matrix, 0 or the number of the first zero on U's diagonal."""
 
 def lu_solve(
@@ -138,16 +160,22 @@ def pinv(
 ) -> Tensor:
     """The Moore-Penrose inverse; singular values up to max(atol, rtol σ₁) count as zero."""
 
-def qr(A: Tensor, mode: str = "reduced") -> Any:
+def qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
     """Q with orthonormal columns and upper triangular R, A = Q R."""
 
-def slogdet(A: Tensor) -> Any:
+def slogdet(A: Tensor) -> return_types.linalg_slogdet:
     """The sign (or phase) of the determinant, and the logarithm of its absolute value."""
 
 def solve(A: Tensor, B: Tensor, *, left: _bool = True) -> Tensor:
     """X with A X = B (or X A = B): A (…, n, n), B (…, n, k) or vectors (…, n)."""
 
-def solve_ex(A: Tensor, B: Tensor, *, left: _bool = True, check_errors: _bool = False) -> Any:
+def solve_ex(
+    A: Tensor,
+    B: Tensor,
+    *,
+    left: _bool = True,
+    check_errors: _bool = False,
+) -> return_types.linalg_solve_ex:
     """`solve`, and for each matrix 0 or the number of its first zero pivot."""
 
 def solve_triangular(
@@ -161,7 +189,12 @@ def solve_triangular(
     """X with A X = B (or X A = B), where A is triangular: the other triangle is not read, nor,
     if `unitriangular`, the diagonal."""
 
-def svd(A: Tensor, full_matrices: _bool = True, *, driver: str | None = None) -> Any:
+def svd(
+    A: Tensor,
+    full_matrices: _bool = True,
+    *,
+    driver: str | None = None,
+) -> return_types.linalg_svd:
     """A = U diag(S) Vh with orthonormal columns of U and rows of Vh, and S falling."""
 
 def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:

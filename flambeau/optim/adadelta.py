@@ -1,5 +1,6 @@
 """Adadelta."""
 
+from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import RuleOptimizer, apply_rule, check, check_lr, new_step, zeros
 
@@ -37,8 +38,10 @@ class Adadelta(RuleOptimizer):
         tensor([ 0.9968, -1.9968], requires_grad=True)
     """
 
-    def __init__(self, params: ParamsT, lr=1.0, rho=0.9, eps=1e-6, weight_decay=0, foreach=None, *,
-                 capturable=False, maximize=False, differentiable=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1.0, rho: float = 0.9,
+                 eps: float = 1e-6, weight_decay: float = 0, foreach: bool | None = None, *,
+                 capturable: bool = False, maximize: bool = False,
+                 differentiable: bool = False) -> None:
         check_lr(lr)
         if not 0.0 <= rho <= 1.0:
             raise ValueError(f"Invalid rho value: {rho}")

@@ -1,6 +1,7 @@
 """Adagrad."""
 
 import flambeau
+from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import RuleOptimizer, advance, apply_rule, check, check_lr, new_step
 
@@ -39,9 +40,10 @@ class Adagrad(RuleOptimizer):
 
     takes_sparse = True
 
-    def __init__(self, params: ParamsT, lr=1e-2, lr_decay=0, weight_decay=0,
-                 initial_accumulator_value=0, eps=1e-10, foreach=None, *, maximize=False,
-                 differentiable=False, fused=None):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lr_decay: float = 0,
+                 weight_decay: float = 0, initial_accumulator_value: float = 0, eps: float = 1e-10,
+                 foreach: bool | None = None, *, maximize: bool = False,
+                 differentiable: bool = False, fused: bool | None = None) -> None:
         check_lr(lr)
         check("lr_decay value", lr_decay)
         check("weight_decay value", weight_decay)

@@ -1,6 +1,7 @@
 """Adamax."""
 
 import flambeau
+from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     RuleOptimizer,
@@ -38,8 +39,10 @@ class Adamax(RuleOptimizer):
         tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
-    def __init__(self, params: ParamsT, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
-                 foreach=None, *, maximize=False, differentiable=False, capturable=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, foreach: bool | None = None, *, maximize: bool = False,
+                 differentiable: bool = False, capturable: bool = False) -> None:
         check_lr(lr)
         check("epsilon value", eps)
         check_betas(betas)

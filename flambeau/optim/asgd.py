@@ -1,5 +1,6 @@
 """Averaged stochastic gradient descent."""
 
+from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import RuleOptimizer, advance, apply_rule, check, check_lr, new_step, zeros
 
@@ -41,8 +42,10 @@ class ASGD(RuleOptimizer):
 
     capturable_state = "params, mus, etas, and state_steps"
 
-    def __init__(self, params: ParamsT, lr=1e-2, lambd=1e-4, alpha=0.75, t0=1e6, weight_decay=0,
-                 foreach=None, maximize=False, differentiable=False, capturable=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, lambd: float = 1e-4,
+                 alpha: float = 0.75, t0: float = 1e6, weight_decay: float = 0,
+                 foreach: bool | None = None, maximize: bool = False, differentiable: bool = False,
+                 capturable: bool = False) -> None:
         check_lr(lr)
         check("weight_decay value", weight_decay)
         super().__init__(params, {

@@ -49,8 +49,10 @@ class LBFGS(Optimizer):
         tensor([3., 3.])
     """
 
-    def __init__(self, params: ParamsT, lr=1, max_iter=20, max_eval=None, tolerance_grad=1e-7,
-                 tolerance_change=1e-9, history_size=100, line_search_fn=None):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1, max_iter: int = 20,
+                 max_eval: int | None = None, tolerance_grad: float = 1e-7,
+                 tolerance_change: float = 1e-9, history_size: int = 100,
+                 line_search_fn=None) -> None:
         check_lr(lr)
         if max_eval is None:
             max_eval = max_iter * 5 // 4

@@ -1,6 +1,7 @@
 """NAdam."""
 
 import flambeau
+from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     RuleOptimizer,
@@ -45,9 +46,12 @@ class NAdam(RuleOptimizer):
 
     capturable_state = "params, mu_products and state_steps"
 
-    def __init__(self, params: ParamsT, lr=2e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
-                 momentum_decay=4e-3, decoupled_weight_decay=False, *, foreach=None,
-                 maximize=False, capturable=False, differentiable=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 2e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, momentum_decay: float = 4e-3,
+                 decoupled_weight_decay: bool = False, *, foreach: bool | None = None,
+                 maximize: bool = False, capturable: bool = False,
+                 differentiable: bool = False) -> None:
         check_lr(lr)
         check("epsilon value", eps)
         check_betas(betas)

@@ -1,5 +1,6 @@
 """RAdam."""
 
+from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import (
     RuleOptimizer,
@@ -46,9 +47,11 @@ class RAdam(RuleOptimizer):
         tensor([ 0.5000, -1.0000], requires_grad=True)
     """
 
-    def __init__(self, params: ParamsT, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0,
-                 decoupled_weight_decay=False, *, foreach=None, maximize=False,
-                 capturable=False, differentiable=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 weight_decay: float = 0, decoupled_weight_decay: bool = False, *,
+                 foreach: bool | None = None, maximize: bool = False, capturable: bool = False,
+                 differentiable: bool = False) -> None:
         check_lr(lr)
         check("epsilon value", eps)
         check_betas(betas)

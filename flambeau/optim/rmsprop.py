@@ -1,5 +1,6 @@
 """RMSprop."""
 
+from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import RuleOptimizer, apply_rule, check, check_lr, new_step, zeros
 
@@ -38,9 +39,10 @@ class RMSprop(RuleOptimizer):
         tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
-    def __init__(self, params: ParamsT, lr=1e-2, alpha=0.99, eps=1e-8, weight_decay=0, momentum=0,
-                 centered=False, capturable=False, foreach=None, maximize=False,
-                 differentiable=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2, alpha: float = 0.99,
+                 eps: float = 1e-8, weight_decay: float = 0, momentum: float = 0,
+                 centered: bool = False, capturable: bool = False, foreach: bool | None = None,
+                 maximize: bool = False, differentiable: bool = False) -> None:
         check_lr(lr)
         check("epsilon value", eps)
         check("momentum value", momentum)

@@ -1,6 +1,7 @@
 """Rprop."""
 
 import flambeau
+from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import RuleOptimizer, apply_rule, check_lr, new_step, zeros
 
@@ -42,8 +43,11 @@ class Rprop(RuleOptimizer):
         tensor([ 0.5000, -1.5000], requires_grad=True)
     """
 
-    def __init__(self, params: ParamsT, lr=1e-2, etas=(0.5, 1.2), step_sizes=(1e-6, 50), *,
-                 capturable=False, foreach=None, maximize=False, differentiable=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-2,
+                 etas: tuple[float, float] = (0.5, 1.2),
+                 step_sizes: tuple[float, float] = (1e-6, 50), *, capturable: bool = False,
+                 foreach: bool | None = None, maximize: bool = False,
+                 differentiable: bool = False) -> None:
         check_lr(lr)
         if not 0.0 < etas[0] < 1.0 < etas[1]:
             raise ValueError(f"Invalid eta values: {etas[0]}, {etas[1]}")

@@ -1,6 +1,7 @@
 """Stochastic gradient descent."""
 
 import flambeau
+from flambeau import Tensor
 from flambeau._places import mark_written
 from flambeau.core.tensor import arrays_of
 from flambeau.kernels import optimizers as kernels
@@ -51,8 +52,10 @@ class SGD(RuleOptimizer):
     takes_sparse = takes_complex = True
     kernel_dtypes = (flambeau.float32, flambeau.float64)
 
-    def __init__(self, params: ParamsT, lr=1e-3, momentum=0, dampening=0, weight_decay=0,
-                 nesterov=False, *, maximize=False, foreach=None, differentiable=False, fused=None):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3, momentum: float = 0,
+                 dampening: float = 0, weight_decay: float = 0, nesterov: bool = False, *,
+                 maximize: bool = False, foreach: bool | None = None, differentiable: bool = False,
+                 fused: bool | None = None) -> None:
         check_lr(lr)
         check("momentum value", momentum)
         check("weight_decay value", weight_decay)

@@ -1,5 +1,6 @@
 """Adam for sparse gradients."""
 
+from flambeau import Tensor
 from flambeau.optim._support import ParamsT
 from flambeau.optim.rule import RuleOptimizer, apply_rule, check_betas, check_lr, zeros
 
@@ -30,7 +31,9 @@ class SparseAdam(RuleOptimizer):
     takes_sparse = takes_complex = True
     counts_in_tensors = False
 
-    def __init__(self, params: ParamsT, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, maximize=False):
+    def __init__(self, params: ParamsT, lr: float | Tensor = 1e-3,
+                 betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+                 maximize: bool = False) -> None:
         check_lr(lr)
         if not eps > 0.0:
             raise ValueError(f"Invalid epsilon value: {eps}")

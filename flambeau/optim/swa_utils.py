@@ -97,7 +97,8 @@ class AveragedModel(Module):
         3.0
     """
 
-    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None, use_buffers=False):
+    def __init__(self, model, device=None, avg_fn=None, multi_avg_fn=None,
+                 use_buffers: bool = False) -> None:
         super().__init__()
         if avg_fn is not None and multi_avg_fn is not None:
             raise AssertionError("Only one of avg_fn and multi_avg_fn should be provided")
@@ -185,7 +186,8 @@ class SWALR(LRScheduler):
         [0.75]
     """
 
-    def __init__(self, optimizer, swa_lr, anneal_epochs=10, anneal_strategy="cos", last_epoch=-1):
+    def __init__(self, optimizer, swa_lr, anneal_epochs: int = 10, anneal_strategy: str = "cos",
+                 last_epoch: int = -1) -> None:
         for lr, group in zip(per_group("swa_lr", swa_lr, optimizer), optimizer.param_groups,
                              strict=True):
             group["swa_lr"] = lr

@@ -8,6 +8,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau.nn import functional as F
 from flambeau.nn import init
+from flambeau.nn.common_types import _size_any_t
 from flambeau.nn.parameter import Parameter, UninitializedParameter
 
 from .lazy import LazyModuleMixin
@@ -162,10 +163,10 @@ class _Conv(_ConvNd):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        dilation=1,
+        kernel_size: _size_any_t,
+        stride: _size_any_t = 1,
+        padding: _size_any_t | str = 0,
+        dilation: _size_any_t = 1,
         groups: int = 1,
         bias: bool = True,
         padding_mode: str = "zeros",
@@ -246,13 +247,13 @@ class _ConvTransposeNd(_ConvNd):
         self,
         in_channels: int,
         out_channels: int,
-        kernel_size,
-        stride=1,
-        padding=0,
-        output_padding=0,
+        kernel_size: _size_any_t,
+        stride: _size_any_t = 1,
+        padding: _size_any_t = 0,
+        output_padding: _size_any_t = 0,
         groups: int = 1,
         bias: bool = True,
-        dilation=1,
+        dilation: _size_any_t = 1,
         padding_mode: str = "zeros",
         device=None,
         dtype=None,

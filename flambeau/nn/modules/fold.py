@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from flambeau import Tensor
 from flambeau.nn import functional as F
+from flambeau.nn.common_types import _size_any_t
 
 from .module import Module
 
@@ -22,7 +23,9 @@ class Fold(Module):
 
     __constants__ = ["output_size", "kernel_size", "dilation", "padding", "stride"]
 
-    def __init__(self, output_size, kernel_size, dilation=1, padding=0, stride=1) -> None:
+    def __init__(self, output_size: _size_any_t, kernel_size: _size_any_t,
+                 dilation: _size_any_t = 1, padding: _size_any_t = 0,
+                 stride: _size_any_t = 1) -> None:
         super().__init__()
         self.output_size = output_size
         self.kernel_size = kernel_size
@@ -54,7 +57,8 @@ class Unfold(Module):
 
     __constants__ = ["kernel_size", "dilation", "padding", "stride"]
 
-    def __init__(self, kernel_size, dilation=1, padding=0, stride=1) -> None:
+    def __init__(self, kernel_size: _size_any_t, dilation: _size_any_t = 1,
+                 padding: _size_any_t = 0, stride: _size_any_t = 1) -> None:
         super().__init__()
         self.kernel_size = kernel_size
         self.dilation = dilation

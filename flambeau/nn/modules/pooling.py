@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from flambeau import Tensor
 from flambeau.nn import functional as F
+from flambeau.nn.common_types import _size_any_t
 
 from .module import Module
 from .utils import _ntuple, _single
@@ -31,10 +32,10 @@ class _MaxPoolNd(Module):
 
     def __init__(
         self,
-        kernel_size,
-        stride=None,
-        padding=0,
-        dilation=1,
+        kernel_size: _size_any_t,
+        stride: _size_any_t | None = None,
+        padding: _size_any_t = 0,
+        dilation: _size_any_t = 1,
         return_indices: bool = False,
         ceil_mode: bool = False,
     ) -> None:
@@ -97,7 +98,8 @@ class MaxPool3d(_MaxPoolNd):
 class _MaxUnpoolNd(Module):
     _n_dims: int
 
-    def __init__(self, kernel_size, stride=None, padding=0) -> None:
+    def __init__(self, kernel_size: _size_any_t, stride: _size_any_t | None = None,
+                 padding: _size_any_t = 0) -> None:
         super().__init__()
         as_tuple = _ntuple(self._n_dims)
         self.kernel_size = as_tuple(kernel_size)
@@ -159,9 +161,9 @@ class AvgPool1d(_AvgPoolNd):
 
     def __init__(
         self,
-        kernel_size,
-        stride=None,
-        padding=0,
+        kernel_size: _size_any_t,
+        stride: _size_any_t | None = None,
+        padding: _size_any_t = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
     ) -> None:
@@ -190,9 +192,9 @@ class _AvgPoolWithDivisor(_AvgPoolNd):
 
     def __init__(
         self,
-        kernel_size,
-        stride=None,
-        padding=0,
+        kernel_size: _size_any_t,
+        stride: _size_any_t | None = None,
+        padding: _size_any_t = 0,
         ceil_mode: bool = False,
         count_include_pad: bool = True,
         divisor_override: int | None = None,

@@ -63,7 +63,7 @@ class SequentialLR(_Composed):
         [0.5, 0.5, 1.0, 0.5]
     """
 
-    def __init__(self, optimizer, schedulers, milestones, last_epoch=-1):
+    def __init__(self, optimizer, schedulers, milestones, last_epoch: int = -1) -> None:
         if len(schedulers) < 1:
             raise ValueError("SequentialLR expects at least one scheduler, but got no scheduler.")
         _check_members("SequentialLR", schedulers, optimizer)
