@@ -1977,7 +1977,14 @@ def fused_moving_avg_obs_fake_quant(
     """Moving averages of the least and the greatest number, and fake quantisation to their
     range."""
 
-def gather(input: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
+def gather(
+    input: Tensor,
+    dim: _int,
+    index: Tensor,
+    *,
+    sparse_grad: _bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """result[i][j][k] = input[index[i][j][k]][j][k] for `dim` 0, and likewise for others."""
 
 def gcd(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -2201,24 +2208,26 @@ def igammac_(input: Tensor, other: Any) -> Tensor:
 def imag(input: Tensor) -> Tensor:
     """The imaginary part, as a view."""
 
-def index_add(input: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
-    """`input` with alpha · slices of `source` added to the slices that `index` names."""
-
-def index_add_(
+def index_add(
     input: Tensor,
     dim: _int,
     index: Tensor,
     source: Tensor,
     *,
     alpha: Any = 1,
+    out: Tensor | None = None,
 ) -> Tensor:
-    """Write the result of `index_add` into this tensor; returns the tensor."""
+    """`input` with alpha · slices of `source` added to the slices that `index` names."""
 
-def index_copy(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+def index_copy(
+    input: Tensor,
+    dim: _int,
+    index: Tensor,
+    source: Tensor,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """`input` with the slices that `index` names replaced by those of `source`."""
-
-def index_copy_(input: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tensor:
-    """Write the result of `index_copy` into this tensor; returns the tensor."""
 
 def index_fill(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
     """`input` with the slices that `index` names filled with `value`."""
@@ -2240,22 +2249,11 @@ def index_reduce(
     reduce: str,
     *,
     include_self: _bool = True,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """`scatter_reduce` by whole slices: `index` is a vector; "prod", "mean", "amax" or "amin"."""
 
-def index_reduce_(
-    input: Tensor,
-    dim: _int,
-    index: Tensor,
-    source: Tensor,
-    reduce: str,
-    *,
-    include_self: _bool = True,
-) -> Tensor:
-    """Write the result of `index_reduce` into this tensor; returns the tensor."""
-
-def index_select(input: Tensor, dim: _int, index: Tensor) -> Tensor:
+def index_select(input: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of `input` along `dim` that the vector `index` names."""
 
 def indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2459,8 +2457,8 @@ def lgamma_(input: Tensor) -> Tensor:
     """Write the result of `lgamma` into this tensor; returns the tensor."""
 
 def linspace(
-    start: Tensor,
-    end: Tensor,
+    start: Any,
+    end: Any,
     steps: _int,
     *,
     out: Tensor | None = None,
@@ -2562,8 +2560,8 @@ def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
     """Write the result of `logit` into this tensor; returns the tensor."""
 
 def logspace(
-    start: Tensor,
-    end: Tensor,
+    start: Any,
+    end: Any,
     steps: _int,
     base: _float = 10.0,
     *,
@@ -2625,9 +2623,6 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """`input` with the elements where `mask` is True replaced by those of `source`, in order."""
-
-def masked_scatter_(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """Write the result of `masked_scatter` into this tensor; returns the tensor."""
 
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """The elements of `input` where `mask` is True, as a vector; the two broadcast."""
@@ -2755,7 +2750,7 @@ def mode(
 def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions moved to other places; the rest keep their order."""
 
-def movedim(input: Tensor, source: _int, destination: _int) -> Tensor:
+def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions moved to other places; the rest keep their order."""
 
 def msort(input: Tensor, *, out: Any = None) -> Tensor:
@@ -2847,7 +2842,7 @@ def nansum(
 ) -> Tensor:
     """The sum of the elements that are not NaN."""
 
-def narrow(input: Tensor, dim: _int, start: Tensor, length: _int) -> Tensor:
+def narrow(input: Tensor, dim: _int, start: Any, length: _int) -> Tensor:
     """`length` slices of `input` along `dim`, from `start` on, as a view."""
 
 def narrow_copy(
@@ -3102,9 +3097,6 @@ def promote_types(type1: _dtype, type2: _dtype) -> _dtype:
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """`input` with `source` at places of the flattened tensor; `accumulate` adds."""
 
-def put_(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
-    """Write the result of `put` into this tensor; returns the tensor."""
-
 def q_per_channel_axis(input: Tensor) -> Any:
     """The dimension of the channels, of a tensor that was quantised with a scale for each."""
 
@@ -3198,7 +3190,7 @@ def randint(
 def randint_like(
     input: Tensor,
     low: _int | None = None,
-    high: _int | None = None,
+    high: Any = None,
     *,
     generator: Any = None,
     memory_format: Any = None,
@@ -3413,30 +3405,22 @@ def scatter(
     input: Tensor,
     dim: _int,
     index: Tensor,
-    src: Any = None,
+    src: Tensor | None = None,
     *,
-    value: Any = None,
     reduce: str | None = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """`input` with `src` (a tensor or a number) where `index` says along `dim`."""
 
-def scatter_(
+def scatter_add(
     input: Tensor,
     dim: _int,
     index: Tensor,
-    src: Any = None,
+    src: Tensor,
     *,
-    value: Any = None,
-    reduce: str | None = None,
+    out: Tensor | None = None,
 ) -> Tensor:
-    """Write the result of `scatter` into this tensor; returns the tensor."""
-
-def scatter_add(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
     """`input` with `src` added where `index` says along `dim`."""
-
-def scatter_add_(input: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
-    """Write the result of `scatter_add` into this tensor; returns the tensor."""
 
 def scatter_reduce(
     input: Tensor,
@@ -3446,19 +3430,9 @@ def scatter_reduce(
     reduce: str,
     *,
     include_self: _bool = True,
+    out: Tensor | None = None,
 ) -> Tensor:
     """`input` combined with `src` where `index` says along `dim`."""
-
-def scatter_reduce_(
-    input: Tensor,
-    dim: _int,
-    index: Tensor,
-    src: Tensor,
-    reduce: str,
-    *,
-    include_self: _bool = True,
-) -> Tensor:
-    """Write the result of `scatter_reduce` into this tensor; returns the tensor."""
 
 def searchsorted(
     sorted_sequence: Tensor,
@@ -3737,10 +3711,10 @@ def square(input: Tensor, *, out: Any = None) -> Tensor:
 def square_(input: Tensor) -> Tensor:
     """Write the result of `square` into this tensor; returns the tensor."""
 
-def squeeze(input: Tensor, dim: _int | None = None) -> Tensor:
+def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
 
-def squeeze_copy(input: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
+def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `squeeze` shows."""
 
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -3852,7 +3826,7 @@ def t(input: Tensor) -> Tensor:
 def t_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `t` shows."""
 
-def take(input: Tensor, index: Tensor) -> Tensor:
+def take(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of the flattened `input` at `index`."""
 
 def take_along_dim(

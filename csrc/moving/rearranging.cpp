@@ -73,7 +73,7 @@ static PyObject *triangle(PyObject *const *args, Py_ssize_t n, PyObject *names) 
     PyArrayObject *x = (PyArrayObject *)args[0];
     int overflow, nd = PyArray_NDIM(x);
     long long diagonal = PyLong_AsLongLongAndOverflow(args[1], &overflow);
-    if (overflow || nd < 2) return declined();
+    if (overflow || nd < 2) return misfit();
     bool upper = args[2] == Py_True;
     PyArrayObject *r = copied(x);
     if (!r) return nullptr;
@@ -168,11 +168,11 @@ static PyObject *diagonal_scatter(PyObject *const *args, Py_ssize_t n, PyObject 
         !take_ints(args + 2, 3, a))
         return declined();
     PyArrayObject *x = (PyArrayObject *)args[0], *src = (PyArrayObject *)args[1];
-    if (PyArray_DESCR(x) != PyArray_DESCR(src)) return declined();
+    if (PyArray_DESCR(x) != PyArray_DESCR(src)) return misfit();
     PyArrayObject *r = copied(x);
     if (!r || write_diagonal(r, src, a[0], a[1], a[2])) return as_object(r);
     Py_DECREF(r);
-    return declined();
+    return misfit();
 }
 
 // Copies `x` to the slices start, start + step … of `r` along `dim`; without `dim` if it has one less
@@ -219,11 +219,11 @@ static PyObject *scattered_slices(PyObject *const *args, Py_ssize_t n, PyObject 
         !take_ints(args + 2, 3, a))
         return declined();
     PyArrayObject *x = (PyArrayObject *)args[0], *src = (PyArrayObject *)args[1];
-    if (PyArray_DESCR(x) != PyArray_DESCR(src)) return declined();
+    if (PyArray_DESCR(x) != PyArray_DESCR(src)) return misfit();
     PyArrayObject *r = copied(x);
     if (!r || write_slices(r, src, a[0], a[1], a[2])) return as_object(r);
     Py_DECREF(r);
-    return declined();
+    return misfit();
 }
 
 // ---- joining ------------------------------------------------------------------------------------
@@ -250,11 +250,11 @@ static PyObject *stack(PyObject *const *args, Py_ssize_t count, PyObject *names)
     int n = read_arrays(args[0], arrays, MANY);
     if (n < 0) return declined();
     int nd = PyArray_NDIM(arrays[0]);
-    if (dim < 0 || dim > nd) return declined();
+    if (dim < 0 || dim > nd) return misfit();
     for (int i = 1; i < n; i++)
         if (PyArray_NDIM(arrays[i]) != nd ||
             !std::equal(PyArray_DIMS(arrays[0]), PyArray_DIMS(arrays[0]) + nd, PyArray_DIMS(arrays[i])))
-            return declined();
+            return misfit();
     for (int d = 0, k = 0; d <= nd; d++) shape[d] = d == dim ? n : PyArray_DIM(arrays[0], k++);
     PyArrayObject *r = empty(arrays[0], nd + 1, shape);
     for (int i = 0; r && i < n; i++) {

@@ -258,6 +258,50 @@ static PyObject *scatter(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     return declined();
 }
 
+// gather(x, index, dim)
+static PyObject *gather(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    npy_intp dim;
+    if (names || n != 3 || !read_int(args[2], dim) || !is_movable(args[0]) || !is_movable(args[1]))
+        return declined();
+    PyArrayObject *x = array(args[0]), *index = array(args[1]);
+    int nd = PyArray_NDIM(x);
+    Pairs pairs;
+    if (!PyArray_SIZE(index)) return declined();
+    if (!is_index(index, pairs.wide)) return misfit();
+    if (!nd || !PyArray_NDIM(index)) return std::max(nd, 1) == std::max(PyArray_NDIM(index), 1)
+                                                ? declined() : misfit();
+    if (PyArray_NDIM(index) != nd || dim < 0 || dim >= nd) return misfit();
+    for (int d = 0; d < nd; d++)
+        if (d != dim && PyArray_DIM(index, d) > PyArray_DIM(x, d)) return misfit();
+    if (PyArray_SIZE(index) > SMALL) return declined();
+    PyArrayObject *r = empty(x, nd, PyArray_DIMS(index));
+    if (!r) return nullptr;
+    pairs.nd = nd, pairs.places = PyArray_BYTES(index), pairs.step = 0;
+    for (int d = 0; d < nd; d++) {
+        pairs.shape[d] = PyArray_DIM(index, d), pairs.index[d] = PyArray_STRIDE(index, d);
+        pairs.from[d] = PyArray_STRIDE(r, d), pairs.to[d] = 0;
+    }
+    bool right = true;
+    npy_intp size = PyArray_DIM(x, int(dim));
+    Pairs look = pairs;
+    std::copy_n(pairs.index, nd, look.from);
+    look.each(nullptr, pairs.places, [&](char *, const char *p) {
+        int64_t place = at(p, pairs.wide);
+        right &= place >= 0 && place < size;
+    });
+    for (int d = 0; d < nd; d++) pairs.to[d] = d == dim ? 0 : PyArray_STRIDE(x, d);
+    pairs.step = PyArray_STRIDE(x, int(dim));
+    bool known = right && with_size(PyArray_ITEMSIZE(x), [&](auto type) {
+        using T = decltype(type);
+        pairs.each(PyArray_BYTES(x), PyArray_BYTES(r), [](char *p, const char *q) {
+            std::memcpy(const_cast<char *>(q), p, sizeof(T));
+        });
+    });
+    if (known) return as_object(r);
+    Py_DECREF(r);
+    return declined();
+}
+
 // index_reduce(x, index, source, dim, reduce, include_self)
 static PyObject *index_reduce(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     npy_intp dim;
@@ -458,7 +502,7 @@ int register_slices(PyObject *module) {
     if (!Misfit) return -1;
     return PyModule_AddObjectRef(module, "Misfit", Misfit) ||
                    make_function(module, "index_add", index_add) ||
-                   make_function(module, "scatter", scatter) ||
+                   make_function(module, "scatter", scatter) || make_function(module, "gather", gather) ||
                    make_function(module, "index_reduce", index_reduce) ||
                    make_function(module, "take", take_flat) || make_function(module, "put", put_flat) ||
                    make_function(module, "masked_scatter", masked_scatter) ||

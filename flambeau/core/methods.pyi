@@ -728,7 +728,6 @@ class Methods:
         reduce: str,
         *,
         include_self: _bool = True,
-        out: Any = None,
     ) -> Tensor:
         """`scatter_reduce` by whole slices: `index` is a vector; "prod", "mean", "amax" or
         "amin"."""
@@ -1021,7 +1020,7 @@ class Methods:
         """What `load_state_dict` stores for a parameter: this tensor, overwritten, or the other."""
     def moveaxis(self, source: Any, destination: Any) -> Tensor:
         """Dimensions moved to other places; the rest keep their order."""
-    def movedim(self, source: _int, destination: _int) -> Tensor:
+    def movedim(self, source: Any, destination: Any) -> Tensor:
         """Dimensions moved to other places; the rest keep their order."""
     def msort(self, *, out: Any = None) -> Tensor:
         """The input sorted along its first dimension."""
@@ -1104,7 +1103,7 @@ class Methods:
         out: Any = None,
     ) -> Tensor:
         """The sum of the elements that are not NaN."""
-    def narrow(self, dim: _int, start: Tensor, length: _int) -> Tensor:
+    def narrow(self, dim: _int, start: Any, length: _int) -> Tensor:
         """`length` slices of `input` along `dim`, from `start` on, as a view."""
     def narrow_copy(self, dim: _int, start: _int, length: _int) -> Tensor:
         """Copies of what `narrow` shows."""
@@ -1374,20 +1373,17 @@ class Methods:
         self,
         dim: _int,
         index: Tensor,
-        src: Any = None,
+        src: Tensor | None = None,
         *,
-        value: Any = None,
         reduce: str | None = None,
-        out: Any = None,
     ) -> Tensor:
         """`input` with `src` (a tensor or a number) where `index` says along `dim`."""
     def scatter_(
         self,
         dim: _int,
         index: Tensor,
-        src: Any = None,
+        src: Tensor | None = None,
         *,
-        value: Any = None,
         reduce: str | None = None,
     ) -> Tensor:
         """Write the result of `scatter` into this tensor; returns the tensor."""
@@ -1502,7 +1498,7 @@ class Methods:
         """The square of each element."""
     def square_(self) -> Tensor:
         """Write the result of `square` into this tensor; returns the tensor."""
-    def squeeze(self, dim: _int | None = None) -> Tensor:
+    def squeeze(self, dim: Any = None) -> Tensor:
         """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
     def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
         """`squeeze` in place; returns the tensor."""

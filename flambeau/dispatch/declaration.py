@@ -60,6 +60,7 @@ class Declaration:
     some_dims   … lists of dimensions, an empty one of which means none of them
     sizes       parameters that are extents of the result
     canonical   where that is not enough: users' values to canonical arguments, with the checks
+    kernel_checks   does the kernel check them too (it raises Misfit), so that C need not ask?
     drops       parameters that are no canonical arguments
     shape       the shape of the result: "self", or a formula of the canonical arguments
     unsized     do extents of the result depend on values?
@@ -90,6 +91,7 @@ class Declaration:
     some_dims: str = ""
     sizes: str = ""
     canonical: Any = None
+    kernel_checks: bool = False
     drops: str = ""
     shape: Any = None
     unsized: Any = False
@@ -133,10 +135,10 @@ class Declaration:
     @cached_property
     def canonical_parameters(self) -> list[Parameter]:
         """Of all overloads together: those of the longest, tensors first; of an op that is made of
-        others, in their order."""
+        others, those of each, in order."""
         longest = max(self.schemas, key=lambda s: len(s.parameters)).parameters
         if self.body is not None:
-            return list(longest)
+            return [*{p.name: p for s in self.schemas for p in s.parameters}.values()]
         kept = [p for p in longest if p.name not in self.drops.split()]
         return sorted(kept, key=lambda p: not p.is_tensor)
 

@@ -264,7 +264,7 @@ def describe(overload: Overload, target: Any = None, kind: str = "op", facts: An
     arguments = [(a.parameter, a.role, a.constant) for a in overload.arguments]
     declared = overload.op.declaration
     if kind == "op" and declared.canonical and not (
-            declared.body or declared.all_dims or declared.sizes):
+            declared.kernel_checks or declared.body or declared.all_dims or declared.sizes):
         kind, facts = "prepared", declared.canonical
     return parameters, arguments, target or overload.op.call, overload.out, kind, facts
 

@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from flambeau._settings import warn_once
-from flambeau.core.op import composite, linear, primitive
+from flambeau.core.op import linear, primitive
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
 from flambeau.kernels import indexing
+from flambeau.kernels._extension import compiled
 from flambeau.kernels.refused import refuse
 from flambeau.ops.create import full
 from flambeau.ops.index import new_zeros, slice_backward
@@ -36,8 +38,8 @@ def _check_gather(name: str, input: Tensor, dim: int, index: Tensor) -> None:
                                f"from dimension {dim}")
 
 
-def _gather(self: np.ndarray, index: np.ndarray, dim: int,
-            sparse_grad: bool = False) -> np.ndarray:
+@compiled("gather")
+def _gather(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
     if not index.size:
         return np.empty(index.shape, self.dtype)
     return indexing.gather(self, dim, index)
@@ -51,32 +53,49 @@ def _gather_back(grad: Tensor, self_shape: Any, index: Tensor, dim: int, sparse:
     return scatter_add(zeros, dim, index, grad) if index._array.size else zeros
 
 
-@linear(_gather, tensors=("self", "index"), dims="dim", params=("dim", "sparse_grad"),
-        d_self=lambda grad, self_shape, index, dim, sparse_grad: _gather_back(
-            grad, self_shape, index, dim, sparse_grad))
-def gather(input: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Any:
-    """result[i][j][k] = input[index[i][j][k]][j][k] for `dim` 0, and likewise for others.
-
-    >>> import flambeau
-    >>> flambeau.gather(flambeau.tensor([[1, 2], [3, 4]]), 1, flambeau.tensor([[0, 0], [1, 0]]))
-    tensor([[1, 1],
-            [4, 3]])
-    """
+def _gathered(input: Tensor, index: Tensor, dim: int, sparse_grad: bool) -> tuple[Any, ...]:
     dim = _check_index("gather", input, dim, index)
     if index._array.size:
         _check_gather("gather", input, dim, index)
     return input, index, dim, sparse_grad
 
 
-@linear(lambda self, index, src, dim: indexing.scatter_add(self, dim, index, _cut(src, index)),
-        tensors=("self", "index", "src"), dims="dim", inplace=True,
-        d_self=lambda grad: grad, d_src=lambda grad, index, src_shape, dim: padded(
-            gather(grad, dim, index), src_shape))
-def scatter_add(input: Tensor, dim: int, index: Tensor, src: Tensor) -> Any:
-    """`input` with `src` added where `index` says along `dim`."""
+gather = op(
+    "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
+    kernel=lambda self, index, dim, sparse_grad: _gather(self, index, dim), kind="linear",
+    dims="dim", canonical=_gathered, kernel_checks=True,
+    d_self=lambda grad, self_shape, index, dim, sparse_grad: _gather_back(
+        grad, self_shape, index, dim, sparse_grad),
+    doc="""result[i][j][k] = input[index[i][j][k]][j][k] for `dim` 0, and likewise for others.
+
+    >>> import flambeau
+    >>> flambeau.gather(flambeau.tensor([[1, 2], [3, 4]]), 1, flambeau.tensor([[0, 0], [1, 0]]))
+    tensor([[1, 1],
+            [4, 3]])
+    """)
+
+
+@compiled("scatter")
+def _scatter(self: np.ndarray, index: np.ndarray, source: Any, dim: int, reduce: str | None,
+             include_self: bool) -> np.ndarray:
+    if isinstance(source, np.ndarray):
+        source = _cut(source, index)
+    return indexing.scatter(self, dim, index, source, reduce, include_self)
+
+
+def _adds(input: Tensor, index: Tensor, src: Tensor, dim: int) -> tuple[Any, ...]:
     dim = _check_index("scatter", input, dim, index)
     _check_scatter(input, dim, index, src)
     return input, index, src, dim
+
+
+scatter_add = op(
+    "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    kernel=lambda self, index, src, dim: _scatter(self, index, src, dim, "sum", True),
+    kind="linear", dims="dim", canonical=_adds, kernel_checks=True, inplace=True,
+    d_self=lambda grad: grad,
+    d_src=lambda grad, index, src_shape, dim: padded(gather(grad, dim, index), src_shape),
+    doc="`input` with `src` added where `index` says along `dim`.")
 
 
 def _check_scatter(input: Tensor, dim: int, index: Tensor, src: Tensor | None) -> None:
@@ -115,7 +134,7 @@ def padded(part: Tensor, shape: tuple[int, ...]) -> Tensor:
 
 
 def _scatter_src(self: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> np.ndarray:
-    return indexing.scatter(self, dim, index, _cut(src, index))
+    return _scatter(self, index, src, dim, None, True)
 
 
 @linear(_scatter_src, tensors=("self", "index", "src"), dims="dim", method=False, namespace=None,
@@ -126,7 +145,7 @@ def scatter_src(input: Tensor, index: Tensor, src: Tensor, dim: int) -> Any:
     return input, index, src, dim
 
 
-@primitive(lambda self, index, value, dim: indexing.scatter(self, dim, index, value),
+@primitive(lambda self, index, value, dim: _scatter(self, index, value, dim, None, True),
            tensors=("self", "index"), dims="dim", method=False, namespace=None,
            params=("value", "dim"), node_name="ScatterBackward1",
            d_self=lambda grad, index, dim: scatter_value(grad, index, 0, dim),
@@ -135,15 +154,10 @@ def scatter_value(input: Tensor, index: Tensor, value: Any, dim: int) -> Any:
     return input, index, value, dim
 
 
-@composite(method=True, inplace=True)
-def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: Any = None,
-            reduce: str | None = None, out: Any = None) -> Tensor:
-    """`input` with `src` (a tensor or a number) where `index` says along `dim`.
-
-    `reduce="add"` or `"multiply"` combines with what is there instead of replacing it.
-    """
-    dim = _check_index("scatter", input, dim, index)
+def _scattered(input: Tensor, dim: int, index: Tensor, src: Any, value: Any,
+               reduce: str | None) -> Tensor:
     source = value if src is None else src
+    dim = _check_index("scatter", input, dim, index)
     _check_scatter(input, dim, index, source if isinstance(source, Tensor) else None)
     if reduce is not None:
         if isinstance(source, Tensor):
@@ -154,16 +168,27 @@ def scatter(input: Tensor, dim: int, index: Tensor, src: Any = None, *, value: A
             raise RuntimeError("reduce argument must be either add or multiply.")
         if not isinstance(source, Tensor):
             source = full(index.shape, source, dtype=input.dtype)
-        result = scatter_reduce(input, dim, index, source,
-                                "sum" if reduce == "add" else "prod", include_self=True)
-    elif isinstance(source, Tensor):
-        result = scatter_src(input, index, source, dim)
-    else:
-        result = scatter_value(input, index, source, dim)
-    return result if out is None else basis.into(out, scatter.op, result, (input, index, source))
+        return scatter_reduce(input, dim, index, source, "sum" if reduce == "add" else "prod",
+                              include_self=True)
+    if isinstance(source, Tensor):
+        return scatter_src.op.call(input, index, source, dim)
+    return scatter_value.op.call(input, index, source, dim)
 
 
-def _reduce_gradients(grad: Any, self: Any, index: Any, src: Any, result: Any, dim: int,
+scatter = op(
+    "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
+    "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+    "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> "
+    "Tensor",
+    body=_scattered, inplace=True,
+    doc="""`input` with `src` (a tensor or a number) where `index` says along `dim`.
+
+    `reduce="add"` or `"multiply"` combines with what is there instead of replacing it.
+    """)
+
+
+def reduce_gradients(grad: Any, self: Any, index: Any, src: Any, result: Any, dim: int,
                       reduce: str, include_self: bool, needs: Any) -> list[Any]:
     """By kind: sums and means share the gradient; amax and amin split it between the extremes;
     products leave one factor out."""
@@ -218,25 +243,26 @@ def _product_gradients(grad: Any, self: Any, index: Any, src: Any, dim: int,
     return to_self, to_src
 
 
-def _scatter_reduce(self: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int, reduce: str,
-                    include_self: bool) -> np.ndarray:
-    if reduce not in ("sum", "prod"):
-        refuse(self, "b" if reduce == "mean" else "c", f"scatter_gather_tensor_cpu_reduce_{reduce}")
-    return indexing.scatter(self, dim, index, _cut(src, index), reduce, include_self)
-
-
-@primitive(_scatter_reduce, tensors=("self", "index", "src"), dims="dim", inplace=True,
-           vjp=_reduce_gradients, nondiff="index")
-def scatter_reduce(input: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, *,
-                   include_self: bool = True) -> Any:
-    """`input` combined with `src` where `index` says along `dim`.
-
-    `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` the values of
-    `input` at those places are left out.
-    """
+def _reduces(input: Tensor, index: Tensor, src: Tensor, dim: int, reduce: str,
+             include_self: bool) -> tuple[Any, ...]:
     dim = _check_index("scatter", input, dim, index)
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
                            f"{reduce}")
     _check_scatter(input, dim, index, src)
+    if reduce not in ("sum", "prod"):
+        refuse(input._array, "b" if reduce == "mean" else "c",
+               f"scatter_gather_tensor_cpu_reduce_{reduce}")
     return input, index, src, dim, reduce, include_self
+
+
+scatter_reduce = op(
+    "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
+    "bool include_self=True) -> Tensor",
+    kernel=_scatter, dims="dim", canonical=_reduces, inplace=True, vjp=reduce_gradients,
+    nondiff="index",
+    doc="""`input` combined with `src` where `index` says along `dim`.
+
+    `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` the values of
+    `input` at those places are left out.
+    """)

@@ -73,6 +73,9 @@ def _basic(self: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
             offset += (item + n if item < 0 else item) * step
         else:
             raise IndexError(f"index {item} is out of bounds")
+    found = self[index]
+    if found.size and None not in index:
+        return found
     return views.strided(self, tuple(shape), tuple(strides), offset)
 
 

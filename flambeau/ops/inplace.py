@@ -95,8 +95,9 @@ def make_inplace(functional: Op) -> Callable[..., Any]:
     else:
         op.function = fast.callable_of("closure", op,
                                        _general_inplace(op, interceptors, plain, True))
-        op.call = _general_inplace(op, interceptors, plain, functional.composite)
-        op.direct = _general_inplace(op, (), ANY, functional.composite)
+        public = functional.composite and functional.schema is None
+        op.call = _general_inplace(op, interceptors, plain, public)
+        op.direct = _general_inplace(op, (), ANY, public)
         if functional.composite:
             op.plain_call = op.direct
     function = op.function
@@ -151,7 +152,8 @@ def _general_inplace(op: Op, interceptors: Any, plain: Any, public: bool) -> Cal
                 else intercept_canonical(op, (input, *args))
         if op.composite and levels.get():       # its parts go through the levels, then a copy does
             before = basis.clone(input)
-            return input.copy_(op.functional.function(before, *args, **kwargs))
+            compute = op.functional.function if public else op.functional.call
+            return input.copy_(compute(before, *args, **kwargs))
         if type(input) not in plain:
             return coerce_inplace(op, (input, *args), kwargs)
         return write_result(op, input, args, kwargs, public)

@@ -225,7 +225,7 @@ def _unbound(input: Tensor, dim: int = 0) -> tuple[Tensor, int]:
 
 unbind = op(
     "unbind.int(Tensor(a -> *) self, int dim=0) -> Tensor(a)[]",
-    kernel=views.unbind, kind="linear", dims="dim", canonical=_unbound,
+    kernel=views.unbind, kind="linear", dims="dim", canonical=_unbound, kernel_checks=True,
     vjp=lambda grad, self_shape, dim: stack(
         [basis.new_zeros(next(h for h in grad if h is not None),
                          self_shape[:dim] + self_shape[dim + 1:]) if g is None else g
@@ -261,7 +261,7 @@ def _sized(input: Tensor, sizes: Any, dim: int = 0) -> tuple[Tensor, tuple[int, 
 
 split_with_sizes = op(
     "split_with_sizes(Tensor(a -> *) self, SymInt[] split_sizes, int dim=0) -> Tensor(a)[]",
-    kernel=views.split_with_sizes, kind="linear", dims="dim", canonical=_sized,
+    kernel=views.split_with_sizes, kind="linear", dims="dim", canonical=_sized, kernel_checks=True,
     vjp=lambda grad, self_shape, split_sizes, dim: split_back(grad, self_shape, split_sizes, dim),
     doc="Parts of the given extents along `dim`, as views.")
 
@@ -660,7 +660,7 @@ def _of_two(input: Tensor, offset: int = 0, dim1: int = 0,
 
 diagonal = op(
     "diagonal(Tensor(a) self, int offset=0, int dim1=0, int dim2=1) -> Tensor(a)",
-    kernel=views.diagonal, kind="linear", dims="dim1 dim2", canonical=_of_two,
+    kernel=views.diagonal, kind="linear", dims="dim1 dim2", canonical=_of_two, kernel_checks=True,
     d_self=lambda grad, self_shape, offset, dim1, dim2: diagonal_backward(
         grad, self_shape, offset, dim1, dim2),
     doc="The diagonal of two dimensions as a last one, a view; `offset` > 0 is above the main one.")
@@ -715,7 +715,8 @@ def _triangle(name: str, kernel: Any, side: str) -> Any:
 
     function = op(
         f"{name}(Tensor self, SymInt diagonal=0) -> Tensor", kernel=kernel, kind="linear",
-        inplace=True, canonical=arguments, d_self=lambda grad, diagonal: function(grad, diagonal),
+        inplace=True, canonical=arguments, kernel_checks=True,
+        d_self=lambda grad, diagonal: function(grad, diagonal),
         batch=lambda size, dims, self, diagonal: (
             function(movedim(self, dims[0], 0), diagonal), 0),
         doc=f"Zeros {side} a diagonal of the last two dimensions.")
@@ -759,7 +760,8 @@ def _unfolded(input: Tensor, dimension: int, size: int, step: int) -> tuple[Any,
 
 unfold = op(
     "unfold(Tensor(a) self, int dimension, int size, int step) -> Tensor(a)",
-    kernel=views.windows, kind="linear", dims="dimension", canonical=_unfolded, function=False,
+    kernel=views.windows, kind="linear", dims="dimension", canonical=_unfolded,
+    kernel_checks=True, function=False,
     d_self=lambda grad, self_shape, dimension, size, step: unfold_backward(
         grad, self_shape, dimension, size, step),
     doc="""All windows of `size` slices along a dimension, `step` apart, as a view with one more

@@ -121,9 +121,9 @@ _copy_by_parts("narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -
                "NarrowCopyBackward0", method=True)
 
 
-def _view_copy(input: Tensor, size: Any) -> Tensor:
+def _view_copy(input: Tensor, size: Any, dtype: Any) -> Tensor:
     since = next_order()
-    seen = shape.view(input, size)
+    seen = shape.view(input, size if dtype is None else dtype)
     result = basis.clone(seen, memory_format=contiguous_format)
     if seen._edge is not None and seen.grad_fn is not None:
         rename(result, f"{seen.grad_fn.name()}_copy", since, whole=(edge_of(input),))
@@ -145,14 +145,15 @@ def _parts_of(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, int
 _DOC = "Parts on the same memory that don't count as views, so that they may be written to."
 unsafe_split = op(
     "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
-    kernel=views.split, kind="linear", dims="dim", canonical=_parts_of, out=False,
+    kernel=views.split, kind="linear", dims="dim", canonical=_parts_of,
+    kernel_checks=True, out=False,
     vjp=lambda grad, self_shape, split_size, dim: join.split_back(grad, self_shape, tuple(
         [min(split_size, self_shape[dim] - i * split_size) for i in range(len(grad))]), dim),
     doc=_DOC)
 unsafe_split_with_sizes = op(
     "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
     kernel=views.split_with_sizes, kind="linear", dims="dim", out=False,
-    canonical=split_with_sizes.twin.declaration.canonical,
+    canonical=split_with_sizes.twin.declaration.canonical, kernel_checks=True,
     vjp=split_with_sizes.twin.declaration.vjp, doc=_DOC)
 
 
@@ -189,7 +190,7 @@ select_scatter = op(
     "select_scatter(Tensor self, Tensor src, int dim, SymInt index) -> Tensor",
     kernel=lambda self, src, dim, index: rearranging.scattered_slices(
         self, src, dim, _counted(index, self.shape[dim]), 1),
-    kind="linear", dims="dim", canonical=_select_scattered, out=False,
+    kind="linear", dims="dim", canonical=_select_scattered, kernel_checks=True, out=False,
     d_self=lambda grad, src_shape, dim, index: select_scatter(
         grad, basis.new_zeros(grad, src_shape), dim, index),
     d_src=lambda grad, dim, index: select(grad, dim, index),
@@ -233,7 +234,7 @@ def _write_slice(self: Any, src: Any, dim: int, start: int | None, end: int | No
 slice_scatter = op(
     "slice_scatter(Tensor self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, "
     "SymInt step=1) -> Tensor",
-    kernel=_write_slice, kind="linear", dims="dim", canonical=_slice_scattered,
+    kernel=_write_slice, kind="linear", dims="dim", canonical=_slice_scattered, kernel_checks=True,
     d_self=lambda grad, src_shape, dim, start, end, step: slice_scatter(
         grad, basis.new_zeros(grad, src_shape), dim, start, end, step),
     d_src=lambda grad, dim, start, end, step: _slice(grad, dim, start, end, step),
@@ -250,7 +251,7 @@ def _diagonal_scattered(input: Tensor, src: Tensor, offset: int = 0, dim1: int =
 diagonal_scatter = op(
     "diagonal_scatter(Tensor self, Tensor src, int offset=0, int dim1=0, int dim2=1) -> Tensor",
     kernel=rearranging.diagonal_scatter, kind="linear", dims="dim1 dim2",
-    canonical=_diagonal_scattered, out=False,
+    canonical=_diagonal_scattered, kernel_checks=True, out=False,
     d_self=lambda grad, src_shape, offset, dim1, dim2: diagonal_scatter(
         grad, basis.new_zeros(grad, src_shape), offset, dim1, dim2),
     d_src=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),

@@ -173,7 +173,8 @@ def _at_most_a_matrix(input: Tensor) -> tuple[Tensor]:
 
 t = op(
     "t(Tensor(a) self) -> Tensor(a)",
-    kernel=views.t, kind="linear", canonical=_at_most_a_matrix, d_self=lambda grad: t(grad),
+    kernel=views.t, kind="linear", canonical=_at_most_a_matrix, kernel_checks=True,
+    d_self=lambda grad: t(grad),
     batch=lambda size, dims, self: (_t_batched(self, dims[0]), 0),
     doc="The transpose of a matrix, as a view; vectors and numbers as they are.")
 
@@ -368,7 +369,7 @@ def _selected(input: Tensor, dim: int, index: int) -> tuple[Tensor, int, int]:
 
 select = op(
     "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
-    kernel=views.select, kind="linear", dims="dim", canonical=_selected,
+    kernel=views.select, kind="linear", dims="dim", canonical=_selected, kernel_checks=True,
     d_self=lambda grad, self_shape, dim, index: select_backward(grad, self_shape, dim, index),
     doc="The slice at `index` of dimension `dim`, without that dimension, as a view.")
 

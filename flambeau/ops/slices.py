@@ -9,14 +9,17 @@ import numpy as np
 from flambeau._settings import warn_once
 from flambeau.core.dtypes import bool_, int64
 from flambeau.core.graph import next_order
-from flambeau.core.op import composite, linear, primitive, publish_inplace
+from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
 from flambeau.kernels import indexing
+from flambeau.kernels._extension import compiled
 from flambeau.kernels.refused import refuse
 from flambeau.ops.gather import (
     gather,
+    reduce_gradients,
     scatter_add,
     scatter_reduce,
     scatter_src,
@@ -24,7 +27,6 @@ from flambeau.ops.gather import (
 )
 from flambeau.ops.index import getitem, index_put, new_zeros, take_many
 from flambeau.ops.node_names import one_node, rename
-from flambeau.ops.refusals import refusing
 from flambeau.ops.shape import movedim, reshape
 
 # ---- by slices -----------------------------------------------------------------------------------
@@ -100,11 +102,7 @@ def _back(result: Tensor, self: Tensor, at: int | None) -> tuple[Tensor, int]:
     return (reshape(result, (-1,)) if number else result), 0
 
 
-@linear(_index_select, tensors=("self", "index"), batch=_select_batched,
-        d_self=lambda grad, self_shape, index, dim: index_add(
-            new_zeros(grad, self_shape), dim, index, grad))
-def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
-    """The slices of `input` along `dim` that the vector `index` names."""
+def _selection(input: Tensor, index: Tensor, dim: int) -> tuple[Tensor, Tensor, int]:
     if index._array.ndim > 1:
         raise IndexError("index_select(): Index is supposed to be a vector")
     if index._array.dtype.kind != "i" or index._array.dtype.itemsize < 4:
@@ -112,6 +110,15 @@ def index_select(input: Tensor, dim: int, index: Tensor) -> Any:
     return input, index, wrap_dim(dim, input._array.ndim)
 
 
+index_select = op(
+    "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+    kernel=_index_select, kind="linear", canonical=_selection, batch=_select_batched,
+    d_self=lambda grad, self_shape, index, dim: index_add(
+        new_zeros(grad, self_shape), dim, index, grad),
+    doc="The slices of `input` along `dim` that the vector `index` names.")
+
+
+@compiled("index_add")
 def _add_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int,
                 alpha: Any) -> np.ndarray:
     if not self.ndim:
@@ -131,12 +138,17 @@ def _add_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tens
                              else values * alpha), self, dims[0])
 
 
-@linear(_add_kernel, tensors=("self", "index", "source"), inplace=True, d_self=lambda grad: grad,
-        batch=_add_batched,
-        d_source=lambda grad, index, dim, alpha: index_select(grad, dim, index) * alpha)
-def index_add(input: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Any:
-    """`input` with alpha · slices of `source` added to the slices that `index` names."""
+def _addition(input: Tensor, index: Tensor, source: Tensor, dim: int,
+              alpha: Any) -> tuple[Any, ...]:
     return input, index, source, _check_combined("index_add_", input, dim, index, source), alpha
+
+
+index_add = op(
+    "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
+    kernel=_add_kernel, kind="linear", dims="dim", canonical=_addition, kernel_checks=True,
+    inplace=True, batch=_add_batched, d_self=lambda grad: grad,
+    d_source=lambda grad, index, dim, alpha: index_select(grad, dim, index) * alpha,
+    doc="`input` with alpha · slices of `source` added to the slices that `index` names.")
 
 
 def _copy_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
@@ -154,12 +166,7 @@ def _copy_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Ten
     return _back(scatter_src(wide, places, values, dim + 1), self, dims[0])
 
 
-@linear(_copy_kernel, tensors=("self", "index", "source"), inplace=True, batch=_copy_batched,
-        d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
-        d_source=lambda grad, index, source_shape, dim: index_select(grad, dim, index).expand(
-            source_shape))
-def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
-    """`input` with the slices that `index` names replaced by those of `source`."""
+def _replacement(input: Tensor, index: Tensor, source: Tensor, dim: int) -> tuple[Any, ...]:
     dim, name = wrap_dim(dim, input._array.ndim), "index_copy_():"
     if index._array.ndim > 1:
         raise IndexError(f"{name} Index should have dimension 1 or 0 (got {index._array.ndim})")
@@ -186,6 +193,15 @@ def index_copy(input: Tensor, dim: int, index: Tensor, source: Tensor) -> Any:
         raise IndexError(f"{name} Number of indices ({n}) should be equal to source.size(dim) "
                          f"({b[dim]})")
     return input, index, source, dim
+
+
+index_copy = op(
+    "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
+    kernel=_copy_kernel, kind="linear", canonical=_replacement, inplace=True, batch=_copy_batched,
+    d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
+    d_source=lambda grad, index, source_shape, dim: index_select(grad, dim, index).expand(
+        source_shape),
+    doc="`input` with the slices that `index` names replaced by those of `source`.")
 
 
 def _fill_kernel(self: np.ndarray, index: np.ndarray, dim: int, value: Any) -> np.ndarray:
@@ -263,17 +279,22 @@ def _take_batched(size: int, dims: Any, self: Tensor, index: Tensor) -> Any:
     return reshape(gather(rows, 1, places), (size, *shape)), 0
 
 
-@linear(lambda self, index: indexing.take(self, index), tensors=("self", "index"),
-        batch=_take_batched,
-        d_self=lambda grad, self_shape, index: put(new_zeros(grad, self_shape), index, grad, True))
-def take(input: Tensor, index: Tensor) -> Any:
-    """The elements of the flattened `input` at `index`."""
+def _taken(input: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
     if index._array.dtype != np.int64:
         raise RuntimeError("take(): Expected a long tensor for index, but got "
                            f"{type_name(index.dtype)}")
     return input, index
 
 
+take = op(
+    "take(Tensor self, Tensor index) -> Tensor",
+    kernel=compiled("take")(indexing.take), kind="linear", canonical=_taken, kernel_checks=True,
+    batch=_take_batched,
+    d_self=lambda grad, self_shape, index: put(new_zeros(grad, self_shape), index, grad, True),
+    doc="The elements of the flattened `input` at `index`.")
+
+
+@compiled("put")
 def _put_flat(self: np.ndarray, index: np.ndarray, source: np.ndarray,
               accumulate: bool) -> np.ndarray:
     r = np.array(self, order="C")
@@ -295,12 +316,7 @@ def _put_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tens
                    if self._array.ndim != (dims[0] is not None) else (size,)), 0
 
 
-@linear(_put_flat, tensors=("self", "index", "source"), inplace=True, batch=_put_batched,
-        d_self=lambda grad, index, accumulate: grad if accumulate else put(
-            grad, index, new_zeros(grad, index._array.shape), False),
-        d_source=lambda grad, index, source_shape: reshape(take(grad, index), source_shape))
-def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Any:
-    """`input` with `source` at places of the flattened tensor; `accumulate` adds."""
+def _puts(input: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> tuple[Any, ...]:
     if input.dtype is not source.dtype:
         raise RuntimeError("put_(): self and source expected to have the same dtype, but got "
                            f"self.dtype = {type_name(input.dtype)} and source.dtype = "
@@ -313,6 +329,16 @@ def put(input: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) 
                            f"but got source.numel() = {source._array.size}, index.numel() = "
                            f"{index._array.size}")
     return input, index, source, accumulate
+
+
+put = op(
+    "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    kernel=_put_flat, kind="linear", canonical=_puts, kernel_checks=True, inplace=True, out=False,
+    batch=_put_batched,
+    d_self=lambda grad, index, accumulate: grad if accumulate else put(
+        grad, index, new_zeros(grad, index._array.shape), False),
+    d_source=lambda grad, index, source_shape: reshape(take(grad, index), source_shape),
+    doc="`input` with `source` at places of the flattened tensor; `accumulate` adds.")
 
 
 @composite(method=True)
@@ -357,6 +383,7 @@ def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     return result if out is None else basis.into(out, masked_select.op, result, (input, mask))
 
 
+@compiled("masked_scatter")
 def _masked_scatter(self: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.ndarray:
     r = np.array(np.broadcast_to(self, np.broadcast_shapes(self.shape, mask.shape)), order="C")
     mask = np.broadcast_to(mask, r.shape)
@@ -382,19 +409,23 @@ def _masked_scatter_batched(size: int, dims: Any, self: Tensor, mask: Tensor,
     return basis.where(chosen, reshape(gather(values, 1, places), shape), wide), 0
 
 
-@linear(_masked_scatter, tensors=("self", "mask", "source"), inplace=True,
-        batch=_masked_scatter_batched,
-        d_self=lambda grad, mask: grad.masked_fill(mask, 0),
-        d_source=lambda grad, mask, source_shape: _masked_back(grad, mask, source_shape))
-def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Any:
-    """`input` with the elements where `mask` is True replaced by those of `source`, in order."""
+def _masks(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     if mask._array.dtype.kind != "b":
         raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype "
-                           f"{mask.dtype}")
+                           f"{type_name(mask.dtype)}")
     if source._array.dtype != input._array.dtype:
         raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
                            f"{type_name(input.dtype)} and {type_name(source.dtype)}")
     return input, mask, source
+
+
+masked_scatter = op(
+    "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+    kernel=_masked_scatter, kind="linear", canonical=_masks, kernel_checks=True, inplace=True,
+    out=False, batch=_masked_scatter_batched,
+    d_self=lambda grad, mask: grad.masked_fill(mask, 0),
+    d_source=lambda grad, mask, source_shape: _masked_back(grad, mask, source_shape),
+    doc="`input` with the elements where `mask` is True replaced by those of `source`, in order.")
 
 
 def _masked_back(grad: Tensor, mask: Tensor, shape: tuple[int, ...]) -> Tensor:
@@ -409,26 +440,54 @@ def _masked_back(grad: Tensor, mask: Tensor, shape: tuple[int, ...]) -> Tensor:
     return reshape(basis.new_zeros(grad, (size,)).scatter_add(0, places, given), shape)
 
 
-@composite(method=True)
-@refusing("bUcW8", "index_func_")
-@one_node
-def index_reduce(input: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *,
-                 include_self: bool = True, out: Any = None) -> Tensor:
-    """`scatter_reduce` by whole slices: `index` is a vector; "prod", "mean", "amax" or "amin"."""
+def _spread(index: Tensor, shape: tuple[int, ...], dim: int) -> Tensor:
+    """A vector of places along `dim`, for each element of slices."""
+    own = [1] * len(shape)
+    if own:
+        own[dim] = index._array.size
+    return reshape(index, own).expand(shape)
+
+
+def _reduction(input: Tensor, index: Tensor, source: Tensor, dim: int, reduce: str,
+               include_self: bool) -> tuple[Any, ...]:
     if reduce not in ("prod", "mean", "amax", "amin"):
         raise RuntimeError(f"index_reduce(): Expected reduce to be one of prod, mean, amax or amin "
                            f"but got {reduce}.")
     warn_once("index_reduce() is in beta and the API may change at any time.")
     dim = _check_combined("index_reduce_", input, dim, index, source)
-    shape = [1] * source._array.ndim
+    refuse(input._array, "bUcW8", "index_func_")
+    return input, index, source, dim, reduce, include_self
+
+
+@compiled("index_reduce")
+def _reduce_slices(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int, reduce: str,
+                   include_self: bool) -> np.ndarray:
+    shape = [1] * source.ndim
     if shape:
-        shape[dim] = index._array.size
-    spread = reshape(index, shape).expand(source._array.shape)
-    result = scatter_reduce(input, dim, spread, source, reduce, include_self=include_self)
-    return result if out is None else basis.into(out, index_reduce.op, result, (input, source))
+        shape[dim] = index.size
+    spread = np.broadcast_to(index.reshape(shape), source.shape)
+    return indexing.scatter(self, dim, spread, source, reduce, include_self)
 
 
-publish_inplace(index_reduce.op, ())
+index_reduce = op(
+    "index_reduce(Tensor self, int dim, Tensor index, Tensor source, str reduce, *, "
+    "bool include_self=True) -> Tensor",
+    kernel=_reduce_slices, canonical=_reduction, inplace=True, nondiff="index",
+    vjp=lambda grad, self, index, source, result, dim, reduce, include_self, needs:
+    reduce_gradients(grad, self, _spread(index, source._array.shape, dim), source, result, dim,
+                     reduce, include_self, needs),
+    batch=lambda size, dims, self, index, source, dim, reduce, include_self: _reduce_batched(
+        size, dims, self, index, source, dim, reduce, include_self),
+    doc="""`scatter_reduce` by whole slices: `index` is a vector; "prod", "mean", "amax" or
+    "amin".""")
+
+
+def _reduce_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor, dim: int,
+                    reduce: str, include_self: bool) -> Any:
+    wide, places, values = _in_front(size, dims, self, index, source)
+    places = _along(places, values._array.shape, dim + 1)
+    return _back(scatter_reduce(wide, dim + 1, places, values, reduce, include_self=include_self),
+                 self, dims[0])
 
 
 # ---- indices that count only where a mask says --------------------------------------------------

@@ -134,7 +134,9 @@ def python_signature(overloads: Sequence[Sequence[Parameter]], result: str,
         if one_by_one and p.is_list and not p.by_name:
             kind, default = kinds.VAR_POSITIONAL, kinds.empty
         optional = p._replace(nullable=p.nullable or default is None)
-        made.append(kinds(p.name, kind, default=default, annotation=annotation(optional)))
+        same = len({(q.kind, q.is_list) for o in overloads for q in o if q.name == p.name}) == 1
+        made.append(kinds(p.name, kind, default=default,
+                          annotation=annotation(optional) if same else "Any"))
     return inspect.Signature(made, return_annotation=result)
 
 
