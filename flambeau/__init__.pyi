@@ -371,6 +371,14 @@ LongTensor: Any
 
 ShortTensor: Any
 
+def _adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor: ...
+
+def _adaptive_avg_pool2d_backward(grad_output: Tensor, input: Tensor) -> Tensor: ...
+
+def _adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor: ...
+
+def _adaptive_avg_pool3d_backward(grad_output: Tensor, input: Tensor) -> Tensor: ...
+
 def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
     """Raise RuntimeError if a tensor of one element is zero."""
 
@@ -835,8 +843,9 @@ def acosh_(input: Tensor) -> Tensor:
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Averages over `output_size` nearly equal parts of the last dimension."""
 
-def adaptive_max_pool1d(input: Tensor, output_size: Any, return_indices: _bool = False) -> Any:
-    """The maxima of `adaptive_max_pool1d` and where they are."""
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> Any:
+    """The largest element of each of `output_size` nearly equal parts of the last dimension, and
+    where it is."""
 
 def add(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
     """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
@@ -1109,8 +1118,8 @@ def atleast_3d(*tensors: Any) -> Any:
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    stride: Any = (),
+    padding: Any = (0,),
     ceil_mode: _bool = False,
     count_include_pad: _bool = True,
 ) -> Tensor:
@@ -2652,46 +2661,42 @@ def max(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 def max_pool1d(
     input: Tensor,
     kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Any = (),
+    padding: Any = (0,),
+    dilation: Any = (1,),
     ceil_mode: _bool = False,
-    return_indices: _bool = False,
-) -> Any:
+) -> Tensor:
     """The largest element of each window over the last dimension of (n, c, l) or (c, l)."""
 
 def max_pool1d_with_indices(
     input: Tensor,
     kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Any = (),
+    padding: Any = (0,),
+    dilation: Any = (1,),
     ceil_mode: _bool = False,
-    return_indices: _bool = False,
 ) -> Any:
     """The maxima of `max_pool1d` and where they are."""
 
 def max_pool2d(
     input: Tensor,
     kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Any = (),
+    padding: Any = (0, 0),
+    dilation: Any = (1, 1),
     ceil_mode: _bool = False,
-    return_indices: _bool = False,
-) -> Any:
-    """The largest element of each window over the last two dimensions; see `max_pool1d`."""
+) -> Tensor:
+    """The largest element of each window over the last 2 dimensions; see `max_pool1d`."""
 
 def max_pool3d(
     input: Tensor,
     kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Any = (),
+    padding: Any = (0, 0, 0),
+    dilation: Any = (1, 1, 1),
     ceil_mode: _bool = False,
-    return_indices: _bool = False,
-) -> Any:
-    """The largest element of each window over the last three dimensions."""
+) -> Tensor:
+    """The largest element of each window over the last 3 dimensions; see `max_pool1d`."""
 
 def maximum(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The larger of each pair; NaN if either is NaN."""

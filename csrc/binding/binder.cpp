@@ -134,7 +134,9 @@ Answer bind(const Signature &s, PyObject *const *args, Py_ssize_t n, PyObject *n
             bound.values[i] = p.value;
             continue;
         }
-        if (value != Py_None || !p.nullable) {
+        if (value == Py_None && p.value && PyTuple_Check(p.value) && !PyTuple_GET_SIZE(p.value))
+            value = p.value;  // of a list that is empty by default
+        else if (value != Py_None || !p.nullable) {
             Answer answer = fits(p, value);
             if (answer != Answer::YES) return answer;
         }

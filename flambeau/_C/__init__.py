@@ -23,7 +23,7 @@ from flambeau.autograd.hooks import AccumulateGrad, accumulator_of
 from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core import engine, modes
 from flambeau.core.graph import Node
-from flambeau.core.op import edges_of
+from flambeau.core.op import edges_of, public
 from flambeau.core.tensor import Tensor
 from flambeau.core.tensor import (
     _disabled_torch_function as _disabled_torch_function_impl,
@@ -213,7 +213,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
     return parse_to(*args, **kwargs)
 
 
-_nn = _namespace("_nn", _parse_to=_parse_to)
+_nn = _namespace("_nn", _parse_to=_parse_to, **public["_nn"])
 _functions = _namespace("_functions", AccumulateGrad=AccumulateGrad, UndefinedGrad=_UndefinedGrad,
                         DelayedError=DelayedError)
 _autograd = _namespace("_autograd", SavedTensor=SavedTensor,

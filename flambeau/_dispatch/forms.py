@@ -224,7 +224,8 @@ def _own_forms(op: Op) -> list[Form]:
     """Those of an op which is declared by its schema: its own, and for arguments that only a
     transform gives it (`dim` of a sum over all of a slice) the next overload."""
     declaration = op.declaration
-    texts = declaration.texts[declaration.ops.index(op):]
+    index = [own.key for own in declaration.ops].index(op.key)
+    texts = declaration.texts[index:]
     return [_WholeForm(text, None, None, None) for text in texts]
 
 

@@ -9,7 +9,7 @@ import flambeau
 from flambeau._dispatch.forms import becomes, defines, shows
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.nn import functional as F
-from flambeau.ops import attention, cross_entropy, pool
+from flambeau.ops import attention, cross_entropy
 from flambeau.ops import softmax as _softmax
 
 
@@ -231,47 +231,6 @@ shows("convolution", f"convolution(Tensor input, Tensor weight, Tensor? bias, {_
           grad, input, weight, None if bias is None else list(bias.shape), list(stride),
           list(padding), list(dilation), transposed, list(output_padding), groups,
           _three(needs, (input, weight, bias))))
-_GEOMETRY = ("int[2] kernel_size, int[2] stride, int[2] padding, int[2] dilation, bool ceil_mode")
-_max_back = defines(
-    f"max_pool2d_with_indices_backward(Tensor grad_output, Tensor self, {_GEOMETRY}, "
-    "Tensor indices) -> Tensor", lambda grad, self, kernel_size, stride, padding, dilation,
-    ceil_mode, indices: pool.add_at(grad, indices, self.shape, 2))
-shows("max_pool2d_with_indices", "max_pool2d_with_indices(Tensor self, int[2] kernel_size, "
-      "int[2] stride=[], int[2] padding=0, int[2] dilation=1, bool ceil_mode=False) -> "
-      "(Tensor, Tensor)", run=lambda *args: F.max_pool2d_with_indices(*args),
-      grads=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
-      _max_back(grad[0], self, list(kernel_size), list(stride), list(padding), list(dilation),
-                ceil_mode, result1))
-for _n in (2, 3):
-    _kernel = (f"int[{_n}] kernel_size, int[{_n}] stride{{}}, int[{_n}] padding{{}}, "
-               "bool ceil_mode{}, bool count_include_pad{}, int? divisor_override{}")
-    _back = backward(f"avg_pool{_n}d_backward(Tensor grad_output, Tensor self, "
-                     f"{_kernel.format(*[''] * 5)}) -> Tensor", getattr(F, f"avg_pool{_n}d"))
-    shows(f"_avg_pool{_n}d", f"avg_pool{_n}d(Tensor self, " + _kernel.format(
-        "=[]", "=0", "=False", "=True", "=None") + ") -> Tensor",
-        lambda self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override: (
-            self, tuple(kernel_size), () if stride == kernel_size else tuple(stride),
-            tuple(padding), ceil_mode, count_include_pad, divisor_override),
-        run=getattr(F, f"avg_pool{_n}d"),
-        grads=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override, _back=_back: _back(
-            grad, self, list(kernel_size), list(stride), list(padding), ceil_mode,
-            count_include_pad, divisor_override))
-    _back = defines(f"_adaptive_avg_pool{_n}d_backward(Tensor grad_output, Tensor self) -> Tensor",
-                    lambda grad, self, _n=_n: gradient(
-                        getattr(F, f"adaptive_avg_pool{_n}d"), (self,), grad, grad.shape[-_n:])[0])
-    shows(f"_adaptive_avg_pool{_n}d", f"_adaptive_avg_pool{_n}d(Tensor self, "
-          f"SymInt[{_n}] output_size) -> Tensor",
-          lambda self, output_size: (self, tuple(output_size)),
-          run=getattr(F, f"adaptive_avg_pool{_n}d"),
-          grads=lambda grad, self, _back=_back: _back(grad, self))
-    _back = defines(f"adaptive_max_pool{_n}d_backward(Tensor grad_output, Tensor self, "
-                    "Tensor indices) -> Tensor",
-                    lambda grad, self, indices, _n=_n: pool.add_at(grad, indices, self.shape, _n))
-    shows(f"_adaptive_max_pool{_n}d", f"adaptive_max_pool{_n}d(Tensor self, int[{_n}] output_size)"
-          " -> (Tensor, Tensor)", lambda self, output_size: (self, tuple(output_size)),
-          run=lambda self, size, _n=_n: getattr(F, f"adaptive_max_pool{_n}d")(self, size, True),
-          grads=lambda grad, self, result1, _back=_back: _back(grad[0], self, result1))
 
 
 def _upsampled(kind: str, n: int) -> None:

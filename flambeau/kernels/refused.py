@@ -111,20 +111,10 @@ def _rows(rows):
 
 
 REFUSED = _rows("""
-_adaptive_avg_pool2d    adaptive_avg_pool2d
-_adaptive_avg_pool3d    adaptive_avg_pool3d_cpu
-_adaptive_max_pool2d    adaptive_max_pool2d
-_adaptive_max_pool3d    adaptive_max_pool3d_cpu
-_avg_pool2d             avg_pool2d                         BiUW8
-_avg_pool3d             avg_pool3d_out_frame               BiUeW8
-_fractional_max_pool2d  fractional_max_pool2d_out_frame
-_fractional_max_pool3d  fractional_max_pool3d_out_frame
 _fill_number            masked_fill                        U8
 _fill_tensor            masked_fill                        U8
 _im2col                 im2col_out_cpu
 _is_member              isin_default_cpu
-_max_unpool2d           max_unpool2d                       bBilUcW8
-_max_unpool3d           max_unpool3d                       bBilUcW8
 _reflection_pad1d       reflection_pad1d                   bUW8
 _reflection_pad2d       reflection_pad2d                   bUW8
 _reflection_pad3d       reflection_pad3d                   bUW8
@@ -201,8 +191,6 @@ logical_xor             logical_xor_cpu
 lt                      lt_cpu                             UcW8
 masked_scatter          masked_scatter
 max_all                 max_all                            UcW8
-max_pool2d_with_indices max_pool2d
-max_pool3d_with_indices max_pool3d
 maximum                 maximum_cpu                        U8
 median_all              median_cpu                         bUcW8
 median_along            median_out                         bUcW8

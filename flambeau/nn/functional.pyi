@@ -74,8 +74,8 @@ def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
 def avg_pool1d(
     input: Tensor,
     kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    stride: Any = (),
+    padding: Any = (0,),
     ceil_mode: _bool = False,
     count_include_pad: _bool = True,
 ) -> Tensor:
@@ -84,24 +84,28 @@ def avg_pool1d(
 def avg_pool2d(
     input: Tensor,
     kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    stride: Any = (),
+    padding: Any = (0, 0),
     ceil_mode: _bool = False,
     count_include_pad: _bool = True,
-    divisor_override: Any = None,
+    divisor_override: _int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
-    """The average of each window over the last two dimensions."""
+    """The average of each window over the last 2 dimensions."""
 
 def avg_pool3d(
     input: Tensor,
     kernel_size: Any,
-    stride: Any = None,
-    padding: Any = 0,
+    stride: Any = (),
+    padding: Any = (0, 0, 0),
     ceil_mode: _bool = False,
     count_include_pad: _bool = True,
-    divisor_override: Any = None,
+    divisor_override: _int | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
-    """The average of each window over the last three dimensions."""
+    """The average of each window over the last 3 dimensions."""
 
 def batch_norm(
     input: Tensor,
@@ -633,7 +637,8 @@ def max_pool1d(
     ceil_mode: _bool = False,
     return_indices: _bool = False,
 ) -> Any:
-    """The largest element of each window over the last dimension of (n, c, l) or (c, l)."""
+    """The largest element of each window over the last 1 dimensions; with `return_indices`, also
+    where they are. See `torch.max_pool1d`."""
 
 def max_pool1d_with_indices(
     input: Tensor,
@@ -655,7 +660,8 @@ def max_pool2d(
     ceil_mode: _bool = False,
     return_indices: _bool = False,
 ) -> Any:
-    """The largest element of each window over the last two dimensions; see `max_pool1d`."""
+    """The largest element of each window over the last 2 dimensions; with `return_indices`, also
+    where they are. See `torch.max_pool1d`."""
 
 def max_pool2d_with_indices(
     input: Tensor,
@@ -677,7 +683,8 @@ def max_pool3d(
     ceil_mode: _bool = False,
     return_indices: _bool = False,
 ) -> Any:
-    """The largest element of each window over the last three dimensions."""
+    """The largest element of each window over the last 3 dimensions; with `return_indices`, also
+    where they are. See `torch.max_pool1d`."""
 
 def max_pool3d_with_indices(
     input: Tensor,

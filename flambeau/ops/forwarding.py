@@ -46,14 +46,6 @@ def _repeated(n: int) -> Callable[[Any], Any]:
 _pair = _repeated(2)
 
 
-def _pooled(name: str) -> Any:
-    def rule(input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,
-             ceil_mode: Any = False, return_indices: Any = False) -> Call:
-        return c[f"{name}_with_indices" if return_indices else name](
-            input, kernel_size, _given(stride, []), padding, dilation, ceil_mode)
-    return rule
-
-
 def _activation(name: str, *defaults: Any) -> Any:
     """Of an activation with these parameters and `inplace`."""
     def rule(input: Any, *args: Any, inplace: Any = False, **kwargs: Any) -> Call:
@@ -83,13 +75,6 @@ def _softened(name: str) -> Any:
 def _dropped(name: str, train: bool = True) -> Any:
     return lambda input, p=0.5, training=train, inplace=False: \
         c[f"{name}_" if inplace else name](input, p, training)
-
-
-def _shrinking(name: str) -> Any:
-    """Of an adaptive pooling; a size of None is that of the input."""
-    return lambda input, output_size, return_indices=False: c[name](
-        input, [_given(n, 1) for n in output_size] if isinstance(output_size, (tuple, list))
-        else output_size)
 
 
 def _interpolated(input: Any, size: Any = None, scale_factor: Any = None, mode: Any = "nearest",
@@ -136,11 +121,6 @@ def _split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> Call:
         not hasattr(split_size_or_sections, "numel") or split_size_or_sections.numel() == 1)
     return c["split" if one else "split_with_sizes"](
         tensor, int(split_size_or_sections) if one else split_size_or_sections, dim)
-
-
-def _unpooled(input: Any, indices: Any, kernel_size: Any, stride: Any = None, padding: Any = 0,
-              output_size: Any = None) -> Call:
-    return c.max_unpool2d(input, indices, [1, 1])
 
 
 def _compared(name: str) -> Any:
@@ -199,15 +179,6 @@ RULES: dict[str, Any] = {
         input, *([] if dim is None else [dim]), **({} if dtype is None else {"dtype": dtype})),
     "sparse.softmax": lambda *args, **named: c._sparse_softmax(*args, **named),
     "sparse.log_softmax": lambda *args, **named: c._sparse_log_softmax(*args, **named),
-    # pooling
-    **{f"nn.functional.max_pool{n}d": _pooled(f"max_pool{n}d") for n in (1, 2, 3)},
-    **{f"nn.functional.adaptive_max_pool{n}d": _shrinking(f"adaptive_max_pool{n}d")
-       for n in (1, 2, 3)},
-    **{f"nn.functional.adaptive_avg_pool{n}d": _shrinking(f"adaptive_avg_pool{n}d")
-       for n in (2, 3)},
-    "nn.functional.max_unpool2d": _unpooled,
-    "nn.functional.max_unpool3d": lambda input, indices, kernel_size, stride=None, padding=0,
-    output_size=None: c.max_unpool3d(input, indices, [1, 1, 1], stride or kernel_size, padding),
     # activations
     **{f"nn.functional.{name}": _activation(name, *defaults) for name, defaults in {
         "hardtanh": (-1.0, 1.0), "elu": (1.0,), "celu": (1.0,), "leaky_relu": (0.01,),
@@ -306,12 +277,4 @@ RULES: dict[str, Any] = {
     "nn.functional.fold": lambda input, output_size, kernel_size, dilation=1, padding=0, stride=1:
         c.col2im(input, _pair(output_size), _pair(kernel_size), _pair(dilation), _pair(padding),
                  _pair(stride)),
-    "nn.functional.fractional_max_pool2d": lambda input, kernel_size, output_size=None,
-    output_ratio=None, return_indices=False, _random_samples=None:
-        c.fractional_max_pool2d(input, kernel_size, _given(output_size, [1, 1]),
-                                _given(_random_samples, input)),
-    "nn.functional.fractional_max_pool3d": lambda input, kernel_size, output_size=None,
-    output_ratio=None, return_indices=False, _random_samples=None:
-        c.fractional_max_pool3d(input, kernel_size, _given(output_size, [1, 1, 1]),
-                                _given(_random_samples, input)),
 }

@@ -1,30 +1,44 @@
 """Pooling: the largest element, or the average, of each window.
 
 Averages are linear; their gradients are linear ops, and each other's transposes. What a maximum's
-gradient and tangent need is where the maximum was. All ops take any leading dimensions.
+gradient and tangent need is where the maximum was. All ops take any leading dimensions. What is
+declared with ``_nn`` is what the functions of `nn.functional` of that name call.
 """
 from __future__ import annotations
 
-from operator import index
+from math import prod
 from typing import Any
 
-import numpy as np
-
 import flambeau
-from flambeau.core.op import composite, linear, primitive, public
-from flambeau.core.promotion import type_name
+from flambeau.core.op import linear, public
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import pooling as kernels
 from flambeau.kernels.layouts import keeping_layout
 from flambeau.kernels.refused import refuse
-from flambeau.ops.linalg_support import composed
+from flambeau.ops.pooling_checks import (
+    adaptive_sizes,
+    check_line,
+    check_one_dimensional,
+    check_rank,
+    check_unpooling,
+    check_windows,
+    fractional_windows,
+    per_axis,
+    single,
+    sizes_or_own,
+    strides,
+    unpooled_size,
+)
 
 NETWORK = "nn.functional"
+_INNER: dict[str, Any] = {"namespace": "_nn", "method": False}
 
 
-def leading(op: Any) -> Any:
+def leading(call: Any) -> Any:
     """The batching rule of ops whose tensors all take the batch as one more leading dimension;
-    `op` gives the op when the rule runs."""
+    `call()` gives what calls the op when the rule runs."""
     def rule(size: int, dims: Any, *canonical: Any) -> Any:
         tensors = []
         for tensor, dim in zip(canonical, dims):
@@ -32,7 +46,7 @@ def leading(op: Any) -> Any:
                 tensor = basis.expand(tensor, (size, *tensor._array.shape)) if dim is None \
                     else basis.movedim(tensor, dim, 0)
             tensors.append(tensor)
-        found = op()(*tensors, *canonical[len(dims):])
+        found = call()(*tensors, *canonical[len(dims):])
         return found, 0 if isinstance(found, Tensor) else [0] * len(found)
     return rule
 
@@ -66,378 +80,289 @@ def _flat_images(n: int, kernel: Any) -> Any:
     return keeping_layout(kernel) if n == 2 else kernel
 
 
-def _max_op(name: str, node_name: str, kernel: Any, dims: int, params: tuple[str, ...],
-            tensors: tuple[str, ...] = ("self",)) -> Any:
-    """An op that gives maxima and their indices."""
-    def arguments(input: Tensor, *rest: Any) -> Any:
-        return input, *rest
-
-    arguments.__name__ = name
-    ops: list[Any] = []
-    take = {2: lambda self_t, result1: (take_at(self_t, result1, 2), None),
-            3: lambda self_t, result1: (take_at(self_t, result1, 3), None)}[dims]
-    ops.append(primitive(
-        kernel, tensors=tensors, params=params, returns=tuple, differentiable=(True, False),
-        node_name=node_name, method=False, namespace=None, jvp=take, shows=params,
-        nondiff=tensors[1:],
-        vjp=lambda grad, result1, self_shape: [
-            None if grad[0] is None else add_at(grad[0], result1, self_shape, dims),
-            *[None] * (len(tensors) - 1)],
-        batch=leading(lambda: ops[0]))(arguments))
-    return ops[0]
+def _taking(n: int) -> Any:
+    """The tangents of maxima and of where they are: those of the elements that they are."""
+    return {2: lambda self_t, result1: (take_at(self_t, result1, 2), None),
+            3: lambda self_t, result1: (take_at(self_t, result1, 3), None)}[n]
 
 
-_GEOMETRY = ("kernel_size", "stride", "padding", "dilation", "ceil_mode")
-_MAX = {n: _max_op(f"max_pool{n}d_with_indices", f"MaxPool{n}DWithIndicesBackward0",
-                   keeping_layout(kernels.max_pool), n, _GEOMETRY) for n in (2, 3)}
-_ADAPTIVE_MAX = {n: _max_op(f"_adaptive_max_pool{n}d", f"AdaptiveMaxPool{n}DBackward0",
-                            _flat_images(n, kernels.adaptive_max_pool), n, ("output_size",))
-                 for n in (2, 3)}
-_FRACTIONAL = {n: _max_op(
-    f"_fractional_max_pool{n}d", f"FractionalMaxPool{n}DBackward0",
-    lambda self, samples, kernel_size, output_size: kernels.fractional_max_pool(
-        self, kernel_size, output_size, samples), n, ("kernel_size", "output_size"),
-    ("self", "samples")) for n in (2, 3)}
-
-_WORDS = {2: "two", 3: "three"}
-
-
-def per_axis(value: Any, n: int, op: str, name: str) -> tuple[int, ...]:
-    """A number for each of `n` dimensions, where one stands for all."""
-    if type(value) is int:
-        return (value,) * n
-    if isinstance(value, (tuple, list)):
-        given = tuple([index(v) for v in value])
-        if len(given) == 1:
-            return given * n
-        if len(given) == n:
-            return given
-    elif hasattr(value, "__index__"):
-        return (value.__index__(),) * n
-    raise RuntimeError(f"{op}: {name} must either be a single int, or a tuple of {_WORDS[n]} ints")
-
-
-def _strides(stride: Any, kernel: tuple[int, ...], op: str) -> tuple[int, ...]:
-    if stride is None or (not isinstance(stride, int) and not len(stride)):
-        return kernel
-    return per_axis(stride, len(kernel), op, "stride")
-
-
-def _check_windows(x: np.ndarray, kernel: Any, stride: Any, padding: Any, dilation: Any,
-                   ceil_mode: bool, name: str) -> None:
-    n = len(kernel)
-    if min(kernel) <= 0 or min(stride) <= 0:
-        raise RuntimeError("stride should not be zero" if 0 in (*stride, *kernel) else
-                           f"kernel size and stride should be greater than zero, but got kernel "
-                           f"size {list(kernel)} and stride {list(stride)}")
-    if min(dilation) <= 0:
-        named = " ".join(f"dilation{a}: {d}" for a, d in zip("THW"[-n:], dilation))
-        raise RuntimeError(f"dilation should be greater than zero, but got {named}")
-    for p, k, d in zip(padding, kernel, dilation):
-        if p < 0:
-            raise RuntimeError(f"pad must be non-negative, but got pad: {p}")
-        if p > (k - 1) * d // 2 + (0 if d > 1 else (k % 2 == 0)):
-            raise RuntimeError("pad should be at most half of effective kernel size, but got "
-                               f"pad={p}, kernel_size={k} and dilation={d}")
-    inner = x.shape[x.ndim - n - 1:]
-    if 0 in inner and n == 3:
-        raise RuntimeError(f"{name}(): Expected input's non-batch dimensions to have positive "
-                           f"length, but input has a shape of {list(x.shape)} and non-batch "
-                           f"dimension {inner.index(0)} has length zero!")
-    if 0 in inner:
-        raise RuntimeError(f"Expected {n + 1}D or {n + 2}D (batch mode) tensor with optional 0 dim "
-                           f"batch size for input, but got:{list(x.shape)}")
-    size = x.shape[-n:]
-    out = [kernels.pooled_size(*a, ceil_mode) for a in zip(size, kernel, stride, padding, dilation)]
-    if min(out) < 1:
-        channels = x.shape[-n - 1]
-        raise RuntimeError(f"Given input size: ({_by(channels, size)}). Calculated output size: "
-                           f"({_by(channels, [max(o, 0) for o in out])}). Output size is too small")
-
-
-def _by(channels: int, size: Any) -> str:
-    return "x".join(map(str, (channels, *size)))
-
-
-def _check_rank(x: np.ndarray, n: int) -> None:
-    if x.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"non-empty {n + 1}D or {n + 2}D (batch mode) tensor expected for input")
-
-
-def _max_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-              ceil_mode: bool) -> tuple[Tensor, Tensor]:
+def _declare_max_pool(n: int) -> Any:
+    """`max_pool2d_with_indices` and its gradient, in `n` dimensions; gives the function."""
     name = f"max_pool{n}d"
-    kernel = per_axis(kernel_size, n, name, "kernel_size")
-    stride = _strides(stride, kernel, name)
-    padding = per_axis(padding, n, name, "padding")
-    dilation = per_axis(dilation, n, name, "dilation")
-    x = input._array
-    _check_rank(x, n)
-    refuse(x, "bUcW8", name)
-    _check_windows(x, kernel, stride, padding, dilation, ceil_mode,
-                   f"{name}_with_indices_out_cpu_template")
-    return _MAX[n](input, kernel, stride, padding, dilation, bool(ceil_mode))
+
+    def canonical(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+                  ceil_mode: bool) -> tuple[Any, ...]:
+        kernel = per_axis(kernel_size, n, name, "kernel_size")
+        windows = (kernel, strides(stride, kernel, name), per_axis(padding, n, name, "padding"),
+                   per_axis(dilation, n, name, "dilation"), ceil_mode)
+        check_rank(input._array, n)
+        refuse(input._array, "bUcW8", name)
+        check_windows(input._array, *windows, f"{name}_with_indices_out_cpu_template")
+        return input, *windows
+
+    def gradient(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any,
+                 dilation: Any, ceil_mode: bool, indices: Tensor) -> Tensor:
+        return add_at(grad_output, indices, self._array.shape, n)
+
+    backward = op(
+        f"{name}_with_indices_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, "
+        f"int[{n}] stride, int[{n}] padding, int[{n}] dilation, bool ceil_mode, Tensor indices) -> "
+        "Tensor", body=gradient, explicit=True, out=False, **_INNER)
+    pool = op(
+        f"{name}_with_indices(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], "
+        f"int[{n}] padding=0, int[{n}] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+        kernel=keeping_layout(kernels.max_pool), canonical=canonical, **_INNER,
+        differentiable=(True, False), node=f"MaxPool{n}DWithIndicesBackward0", jvp=_taking(n),
+        batch=leading(lambda: pool.op.call),
+        d_self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
+        backward(grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1))
+    return pool
 
 
-def _single(value: Any, op: str = "", name: str = "") -> int:
-    if isinstance(value, int):
-        return value
-    if len(value) != 1:
-        raise RuntimeError(f"{op}() argument '{name}' should contain one int (got {len(value)})")
-    return index(value[0])
+def _declare_max_pools() -> None:
+    """`max_pool1d` to `3d` of `torch`, with and without indices, by the ops on images."""
+    inner = {n: _declare_max_pool(n) for n in (2, 3)}
+
+    def line(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+             ceil_mode: bool) -> Any:
+        found = inner[2](input.unsqueeze(-2), (1, kernel_size), (1, stride), (0, padding),
+                         (1, dilation), ceil_mode)
+        return found[0].squeeze(-2), found[1].squeeze(-2)
+
+    def line_of(kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+        kernel, padding, dilation = [single(value, "max_pool1d", name) for value, name in (
+            (kernel_size, "kernel_size"), (padding, "padding"), (dilation, "dilation"))]
+        return kernel, single(stride, "max_pool1d", "stride") if stride else kernel, padding, \
+            dilation
+
+    parameters = "Tensor self, int[{0}] kernel_size, int[{0}] stride=[], int[{0}] padding=0, " \
+        "int[{0}] dilation=1, bool ceil_mode=False"
+
+    @op(f"max_pool1d({parameters.format(1)}) -> Tensor", method=False, out=False)
+    def max_pool1d(self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+                   ceil_mode: bool) -> Tensor:
+        """The largest element of each window over the last dimension of (n, c, l) or (c, l).
+
+        `stride` is the kernel's size unless given; with `ceil_mode` a last window may overhang.
+
+        >>> import flambeau
+        >>> flambeau.max_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        tensor([[3., 2.]])
+        """
+        windows = line_of(kernel_size, stride, padding, dilation)
+        refuse(self._array, "bBilUW8", "max_pool1d_impl")
+        check_line(self._array, *windows, ceil_mode)
+        return line(self, *windows, ceil_mode)[0]
+
+    @op(f"max_pool1d_with_indices({parameters.format(1)}) -> (Tensor, Tensor)", method=False,
+        out=False)
+    def max_pool1d_with_indices(self: Tensor, kernel_size: Any, stride: Any, padding: Any,
+                                dilation: Any, ceil_mode: bool) -> tuple[Tensor, Tensor]:
+        """The maxima of `max_pool1d` and where they are."""
+        check_one_dimensional(self, "max_pool1d")
+        return line(self, *line_of(kernel_size, stride, padding, dilation), ceil_mode)
+
+    def maxima(n: int) -> Any:
+        def body(self: Tensor, *windows: Any) -> Tensor:
+            return inner[n](self, *windows)[0]
+        return op(f"max_pool{n}d({parameters.format(n)}) -> Tensor", body=body, method=False,
+                  out=False, doc=f"The largest element of each window over the last {n} "
+                                 "dimensions; see `max_pool1d`.")
+
+    _in_functional(1, max_pool1d, max_pool1d_with_indices)
+    for n in (2, 3):
+        _in_functional(n, maxima(n), inner[n])
 
 
-def _max_pool1d(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
-                ceil_mode: bool, indices: bool) -> tuple[Tensor, Tensor]:
-    if indices:
-        check_one_dimensional(input, "max_pool1d")
-    op = "max_pool1d"
-    kernel, padding, dilation = (_single(v, op, name) for v, name in (
-        (kernel_size, "kernel_size"), (padding, "padding"), (dilation, "dilation")))
-    stride = kernel if stride is None or stride == () or stride == [] \
-        else _single(stride, op, "stride")
-    if not indices:
-        refuse(input._array, "bBilUW8", "max_pool1d_impl")
-        _check_line(input._array, kernel, stride, padding, dilation, ceil_mode)
-    values, where = _max_pool(2, input.unsqueeze(-2), (1, kernel), (1, stride), (0, padding),
-                              (1, dilation), ceil_mode)
-    return values.squeeze(-2), where.squeeze(-2)
-
-
-def _check_line(x: np.ndarray, kernel: int, stride: int, padding: int, dilation: int,
-                ceil_mode: bool) -> None:
-    """What `max_pool1d` says of its arguments where nobody asks for indices."""
-    if x.ndim not in (2, 3) or 0 in x.shape[-2:]:
-        raise RuntimeError("max_pool1d: Expected 2D or 3D (batch mode) tensor with optional 0 dim "
-                           f"batch size for input, but got:{list(x.shape)}")
-    for what, value in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
-        if value <= 0:
-            raise RuntimeError(f"max_pool1d() {what} must be greater than zero, but got {value}")
-    if padding < 0:
-        raise RuntimeError(f"max_pool1d() padding must be non-negative, but got {padding}")
-    if padding > kernel // 2:
-        raise RuntimeError("max_pool1d() padding should be at most half of kernel size, but got "
-                           f"padding={padding} and kernel_size={kernel}")
-    size = kernels.pooled_size(x.shape[-1], kernel, stride, padding, dilation, ceil_mode)
-    if size <= 0:
-        raise RuntimeError(f"max_pool1d() Invalid computed output size: {size}")
-
-
-def _max_pooler(n: int, doc: str) -> None:
-    pool = _max_pool1d if n == 1 else lambda *args: _max_pool(n, *args[:-1])
-
+def _in_functional(n: int, largest: Any, with_indices: Any) -> None:
+    """The functions of `nn.functional`."""
     def max_pool_with_indices(input: Tensor, kernel_size: Any, stride: Any = None,
                               padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
                               return_indices: bool = False) -> Any:
-        return pool(input, kernel_size, stride, padding, dilation, ceil_mode, True)
+        return with_indices(input, kernel_size, [] if stride is None else stride, padding,
+                            dilation, ceil_mode)
 
     def max_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
                  dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
-        found = pool(input, kernel_size, stride, padding, dilation, ceil_mode, return_indices)
-        return found if return_indices else found[0]
+        return (with_indices if return_indices else largest)(
+            input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
 
-    max_pool.__doc__ = doc
+    max_pool.__doc__ = (f"The largest element of each window over the last {n} dimensions; with "
+                        "`return_indices`, also where they are. See `torch.max_pool1d`.")
     max_pool_with_indices.__doc__ = f"The maxima of `max_pool{n}d` and where they are."
-    composite(max_pool, namespace=(NETWORK, "torch"), name=f"max_pool{n}d")
-    composite(max_pool_with_indices, namespace=(NETWORK, "torch") if n == 1 else NETWORK,
-              name=f"max_pool{n}d_with_indices")
+    python_function(max_pool, namespace=NETWORK, name=f"max_pool{n}d")
+    python_function(max_pool_with_indices, namespace=NETWORK, name=f"max_pool{n}d_with_indices")
 
 
-_max_pooler(1, """The largest element of each window over the last dimension of (n, c, l) or (c, l).
-
-    `stride` is the kernel's size unless given; with `ceil_mode` a last window may overhang; with
-    `return_indices`, also where the maxima are.
-
-    >>> import flambeau
-    >>> flambeau.max_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
-    tensor([[3., 2.]])
-    """)
-_max_pooler(2, "The largest element of each window over the last two dimensions; see `max_pool1d`.")
-_max_pooler(3, "The largest element of each window over the last three dimensions.")
+_declare_max_pools()
 
 
 # ---- averages ------------------------------------------------------------------------------------
 
 
-def _avg_ops(n: int) -> Any:
-    def avg_pool(input: Tensor, kernel: Any, stride: Any, padding: Any, ceil_mode: bool,
-                 count_padding: bool, divisor: Any) -> Any:
-        return input, kernel, stride, padding, ceil_mode, count_padding, divisor
-
-    def avg_pool_backward(input: Tensor, shape: Any, *geometry: Any) -> Any:
-        return input, shape, *geometry
-
-    params = ("kernel_size", "stride", "padding", "ceil_mode", "count_include_pad",
-              "divisor_override")
-    avg_pool.__name__ = f"_avg_pool{n}d"
-    avg_pool_backward.__name__ = f"_avg_pool{n}d_backward"
-    forward = linear(
-        _flat_images(n, kernels.avg_pool), method=False, namespace=None, params=params,
-        node_name=f"AvgPool{n}DBackward0", batch=leading(lambda: forward),
-        d_self=lambda grad, self_shape, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override: backward(grad, self_shape, kernel_size, stride, padding, ceil_mode,
-                                   count_include_pad, divisor_override))(avg_pool)
-    backward = linear(
-        kernels.avg_pool_backward, method=False, namespace=None, shapes="shape",
-        params=("shape", *params), node_name=f"AvgPool{n}DBackwardBackward0",
-        d_self=lambda grad, kernel_size, stride, padding, ceil_mode, count_include_pad,
-        divisor_override: forward(grad, kernel_size, stride, padding, ceil_mode,
-                                  count_include_pad, divisor_override))(avg_pool_backward)
-    return forward
-
-
-_AVG = {n: _avg_ops(n) for n in (2, 3)}
-
-
-def _avg_pool(n: int, input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
-              count_include_pad: bool, divisor_override: Any) -> Tensor:
+def _declare_avg_pool(n: int) -> Any:
+    """`avg_pool2d` and its gradient, in `n` dimensions; gives the function."""
     name = f"avg_pool{n}d"
-    kernel = per_axis(kernel_size, n, name, "kernel_size")
-    stride = _strides(stride, kernel, name)
-    padding = per_axis(padding, n, name, "padding")
-    x = input._array
-    if n == 2 and x.ndim < 3:
-        raise IndexError("Dimension out of range (expected to be in range of "
-                         f"[{-x.ndim}, {x.ndim - 1}], but got -3)")
-    if divisor_override == 0:
-        raise RuntimeError("divisor must be not zero")
-    _check_rank(x, n)
-    refuse(x, "bcW8", name)
-    _check_windows(x, kernel, stride, padding, (1,) * n, ceil_mode, name)
-    return _AVG[n](input, kernel, stride, padding, bool(ceil_mode), bool(count_include_pad),
-                   divisor_override)
+    given = (f"int[{n}] kernel_size, int[{n}] stride{{}}, int[{n}] padding{{}}, "
+             "bool ceil_mode{}, bool count_include_pad{}, int? divisor_override{}")
+
+    def canonical(input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+                  count_include_pad: bool, divisor_override: Any) -> tuple[Any, ...]:
+        kernel = per_axis(kernel_size, n, name, "kernel_size")
+        windows = kernel, strides(stride, kernel, name), per_axis(padding, n, name, "padding")
+        x = input._array
+        if n == 2 and x.ndim < 3:
+            raise IndexError("Dimension out of range (expected to be in range of "
+                             f"[{-x.ndim}, {x.ndim - 1}], but got -3)")
+        if divisor_override == 0:
+            raise RuntimeError("divisor must be not zero")
+        check_rank(x, n)
+        refuse(x, "bcW8", name)
+        check_windows(x, *windows, (1,) * n, ceil_mode, name)
+        return input, *windows, ceil_mode, count_include_pad, divisor_override
+
+    def gradient(grad_output: Tensor, self: Tensor, *windows: Any) -> Tensor:
+        return transposed(grad_output, self._array.shape, *windows)
+
+    def spread(input: Tensor, shape: Any, *windows: Any) -> Any:
+        return input, shape, *windows
+
+    spread.__name__ = f"_{name}_backward"
+    transposed = linear(
+        kernels.avg_pool_backward, method=False, namespace=None, shapes="shape",
+        params=("shape", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad",
+                "divisor_override"), node_name=f"AvgPool{n}DBackwardBackward0",
+        d_self=lambda grad, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override: pool.op.call(grad, kernel_size, stride, padding, ceil_mode,
+                                       count_include_pad, divisor_override))(spread)
+    backward = op(f"{name}_backward(Tensor grad_output, Tensor self, {given.format(*[''] * 5)}) -> "
+                  "Tensor", body=gradient, explicit=True, out=False, **_INNER)
+    pool = op(
+        f"{name}(Tensor self, {given.format('=[]', '=0', '=False', '=True', '=None')}) -> Tensor",
+        kernel=_flat_images(n, kernels.avg_pool), canonical=canonical, kind="linear",
+        refuses=(name, "BiUW8") if n == 2 else ("avg_pool3d_out_frame", "BiUeW8"),
+        namespace=NETWORK, method=False, node=f"AvgPool{n}DBackward0",
+        batch=leading(lambda: pool.op.call),
+        d_self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override: backward(grad, self, kernel_size, stride, padding, ceil_mode,
+                                   count_include_pad, divisor_override),
+        doc=f"The average of each window over the last {n} dimensions.")
+    return pool
 
 
-@composite(namespace=(NETWORK, "torch"))
-def avg_pool1d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-               ceil_mode: bool = False, count_include_pad: bool = True) -> Tensor:
+avg_pool2d, avg_pool3d = _declare_avg_pool(2), _declare_avg_pool(3)
+
+
+@op("avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
+    "bool ceil_mode=False, bool count_include_pad=True) -> Tensor", method=False, out=False)
+def avg_pool1d(self: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+               count_include_pad: bool) -> Tensor:
     """The average of each window over the last dimension of (n, c, l) or (c, l).
 
     >>> import flambeau
     >>> flambeau.nn.functional.avg_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
     tensor([[2., 1.]])
     """
-    check_one_dimensional(input, "avg_pool1d")
-    kernel = _single(kernel_size)
-    stride = kernel if stride is None or stride == () or stride == [] else _single(stride)
-    return _avg_pool(2, input.unsqueeze(-2), (1, kernel), (1, stride), (0, _single(padding)),
-                     ceil_mode, count_include_pad, None).squeeze(-2)
+    check_one_dimensional(self, "avg_pool1d")
+    kernel = single(kernel_size)
+    stride = single(stride) if stride else kernel
+    return avg_pool2d(self.unsqueeze(-2), (1, kernel), (1, stride), (0, single(padding)),
+                      ceil_mode, count_include_pad, None).squeeze(-2)
 
 
-def check_one_dimensional(input: Tensor, name: str) -> None:
-    if input._array.ndim not in (2, 3):
-        raise RuntimeError(f"Expected 2 to 3 dimensions, but got {input._array.ndim}-dimensional "
-                           f"tensor for argument #1 'self' (while checking arguments for {name})")
-
-
-@composed(namespace=NETWORK)
-def avg_pool2d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-               ceil_mode: bool = False, count_include_pad: bool = True,
-               divisor_override: Any = None) -> Tensor:
-    """The average of each window over the last two dimensions."""
-    return _avg_pool(2, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                     divisor_override)
-
-
-@composed(namespace=NETWORK)
-def avg_pool3d(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
-               ceil_mode: bool = False, count_include_pad: bool = True,
-               divisor_override: Any = None) -> Tensor:
-    """The average of each window over the last three dimensions."""
-    return _avg_pool(3, input, kernel_size, stride, padding, ceil_mode, count_include_pad,
-                     divisor_override)
+public[NETWORK]["avg_pool1d"] = avg_pool1d
 
 
 # ---- adaptive pooling ----------------------------------------------------------------------------
 
 
-def _adaptive_avg_pair(n: int) -> Any:
-    forward_name, backward_name = f"_adaptive_avg_pool{n}d", f"_adaptive_avg_pool{n}d_backward"
+def _declare_adaptive_avg_pool(n: int) -> Any:
+    """`_adaptive_avg_pool2d`, its gradient, and `adaptive_avg_pool2d`, in `n` dimensions; gives the
+    last."""
+    name = f"adaptive_avg_pool{n}d"
 
-    def forward(input: Tensor, output_size: Any) -> Any:
-        return input, output_size
+    def canonical(input: Tensor, output_size: Any) -> tuple[Any, ...]:
+        sizes = adaptive_sizes(n, input, output_size, name)
+        refuse(input._array, "bBilUcW8", name + "_cpu" * (n == 3))
+        return input, sizes
 
-    def backward(input: Tensor, shape: Any, output_size: Any) -> Any:
+    def gradient(grad_output: Tensor, self: Tensor) -> Tensor:
+        return transposed(grad_output, self._array.shape, grad_output._array.shape[-n:])
+
+    def spread(input: Tensor, shape: Any, output_size: Any) -> Any:
         return input, shape, output_size
 
-    forward.__name__, backward.__name__ = forward_name, backward_name
-    pool = linear(
-        _flat_images(n, kernels.adaptive_avg_pool), params=("output_size",), method=False,
-        namespace=None, node_name=f"AdaptiveAvgPool{n}DBackward0", batch=leading(lambda: pool),
-        d_self=lambda grad, self_shape, output_size: unpool(grad, self_shape, output_size))(forward)
-    unpool = linear(
+    spread.__name__ = f"__{name}_backward"
+    transposed = linear(
         lambda self, shape, output_size: kernels.adaptive_avg_pool_backward(self, shape, n),
         method=False, namespace=None, shapes="shape",
         node_name=f"AdaptiveAvgPool{n}DBackwardBackward0",
-        d_self=lambda grad, output_size: pool(grad, output_size))(backward)
+        d_self=lambda grad, output_size: inner.op.call(grad, output_size))(spread)
+    backward = op(f"_{name}_backward(Tensor grad_output, Tensor self) -> Tensor", body=gradient,
+                  explicit=True, out=False, method=False)
+    inner = op(
+        f"_{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", method=False, out=False,
+        kernel=_flat_images(n, kernels.adaptive_avg_pool), canonical=canonical, kind="linear",
+        node=f"AdaptiveAvgPool{n}DBackward0", batch=leading(lambda: inner.op.call),
+        d_self=lambda grad, self: backward(grad, self))
+
+    def body(self: Tensor, output_size: Any) -> Tensor:
+        sizes = adaptive_sizes(n, self, output_size, name)
+        return self.mean(tuple(range(-n, 0)), True) if sizes == (1,) * n else inner(self, sizes)
+
+    return op(f"{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", body=body, **_INNER)
+
+
+def _declare_adaptive_max_pool(n: int) -> Any:
+    """`adaptive_max_pool2d` and its gradient, in `n` dimensions; gives the function."""
+    name = f"adaptive_max_pool{n}d"
+
+    def canonical(input: Tensor, output_size: Any) -> tuple[Any, ...]:
+        sizes = adaptive_sizes(n, input, output_size, name)
+        refuse(input._array, "bBilUcW8", name + "_cpu" * (n == 3))
+        return input, sizes
+
+    def gradient(grad_output: Tensor, self: Tensor, indices: Tensor) -> Tensor:
+        return add_at(grad_output, indices, self._array.shape, n)
+
+    backward = op(f"{name}_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+                  body=gradient, explicit=True, out=False, **_INNER)
+    pool = op(f"{name}(Tensor self, int[{n}] output_size) -> (Tensor, Tensor)",
+              kernel=_flat_images(n, kernels.adaptive_max_pool), canonical=canonical,
+              differentiable=(True, False), node=f"AdaptiveMaxPool{n}DBackward0", jvp=_taking(n),
+              batch=leading(lambda: pool.op.call), **_INNER,
+              d_self=lambda grad, self, result1: backward(grad, self, result1))
     return pool
 
 
-_ADAPTIVE_AVG = {n: _adaptive_avg_pair(n) for n in (2, 3)}
+_ADAPTIVE_AVG = {n: _declare_adaptive_avg_pool(n) for n in (2, 3)}
+_ADAPTIVE_MAX = {n: _declare_adaptive_max_pool(n) for n in (2, 3)}
 
 
-def _adaptive_sizes(n: int, input: Tensor, output_size: Any, name: str) -> tuple[int, ...]:
-    """One size for each dimension; None keeps the input's."""
-    x, largest = input._array, "max" in name
-    if output_size is None or isinstance(output_size, int):
-        output_size = (output_size,) * n
-    elif x.ndim <= len(output_size):
-        raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
-    if x.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"{name}(): Expected {n + 1}D or {n + 2}D tensor, but got"
-                           f"{':' * largest} {list(x.shape)}")
-    if len(output_size) != n:
-        raise RuntimeError(f"{name}(): internal error: output_size.size() must be {n}" if largest
-                           else f"{name}: output_size must be {n}")
-    for d in range(1 if largest else x.ndim - n, x.ndim):
-        if not x.shape[d]:
-            raise RuntimeError(f"{name}(): Expected input to have non-zero size for non-batch "
-                               f"dimensions, but input has sizes {list(x.shape)} with dimension "
-                               f"{d} being empty")
-    sizes = tuple([x.shape[i - n] if o is None else int(o) for i, o in enumerate(output_size)])
-    if min(sizes) < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: "
-                           f"{[*x.shape[:-n], *sizes]}" if largest else
-                           f"{name}: elements of output_size must be greater than or equal to 0 "
-                           f"but received {{{', '.join(map(str, sizes))}}}")
-    return sizes
-
-
-def _adaptive_avg(n: int, input: Tensor, output_size: Any) -> Tensor:
-    sizes = _adaptive_sizes(n, input, output_size, f"adaptive_avg_pool{n}d")
-    if sizes == (1,) * n:
-        return input.mean(tuple(range(-n, 0)), True)
-    refuse(input._array, "bBilUcW8", f"adaptive_avg_pool{n}d" + "_cpu" * (n == 3))
-    return _ADAPTIVE_AVG[n](input, sizes)
-
-
-def _adaptive_max(n: int, input: Tensor, output_size: Any) -> Any:
-    name = f"adaptive_max_pool{n}d"
-    sizes = _adaptive_sizes(n, input, output_size, name)
-    refuse(input._array, "bBilUcW8", name + "_cpu" * (n == 3))
-    return _ADAPTIVE_MAX[n](input, sizes)
-
-
-def _one_size(output_size: Any, name: str) -> int:
-    if isinstance(output_size, int):
-        return output_size
-    if output_size is None:
-        raise TypeError(f"{name}(): argument 'output_size' (position 2) must be tuple of ints, not "
-                        "NoneType")
-    if len(output_size) != 1:
-        return _single(output_size, name, "output_size")
-    return index(output_size[0])
-
-
-@composite(namespace=(NETWORK, "torch"))
-def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
+@op("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", method=False, out=False)
+def adaptive_avg_pool1d(self: Tensor, output_size: Any) -> Tensor:
     """Averages over `output_size` nearly equal parts of the last dimension."""
-    check_one_dimensional(input, "adaptive_avg_pool1d")
-    size = _one_size(output_size, "adaptive_avg_pool1d")
-    return _adaptive_avg(2, input.unsqueeze(-2), (1, size)).squeeze(-2)
+    check_one_dimensional(self, "adaptive_avg_pool1d")
+    size = single(output_size, "adaptive_avg_pool1d", "output_size")
+    return _ADAPTIVE_AVG[2](self.unsqueeze(-2), (1, size)).squeeze(-2)
 
 
-@composite(namespace=NETWORK)
+@op("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", method=False,
+    out=False)
+def adaptive_max_pool1d(self: Tensor, output_size: Any) -> Any:
+    """The largest element of each of `output_size` nearly equal parts of the last dimension, and
+    where it is."""
+    check_one_dimensional(self, "adaptive_max_pool1d")
+    size = single(output_size, "adaptive_max_pool1d", "output_size")
+    values, indices = _ADAPTIVE_MAX[2](self.unsqueeze(-2), (1, size))
+    return values.squeeze(-2), indices.squeeze(-2)
+
+
+public[NETWORK]["adaptive_avg_pool1d"] = adaptive_avg_pool1d
+_ADAPTIVE_MAX[1] = adaptive_max_pool1d
+
+
+@python_function(namespace=NETWORK)
 def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     """Averages over windows that part the last two dimensions into `output_size` nearly equal
     parts; None keeps a size.
@@ -446,217 +371,157 @@ def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
     >>> flambeau.nn.functional.adaptive_avg_pool2d(flambeau.ones(1, 4, 6), (2, None)).shape
     torch.Size([1, 2, 6])
     """
-    return _adaptive_avg(2, input, output_size)
+    return _ADAPTIVE_AVG[2](input, sizes_or_own(output_size, input))
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
     """Averages over windows that part the last three dimensions into nearly equal parts."""
-    return _adaptive_avg(3, input, output_size)
+    return _ADAPTIVE_AVG[3](input, sizes_or_own(output_size, input))
 
 
-def _adaptive_max1d(input: Tensor, output_size: Any) -> Any:
-    check_one_dimensional(input, "adaptive_max_pool1d")
-    size = _one_size(output_size, "adaptive_max_pool1d")
-    values, indices = _adaptive_max(2, input.unsqueeze(-2), (1, size))
-    return values.squeeze(-2), indices.squeeze(-2)
-
-
-def _adaptive_max_pooler(n: int) -> None:
-    pool = _adaptive_max1d if n == 1 else lambda *args: _adaptive_max(n, *args)
-
+def _adaptive_maxima(n: int) -> None:
+    """The functions of `nn.functional`."""
     def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        return pool(input, output_size)
+        return _ADAPTIVE_MAX[n](input, output_size if n == 1 else sizes_or_own(output_size, input))
 
     def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        found = pool(input, output_size)
+        found = with_indices(input, output_size)
         return found if return_indices else found[0]
 
     adaptive_max_pool.__doc__ = (f"Maxima over windows that part the last {n} dimensions into "
                                  "`output_size` nearly equal parts.")
     with_indices.__doc__ = f"The maxima of `adaptive_max_pool{n}d` and where they are."
-    composite(adaptive_max_pool, namespace=NETWORK, name=f"adaptive_max_pool{n}d")
-    composite(with_indices, namespace=NETWORK, name=f"adaptive_max_pool{n}d_with_indices")
-    if n == 1:
-        public["torch"]["adaptive_max_pool1d"] = public[NETWORK]["adaptive_max_pool1d_with_indices"]
-
-
-for _n in (1, 2, 3):
-    _adaptive_max_pooler(_n)
+    python_function(adaptive_max_pool, namespace=NETWORK, name=f"adaptive_max_pool{n}d")
+    python_function(with_indices, namespace=NETWORK, name=f"adaptive_max_pool{n}d_with_indices")
 
 
 # ---- fractional pooling --------------------------------------------------------------------------
 
 
-def _fractional(n: int, input: Tensor, kernel_size: Any, output_size: Any, output_ratio: Any,
-                samples: Any) -> Any:
+def _declare_fractional_max_pool(n: int) -> Any:
+    """`fractional_max_pool2d` and its gradient, in `n` dimensions; gives the function."""
     name = f"fractional_max_pool{n}d"
-    if output_size is None and output_ratio is None:
-        raise ValueError(f"{name} requires specifying either an output_size or an output_ratio")
-    x = input._array
-    kernel = per_axis(kernel_size, n, name, "kernel_size")
-    if output_size is None:
-        if len(output_ratio) > n:
-            raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple of "
-                             "Ints.")
-        output_size = [int(s * r) for s, r in zip(x.shape[-n:], output_ratio)]
-    sizes = per_axis(output_size, n, name, "output_size")
-    if samples is None:
-        batch = 1 if x.ndim == n + 1 else x.shape[0]
-        samples = flambeau.rand(batch, input.size(-n - 1), n, dtype=input.dtype)
-    if samples._array.dtype != x.dtype:
-        raise RuntimeError("Expect _random_samples to have the same dtype as input")
-    _check_rank(x, n)
-    refuse(x, "bBilUcW8", f"{name}_out_frame")
-    out = "_out" if n == 3 else ""
-    if 0 in x.shape[-n - 1:]:
-        at = x.ndim - n - 1 + x.shape[-n - 1:].index(0)
-        raise RuntimeError(f"{name}{out}(): Expected input to have non-zero size for non-batch "
-                           f"dimensions, but got{list(x.shape)} with dimension {at} being empty.")
-    for axis, k, s, o in zip(("time", "height", "width")[-n:], kernel, x.shape[-n:], sizes):
-        if o + k - 1 > s - (n == 3):       # PyTorch leaves a row over in three dimensions
-            raise RuntimeError(f"{name}{out}(): pool {axis} {k} too large "
-                               f"relative to input {axis} {s}")
-    batch = 1 if x.ndim == n + 1 else x.shape[0]
-    samples = _checked_samples(samples, batch, x.shape[-n - 1], n)
-    return _FRACTIONAL[n](input, samples[0] if x.ndim == n + 1 else samples, kernel, sizes)
+
+    def gradient(grad_output: Tensor, self: Tensor, kernel_size: Any, output_size: Any,
+                 indices: Tensor) -> Tensor:
+        return add_at(grad_output, indices, self._array.shape, n)
+
+    backward = op(
+        f"{name}_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, "
+        f"int[{n}] output_size, Tensor indices) -> Tensor", body=gradient, explicit=True,
+        out=False, **_INNER)
+    pool = op(
+        f"{name}(Tensor self, int[{n}] kernel_size, int[{n}] output_size, Tensor random_samples) "
+        "-> (Tensor, Tensor)", differentiable=(True, False), node=f"FractionalMaxPool{n}DBackward0",
+        kernel=lambda self, random_samples, kernel_size, output_size: kernels.fractional_max_pool(
+            self, kernel_size, output_size, random_samples), **_INNER, jvp=_taking(n),
+        canonical=lambda self, random_samples, kernel_size, output_size: fractional_windows(
+            self, kernel_size, output_size, random_samples, n),
+        batch=leading(lambda: pool.op.call),
+        d_self=lambda grad, self, kernel_size, output_size, result1: backward(
+            grad, self, kernel_size, output_size, result1))
+    return pool
 
 
-def _checked_samples(samples: Tensor, batch: int, channels: int, n: int) -> Tensor:
-    shape = samples._array.shape
-    if len(shape) != 3:
-        raise RuntimeError(f"Expect _random_samples to have 3 dimensions, got {len(shape)}")
-    if shape[0] < batch:
-        raise RuntimeError("Expect _random_samples.size(0) no less then input batch size.")
-    if shape[1] != channels:
-        raise RuntimeError("Expect _random_samples.size(1) equals to input channel size.")
-    if shape[2] != n:
-        raise RuntimeError(f"Expect _random_samples.size(2) equals to {n}; got {shape[2]}.")
-    return samples[:batch]
-
-
-def _fractional_pooler(n: int) -> None:
-    def fractional_max_pool(input: Tensor, kernel_size: Any, output_size: Any = None,
-                            output_ratio: Any = None, return_indices: bool = False,
-                            _random_samples: Any = None) -> Any:
-        found = _fractional(n, input, kernel_size, output_size, output_ratio, _random_samples)
-        return found if return_indices else found[0]
+def _fractional_maxima(n: int) -> None:
+    """The functions of `nn.functional`."""
+    name, pool = f"fractional_max_pool{n}d", _declare_fractional_max_pool(n)
 
     def with_indices(input: Tensor, kernel_size: Any, output_size: Any = None,
                      output_ratio: Any = None, return_indices: bool = False,
                      _random_samples: Any = None) -> Any:
-        return _fractional(n, input, kernel_size, output_size, output_ratio, _random_samples)
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output_size or an "
+                             "output_ratio")
+        if output_size is None:
+            ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else \
+                (output_ratio,) * n
+            if len(ratios) > n:
+                raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple "
+                                 "of Ints.")
+            output_size = [int(input.size(i - n) * ratio) for i, ratio in enumerate(ratios)]
+        if _random_samples is None:
+            batch = 1 if input.dim() == n + 1 else input.size(0)
+            _random_samples = flambeau.rand(batch, input.size(-n - 1), n, dtype=input.dtype)
+        return pool(input, kernel_size, output_size, _random_samples)
+
+    def fractional_max_pool(input: Tensor, kernel_size: Any, output_size: Any = None,
+                            output_ratio: Any = None, return_indices: bool = False,
+                            _random_samples: Any = None) -> Any:
+        found = with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
+        return found if return_indices else found[0]
 
     fractional_max_pool.__doc__ = (
         f"Maxima over windows at random steps in the last {n} dimensions, as many as `output_size` "
         "or `output_ratio` say. Graham, Fractional max-pooling, 2014.")
-    with_indices.__doc__ = f"The maxima of `fractional_max_pool{n}d` and where they are."
-    composite(fractional_max_pool, namespace=NETWORK, name=f"fractional_max_pool{n}d")
-    composite(with_indices, namespace=NETWORK, name=f"fractional_max_pool{n}d_with_indices")
-
-
-_fractional_pooler(2)
-_fractional_pooler(3)
+    with_indices.__doc__ = f"The maxima of `{name}` and where they are."
+    python_function(fractional_max_pool, namespace=NETWORK, name=name)
+    python_function(with_indices, namespace=NETWORK, name=f"{name}_with_indices")
 
 
 # ---- unpooling -----------------------------------------------------------------------------------
 
 
-def _unpool_op(n: int) -> Any:
-    def unpool(input: Tensor, indices: Tensor, output_size: Any) -> Any:
-        return input, indices, output_size
+def _declare_max_unpool(n: int) -> Any:
+    """`max_unpool2d`, in `n` dimensions."""
+    geometry = ", int[3] stride, int[3] padding" * (n == 3)
 
-    unpool.__name__ = f"_max_unpool{n}d"
-    take = {2: lambda grad, indices: take_at(grad, indices, 2),
-            3: lambda grad, indices: take_at(grad, indices, 3)}[n]
-    op = linear(
-        _flat_images(n, kernels.max_unpool), params=("output_size",),
-        tensors=("self", "indices"), method=False, namespace=None, batch=leading(lambda: op),
-        node_name=f"MaxUnpool{n}DBackward0", d_self=take)(unpool)
-    return op
+    def canonical(input: Tensor, indices: Tensor, output_size: Any) -> tuple[Any, ...]:
+        check_unpooling(input, indices, n)
+        return input, indices, tuple(output_size)
 
-
-_UNPOOL = {n: _unpool_op(n) for n in (2, 3)}
-
-
-def _unpool_size(input: Tensor, kernel: Any, stride: Any, padding: Any, output_size: Any) -> Any:
-    size, n = input._array.shape[-len(kernel):], len(kernel)
-    usual = [(s - 1) * st + k - 2 * p for s, st, k, p in zip(size, stride, kernel, padding)]
-    if output_size is None:
-        return tuple(usual)
-    if len(output_size) == n + 2:
-        output_size = output_size[2:]
-    if len(output_size) != n:
-        raise ValueError(f"output_size should be a sequence containing {n} or {n + 2} elements, "
-                         "but "
-                         f"it has a length of '{len(output_size)}'")
-    for d, (o, u, s) in enumerate(zip(output_size, usual, stride)):
-        if not u - s < o < u + s:
-            raise ValueError(f'invalid output_size "{output_size}" (dim {d} must be between '
-                             f"{u - s} and {u + s})")
-    return tuple(output_size)
+    take: Any = {2: lambda grad, indices: take_at(grad, indices, 2),
+                 3: lambda grad, indices: take_at(grad, indices, 3)}[n]
+    unpool = op(f"max_unpool{n}d(Tensor self, Tensor indices, SymInt[{n}] output_size{geometry}) "
+                "-> Tensor", kernel=_flat_images(n, kernels.max_unpool), kind="linear",
+                drops="stride padding", canonical=canonical, batch=leading(lambda: unpool.op.call),
+                refuses=(f"max_unpool{n}d", "bBilUcW8"), node=f"MaxUnpool{n}DBackward0",
+                d_self=take, **_INNER)
+    return unpool
 
 
-def _max_unpool(n: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any,
-                padding: Any, output_size: Any) -> Tensor:
-    kernel = (kernel_size,) * n if isinstance(kernel_size, int) else tuple(kernel_size)
-    stride = kernel if stride is None else (stride,) * n if isinstance(stride, int) \
-        else tuple(stride)
-    padding = (padding,) * n if isinstance(padding, int) else tuple(padding)
-    size = _unpool_size(input, kernel, stride, padding, output_size)
-    if n == 1:
-        return _unpooled(2, input.unsqueeze(-1), indices.unsqueeze(-1), (*size, 1)).squeeze(-1)
-    return _unpooled(n, input, indices, size)
-
-
-def _unpooled(n: int, input: Tensor, indices: Tensor, size: tuple[int, ...]) -> Tensor:
-    x, i = input._array, indices._array
-    if i.dtype != np.int64:
-        raise RuntimeError("elements in indices should be type int64 but got: "
-                           f"{type_name(indices.dtype)}")
-    if x.ndim not in (n + 1, n + 2):
-        raise RuntimeError(f"Input to max_unpooling{n}d should be a {n + 1}d or {n + 2}d Tensor, "
-                           "but "
-                           f"got a tensor with {x.ndim} dimensions.")
-    if x.shape != i.shape:
-        raise RuntimeError("Expected shape of indices to be same as that of the input tensor "
-                           f"({list(x.shape)}) but got indices tensor with shape: {list(i.shape)}")
-    return _UNPOOL[n](input, indices, size)
+_UNPOOL = {n: _declare_max_unpool(n) for n in (2, 3)}
 
 
 def _unpooler(n: int) -> None:
+    def each(value: Any) -> tuple[int, ...]:
+        return (value,) * n if isinstance(value, int) else tuple(value)
+
     def max_unpool(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None,
                    padding: Any = 0, output_size: Any = None) -> Tensor:
-        return _max_unpool(n, input, indices, kernel_size, stride, padding, output_size)
+        kernel, padding = each(kernel_size), each(padding)
+        stride = kernel if stride is None else each(stride)
+        size = unpooled_size(input, kernel, stride, padding, output_size)
+        if n == 1:
+            return _UNPOOL[2](input.unsqueeze(-1), indices.unsqueeze(-1), (*size, 1)).squeeze(-1)
+        return _UNPOOL[n](input, indices, size, *((stride, padding) if n == 3 else ()))
 
     max_unpool.__doc__ = (f"The maxima that `max_pool{n}d` gave put back to where they were, zeros "
                           "elsewhere; `output_size` where several are possible.")
-    composite(max_unpool, namespace=NETWORK, name=f"max_unpool{n}d")
-
-
-for _n in (1, 2, 3):
-    _unpooler(_n)
+    python_function(max_unpool, namespace=NETWORK, name=f"max_unpool{n}d")
 
 
 # ---- power means ---------------------------------------------------------------------------------
 
 
 def _lp_pooler(n: int) -> None:
+    averages = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}[n]
+
     def lp_pool(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
                 ceil_mode: bool = False) -> Tensor:
-        name = f"avg_pool{n}d"
-        mean = public[NETWORK][name](input.pow(norm_type), kernel_size, stride, 0, ceil_mode)
-        count = kernel_size if isinstance(kernel_size, int) and n == 1 else 1
-        if n > 1:
-            for k in (kernel_size,) * n if isinstance(kernel_size, int) else kernel_size:
-                count *= k
-        elif not isinstance(kernel_size, int):
-            count = kernel_size[0]
+        mean = averages(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0,
+                        ceil_mode)
+        count = kernel_size ** n if isinstance(kernel_size, int) else prod(kernel_size)
         return (flambeau.sign(mean) * flambeau.relu(mean.abs())).mul(count).pow(1.0 / norm_type)
 
     lp_pool.__doc__ = f"(Σ x^p)^(1/p) over each window of the last {n} dimensions, p = `norm_type`."
-    composite(lp_pool, namespace=NETWORK, name=f"lp_pool{n}d")
+    python_function(lp_pool, namespace=NETWORK, name=f"lp_pool{n}d")
 
 
 for _n in (1, 2, 3):
+    _adaptive_maxima(_n)
+    _unpooler(_n)
     _lp_pooler(_n)
+    if _n > 1:
+        _fractional_maxima(_n)

@@ -56,8 +56,8 @@ def bind(signature: Signature, name: str, args: Sequence[Any], kwargs: dict[str,
         value = args[place] if positional else kwargs[spelled]
         used += not positional
         place += positional
-        if value is None and parameter.nullable:
-            values.append(None)
+        if value is None and (parameter.nullable or parameter.default == "[]"):
+            values.append(None if parameter.nullable else parameter.value)
             continue
         if not fits(parameter, value, numbers_as_tensors, i):
             if not (one_by_one and place == 1 and positional and is_index(value)):

@@ -118,7 +118,8 @@ def _marked(signature: Signature, args: Sequence[Any]) -> list[str]:
     marks = []
     for parameter, value in zip(signature.parameters, args):
         try:
-            right = (value is None and parameter.nullable) or fits(parameter, value)
+            empty = value is None and (parameter.nullable or parameter.default == "[]")
+            right = empty or fits(parameter, value)
         except Wrong:
             right = False
         marks.append(type_name(value) if right else f"!{type_name(value)}!")
