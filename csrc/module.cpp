@@ -20,6 +20,8 @@ int register_activations(PyObject *module);
 int register_losses(PyObject *module);
 int register_conversion(PyObject *module);
 int register_reductions(PyObject *module);
+int register_statistics(PyObject *module);
+int register_scans(PyObject *module);
 int register_random(PyObject *module);
 int register_views(PyObject *module);
 int register_copying(PyObject *module);
@@ -116,11 +118,11 @@ PyMODINIT_FUNC PyInit__native() {
         register_arithmetic(module) || register_comparison(module) || register_functions(module) ||
         register_special(module) || register_activations(module) || register_losses(module) ||
         register_conversion(module) ||
-        register_reductions(module) || register_random(module) || register_views(module) ||
-        register_fast(module) || register_calling(module) || register_indexing(module) ||
-        register_places_kernels(module) || register_view_kernels(module) ||
-        register_slices(module) || register_rearranging(module) || register_copying(module) ||
-        register_creation(module) ||
+        register_reductions(module) || register_statistics(module) || register_scans(module) ||
+        register_random(module) || register_views(module) || register_fast(module) ||
+        register_calling(module) || register_indexing(module) || register_places_kernels(module) ||
+        register_view_kernels(module) || register_slices(module) || register_rearranging(module) ||
+        register_copying(module) || register_creation(module) ||
         register_fortran(module) || register_matrix_exp(module) || register_sparse(module)
 #ifdef FLAMBEAU_NETWORK
         || register_network(module)

@@ -171,12 +171,15 @@ PyObject *results(Arrays &...arrays) {
     return tuple;
 }
 
-// Python's lock, let go for as long as this lives.
+// Python's lock, let go for as long as this lives (if `worth` it).
 class Unlocked {
-    PyThreadState *state = PyEval_SaveThread();
+    PyThreadState *state;
 
  public:
-    ~Unlocked() { PyEval_RestoreThread(state); }
+    explicit Unlocked(bool worth = true) : state(worth ? PyEval_SaveThread() : nullptr) {}
+    ~Unlocked() {
+        if (state) PyEval_RestoreThread(state);
+    }
 };
 
 // Memory without initialisation, aligned for vectors.

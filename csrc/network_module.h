@@ -19,11 +19,14 @@ int simd_level();  // 2: AVX-512, 1: AVX2, 0: anything else
 int register_network_attention(PyObject *module);
 int register_network_convolution(PyObject *module);
 int register_network_ctc(PyObject *module);
+int register_network_distances(PyObject *module);
 int register_network_fourier(PyObject *module);
 int register_network_indexing(PyObject *module);
+int register_network_losses(PyObject *module);
 int register_network_normalization(PyObject *module);
 int register_network_pooling(PyObject *module);
 int register_network_recurrent(PyObject *module);
 int register_network_resampling(PyObject *module);
+int register_network_searching(PyObject *module);
 int register_network_softmax(PyObject *module);
 int register_network_sorting(PyObject *module);

@@ -128,17 +128,19 @@ void each_line(const Axis &a, npy_intp kept, const T *x, T *values, int64_t *ind
         1);
 }
 
+// (x, axis, descending, stable): of arrays that are not row-major the twin does it
 PyObject *sort(PyObject *const *args) {
     Array x;
     Axis a;
     int reverse = PyObject_IsTrue(args[2]);
-    if (!take_any(args[0], x) || !a.read(x, args[1]) || a.n >= npy_intp(1) << 32) return declined();
+    if (!is_plain_array(args[0]) || !PyArray_IS_C_CONTIGUOUS((PyArrayObject *)args[0]) ||
+        !take_any(args[0], x) || !a.read(x, args[1]) || a.n >= npy_intp(1) << 32) return declined();
     Array values = Array::empty(x.dims(), PyArray_TYPE(x.array())),
           indices = Array::empty(x.dims(), NPY_INT64);
     if (!values || !indices) return nullptr;
     bool done;
     {
-        Unlocked unlocked;
+        Unlocked unlocked(x.size() >= PARALLEL_FROM);
         done = with_keys(PyArray_TYPE(x.array()), [&](auto zero) {
             using T = decltype(zero);
             each_line(a, a.n, x.data<T>(), values.data<T>(), indices.data<int64_t>(), 16 * a.n,
@@ -216,7 +218,7 @@ PyObject *topk(PyObject *const *args) {
     if (!values || !indices) return nullptr;
     bool done;
     {
-        Unlocked unlocked;
+        Unlocked unlocked(x.size() >= PARALLEL_FROM);
         done = with_keys(PyArray_TYPE(x.array()), [&](auto zero) {
             using T = decltype(zero);
             each_line(
@@ -263,7 +265,7 @@ PyObject *select(PyObject *x_, PyObject *axis_, PyObject *keep_, npy_intp rank, 
     if (!values || !indices) return nullptr;
     bool done;
     {
-        Unlocked unlocked;
+        Unlocked unlocked(x.size() >= PARALLEL_FROM);
         done = with_keys(PyArray_TYPE(x.array()), [&](auto zero) {
             using T = decltype(zero);
             each_line(
@@ -308,6 +310,22 @@ PyObject *nanmedian(PyObject *const *args) {
     return select(args[0], args[1], args[2], 0, NANMEDIAN);
 }
 
+// Of all elements: the value alone.
+PyObject *of_all(PyObject *x, Which which) {
+    if (!is_plain_array(x)) return declined();
+    Array flat(PyArray_Ravel((PyArrayObject *)x, NPY_CORDER));
+    Array axis(PyLong_FromLong(0));
+    if (!flat || !axis) return nullptr;
+    PyObject *found = select((PyObject *)flat.array(), (PyObject *)axis.array(), Py_False, 0, which);
+    if (!found || found == Py_NotImplemented) return found;
+    PyObject *value = PyTuple_GET_ITEM(found, 0);
+    Py_INCREF(value);
+    Py_DECREF(found);
+    return value;
+}
+PyObject *median_all(PyObject *const *args) { return of_all(args[0], MEDIAN); }
+PyObject *nanmedian_all(PyObject *const *args) { return of_all(args[0], NANMEDIAN); }
+
 template <class T>
 bool has_nan(const T *x, npy_intp n) {
     if (std::numeric_limits<T>::has_quiet_NaN)
@@ -330,7 +348,7 @@ PyObject *mode(PyObject *const *args) {
     if (!values || !indices) return nullptr;
     bool done = true;
     {
-        Unlocked unlocked;
+        Unlocked unlocked(x.size() >= PARALLEL_FROM);
         done = with_keys(PyArray_TYPE(x.array()), [&](auto zero) {
             using T = decltype(zero);
             done = !has_nan(x.data<T>(), a.outer * a.n * a.inner);
@@ -359,6 +377,7 @@ PyObject *mode(PyObject *const *args) {
 PyMethodDef methods[] = {NETWORK_METHOD(sort, 4),      NETWORK_METHOD(topk, 5),
                          NETWORK_METHOD(kthvalue, 4),  NETWORK_METHOD(median, 3),
                          NETWORK_METHOD(nanmedian, 3), NETWORK_METHOD(mode, 3),
+                         NETWORK_METHOD(median_all, 1), NETWORK_METHOD(nanmedian_all, 1),
                          {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

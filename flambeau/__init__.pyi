@@ -915,7 +915,13 @@ def alias(input: Tensor) -> Tensor:
 def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Copies of what `alias` shows."""
 
-def all(input: Tensor, dim: Any = None, keepdim: _bool = False) -> Tensor:
+def all(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """Are all elements, or all along `dim`, not zero?"""
 
 def allclose(
@@ -933,11 +939,23 @@ def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
 def alpha_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """`alpha_dropout` in place."""
 
-def amax(input: Tensor, dim: Any = (), keepdim: _bool = False, *, out: Any = None) -> Tensor:
+def amax(
+    input: Tensor,
+    dim: Any = (),
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The largest element of all, or along `dim` (one or several). Equal elements share the
     gradient evenly."""
 
-def amin(input: Tensor, dim: Any = (), keepdim: _bool = False, *, out: Any = None) -> Tensor:
+def amin(
+    input: Tensor,
+    dim: Any = (),
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The smallest element of all, or along `dim` (one or several). Equal elements share the
     gradient evenly."""
 
@@ -947,7 +965,13 @@ def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, o
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle of complex numbers, in (-π, π]; of real ones 0 or π."""
 
-def any(input: Tensor, dim: Any = None, keepdim: _bool = False) -> Tensor:
+def any(
+    input: Tensor,
+    dim: Any = None,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """Is any element, or any along `dim`, not zero?"""
 
 def arange(
@@ -1011,7 +1035,7 @@ def argmax(
     dim: _int | None = None,
     keepdim: _bool = False,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The position of the first largest element: in the flattened input, or along `dim`."""
 
@@ -1020,15 +1044,17 @@ def argmin(
     dim: _int | None = None,
     keepdim: _bool = False,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The position of the first smallest element: in the flattened input, or along `dim`."""
 
 def argsort(
     input: Tensor,
+    *,
+    stable: _bool | None = None,
     dim: _int = -1,
     descending: _bool = False,
-    stable: _bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The positions that sort the input along `dim`."""
 
@@ -1492,7 +1518,7 @@ def cosine_embedding_loss(*args: Any, reduction: _int = 1, **kwargs: Any) -> Ten
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """x₁ · x₂ / (max(‖x₁‖, eps) · max(‖x₂‖, eps)) along `dim`."""
 
-def count_nonzero(input: Tensor, dim: Any = None, *dims: Any) -> Tensor:
+def count_nonzero(input: Tensor, dim: Any = None) -> Tensor:
     """How many elements differ from zero, in all or along `dim`."""
 
 def cov(
@@ -1622,7 +1648,7 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def digamma_(input: Tensor) -> Tensor:
     """Write the result of `digamma` into this tensor; returns the tensor."""
 
-def dist(input: Tensor, other: Tensor, p: _float = 2) -> Tensor:
+def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     """The norm of order `p` of input - other."""
 
 def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
@@ -2532,7 +2558,7 @@ def logaddexp(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor
 def logaddexp2(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """log2(2^input + 2^other), computed without overflow."""
 
-def logcumsumexp(input: Tensor, dim: _int) -> Tensor:
+def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """log(Σ exp) of each element and all before it along `dim`, computed without overflow."""
 
 def logdet(input: Tensor) -> Tensor:
@@ -2583,7 +2609,13 @@ def logspace(
 ) -> Tensor:
     """`base` to the powers of `linspace(start, end, steps)`."""
 
-def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False) -> Tensor:
+def logsumexp(
+    input: Tensor,
+    dim: Any,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """log(Σ exp(input)) along `dim`, computed without overflow."""
 
 def lstm(input: Tensor, *args: Any, **kwargs: Any) -> Any:
@@ -2758,7 +2790,7 @@ def moveaxis(input: Tensor, source: Any, destination: Any) -> Tensor:
 def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
     """Dimensions moved to other places; the rest keep their order."""
 
-def msort(input: Tensor, *, out: Any = None) -> Tensor:
+def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The input sorted along its first dimension."""
 
 def mul(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -2815,7 +2847,7 @@ def nanmean(
     keepdim: _bool = False,
     *,
     dtype: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The mean of the elements that are not NaN."""
 
@@ -2843,7 +2875,7 @@ def nansum(
     keepdim: _bool = False,
     *,
     dtype: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The sum of the elements that are not NaN."""
 
@@ -3092,7 +3124,7 @@ def prod(
     keepdim: _bool = False,
     *,
     dtype: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The product of all elements, or along `dim`. Integers are multiplied as int64."""
 
@@ -3283,12 +3315,9 @@ def remainder(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor
 def remainder_(input: Tensor, other: Any) -> Tensor:
     """Write the result of `remainder` into this tensor; returns the tensor."""
 
-def renorm(input: Tensor, p: _float, dim: _int, maxnorm: _float, *, out: Any = None) -> Tensor:
+def renorm(input: Tensor, p: Any, dim: _int, maxnorm: Any, *, out: Tensor | None = None) -> Tensor:
     """The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is
     larger."""
-
-def renorm_(input: Tensor, p: _float, dim: _int, maxnorm: _float) -> Tensor:
-    """Write the result of `renorm` into this tensor; returns the tensor."""
 
 def repeat_interleave(
     input: Tensor,
@@ -3571,10 +3600,10 @@ def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
 
 def sort(
     input: Tensor,
+    *,
+    stable: _bool | None = None,
     dim: _int = -1,
     descending: _bool = False,
-    stable: _bool | None = None,
-    *,
     out: tuple[Tensor, ...] | list[Tensor] | None = None,
 ) -> return_types.sort:
     """The elements in ascending (or descending) order along `dim`, and their old positions."""
@@ -3731,23 +3760,19 @@ def stack(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0) -> Tensor:
 def std(
     input: Tensor,
     dim: Any = None,
-    unbiased: _bool | None = None,
+    unbiased: _bool = True,
     keepdim: _bool = False,
     *,
-    correction: Any = None,
-    out: Any = None,
-) -> Any:
+    out: Tensor | None = None,
+) -> Tensor:
     """The standard deviation, the square root of `var`."""
 
 def std_mean(
     input: Tensor,
     dim: Any = None,
-    unbiased: _bool | None = None,
+    unbiased: _bool = True,
     keepdim: _bool = False,
-    *,
-    correction: Any = None,
-    out: Any = None,
-) -> Any:
+) -> tuple[Tensor, ...]:
     """The standard deviation and the mean."""
 
 def stft(
@@ -3895,7 +3920,7 @@ def topk(
     """The `k` largest (or smallest) elements along `dim`, and their positions."""
 
 def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal."""
+    """The sum of the diagonal of a matrix."""
 
 def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """Two dimensions exchanged, as a view."""
@@ -4036,24 +4061,20 @@ def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tenso
 def var(
     input: Tensor,
     dim: Any = None,
-    unbiased: _bool | None = None,
+    unbiased: _bool = True,
     keepdim: _bool = False,
     *,
-    correction: Any = None,
-    out: Any = None,
-) -> Any:
+    out: Tensor | None = None,
+) -> Tensor:
     """The variance of all elements, or along `dim`: the sum of the squared distances from the
     mean over n - correction."""
 
 def var_mean(
     input: Tensor,
     dim: Any = None,
-    unbiased: _bool | None = None,
+    unbiased: _bool = True,
     keepdim: _bool = False,
-    *,
-    correction: Any = None,
-    out: Any = None,
-) -> Any:
+) -> tuple[Tensor, ...]:
     """The variance and the mean."""
 
 def vdot(input: Tensor, other: Tensor) -> Tensor:

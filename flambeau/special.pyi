@@ -110,7 +110,13 @@ def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
 def logit(input: Tensor, eps: _float | None = None) -> Tensor:
     """log(p / (1 - p)) of probabilities, first brought into [eps, 1 - eps] if `eps` is given."""
 
-def logsumexp(input: Tensor, dim: Any, keepdim: _bool = False) -> Tensor:
+def logsumexp(
+    input: Tensor,
+    dim: Any,
+    keepdim: _bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """log(Σ exp(input)) along `dim`, computed without overflow."""
 
 def modified_bessel_i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -256,80 +256,11 @@ shows("repeat", "repeat(Tensor self, SymInt[] repeats) -> Tensor",
 
 # ---- reductions ----------------------------------------------------------------------------------
 
-shows("_prod_all", "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor")
-shows("_prod_dim", "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, "
-      "ScalarType? dtype=None) -> Tensor")
-for _name in ("any", "all"):
-    shows(_name, f"{_name}(Tensor self) -> Tensor",
-          lambda self, dim: (self,) if dim is None else None)
-    shows(_name, f"{_name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
-          lambda self, dim, keepdim: (self, dim, keepdim) if type(dim) is int else (
-              (self, dim[0], keepdim) if len(dim) == 1 else None))
-    shows(_name, f"{_name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor")
-for _name in ("var", "std"):
-    shows(f"_{_name}", f"{_name}.correction(Tensor self, int[1]? dim=None, *, "
-          "Scalar? correction=None, bool keepdim=False) -> Tensor",
-          lambda self, dim, correction, keepdim: (
-              self, _dims_or_none(self, dim), _correction(self, dim, correction), keepdim))
-for _name, _own in (("var_mean", "_var_mean"), ("std_mean", "_std_and_mean")):
-    shows(_own, f"{_name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
-          "bool keepdim=False) -> (Tensor, Tensor)",
-          lambda self, dim, correction, keepdim: (
-              self, _dims_or_none(self, dim), _correction(self, dim, correction), keepdim))
-
-
-def _dims_or_none(self: Tensor, dim: Any) -> Any:
-    return None if dim is None or len(dim) == self.ndim else tuple(dim)
-
-
-def _correction(self: Tensor, dim: Any, correction: Any) -> Any:
-    return None if correction == 1 and _dims_or_none(self, dim) is None else correction
-
-
-for _name in ("max", "min"):
-    shows(f"{_name}_all", f"{_name}(Tensor self) -> Tensor",
-          lambda self, keepdim: None if keepdim else (self,))
-    shows(f"{_name}_dim", f"{_name}.dim(Tensor self, int dim, bool keepdim=False) -> "
-          "(Tensor values, Tensor indices)")
-    shows(f"a{_name}_along", f"a{_name}(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
-          lambda self, dim, keepdim: (self, tuple(dim or ()), keepdim))
-    shows(f"arg{_name}_all arg{_name}_dim",
-          f"arg{_name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor")
-shows("aminmax", "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> "
-      "(Tensor min, Tensor max)")
-shows("_vector_norm", "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, "
-      "bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-      lambda self, ord, dim, keepdim: (self, ord, _dims_or_none(self, dim), keepdim),
-      run=lambda *args, **kwargs: flambeau.linalg.vector_norm(*args, **kwargs))
-shows("logsumexp", "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
-      lambda self, dim, keepdim: (self, tuple(dim), keepdim))
 shows("running_sum", "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
       lambda self, dim, dtype, backwards: None if backwards else (self, dim, dtype))
-shows("nansum", "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, "
-      "ScalarType? dtype=None) -> Tensor",
-      lambda input, dim, keepdim, dtype: (
-          input, dim if dim is None or type(dim) is tuple else (dim,), keepdim, dtype))
-shows("count_nonzero", "count_nonzero(Tensor self, int? dim=None) -> Tensor")
-shows("dist", "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor")
-shows("renorm", "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor")
 shows("equal", "equal(Tensor self, Tensor other) -> bool")
 shows("allclose", "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
       "bool equal_nan=False) -> bool")
-shows("trace", "trace(Tensor self) -> Tensor")
-shows("median_all", "median(Tensor self) -> Tensor")
-shows("nanmedian_all", "nanmedian(Tensor self) -> Tensor")
-for _name in ("median", "nanmedian", "mode", "kthvalue"):
-    _k = "SymInt k, " if _name == "kthvalue" else ""
-    _dim = "int dim" if "median" in _name else "int dim=-1"
-    _overload = "median.dim" if _name == "median" else f"{_name}.dim" if "median" in _name \
-        else _name
-    shows(f"{_name}_along", f"{_overload}(Tensor self, {_k}{_dim}, bool keepdim=False) -> "
-          "(Tensor values, Tensor indices)")
-shows("sort_along", "sort(Tensor self, int dim=-1, bool descending=False) -> "
-      "(Tensor values, Tensor indices)",
-      lambda self, dim, descending:  (self, dim, descending))
-shows("topk_along", "topk(Tensor self, SymInt k, int dim=-1, bool largest=True, "
-      "bool sorted=True) -> (Tensor values, Tensor indices)")
 shows("nonzero_rows", "nonzero(Tensor self) -> Tensor")
 shows("nonzero_static", "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor")
 shows("_search_sorted", "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, "

@@ -237,7 +237,8 @@ class _WholeForm(Form):
         if any(value is not None and value is not False and name not in taken
                and _other_name(name) not in taken for name, value in given.items()):
             return None
-        return super().values(given)
+        return [[] if value is None and a.declared.endswith("]") else value     # all dimensions
+                for a, value in zip(self.schema.arguments, super().values(given))]
 
 
 @cache

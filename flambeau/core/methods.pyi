@@ -221,10 +221,10 @@ class Methods:
         equal_nan: _bool = False,
     ) -> _bool:
         """Are all elements close, as `isclose` has it?"""
-    def amax(self, dim: Any = (), keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    def amax(self, dim: Any = (), keepdim: _bool = False) -> Tensor:
         """The largest element of all, or along `dim` (one or several). Equal elements share the
         gradient evenly."""
-    def amin(self, dim: Any = (), keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    def amin(self, dim: Any = (), keepdim: _bool = False) -> Tensor:
         """The smallest element of all, or along `dim` (one or several). Equal elements share the
         gradient evenly."""
     def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False) -> return_types.aminmax:
@@ -263,11 +263,17 @@ class Methods:
         """The inverse hyperbolic tangent."""
     def arctanh_(self) -> Tensor:
         """Write the result of `atanh` into this tensor; returns the tensor."""
-    def argmax(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
         """The position of the first largest element: in the flattened input, or along `dim`."""
-    def argmin(self, dim: _int | None = None, keepdim: _bool = False, *, out: Any = None) -> Tensor:
+    def argmin(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
         """The position of the first smallest element: in the flattened input, or along `dim`."""
-    def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
+    def argsort(
+        self,
+        *,
+        stable: _bool | None = None,
+        dim: _int = -1,
+        descending: _bool = False,
+    ) -> Tensor:
         """The positions that sort the input along `dim`."""
     def argwhere(self) -> Tensor:
         """The positions of the elements that are not zero, one a row."""
@@ -432,7 +438,7 @@ class Methods:
         """The hyperbolic cosine."""
     def cosh_(self) -> Tensor:
         """Write the result of `cosh` into this tensor; returns the tensor."""
-    def count_nonzero(self, dim: Any = None, *dims: Any) -> Tensor:
+    def count_nonzero(self, dim: Any = None) -> Tensor:
         """How many elements differ from zero, in all or along `dim`."""
     def cov(
         self,
@@ -515,7 +521,7 @@ class Methods:
         """Write the result of `digamma` into this tensor; returns the tensor."""
     def dim_order(self, *, ambiguity_check: Any = False) -> tuple[_int, ...]:
         """The dimensions from the outermost in memory to the innermost."""
-    def dist(self, other: Tensor, p: _float = 2) -> Tensor:
+    def dist(self, other: Tensor, p: Any = 2) -> Tensor:
         """The norm of order `p` of input - other."""
     def div(self, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
         """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
@@ -842,14 +848,7 @@ class Methods:
     def itemsize(self) -> _int: ...
     def kron(self, other: Tensor) -> Tensor:
         """The Kronecker product: each element of `input` times all of `other`, as a block."""
-    def kthvalue(
-        self,
-        k: _int,
-        dim: _int = -1,
-        keepdim: _bool = False,
-        *,
-        out: tuple[Tensor, ...] | list[Tensor] | None = None,
-    ) -> return_types.kthvalue:
+    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> return_types.kthvalue:
         """The k-th smallest element along `dim`, counted from 1, and its position."""
     @property
     def layout(self) -> Any: ...
@@ -1007,13 +1006,7 @@ class Methods:
         """The smaller of each pair; NaN if either is NaN."""
     def mm(self, mat2: Tensor) -> Tensor:
         """The product of two matrices."""
-    def mode(
-        self,
-        dim: _int = -1,
-        keepdim: _bool = False,
-        *,
-        out: tuple[Tensor, ...] | list[Tensor] | None = None,
-    ) -> return_types.mode:
+    def mode(self, dim: _int = -1, keepdim: _bool = False) -> return_types.mode:
         """The most frequent element along `dim`, the smallest of equally frequent ones, and a
         position of it."""
     def module_load(self, other: Tensor, assign: _bool = False) -> Tensor:
@@ -1022,7 +1015,7 @@ class Methods:
         """Dimensions moved to other places; the rest keep their order."""
     def movedim(self, source: Any, destination: Any) -> Tensor:
         """Dimensions moved to other places; the rest keep their order."""
-    def msort(self, *, out: Any = None) -> Tensor:
+    def msort(self) -> Tensor:
         """The input sorted along its first dimension."""
     def mtia(
         self,
@@ -1069,14 +1062,7 @@ class Methods:
         neginf: _float | None = None,
     ) -> Tensor:
         """Write the result of `nan_to_num` into this tensor; returns the tensor."""
-    def nanmean(
-        self,
-        dim: Any = None,
-        keepdim: _bool = False,
-        *,
-        dtype: Any = None,
-        out: Any = None,
-    ) -> Tensor:
+    def nanmean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
         """The mean of the elements that are not NaN."""
     @overload
     def nanmedian(self) -> Tensor:
@@ -1094,14 +1080,7 @@ class Methods:
         out: Any = None,
     ) -> Tensor:
         """The q-quantiles of the elements that are not NaN."""
-    def nansum(
-        self,
-        dim: Any = None,
-        keepdim: _bool = False,
-        *,
-        dtype: Any = None,
-        out: Any = None,
-    ) -> Tensor:
+    def nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
         """The sum of the elements that are not NaN."""
     def narrow(self, dim: _int, start: Any, length: _int) -> Tensor:
         """`length` slices of `input` along `dim`, from `start` on, as a view."""
@@ -1249,14 +1228,7 @@ class Methods:
         """Write the result of `pow` into this tensor; returns the tensor."""
     def prelu(self, weight: Tensor) -> Tensor:
         """x above 0, weight · x below; `weight` has one element, or one a channel (dimension 1)."""
-    def prod(
-        self,
-        dim: _int | None = None,
-        keepdim: _bool = False,
-        *,
-        dtype: Any = None,
-        out: Any = None,
-    ) -> Tensor:
+    def prod(self, dim: _int | None = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
         """The product of all elements, or along `dim`. Integers are multiplied as int64."""
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """`input` with `source` at places of the flattened tensor; `accumulate` adds."""
@@ -1322,10 +1294,10 @@ class Methods:
         %."""
     def remainder_(self, other: Any) -> Tensor:
         """Write the result of `remainder` into this tensor; returns the tensor."""
-    def renorm(self, p: _float, dim: _int, maxnorm: _float, *, out: Any = None) -> Tensor:
+    def renorm(self, p: Any, dim: _int, maxnorm: Any) -> Tensor:
         """The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is
         larger."""
-    def renorm_(self, p: _float, dim: _int, maxnorm: _float) -> Tensor:
+    def renorm_(self, p: Any, dim: _int, maxnorm: Any) -> Tensor:
         """Write the result of `renorm` into this tensor; returns the tensor."""
     def repeat(self, *repeats: Any) -> Tensor:
         """A copy repeated along each dimension; more repeats than dimensions add some in front."""
@@ -1471,11 +1443,10 @@ class Methods:
         """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
     def sort(
         self,
+        *,
+        stable: _bool | None = None,
         dim: _int = -1,
         descending: _bool = False,
-        stable: _bool | None = None,
-        *,
-        out: tuple[Tensor, ...] | list[Tensor] | None = None,
     ) -> return_types.sort:
         """The elements in ascending (or descending) order along `dim`, and their old positions."""
     def sparse_dim(self) -> _int:
@@ -1486,6 +1457,8 @@ class Methods:
         """Give this tensor another size and numbers of dimensions, in place; entries stay."""
     def sparse_resize_and_clear_(self, size: Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
         """Drop all entries and give this tensor another size, in place."""
+    def special_logsumexp(self, dim: Any, keepdim: _bool = False) -> Tensor:
+        """log(Σ exp(input)) along `dim`, computed without overflow."""
     def split(self, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """Parts along `dim`: of one extent (the last may be smaller), or of given extents."""
     def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1504,15 +1477,7 @@ class Methods:
         """`squeeze` in place; returns the tensor."""
     def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
-    def std(
-        self,
-        dim: Any = None,
-        unbiased: _bool | None = None,
-        keepdim: _bool = False,
-        *,
-        correction: Any = None,
-        out: Any = None,
-    ) -> Any:
+    def std(self, dim: Any = None, unbiased: _bool = True, keepdim: _bool = False) -> Tensor:
         """The standard deviation, the square root of `var`."""
     def stft(
         self,
@@ -1623,12 +1588,10 @@ class Methods:
         dim: _int = -1,
         largest: _bool = True,
         sorted: _bool = True,
-        *,
-        out: tuple[Tensor, ...] | list[Tensor] | None = None,
     ) -> return_types.topk:
         """The `k` largest (or smallest) elements along `dim`, and their positions."""
     def trace(self) -> Tensor:
-        """The sum of a matrix's diagonal."""
+        """The sum of the diagonal of a matrix."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """Two dimensions exchanged, as a view."""
     def transpose_(self, *args: Any, **kwargs: Any) -> Tensor:
@@ -1699,15 +1662,7 @@ class Methods:
         """The memory as a row of bytes, one object for all tensors on it."""
     def values(self) -> Tensor:
         """The values of a sparse tensor, which must be coalesced."""
-    def var(
-        self,
-        dim: Any = None,
-        unbiased: _bool | None = None,
-        keepdim: _bool = False,
-        *,
-        correction: Any = None,
-        out: Any = None,
-    ) -> Any:
+    def var(self, dim: Any = None, unbiased: _bool = True, keepdim: _bool = False) -> Tensor:
         """The variance of all elements, or along `dim`: the sum of the squared distances from
         the mean over n - correction."""
     def vdot(self, other: Tensor) -> Tensor:

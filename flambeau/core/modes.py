@@ -62,6 +62,10 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
         policy = policy_of(op)
         if policy is not None:
             return policy(op, args, kwargs)
+    out, bound = None, op.binder is not None and op.kind != "creation"
+    if bound:
+        op, args, out = op.binder.bind(args, kwargs)
+        kwargs = {}
     if replaced:
         op = replaced.get(op, op)
     if op.composite:
@@ -69,8 +73,12 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
         run = op.plain_call if op.fused and all(lv.observes for lv in stack) else op.direct
         observer: Any = next((lv for lv in reversed(stack) if lv.observes or (lv.makes and (
             op.kind == "creation" or (lv is stack[-1] and lv.takes(op))))), None)
-        return run(*args, **kwargs) if observer is None else observer.composite(
+        result = run(*args, **kwargs) if observer is None else observer.composite(
             op, run, args, kwargs)
+        return result if out is None else op_module.into(out, op, result, args)
+    if bound:
+        result = intercept_canonical(op, args)
+        return result if out is None else op_module.into(out, op, result, args)
     if "out" in kwargs:
         out = kwargs.pop("out")
         result = intercept(op, args, kwargs)

@@ -134,7 +134,7 @@ class Op:
     kind        "pointwise", "linear", "multilinear", "general", "composite" or "fused"
     """
 
-    composite = inplace = view = shares = fused = unsized = False
+    composite = inplace = view = shares = fused = unsized = floating = False
     core, dims, shape = "", (), None    # what says the shape of the result
     returns: Any = None                 # None: one result; else what makes the tuple of results
     variadic = False                    # is the first argument a sequence of tensors?
@@ -634,6 +634,8 @@ def _names(given: Any) -> tuple[str, ...]:
 
 def make_general(op: Op, interceptors: Any, plain: Any, arguments: Any) -> Callable[..., Any]:
     kernel, n, variadic, returns = kernel_of(op), len(op.tensors), op.variadic, op.returns
+    if op.floating:
+        kernel = of_floats(kernel)
     differentiable = op.is_differentiable
     one = n == 1 and not variadic and returns is None
     view = op.view
@@ -705,6 +707,14 @@ def make_general(op: Op, interceptors: Any, plain: Any, arguments: Any) -> Calla
                 record(op, canonical, edges, result)
         return result
     return call
+
+
+def of_floats(kernel: Any) -> Any:
+    """`kernel`, with integers as numbers of the default floating type."""
+    def run(first: ndarray, *rest: Any) -> Any:
+        return kernel(first if first.dtype in FLOATING else convert(
+            first, dtypes.default_float()), *rest)
+    return run
 
 
 def replay_of(op: Op, parent: Tensor, canonical: tuple[Any, ...], always: bool = False) -> Any:

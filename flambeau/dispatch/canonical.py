@@ -44,7 +44,7 @@ def role_of(parameter: Parameter, declaration: Declaration) -> int:
         return DIMS if parameter.is_list else DIM
     if parameter.is_list:
         return TENSORS if parameter.is_tensor else INTS if parameter.kind == "int" else AS_IS
-    return DTYPE if parameter.kind == "ScalarType" else AS_IS
+    return DTYPE if parameter.kind == "ScalarType" and not declaration.body else AS_IS
 
 
 def canonical_value(role: int, value: Any, ndim: int, size: int = 0) -> Any:

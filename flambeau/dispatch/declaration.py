@@ -48,6 +48,9 @@ class Declaration:
     kernel      canonical arguments (arrays for tensors) to an array, or to several
     body        instead: the op is made of others, by this function of the values of its parameters
     explicit    is that one op below autograd, and not those that it is made of?
+    joins       a function that these are further overloads of, with a kernel or a body of their own
+    same_as     schemas of further ways to call the first op
+    spelled     what these call its parameters: "unbiased=correction"
     rules       for a tensor argument its gradient, a formula of `grad` and of what it names
     vjp         instead: all gradients at once, as a sequence; `nondiff` names tensors without one
     jvp         the tangent of the results, where it does not follow from the kind or from the vjp
@@ -62,11 +65,16 @@ class Declaration:
     canonical   where that is not enough: users' values to canonical arguments, with the checks
     kernel_checks   does the kernel check them too (it raises Misfit), so that C need not ask?
     drops       parameters that are no canonical arguments
+    order       of those that are no tensors, where it is not that of the schema
     shape       the shape of the result: "self", or a formula of the canonical arguments
     unsized     do extents of the result depend on values?
 
-    refuses     PyTorch's name of the kernel, and the kinds of dtypes that it is not compiled for
+    floating    do integers become the default floating type first?
+    refuses     PyTorch's name of the kernel, or a sentence, and the kinds of dtypes that it is not
+                compiled for
     out         is there an `out=` form? If not of all overloads, the names of those
+    out_type    what is said of an `out` of another type than the result's; if nothing, all types
+                that the result can be cast to will do
     typed_by_out    does the type of `out` stand for a `dtype` that is not given?
     inplace     is there a form that writes to the first tensor?
     function    is it published as a function? as a `method`? With `aliases`, schemas of other names
@@ -78,6 +86,9 @@ class Declaration:
     kernel: Callable[..., Any] | None = None
     body: Callable[..., Any] | None = None
     explicit: bool = False
+    joins: Any = None
+    same_as: tuple[str, ...] = ()
+    spelled: str = ""
     rules: dict[str, Any] = field(default_factory=dict)
     vjp: Any = None
     jvp: Any = None
@@ -93,10 +104,13 @@ class Declaration:
     canonical: Any = None
     kernel_checks: bool = False
     drops: str = ""
+    order: str = ""
     shape: Any = None
     unsized: Any = False
+    floating: bool = False
     refuses: Any = ()
     out: Any = True
+    out_type: str = ""
     typed_by_out: bool = False
     inplace: bool = False
     function: bool = True
@@ -110,11 +124,12 @@ class Declaration:
     def __post_init__(self) -> None:
         self.name = _name_of(self.texts[0])
         self.namespace = self.namespace or namespace_of(self.name)
+        self.joined: list[Declaration] = []         # those of further overloads
 
     @property
     def module(self) -> str:
         """Where the function seems to come from."""
-        return "flambeau" if self.namespace == "torch" else f"flambeau.{self.namespace}"
+        return _module_of(self.namespace)
 
     @cached_property
     def schemas(self) -> tuple[Schema, ...]:
@@ -140,28 +155,35 @@ class Declaration:
         if self.body is not None:
             return [*{p.name: p for s in self.schemas for p in s.parameters}.values()]
         kept = [p for p in longest if p.name not in self.drops.split()]
-        return sorted(kept, key=lambda p: not p.is_tensor)
+        order = self.order.split()
+        return sorted(kept, key=lambda p: not p.is_tensor and (
+            1 + (order.index(p.name) if order else 0)))
+
+    def is_further(self, index: int) -> bool:
+        """Is this schema another than the first of its function?"""
+        return bool(index or self.joins)
 
     def _make_op(self, index: int, schema: Schema) -> Op:
         own = self.canonical_parameters
+        key = schema.full_name if self.is_further(index) else self.name
         if self.body is not None:
-            op = Op(self.name, "composite", key=schema.full_name if index else self.name,
-                    schema=schema, declaration=self, composite=True, body=self.body,
-                    view=schema.is_view, namespace=self.namespace, doc=self.doc)
-            op.call = self.body
+            op = Op(self.name, "composite", key=key, schema=schema, declaration=self,
+                    composite=True, body=self.body, view=schema.is_view, namespace=self.namespace,
+                    doc=self.doc)
+            op.call = op.direct = op.plain_call = self.body
             op.function = op.published = self.published
-            op.direct = op.plain_call = Function(self, bound=False).run
             return op
-        op = Op(self.name, self.kind, key=schema.full_name if index else self.name, schema=schema,
-                declaration=self, kernel=self.kernel, vjp=self.vjp, rules=self.rules,
-                jvp_rule=self.jvp, batch_rule=self.batch, nondiff=tuple(self.nondiff.split()),
+        op = Op(self.name, self.kind, key=key, schema=schema, declaration=self,
+                kernel=self.kernel, vjp=self.vjp, rules=self.rules, jvp_rule=self.jvp,
+                batch_rule=self.batch, nondiff=tuple(self.nondiff.split()),
                 tensors=tuple([p.name for p in own if p.is_tensor]),
                 params=tuple([p.name for p in own if not p.is_tensor]),
                 variadic=any(p.is_list for p in own[:1]), view=schema.is_view,
                 returns=_class_of_results(self.name, schema), differentiable=self.differentiable,
                 dims=(*self.dims.split(), *self.new_dims.split(), *self.some_dims.split()),
                 shapes=tuple(self.sizes.split()), shape=self.shape, unsized=self.unsized,
-                refuses=self.refuses, namespace=self.namespace, doc=self.doc,
+                floating=self.floating, refuses=self.refuses, namespace=self.namespace,
+                doc=self.doc,
                 node_name=(self.node or f"{class_name(self.name)[:-1]}{{}}").format(index))
         plan_saving(op)
         op.call = fast.callable_of("canonical", op, make_general(op, interceptors, plain, None),
@@ -174,7 +196,11 @@ class Declaration:
 
     def overloads(self, bound: bool) -> tuple[Overload, ...]:
         """How the function, or the method, is called, in the order in which that is tried."""
-        made = [self.overload(op, bound) for op in self.ops]
+        made = []
+        for each in (self, *self.joined):
+            if each.method if bound else each.function or not self.function:
+                made += [each.overload(op, bound) for op in each.ops]
+                made += [each.overload(each.ops[0], bound, parse(text)) for text in each.same_as]
         order = in_order([overload.signature for overload in made])
         return tuple(sorted(made, key=lambda overload: order.index(overload.signature)))
 
@@ -183,10 +209,14 @@ class Declaration:
         have other names."""
         schema = other or op.schema
         signature = method_signature(schema) if bound else function_signature(
-            schema, with_out(schema) if self._has_out(op.schema) else None)
+            schema, with_out(schema) if self._has_out(
+                schema if schema.name == op.schema.name else op.schema) else None)
         own = (schema.parameters[0], *signature.parameters) if bound else signature.parameters
         names = ["self" if p.name == "input" else p.name for p in own]
-        if other is not None:
+        if schema.name == op.schema.name:
+            spelled = dict([pair.split("=") for pair in self.spelled.split()])
+            names = [spelled.get(name, name) for name in names]
+        else:
             names = [p.name for p in op.schema.parameters] + names[len(schema.parameters):]
         given = {p.name: p for p in op.schema.parameters}
         arguments = [
@@ -207,8 +237,10 @@ class Alias:
 
     def __init__(self, of: Declaration, texts: list[str]):
         self.of, self.texts, self.name = of, texts, _name_of(texts[0])
-        self.doc, self.module, self.namespace = of.doc, of.module, of.namespace
-        self.typed_by_out = of.typed_by_out
+        self.doc = of.doc
+        own = namespace_of(self.name)
+        self.namespace = of.namespace if own == "torch" and of.namespace not in _PREFIXES else own
+        self.module = _module_of(self.namespace)
 
     @property
     def ops(self) -> tuple[Op, ...]:
@@ -224,6 +256,10 @@ class Alias:
 
 def _name_of(text: str) -> str:
     return text.partition("(")[0].partition(".")[0]
+
+
+def _module_of(namespace: str) -> str:
+    return "flambeau" if namespace == "torch" else f"flambeau.{namespace}"
 
 
 def with_out(schema: Schema) -> Schema:
@@ -254,8 +290,13 @@ def op(*schemas: str, **declared: Any) -> Any:
     rules = {name[2:]: declared.pop(name) for name in [*declared] if name[:2] == "d_"}
     declaration = Declaration(texts=schemas, rules=rules, **declared)
     for i, text in enumerate(schemas):
-        key = text.partition("(")[0] if i else declaration.name
+        key = text.partition("(")[0] if declaration.is_further(i) else declaration.name
         table.declared[key] = partial(_op_of, declaration, i)
+    if declaration.joins is not None:
+        first = declaration.joins.twin
+        first.declaration.joined.append(declaration)
+        declaration.published = first.published
+        return declaration.published
     declaration.published = publish(declaration, declaration)
     for _, texts in groupby(declaration.aliases, _name_of):
         publish(Alias(declaration, [*texts]), declaration)

@@ -136,7 +136,7 @@ class Function:
         """The op of a call, before its overload is known, as modes and overriding types see it."""
         op = copy(self.op)
         op.published, op.binder = self.published, self
-        if op.composite:
+        if op.kind == "creation":
             op.direct = lambda *args, **kwargs: self.run(args, kwargs)
         return op
 
@@ -166,16 +166,17 @@ class Function:
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call, when no mode and no type has taken it over."""
         op, canonical, out = self.bind(args, kwargs)
-        if isinstance(out, Tensor) and self.declaration.typed_by_out:
-            canonical = _typed_by(out, op, canonical)
         result = op.call(*canonical)
         return result if out is None else into(out, op, result, canonical)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Op, Any, Any]:
         """The op of a call, its canonical arguments, and `out`."""
         overload, values = self.choose(args, kwargs)
+        op, canonical = overload.op, overload.canonical(values)
         out = None if overload.out < 0 else values[overload.out]
-        return overload.op, overload.canonical(values), out
+        if isinstance(out, Tensor) and op.declaration.typed_by_out:
+            canonical = _typed_by(out, op, canonical)
+        return op, canonical, out
 
     def choose(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Overload, list[Any]]:
         """The overload of a call, and the values of its parameters.

@@ -5,7 +5,7 @@ families); where the C++ extension was built, its own version takes the twin's p
 same name. The environment variable ``FLAMBEAU_KERNELS=reference`` leaves the extension out.
 """
 
-from . import reductions, reference
+from . import reductions, reference, statistics
 from ._extension import native as _native
 from ._extension import why_not as _why_not
 from ._quiet import IGNORE, _extobj_contextvar, quiet
@@ -20,6 +20,7 @@ def _choose():
     for module, names in (
         (reference, reference.POINTWISE),
         (reductions, reductions.REDUCTIONS),
+        (statistics, statistics.STATISTICS),
         (reference, ("cast", "check_divisor")),
     ):
         for name in names:

@@ -103,6 +103,8 @@ def _declare(twin, kept=(), widens=True, updates=False, special=None):
         with np.errstate(all="ignore"):
             return wide(either, args)
 
+    if fast:
+        run = _extension.native.network_front(fast, run, len(inspect.signature(twin).parameters))
     run = functools.wraps(twin)(run if fast else reference)
     run.reference = functools.wraps(twin)(reference)
     run.native = fast

@@ -15,6 +15,7 @@ from .reference import (
     compute_dtype,
     is_reduced,
     kind_of,
+    logaddexp,
     no_kernel,
     real_dtype,
     silent_astype,
@@ -27,6 +28,8 @@ def _reduction(body):
 
     @functools.wraps(body)
     def kernel(x, axis=None, keepdims=False, *more, **named):
+        if not x.ndim:
+            axis = None  # a number is one element in a row
         for name, value in named.items():  # dtype is the only one
             if name != "dtype":
                 raise TypeError(f"{body.__name__}: unexpected argument {name!r}")
@@ -135,28 +138,132 @@ def min(x, axis=None, keepdims=False):
     return np.asarray(result).astype(x.dtype, copy=False)
 
 
+def _check_any(name, x, axis, error=RuntimeError):
+    """Raise unless there is an element to choose along each dimension."""
+    if axis is None and not x.size:
+        raise error(f"{name}(): Expected reduction dim to be specified for input.numel() == 0."
+                    + " Specify the reduction dim with the 'dim' argument."
+                    * (error is RuntimeError))
+    for d in () if axis is None or not x.ndim else axis if isinstance(axis, tuple) else (axis,):
+        if not x.shape[d]:
+            raise IndexError(f"{name}(): Expected reduction dim {d} to have non-zero size.")
+
+
+@quiet
+def amax(x, axis=None, keepdims=False):
+    """The largest element of all, or along dimensions."""
+    _check_any("amax", x, axis)
+    return max(x, axis, keepdims)
+
+
+@quiet
+def amin(x, axis=None, keepdims=False):
+    """The smallest element of all, or along dimensions."""
+    _check_any("amin", x, axis)
+    return min(x, axis, keepdims)
+
+
+@quiet
+def max_all(x):
+    """The largest of all elements."""
+    _check_any("max", x, None)
+    return max(x)
+
+
+@quiet
+def min_all(x):
+    """The smallest of all elements."""
+    _check_any("min", x, None)
+    return min(x)
+
+
+@quiet
+def aminmax(x, axis=None, keepdims=False):
+    """The smallest and the largest element."""
+    if axis is None and not x.size:
+        raise RuntimeError("aminmax(): cannot compute aminmax over an empty dimension as the "
+                           "operation has no identity.")
+    _check_any("aminmax", x, axis)
+    return min(x, axis, keepdims), max(x, axis, keepdims)
+
+
+def _along(name, x, axis, keepdims, choose, place):
+    _check_any(name, x, axis)
+    if not x.ndim:
+        return x.copy(), np.zeros((), np.int64)
+    return choose(x, axis, keepdims), np.asarray(place(_widened(x), axis=axis, keepdims=keepdims))
+
+
+@quiet
+def max_along(x, axis, keepdims=False):
+    """The largest elements along one dimension, and their first places."""
+    return _along("max", x, axis, keepdims, max, np.argmax)
+
+
+@quiet
+def min_along(x, axis, keepdims=False):
+    """The smallest elements along one dimension, and their first places."""
+    return _along("min", x, axis, keepdims, min, np.argmin)
+
+
+def _place(name, x, axis, keepdims, place):
+    _check_any(name, x, axis, IndexError)
+    return place(_widened(x), axis=axis, keepdims=keepdims)
+
+
 @_reduction
 def argmax(x, axis=None, keepdims=False):
     """The place of the first largest element, or of the first NaN; int64."""
-    return np.argmax(_widened(x), axis=axis, keepdims=keepdims)
+    return _place("argmax", x, axis, keepdims, np.argmax)
 
 
 @_reduction
 def argmin(x, axis=None, keepdims=False):
     """The place of the first smallest element, or of the first NaN; int64."""
-    return np.argmin(_widened(x), axis=axis, keepdims=keepdims)
+    return _place("argmin", x, axis, keepdims, np.argmin)
+
+
+def _truth(x, result):
+    """Of bytes the truth is a byte too."""
+    return result.astype(np.uint8) if x.dtype == np.uint8 else result
 
 
 @_reduction
 def any(x, axis=None, keepdims=False):
     """Whether any element differs from zero."""
-    return np.logical_or.reduce(_widened(x), axis=axis, keepdims=keepdims)
+    wide = _widened(x)
+    return _truth(x, wide != 0 if axis == () else
+                  np.logical_or.reduce(wide, axis=axis, keepdims=keepdims))
 
 
 @_reduction
 def all(x, axis=None, keepdims=False):
     """Whether all elements differ from zero."""
-    return np.logical_and.reduce(_widened(x), axis=axis, keepdims=keepdims)
+    wide = _widened(x)
+    return _truth(x, wide != 0 if axis == () else
+                  np.logical_and.reduce(wide, axis=axis, keepdims=keepdims))
+
+
+@_reduction
+def count_nonzero(x, axis=None, keepdims=False):
+    """How many elements differ from zero."""
+    return np.add.reduce(_widened(x) != 0, axis=axis, keepdims=keepdims, dtype=np.int64)
+
+
+@_reduction
+def nansum(x, axis=None, keepdims=False, dtype=None):
+    """The sum of the elements that are not NaN, in `dtype` if that is given."""
+    if x.dtype.kind in "cW":
+        raise RuntimeError("nansum on CPU does not support complex inputs")
+    return sum(np.where(x == x, x, np.zeros((), x.dtype)), axis, keepdims, dtype)
+
+
+@quiet
+def trace(x):
+    """The sum of a matrix's diagonal."""
+    if x.ndim != 2:
+        raise RuntimeError("trace: expected a matrix")
+    return sum(np.diagonal(x))
 
 
 def _scan(function, x, axis, dtype):
@@ -209,6 +316,22 @@ def cummin(x, axis):
     return _running(np.minimum, x, axis)
 
 
+@quiet
+def logcumsumexp(x, axis):
+    """log(sum(exp)) of the elements so far along one axis."""
+    if not x.ndim:
+        return x.copy()
+    wide = _widened(x)
+    if wide.dtype.kind == "c":
+        result = np.moveaxis(wide.copy(), axis, 0)
+        for i in range(1, len(result)):
+            result[i] = logaddexp(result[i - 1], result[i])
+        result = np.moveaxis(result, 0, axis)
+    else:
+        result = np.logaddexp.accumulate(wide, axis)
+    return silent_astype(np.ascontiguousarray(result), x.dtype)
+
+
 @_reduction
 def logsumexp(x, axis=None, keepdims=False):
     """log(sum(exp(x))), shifted by the maximum so that it does not overflow."""
@@ -225,5 +348,7 @@ def logsumexp(x, axis=None, keepdims=False):
     return np.asarray(result).astype(x.dtype, copy=False)
 
 
-REDUCTIONS = ("sum", "prod", "mean", "moments", "max", "min", "argmax", "argmin", "any", "all",
-              "cumsum", "cumprod", "cummax", "cummin", "logsumexp")  # fmt: skip
+REDUCTIONS = ("sum", "prod", "mean", "moments", "max", "min", "amax", "amin", "max_all", "min_all",
+              "aminmax", "max_along", "min_along", "argmax", "argmin", "any", "all",
+              "count_nonzero", "nansum", "trace", "cumsum", "cumprod", "cummax", "cummin",
+              "logsumexp", "logcumsumexp")  # fmt: skip

@@ -26,7 +26,10 @@ def characters(kinds):
 
 
 def no_kernel(name, dtype):
-    """What to raise where PyTorch's kernel of that name does not take a dtype."""
+    """What to raise where PyTorch's kernel of that name does not take a dtype; a name with blanks
+    is a sentence, in which `{}` is the type."""
+    if " " in name:
+        return RuntimeError(name.format(type_title(dtype)))
     return NotImplementedError(f"\"{name}\" not implemented for '{type_title(dtype)}'")
 
 
@@ -77,10 +80,6 @@ def _clamp_number_name(self, low, high, *_):
         "clamp_max_scalar_cpu" if low is None else "clamp_min_scalar_cpu"
 
 
-def _prod_name(self, *rest):
-    return "prod_out_cpu" if rest[-1] in (None, self.dtype) else ""
-
-
 def _polygamma_name(self, n, *_):
     return ("digamma", "trigamma", "polygamma")[min(n, 2)]
 
@@ -122,13 +121,6 @@ _replication_pad1d      replication_pad1d                  bUW8
 _replication_pad2d      replication_pad2d                  bUW8
 _replication_pad3d      replication_pad3d                  bUW8
 _search_sorted          searchsorted_out_cpu               bUcW8
-_vector_norm            norm_cpu                           8
-_var                    std_cpu                            8
-_std                    std_cpu                            8
-_var_mean               std_cpu                            8
-_std_and_mean           std_cpu                            8
-logsumexp               exp_vml_cpu                        W
-logsumexp               max_values_cpu                     8
 linalg_matrix_exp       bmm                                W
 linalg_matrix_exp       sum_cpu                            8
 abs                     abs_cpu                            bU
@@ -140,12 +132,6 @@ addcmul                 addcmul_cpu_out                    bU8
 addmm                   addmm_impl_cpu_                    bUW
 addmv                   addmv_impl_cpu                     bUW8
 addr                    addr_cpu
-amax_along              max_values_cpu                     UcW8
-amin_along              min_values_cpu                     UcW8
-argmax_all              argmax_cpu                         U8
-argmax_dim              argmax_cpu                         U8
-argmin_all              argmin_cpu                         U8
-argmin_dim              argmin_cpu                         U8
 baddbmm                 baddbmm                            bUW8
 bincount                bincount_cpu                       U
 bitwise_left_shift      lshift_cpu                         bUefcW8
@@ -183,23 +169,16 @@ linalg_lu_factor_ex     lu_cpu
 linalg_qr               geqrf_cpu
 linalg_solve_triangular triangular_solve_cpu
 linear                  addmm_impl_cpu_                    bUW
-logcumsumexp            logcumsumexp_out_cpu
 logical_and             logical_and_cpu
 logical_not             logical_not_cpu
 logical_or              logical_or_cpu
 logical_xor             logical_xor_cpu
 lt                      lt_cpu                             UcW8
 masked_scatter          masked_scatter
-max_all                 max_all                            UcW8
 maximum                 maximum_cpu                        U8
-median_all              median_cpu                         bUcW8
-median_along            median_out                         bUcW8
-min_all                 min_all                            UcW8
 minimum                 minimum_cpu                        U8
 mm                      addmm_impl_cpu_                    bUW
 mv                      addmv_impl_cpu                     bUW8
-nanmedian_all           median_cpu                         bUcW8
-nanmedian_along         median_out                         bUcW8
 neg                     neg_cpu                            bU8
 nonzero_rows            nonzero_count_cpu                  U8
 pixel_shuffle           pixel_shuffle
@@ -220,7 +199,6 @@ sign                    sign_cpu                           U8
 sub                     add_stub                           bU8
 sub_scaled              add_stub                           U8
 take                    take_cpu
-sort_along              sorting_kernel_method_name         8
 tril                    tril                               U8
 triu                    triu                               U8
 xor_of_bits             xor_sum_cpu                        UcW8
@@ -229,14 +207,9 @@ REFUSED |= {name: [(characters(kinds), said)] for name, said, kinds in (
     ("convolution", _convolution_name, "bBiU8"), ("pow_number", _power_name, "bUW8"),
     ("flip", _flip_name, "UW8"),
     ("scatter_reduce", _reduce_name, "UW8"), ("clamp_tensors", _clamp_name, "bU8"),
-    ("_prod_all", _prod_name, "UW8"), ("_prod_dim", _prod_name, "UW8"),
     ("polygamma_of", _polygamma_name, "cW8"),
     ("clamp_number", _clamp_number_name, "bU8"), ("index_select", _slices_name, "U"),
-    ("index_add", _add_name, "U8"),
-    *[(name, unless_one(said), kinds) for name, said, kinds in (
-        ("max_dim", "max_cpu", "U8"), ("min_dim", "min_cpu", "U8"),
-        ("topk_along", "topk_cpu", "U8"), ("mode_along", "mode_cpu", "UcW8"),
-        ("kthvalue_along", "kthvalue_cpu", "bUcW8"))])}
+    ("index_add", _add_name, "U8"))}
 
 
 def refused_by(name):

@@ -8,26 +8,34 @@ import math
 
 import numpy as np
 
-from flambeau.kernels import selection
-from flambeau.kernels.network import kernel
+from flambeau.kernels import selection, views
+from flambeau.kernels.network import is_narrow, kernel, mover
 
 
-@kernel
+@mover
 def sort(x, axis, descending=False, stable=True):
-    """The sorted elements and their positions."""
+    """The sorted elements and their positions, both in memory as the input is."""
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
+    if not x.flags.c_contiguous:
+        order = views.memory_order(x)
+        found = sort(np.ascontiguousarray(x.transpose(order)), order.index(axis % x.ndim),
+                     descending, stable)  # fmt: skip
+        return tuple([views.in_order(f, order) for f in found])
+    wide = x.astype(np.float32) if is_narrow(x.dtype) else x
     if descending:
         reverse = (slice(None),) * (axis % x.ndim) + (slice(None, None, -1),)
-        order = x.shape[axis] - 1 - np.argsort(x[reverse], axis=axis, kind="stable")[reverse]
+        order = x.shape[axis] - 1 - np.argsort(wide[reverse], axis=axis, kind="stable")[reverse]
     else:
-        order = np.argsort(x, axis=axis, kind="stable")
+        order = np.argsort(wide, axis=axis, kind="stable")
     return np.take_along_axis(x, order, axis), order.astype(np.int64, copy=False)
 
 
 @kernel
 def topk(x, k, axis, largest=True, sorted=True):
     """The `k` largest or smallest, in order if `sorted`, and where they are."""
+    if not 0 <= k <= (x.shape[axis] if x.ndim else 1):
+        raise RuntimeError("selected index k out of range")
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)  # whatever k is
 
@@ -38,6 +46,11 @@ def topk(x, k, axis, largest=True, sorted=True):
 
     order = _by_line(x, axis, chosen, k)
     return np.take_along_axis(x, order, axis), order
+
+
+def _check_extent(name, x, axis):
+    if x.ndim and not x.shape[axis]:
+        raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
 
 
 def _ranks(line):
@@ -57,6 +70,9 @@ def _by_line(x, axis, choose, count, ranks=_ranks):
 @kernel
 def kthvalue(x, k, axis, keepdims=False):
     """The k-th smallest element, counted from 1, and its position."""
+    _check_extent("kthvalue", x, axis)
+    if not 1 <= k <= (x.shape[axis] if x.ndim else 1):
+        raise RuntimeError(f"kthvalue(): selected number k out of range for dimension {axis}")
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
 
@@ -71,6 +87,7 @@ def kthvalue(x, k, axis, keepdims=False):
 @kernel
 def median(x, axis, keepdims=False):
     """The lower median and its position; NaN, the first one, where there is any."""
+    _check_extent("median", x, axis)
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
     order = np.take(np.argsort(x, axis=axis, kind="stable"), [(x.shape[axis] - 1) // 2], axis=axis)
@@ -85,6 +102,7 @@ def median(x, axis, keepdims=False):
 @kernel
 def nanmedian(x, axis, keepdims=False):
     """The lower median of what is not NaN, and its position."""
+    _check_extent("nanmedian", x, axis)
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
     nan = np.isnan(x) if x.dtype.kind == "f" else np.zeros(x.shape, bool)
@@ -93,9 +111,29 @@ def nanmedian(x, axis, keepdims=False):
     return _drop(np.take_along_axis(x, order, axis), order, axis, keepdims)
 
 
+def _of_all(x, along):
+    if not x.size:
+        least = x.dtype.kind == "b" or np.iinfo(x.dtype).min if x.dtype.kind in "bui" else np.nan
+        return np.full((), least, x.dtype)
+    return np.asarray(along(x.reshape(-1), 0, False)[0])
+
+
+@kernel
+def median_all(x):
+    """The lower median of all elements; NaN if there is any."""
+    return _of_all(x, median)
+
+
+@kernel
+def nanmedian_all(x):
+    """The lower median of all elements that are not NaN."""
+    return _of_all(x, nanmedian)
+
+
 @kernel
 def mode(x, axis, keepdims=False):
     """The most frequent element, the smallest of equally frequent ones, and a position of it."""
+    _check_extent("mode", x, axis)
     if x.ndim == 0:
         return x.copy(), np.zeros((), np.int64)
 

@@ -213,12 +213,12 @@ def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1) -> Tensor:
     """The sums of conj(x) · y along `dim`; other dimensions broadcast."""
 
 def vector_norm(
-    x: Tensor,
+    input: Tensor,
     ord: Any = 2,
     dim: Any = None,
     keepdim: _bool = False,
     *,
     dtype: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """(Σ |x|^ord)^(1/ord) over all elements, or along `dim`; ±inf is the extreme |x|, 0 counts."""

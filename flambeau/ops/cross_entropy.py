@@ -11,13 +11,13 @@ from flambeau import kernels as arrays
 from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, plain
-from flambeau.kernels import ctc
+from flambeau.kernels import ctc, losses
 from flambeau.kernels import softmax as kernels
+from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import values_below
 from flambeau.ops.fused import fused
 from flambeau.ops.matmul import linear
 from flambeau.ops.node_names import over, plus, times
-from flambeau.ops.refusals import refusing
 from flambeau.ops.softmax import log_softmax
 
 NETWORK = "nn.functional"
@@ -71,29 +71,23 @@ def _share(grad: np.ndarray, divisor: Any) -> np.ndarray:
     return grad if divisor is None else arrays.divide(grad, np.asarray(divisor, grad.dtype))
 
 
-def _nll_kernel(input: np.ndarray, target: np.ndarray, weight: Any, reduction: str,
-                ignore_index: int) -> Any:
-    return _total(kernels.nll_loss(input, target, weight, ignore_index), target, weight, reduction,
-                  ignore_index)
-
-
 def _nll_backward(grad: np.ndarray, input: np.ndarray, target: np.ndarray, weight: Any,
                   divisor: Any, ignore_index: int) -> Any:
-    return kernels.nll_loss_backward(_share(grad, divisor), target, weight, input.shape,
-                                     ignore_index), None, None
+    return losses.nll_loss_reduced_backward(grad, target, weight, divisor, input.shape,
+                                            ignore_index), None, None
 
 
 def _nll_body(input: Tensor, target: Tensor, weight: Any, reduction: str,
               ignore_index: int) -> Tensor:
     used = target != ignore_index
     classes = flambeau.where(used, target, 0)
-    losses = -input.gather(1, classes.unsqueeze(1)).squeeze(1)
+    each = -input.gather(1, classes.unsqueeze(1)).squeeze(1)
     weights = used.to(input.dtype) if weight is None else flambeau.where(
         used, weight[classes], 0)
-    losses = flambeau.where(used, losses * weights, 0)
+    each = flambeau.where(used, each * weights, 0)
     if reduction == "none":
-        return losses
-    return losses.sum() if reduction == "sum" else losses.sum() / weights.sum()
+        return each
+    return each.sum() if reduction == "sum" else each.sum() / weights.sum()
 
 
 def _nll(name: str, node_name: str) -> Any:
@@ -101,9 +95,9 @@ def _nll(name: str, node_name: str) -> Any:
              ignore_index: int) -> Tensor:
         return _nll_body(input, target, weight, reduction, ignore_index)
 
-    return fused(_nll_kernel, backward=_nll_backward, extras=("divisor",), namespace=None,
-                 tensors=("input", "target", "weight"), nondiff=("target", "weight"), name=name,
-                 node_name=node_name)(body)
+    return fused(losses.nll_loss_reduced, backward=_nll_backward, extras=("divisor",),
+                 tensors=("input", "target", "weight"), nondiff=("target", "weight"),
+                 namespace=None, name=name, node_name=node_name)(body)
 
 
 _nll1d = _nll("_nll_loss", "NllLossBackward0")
@@ -135,7 +129,6 @@ def _check_target(input: Tensor, target: Tensor, weight: Any) -> None:
 
 
 @composite(namespace=NETWORK)
-@refusing("bBilUcW8", "nll_loss_out_frame")
 def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
              ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:
     """-weight[t] · input[t], for log-probabilities `input` (n, c, ...) and classes t (n, ...).
@@ -143,11 +136,16 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
     Targets equal to `ignore_index` do not count; the mean is over the weights of those that do.
     """
     reduction = chosen(reduction, size_average, reduce)
-    rank = input._array.ndim
+    x, t = input._array, target._array
+    if x.ndim == 2 and t.ndim == 1 and t.dtype is _INT64 and weight is None \
+            and x.dtype.char in "fd" and len(x) == len(t):
+        return _nll1d(input, target, None, reduction, ignore_index)
+    refuse(x, "bBilUcW8", "nll_loss_out_frame")
+    rank = x.ndim
     if rank < 1:
         raise ValueError(f"Expected 1 or more dimensions (got {rank})")
     if rank == 1:
-        given = target._array.shape
+        given = t.shape
         if len(given) == 1 and given != (1,):
             raise ValueError("For 1D input, 1D target must have size 1, but got target size: "
                              f"{given[0]}")
@@ -157,7 +155,7 @@ def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_a
                         reduction)
         return loss.squeeze(0) if reduction == "none" else loss
     _check_target(input, target, weight)
-    if target._array.dtype != _INT64:
+    if t.dtype != _INT64:
         target = target.long()
     return (_nll1d if rank == 2 else _nll2d)(input, target, weight, reduction, ignore_index)
 

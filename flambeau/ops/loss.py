@@ -21,9 +21,8 @@ from flambeau.kernels.refused import refuse
 from flambeau.ops.cross_entropy import check_reduction, chosen
 from flambeau.ops.fused import fused
 from flambeau.ops.inplace import check_stored
-from flambeau.ops.node_names import clamped_value, minus, one_node, plus
+from flambeau.ops.node_names import clamped_value, minus, plus
 from flambeau.ops.pointwise import together
-from flambeau.ops.refusals import refusing
 
 NETWORK = "nn.functional"
 
@@ -31,17 +30,6 @@ NETWORK = "nn.functional"
 def reduced(loss: Tensor, reduction: str) -> Tensor:
     """The mean, the sum, or the elements themselves."""
     return loss.mean() if reduction == "mean" else loss.sum() if reduction == "sum" else loss
-
-
-def _fold(values: np.ndarray, reduction: str) -> np.ndarray:
-    if reduction == "none":
-        return values
-    return kernels.mean(values) if reduction == "mean" else kernels.sum(values)
-
-
-def _share(grad: np.ndarray, size: int, reduction: str) -> np.ndarray:
-    """The gradient of each element's loss, given that of the reduced one."""
-    return kernels.divide(grad, np.asarray(size, grad.dtype)) if reduction == "mean" else grad
 
 
 def _alike(input: Tensor, target: Tensor, *rest: Any) -> bool:
@@ -74,11 +62,11 @@ def elementwise(name: str, value: Any, gradient: Any, node_name: str,
     body. `value` and `gradient`, the derivative by the input times its first argument, are array
     functions; that by the target is -gradient."""
     def kernel(input: np.ndarray, target: np.ndarray, *rest: Any) -> np.ndarray:
-        return _fold(value(input, target, *rest[:-1]), rest[-1])
+        return losses.fold(value(input, target, *rest[:-1]), rest[-1])
 
     def grads(grad: np.ndarray, needs: Any, input: np.ndarray, target: np.ndarray,
               *rest: Any) -> Any:
-        g = gradient(_share(grad, input.size, rest[-1]), input, target, *rest[:-1])
+        g = gradient(losses.share(grad, input.size, rest[-1]), input, target, *rest[:-1])
         return g if needs[0] else None, kernels.negative(g) if needs[1] else None
 
     backward = {
@@ -192,11 +180,10 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
 # ---- probabilities -------------------------------------------------------------------------------
 
 
-@fused(lambda input, target, weight, reduction: _fold(
-           losses.binary_cross_entropy(input, target, weight), reduction),
+@fused(losses.binary_cross_entropy,
        backward=lambda grad, needs, input, target, weight, reduction: (
-           *losses.binary_cross_entropy_backward(
-               _share(grad, input.size, reduction), input, target, weight, needs), None),
+           *losses.binary_cross_entropy_backward(grad, input, target, weight, reduction, needs),
+           None),
        tensors=("input", "target", "weight"), namespace=None, name="_binary_cross_entropy",
        node_name="BinaryCrossEntropyBackward0", nondiff=("weight",))
 def _bce(input: Tensor, target: Tensor, weight: Any, reduction: str) -> Tensor:
@@ -211,7 +198,7 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
                          reduction: str = "mean") -> Tensor:
     """-(y log x + (1 - y) log(1 - x)), for probabilities x, targets y; logarithms stop at -100."""
     reduction = chosen(reduction, size_average, reduce)
-    if target.size() != input.size():
+    if target._array.shape != input._array.shape:
         raise ValueError(f"Using a target size ({target.size()}) that is different to the input "
                          f"size ({input.size()}) is deprecated. Please ensure they have the same "
                          "size.")
@@ -226,18 +213,13 @@ def binary_cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = 
         raise RuntimeError(f"Found dtype {type_name(target.dtype)} but expected "
                            f"{type_name(input.dtype)}")
     refuse(x, "bBilUcW8", "binary_cross_entropy")
-    for name, values in (("input", x), ("target", y)):
-        if not losses.all_within_unit(values):
-            raise RuntimeError(f"all elements of {name} should be between 0 and 1")
     return _bce(input, target, weight, reduction)
 
 
-@fused(lambda input, target, weight, pos_weight, reduction: _fold(
-           losses.binary_cross_entropy_with_logits(input, target, weight, pos_weight), reduction),
+@fused(losses.binary_cross_entropy_with_logits,
        backward=lambda grad, needs, input, target, weight, pos_weight, reduction: (
            *losses.binary_cross_entropy_with_logits_backward(
-               _share(grad, input.size, reduction), input, target, weight, pos_weight, needs),
-           None, None),
+               grad, input, target, weight, pos_weight, reduction, needs), None, None),
        tensors=("input", "target", "weight", "pos_weight"), namespace=None,
        nondiff=("weight", "pos_weight"), name="_binary_cross_entropy_with_logits",
        node_name="BinaryCrossEntropyWithLogitsBackward0",
@@ -470,8 +452,6 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
 
 
 @composite(namespace=NETWORK)
-@refusing("bBilUecW8", "multi_margin_loss_cpu_kernel")
-@one_node
 def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float = 1.0,
                       weight: Tensor | None = None, size_average: Any = None, reduce: Any = None,
                       reduction: str = "mean") -> Tensor:
@@ -481,26 +461,19 @@ def multi_margin_loss(input: Tensor, target: Tensor, p: int = 1, margin: float =
         raise ValueError("only p == 1 and p == 2 supported")
     if weight is not None and weight.dim() != 1:
         raise ValueError("weight must be one-dimensional")
-    x, t = input._array, target._array
-    _check_vectors(x)
-    classes = x.shape[-1] if x.ndim else 1
-    rows = x.shape[0] if x.ndim == 2 else 1
-    if t.ndim > 1 or t.size != rows:
-        raise RuntimeError("multi_margin_loss: target tensor should be 1-D with size equal to the "
-                           f"number of input samples (batch size). Expected target size [{rows}], "
-                           f"but got {list(t.shape)}. Input has shape {list(x.shape)}.")
-    if weight is not None and weight._array.size != classes:
-        raise RuntimeError(f"inconsistent weight size, expected {classes} but got "
-                           f"{list(weight._array.shape)}")
-    if t.dtype != np.int64:
-        raise RuntimeError(f"expected scalar type Long but found {type_name(target.dtype)}")
-    if t.size and (t.min() < 0 or t.max() >= classes):
-        raise RuntimeError("target out of range")
-    return _multi_margin(input, target, p, margin, weight, reduction)
+    return _multi_margin(input, target, weight, p, margin, reduction)
 
 
-def _multi_margin(input: Tensor, target: Tensor, p: int, margin: float, weight: Any,
+@fused(losses.multi_margin_loss,
+       backward=lambda grad, input, target, weight, p, margin, reduction: (
+           losses.multi_margin_loss_backward(grad, input, target, weight, p, margin, reduction),
+           None, None),
+       tensors=("input", "target", "weight"), nondiff=("target", "weight"), namespace=None,
+       name="_multi_margin_loss", node_name="MultiMarginLossBackward0")
+def _multi_margin(input: Tensor, target: Tensor, weight: Any, p: int, margin: float,
                   reduction: str) -> Tensor:
+    losses.check_multi_margin(input._array, target._array,
+                              None if weight is None else weight._array)
     classes = input._array.shape[-1] if input._array.ndim else 1
     rows = input.reshape(-1, classes)
     index = target.reshape(-1, 1)
@@ -513,34 +486,23 @@ def _multi_margin(input: Tensor, target: Tensor, p: int, margin: float, weight: 
     return reduced(loss.reshape(target._array.shape) if input._array.ndim < 2 else loss, reduction)
 
 
-def _check_vectors(x: np.ndarray) -> None:
-    if x.ndim > 2 or (x.ndim and not x.shape[-1]):
-        raise RuntimeError("Expected non-empty vector or matrix with optional 0-dim batch size, "
-                           f"but got: {list(x.shape)}")
-
-
 @composite(namespace=NETWORK)
-@refusing("bBilUecW8", "multilabel_margin_loss_forward_out_frame")
-@one_node
 def multilabel_margin_loss(input: Tensor, target: Tensor, size_average: Any = None,
                            reduce: Any = None, reduction: str = "mean") -> Tensor:
     """Σ_{j, i} max(0, 1 - (x[y_j] - x[i])) / c over target classes y_j, which end at the first -1,
     and all other classes i."""
     reduction = chosen(reduction, size_average, reduce)
-    x, t = input._array, target._array
-    _check_vectors(x)
-    if t.shape != x.shape:
-        raise RuntimeError(f"inconsistent target size: {list(t.shape)} for input of size: "
-                           f"{list(x.shape)}")
-    if t.dtype != np.int64:
-        raise RuntimeError(f"expected scalar type Long but found {type_name(target.dtype)}")
-    classes = x.shape[-1] if x.ndim else 1
-    if t.size and (t.min() < -1 or t.max() >= classes):
-        raise RuntimeError("argument #2 'target' is out of range")
-    return _multilabel_margin(input, target, classes, reduction)
+    return _multilabel_margin(input, target, reduction)
 
 
-def _multilabel_margin(input: Tensor, target: Tensor, classes: int, reduction: str) -> Tensor:
+@fused(losses.multilabel_margin_loss,
+       backward=lambda grad, input, target, reduction: (
+           losses.multilabel_margin_loss_backward(grad, input, target, reduction), None),
+       tensors=("input", "target"), nondiff=("target",), namespace=None,
+       name="_multilabel_margin_loss", node_name="MultilabelMarginLossBackward0")
+def _multilabel_margin(input: Tensor, target: Tensor, reduction: str) -> Tensor:
+    losses.check_multilabel_margin(input._array, target._array)
+    classes = input._array.shape[-1] if input._array.ndim else 1
     rows, labels = input.reshape(-1, classes), target.reshape(-1, classes)
     valid = (labels < 0).long().cumsum(1) == 0
     index = flambeau.where(valid, labels, 0)

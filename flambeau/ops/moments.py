@@ -8,53 +8,30 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau.core import dtypes
-from flambeau.core.dtypes import FLOATING, as_numpy_dtype
-from flambeau.core.op import composite, primitive
-from flambeau.core.promotion import type_name
-from flambeau.core.shapes import wrap_dim
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.op import composite
+from flambeau.core.promotion import promote, type_name
 from flambeau.core.tensor import Tensor, basis, wrap
-from flambeau.kernels.reference import compute_dtype, real_dtype
-from flambeau.kernels.views import part
-from flambeau.ops.coercion import check_tensors, values_below
+from flambeau.dispatch.declaration import op
+from flambeau.kernels.refused import characters
+from flambeau.ops.coercion import values_below
 from flambeau.ops.comparison import isnan, logical_not
-from flambeau.ops.complex import join_parts
 from flambeau.ops.conditional import clamp, masked_fill, where
 from flambeau.ops.extremes import evenly
 from flambeau.ops.gather import gather
-from flambeau.ops.node_names import one_node
+from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise import abs, lerp, pow, sgn
-from flambeau.ops.reduce import count, mean, reduced_dims, restore, sum
+from flambeau.ops.reduce import count, mean, restore, sum
 from flambeau.ops.shape import movedim, reshape, squeeze, unsqueeze
 from flambeau.ops.sort import sort
 
 # ---- variance and standard deviation ------------------------------------------------------------
 
 
-def _rounding_once(kernel: Any) -> Any:
-    """Half types in float32, whose range the sums of squares need."""
-    def run(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
-        if self.dtype.itemsize > 2:
-            return kernel(self, dim, correction, keepdim)
-        found = kernel(kernels.cast(self, np.float32), dim, correction, keepdim)
-        return tuple([kernels.cast(x, self.dtype) for x in found])
-    return run
-
-
-@_rounding_once
-def _moments(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
-    if self.dtype.kind == "W":              # the parts each round
-        (x, re), (y, im) = [_moments(part(self, name), dim, correction, keepdim)
-                            for name in ("real", "imag")]
-        return kernels.add(x, y), join_parts(re, im)
-    middle, squares = kernels.moments(self, dim if self.ndim else None, keepdim)
-    free = count(self.shape, dim if self.ndim else None) - correction
-    return kernels.divide(squares, float(free if free > 0 else 0)), middle
-
-
 def _var_back(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
     """grad · 2 (self - mean) / (n - correction)"""
     shape = self._array.shape
-    free = count(shape, dim) - correction
+    free = count(shape, dim) - (1 if correction is None else correction)
     middle = mean(self, dim, True) if self._array.ndim else self
     return restore(grad, shape, dim, keepdim) * (self - middle) * (2 / free if free else
                                                                    float("inf"))
@@ -64,20 +41,6 @@ def _std_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, correction: 
               keepdim: bool) -> Tensor:
     slope = where(result == 0, 0, grad / (result * 2))
     return _var_back(slope, self, dim, correction, keepdim)
-
-
-def _var_kernel(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> np.ndarray:
-    return _moments(self, dim, correction, keepdim)[0]
-
-
-def _std_kernel(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> np.ndarray:
-    return _std_mean(self, dim, correction, keepdim)[0]
-
-
-@_rounding_once
-def _std_mean(self: np.ndarray, dim: Any, correction: Any, keepdim: bool) -> Any:
-    variance, middle = _moments(self, dim, correction, keepdim)
-    return kernels.sqrt(variance), middle
 
 
 def _mean_back(grad: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
@@ -105,85 +68,34 @@ def _std_mean_back(grad: Any, self: Tensor, result0: Tensor, dim: Any, correctio
     return _with_mean(spread, grad, self, dim, keepdim)
 
 
-_HIDDEN = {"dims": "dim", "method": False, "namespace": None}
+def _spread(name: str, doc: str, results: str = "Tensor", **declared: Any) -> Any:
+    """The schemas that var, std, var_mean and std_mean share."""
+    return op(
+        f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+        f"bool keepdim=False) -> {results}",
+        same_as=(f"{name}(Tensor self, bool unbiased=True) -> {results}",
+                 f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
+                 f"-> {results}"),
+        spelled="unbiased=correction", kernel=getattr(kernels, name), dims="dim",
+        refuses=(lambda self, *_: "std_cpu" if self.dtype.char in characters("8") else
+                 f"{'std and var' if name in ('std', 'var') else name} only support floating point "
+                 "and complex dtypes", "bBilU8"), doc=doc, **declared)
 
 
-@primitive(_var_kernel, d_self=_var_back, node_name="VarBackward0", **_HIDDEN)
-def _var(input: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return input, dim, correction, keepdim
-
-
-@primitive(_std_kernel, d_self=_std_back, node_name="StdBackward0", **_HIDDEN)
-def _std(input: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return input, dim, correction, keepdim
-
-
-@primitive(_moments, returns=tuple, node_name="VarMeanBackward0", **_HIDDEN,
-           vjp=_var_mean_back)
-def _var_mean(input: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return input, dim, correction, keepdim
-
-
-@primitive(_std_mean, returns=tuple, node_name="StdMeanBackward0", **_HIDDEN,
-           vjp=_std_mean_back)
-def _std_and_mean(input: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
-    return input, dim, correction, keepdim
-
-
-def _spread(name: str, op: Any, doc: str, method: bool = True) -> Any:
-    """The public signature that var, std, var_mean and std_mean share."""
-    def var(input: Tensor, dim: Any = None, unbiased: bool | None = None, keepdim: bool = False, *,
-            correction: Any = None, out: Any = None) -> Any:
-        if isinstance(dim, bool):
-            dim, unbiased = None, dim
-        if input._array.dtype not in FLOATING:
-            kind = "std and var" if method else name
-            raise RuntimeError(f"{kind} only support floating point and complex dtypes")
-        if correction is None:
-            correction = 1 if unbiased is None or unbiased else 0
-        dims = reduced_dims(dim, input._array.ndim)
-        if count(input._array.shape, dims) <= correction:
-            warnings.warn(f"{name}(): degrees of freedom is <= 0. Correction should be strictly "
-                          "less than the reduction factor (input numel divided by output numel).",
-                          UserWarning, stacklevel=3)
-        result = op(input, dims, correction, keepdim)
-        return result if out is None else basis.into(out, var.op, result)
-
-    var.__name__, var.__doc__ = name, doc
-    var = composite(var, method=method)
-    return var
-
-
-var = _spread("var", _var, """The variance of all elements, or along `dim`: the sum of the squared
+var = _spread("var", """The variance of all elements, or along `dim`: the sum of the squared
     distances from the mean over n - correction.
 
     >>> import flambeau
     >>> flambeau.tensor([1.0, 3.0]).var(), flambeau.tensor([1.0, 3.0]).var(correction=0)
     (tensor(2.), tensor(1.))
-    """)
-std = _spread("std", _std, "The standard deviation, the square root of `var`.")
-var_mean = _spread("var_mean", _var_mean, "The variance and the mean.", False)
-std_mean = _spread("std_mean", _std_and_mean, "The standard deviation and the mean.", False)
+    """, d_self=_var_back, out="correction dim")
+std = _spread("std", "The standard deviation, the square root of `var`.", d_self=_std_back,
+              out="correction dim")
+_PAIR = {"results": "(Tensor, Tensor)", "method": False, "out": False}
+var_mean = _spread("var_mean", "The variance and the mean.", vjp=_var_mean_back, **_PAIR)
+std_mean = _spread("std_mean", "The standard deviation and the mean.", vjp=_std_mean_back, **_PAIR)
 
 # ---- norms --------------------------------------------------------------------------------------
-
-
-def _norm_kernel(self: np.ndarray, ord: float, dim: Any, keepdim: bool) -> np.ndarray:
-    dim = dim if self.ndim else None
-    wide = compute_dtype(self.dtype)
-    if wide != self.dtype:                  # sums of powers leave the range of half types
-        return kernels.cast(_norm_kernel(kernels.cast(self, wide), ord, dim, keepdim),
-                            real_dtype(self.dtype))
-    size = kernels.absolute(self) if ord != 2 or self.dtype.kind in "cW" else self
-    if ord == 2:
-        return kernels.sqrt(kernels.sum(kernels.square(size), dim, keepdim))
-    if ord == 0:
-        return kernels.sum(kernels.cast(size != 0, size.dtype), dim, keepdim)
-    if ord == 1:
-        return kernels.sum(size, dim, keepdim)
-    if np.isinf(ord):
-        return (kernels.max if ord > 0 else kernels.min)(size, dim, keepdim)
-    return kernels.power(kernels.sum(kernels.power(size, ord), dim, keepdim), 1 / ord)
 
 
 def _norm_back(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
@@ -205,48 +117,17 @@ def _norm_back(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
     return sgn(self) * where(zero, 0, slope) * g
 
 
-@primitive(_norm_kernel, d_self=_norm_back, node_name="LinalgVectorNormBackward0", **_HIDDEN)
-def _vector_norm(input: Tensor, ord: float, dim: Any, keepdim: bool) -> Any:
-    return input, ord, dim, keepdim
-
-
-@composite(namespace="linalg")
-def vector_norm(x: Tensor, ord: Any = 2, dim: Any = None, keepdim: bool = False, *,
-                dtype: Any = None, out: Any = None) -> Tensor:
-    """(Σ |x|^ord)^(1/ord) over all elements, or along `dim`; ±inf is the extreme |x|, 0 counts.
+vector_norm = op(
+    "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    kernel=kernels.vector_norm, dims="dim", method=False, out_type=OUT_TYPE,
+    refuses=("norm_cpu", "8"), d_self=_norm_back,
+    doc="""(Σ |x|^ord)^(1/ord) over all elements, or along `dim`; ±inf is the extreme |x|, 0 counts.
 
     >>> import flambeau
     >>> flambeau.linalg.vector_norm(flambeau.tensor([3.0, 4.0]))
     tensor(5.)
-    """
-    return norm_of(x, ord, dim, keepdim, dtype, out)
-
-
-def norm_of(x: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any, out: Any) -> Tensor:
-    """The vector norm, once the arguments are known not to override it."""
-    if x._array.dtype not in FLOATING:
-        raise RuntimeError("linalg.vector_norm: Expected a floating point or complex tensor as "
-                           f"input. Got {type_name(x.dtype)}")
-    wanted = None if dtype is None else as_numpy_dtype(dtype)
-    if wanted is not None and wanted not in FLOATING:
-        raise RuntimeError("linalg.vector_norm: dtype should be floating point or complex, but got "
-                           f"{type_name(dtypes.from_numpy_dtype(wanted))}")
-    if wanted is not None and x._array.dtype != wanted:
-        if x.is_complex() != (wanted.kind in "cW"):
-            raise RuntimeError(f"linalg.vector_norm: dtype should be "
-                               f"{'complex' if x.is_complex() else 'real'} for "
-                               f"{'complex' if x.is_complex() else 'real'} inputs, but got "
-                               f"{type_name(dtypes.from_numpy_dtype(wanted))}")
-        x = basis.cast(x, wanted)
-    dims = reduced_dims(dim, x._array.ndim)
-    if isinstance(ord, complex):
-        raise RuntimeError("linalg.vector_norm: Expected a non-complex scalar as the order of "
-                           "norm.")
-    if (ord < 0 or np.isinf(ord)) and not count(x._array.shape, dims):
-        raise RuntimeError(f"linalg.vector_norm cannot compute the {ord} norm on an empty tensor "
-                           "because the operation does not have an identity")
-    result = _vector_norm(x, float(ord), dims, keepdim)
-    return result if out is None else basis.into(out, vector_norm.op, result)
+    """)
 
 
 @composite(method=True)
@@ -264,7 +145,9 @@ def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, 
         dims = tuple(range(input._array.ndim)) if dim is None else dim
         return flambeau.linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
     order = 2.0 if p is None or p == "fro" else p
-    return norm_of(input, order, dim, keepdim, dtype, out)
+    if dtype is out is None:
+        return vector_norm(input, order, dim, keepdim)
+    return vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)
 
 
 @composite
@@ -281,22 +164,44 @@ def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False, *,
     return norm(input, "nuc", dim, keepdim, out=out)
 
 
-@composite(method=True)
-@one_node
-def dist(input: Tensor, other: Tensor, p: float = 2) -> Tensor:
-    """The norm of order `p` of input - other."""
-    check_tensors("dist", input=input, other=other)
-    return vector_norm(input - other, p)
+def _dist(self: np.ndarray, other: np.ndarray, p: Any) -> np.ndarray:
+    if self.dtype is not other.dtype:
+        self, other = promote(self, other)
+    return kernels.vector_norm(kernels.subtract(self, other), p, None, False, None)
 
 
-@composite(method=True, inplace=True)
-@one_node
-def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None) -> Tensor:
-    """The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is
-    larger."""
-    if input._array.ndim < 2:
-        raise RuntimeError("renorm: input needs at least 2 dimensions, got "
-                           f"{input._array.ndim} dimensions")
+def _dist_back(grad: Tensor, self: Tensor, other: Tensor, result: Tensor, p: Any) -> Tensor:
+    return _norm_back(grad, self - other, result, p, None, False)
+
+
+def _dist_of_rows(size: int, dims: Any, self: Tensor, other: Tensor, p: Any) -> Any:
+    x, y = (basis.movedim(t, d, 0) if d is not None else unsqueeze(t, 0)
+            for t, d in zip((self, other), dims))
+    while x._array.ndim != y._array.ndim:
+        x, y = (x, unsqueeze(y, 1)) if x._array.ndim > y._array.ndim else (unsqueeze(x, 1), y)
+    return vector_norm(reshape(x - y, (size, -1)), p, 1), 0
+
+
+dist = op(
+    "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", kernel=_dist, out=False,
+    batch=_dist_of_rows,
+    d_self=_dist_back,
+    d_other=lambda grad, self, other, result, p: -_dist_back(grad, self, other, result, p),
+    doc="The norm of order `p` of input - other.")
+
+
+def _renorm(self: np.ndarray, p: Any, dim: int, maxnorm: Any) -> np.ndarray:
+    _check_renorm(self, p, maxnorm)
+    others = tuple([i for i in range(self.ndim) if i != dim])
+    size = kernels.vector_norm(self, p, others, True, None)
+    above = kernels.divide(maxnorm, kernels.add(size, 1e-7))
+    factor = kernels.where(kernels.greater(size, maxnorm), above, 1)
+    return kernels.multiply(self, kernels.cast(factor, self.dtype))
+
+
+def _check_renorm(self: np.ndarray, p: Any, maxnorm: Any) -> None:
+    if self.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
     for name, number in (("p", p), ("maxnorm", maxnorm)):
         if isinstance(number, complex):
             raise RuntimeError(f"renorm: {name} must be real-valued")
@@ -304,11 +209,31 @@ def renorm(input: Tensor, p: float, dim: int, maxnorm: float, *, out: Any = None
         raise RuntimeError("renorm: non-positive-norm not supported")
     if maxnorm < 0:
         raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
-    own = wrap_dim(dim, input._array.ndim)
-    others = tuple([i for i in range(input._array.ndim) if i != own])
-    size = vector_norm(input, p, others, True)
-    result = input * where(size > maxnorm, maxnorm / (size + 1e-7), 1)
-    return result if out is None else basis.into(out, renorm.op, result, (input,))
+
+
+def _renorm_slices(size: int, dims: Any, self: Tensor, p: Any, dim: int, maxnorm: Any) -> Any:
+    x = basis.movedim(self, dims[0], 0)
+    others = tuple([i for i in range(1, x._array.ndim) if i != dim + 1])
+    norm_of = vector_norm(x, p, others, True)
+    return x * where(norm_of > maxnorm, maxnorm / (norm_of + 1e-7), 1), 0
+
+
+def _renorm_back(grad: Tensor, self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
+    """Of x · m / (‖x‖ + ε) where the norm is above m."""
+    others = tuple([i for i in range(self._array.ndim) if i != dim])
+    size = vector_norm(self, p, others, True)
+    through = sum(grad * basis.conj(self), others, True)
+    through = basis.real(through) if through.is_complex() else through
+    slope = _norm_back(through, self, size, float(p), others, True)
+    inverse = 1 / (size + 1e-7)
+    return where(size > maxnorm, maxnorm * inverse * (grad - inverse * slope), grad)
+
+
+renorm = op(
+    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", kernel=_renorm, dims="dim",
+    out_type=OUT_TYPE, shape="self", inplace=True, batch=_renorm_slices, d_self=_renorm_back,
+    doc="""The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is
+    larger.""")
 
 
 # ---- covariance ---------------------------------------------------------------------------------

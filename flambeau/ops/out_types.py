@@ -11,18 +11,19 @@ from flambeau.core.dtypes import dtype
 from flambeau.core.op import Op
 from flambeau.core.promotion import type_name
 
+OUT_TYPE = "Expected out tensor to have dtype {c_found}, but got {c_out} instead"
 # Said of any type but the result's own.
 _EXACT = {
     "Expected out tensor to have dtype {c_found}, but got {c_out} instead": """
         mm bmm matmul addmm addmv baddbmm cross inverse lu_solve cumsum diag lu_unpack softmax
-        log_softmax topk qr svd slice_scatter triangular_solve gather index_copy index_add
-        index_reduce sort msort scatter scatter_add scatter_reduce renorm take_along_dim max min
+        log_softmax qr svd slice_scatter triangular_solve gather index_copy index_add
+        index_reduce scatter scatter_add scatter_reduce take_along_dim
         tril triu
         expand_copy diagonal_copy alias_copy as_strided_copy view_copy permute_copy squeeze_copy
         split_with_sizes_copy unbind_copy unfold_copy unsqueeze_copy transpose_copy t_copy isin
         nn.functional.avg_pool2d nn.functional.avg_pool3d nn.functional.linear
         linalg.cross linalg.matmul linalg.inv linalg.cholesky linalg.det linalg.solve
-        linalg.vector_norm linalg.svdvals linalg.eigvalsh linalg.ldl_solve
+        linalg.svdvals linalg.eigvalsh linalg.ldl_solve
         linalg.lu_solve linalg.cholesky_ex linalg.eigh linalg.ldl_factor linalg.ldl_factor_ex
         linalg.qr linalg.slogdet linalg.lu_factor linalg.lu_factor_ex linalg.lu linalg.inv_ex
         linalg.solve_ex linalg.svd""",
@@ -31,7 +32,7 @@ _EXACT = {
         nn.functional.softshrink nn.functional.hardshrink nn.functional.gelu
         nn.functional.softplus""",
     "result dtype {out} does not match input dtype {found}": "dot vdot",
-    "expected scalar_type {found} but found {out}": "cummax cummin diff logcumsumexp",
+    "expected scalar_type {found} but found {out}": "cummax cummin diff",
     "expected scalar type {found} but found {out}":
         "native_batch_norm _native_batch_norm_legit nn.functional.logsigmoid "
         "linalg.solve_triangular",
@@ -39,14 +40,12 @@ _EXACT = {
     "addmv input tensors must have the same dtype, but got {out}, {found}, and {found}": "mv",
     "Expected object of scalar type {found} but got scalar type {out} for argument 'out'":
         "complex polar",
-    "output values must be of same type as input": "kthvalue",
     "{name}(): self and result must have the same scalar type": "masked_select index_select",
     "{name}(): self and out expected to have the same dtype, but got self.dtype = {found} and "
     "out.dtype = {out}": "take",
     "{name} does not support non-boolean outputs.": "signbit isposinf isneginf",
     "{name}: dtype of out: {out} should be same as input: {found}": "nan_to_num",
     "quantile() out tensor must be same dtype as the input tensor": "quantile nanquantile",
-    "expected scalar type '{found}' but got '{out}' for values output": "mode",
     "tensordot: Expected the output tensor to have dtype {found}, but got an output tensor with "
     "dtype {out}": "inner tensordot",
     "Expected out type to be {found} but got {out}": "where",
@@ -184,7 +183,9 @@ def check_out_type(op: Op, out: Any, found: Any) -> None:
         castable = castable and found.is_complex == out.dtype.is_complex
     elif name in ("any", "all"):
         castable = out.dtype.kind == "b" or out.dtype.name == "uint8"
-    said = _exact.get(name) or (None if castable else _castable.get(name))
+    declared = (op.functional or op).declaration
+    said = (declared.out_type if declared is not None else "") or _exact.get(name) or (
+        None if castable else _castable.get(name))
     if said is not None:
         from flambeau.ops.matmul import c_name
         kind = TypeError if said.startswith("torch.cat()") else RuntimeError

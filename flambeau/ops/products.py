@@ -288,22 +288,6 @@ def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
 # ---- of one matrix ------------------------------------------------------------------------------
 
 
-@composed(method=True)
-@refusing("bUW8", "trace")
-@one_node
-def trace(input: Tensor) -> Tensor:
-    """The sum of a matrix's diagonal.
-
-    >>> import flambeau
-    >>> flambeau.eye(3).trace()
-    tensor(3.)
-    """
-    if input._array.ndim != 2:
-        raise RuntimeError("trace: expected a matrix, but got tensor with dim "
-                           f"{input._array.ndim}")
-    return sum(diagonal(input))
-
-
 def _conjugate_transpose(self: Tensor) -> Tensor:
     """The conjugate transpose of a matrix."""
     if self.ndim not in (0, 2):

@@ -7,19 +7,18 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau.core import dtypes
-from flambeau.core.dtypes import FLOATING, as_numpy_dtype, from_numpy_dtype
-from flambeau.core.op import composite, primitive, public, table
+from flambeau.core.dtypes import FLOATING, from_numpy_dtype
+from flambeau.core.op import public, table
 from flambeau.core.promotion import convert, type_name
-from flambeau.core.shapes import wrap_dim, wrap_dims
+from flambeau.core.shapes import wrap_dims
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.dispatch.declaration import op
-from flambeau.kernels.refused import refuse
+from flambeau.kernels.refused import characters
 from flambeau.ops.comparison import isnan, logical_not
 from flambeau.ops.conditional import masked_fill
+from flambeau.ops.create import eye
 from flambeau.ops.elementary import exp
 from flambeau.ops.join import cat, flip, narrow
-from flambeau.ops.node_names import one_node
 from flambeau.ops.shape import unsqueeze
 
 
@@ -37,17 +36,6 @@ def restore(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...] | None,
     if keepdim or not shape or dim is None:
         return grad                     # one number broadcasts as it is
     return basis.unsqueeze_dims(grad, dim)
-
-
-def sum_type(input: Tensor, dtype: Any, out: Any = None) -> Any:
-    """Sums are computed in `dtype`, or in the type of `out=`; else those of booleans and integers
-    in int64."""
-    if dtype is not None:
-        return as_numpy_dtype(dtype)
-    if isinstance(out, Tensor):
-        return out._array.dtype
-    own = input._array.dtype
-    return None if own in FLOATING else dtypes.int64.numpy
 
 
 def _spread(grad: Tensor, self_shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tensor:
@@ -113,10 +101,13 @@ def has_zero(tensor: Tensor) -> bool:
     return type(tensor) not in plain or not tensor._array.all()
 
 
-def _prod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int, keepdim: bool) -> Tensor:
+def _prod_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
     """grad · (the product of all other elements)"""
     if self._array.ndim == 0:
         return grad
+    if dim is None:
+        flat = basis.reshape(self, (-1,))
+        return basis.reshape(_prod_back(grad, flat, result, 0, False), self._array.shape)
     if not keepdim:
         grad, result = unsqueeze(grad, dim), unsqueeze(result, dim)
     if not has_zero(self):
@@ -134,100 +125,68 @@ def products_of_others(input: Tensor, dim: int) -> Tensor:
                                                    (dim,))
 
 
-def _prod_kernel(self: np.ndarray, dim: int, keepdim: bool, dtype: Any) -> np.ndarray:
-    return kernels.prod(self, dim if self.ndim else None, keepdim, dtype)
+def _prod_of_rows(size: int, dims: Any, self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if dim is not None:
+        return NotImplemented
+    return table["prod.dim_int"].call(basis.rows(self, dims[0], size), 1, False, dtype), 0
 
 
-@primitive(_prod_kernel, dims="dim", method=False, namespace=None, node_name="ProdBackward1",
-           d_self=_prod_back)
-def _prod_dim(input: Tensor, dim: int, keepdim: bool, dtype: Any) -> Any:
-    return input, dim, keepdim, dtype
-
-
-@primitive(lambda self, dtype: kernels.prod(self, None, False, dtype), method=False,
-           namespace=None, node_name="ProdBackward0",
-           batch=lambda size, dims, self, dtype: (
-               _prod_dim(basis.rows(self, dims[0], size), 1, False, dtype), 0),
-           d_self=lambda grad, self, result: basis.reshape(
-               _prod_back(grad, basis.reshape(self, (-1,)), result, 0, False), self._array.shape))
-def _prod_all(input: Tensor, dtype: Any) -> Any:
-    return input, dtype
-
-
-@composite(method=True)
-def prod(input: Tensor, dim: int | None = None, keepdim: bool = False, *, dtype: Any = None,
-         out: Any = None) -> Tensor:
-    """The product of all elements, or along `dim`. Integers are multiplied as int64.
+prod = op(
+    "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    kernel=kernels.prod, dims="dim", typed_by_out=True, out="dim_int",
+    refuses=(lambda self, dim, keepdim, dtype: (
+        "prod_out_cpu" if _sum_name(self, dim, keepdim, dtype) else ""), "UW8"),
+    batch=_prod_of_rows, d_self=_prod_back,
+    doc="""The product of all elements, or along `dim`. Integers are multiplied as int64.
 
     >>> import flambeau
     >>> flambeau.tensor([2.0, 3.0, 4.0]).prod()
     tensor(24.)
-    """
-    if dim is None:
-        result = _prod_all(input, sum_type(input, dtype, out))
-    else:
-        if not isinstance(dim, int):
-            raise TypeError(f"prod() received an invalid combination of arguments: dim is of type "
-                            f"{type(dim).__name__}, expected int")
-        result = _prod_dim(input, wrap_dim(dim, input._array.ndim), keepdim,
-                           sum_type(input, dtype, out))
-    return result if out is None else basis.into(out, prod.op, result)
+    """)
 
 
 # ---- leaving out NaN ----------------------------------------------------------------------------
 
 
-@composite(method=True)
-@one_node
-def nansum(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
-           out: Any = None) -> Tensor:
-    """The sum of the elements that are not NaN.
+nansum = op(
+    "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
+    "Tensor",
+    kernel=kernels.nansum, dims="dim", typed_by_out=True, refuses=(_sum_name, "UW8"),
+    d_self=lambda grad, self, dim, keepdim: masked_fill(
+        _spread(grad, self._array.shape, dim, keepdim), isnan(self), 0),
+    jvp=lambda self_t, self, dim, keepdim, dtype: basis.sum(
+        masked_fill(self_t, isnan(self), 0), dim, keepdim),
+    doc="""The sum of the elements that are not NaN.
 
     >>> import flambeau
     >>> flambeau.tensor([1.0, float("nan")]).nansum()
     tensor(1.)
-    """
-    if input._array.dtype.kind in "cW":
-        raise RuntimeError("nansum on CPU does not support complex inputs")
-    if input._array.dtype in FLOATING:
-        input = masked_fill(input, isnan(input), 0)
-    if dtype is None and out is not None:
-        dtype = out.dtype
-    result = sum(input, dim, keepdim, dtype=dtype)
-    return result if out is None else basis.into(out, nansum.op, result)
+    """)
 
 
-@composite(method=True)
-def nanmean(input: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None,
-            out: Any = None) -> Tensor:
-    """The mean of the elements that are not NaN."""
-    if input._array.dtype not in FLOATING:
+def _nanmean(self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+    if self._array.dtype not in FLOATING:
         raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but "
-                           f"got {type_name(input.dtype)}")
-    factor = sum(logical_not(isnan(input)), dim, keepdim)
-    result = nansum(input, dim, keepdim, dtype=dtype) / factor
-    return result if out is None else basis.into(out, nanmean.op, result)
+                           f"got {type_name(self.dtype)}")
+    count_of = sum(logical_not(isnan(self)), dim, keepdim)
+    return nansum(self, dim, keepdim, dtype=dtype) / count_of
+
+
+nanmean = op(
+    "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
+    "Tensor",
+    body=_nanmean, doc="The mean of the elements that are not NaN.")
 
 
 # ---- truth and counting -------------------------------------------------------------------------
 
 
 def _truth(name: str, kernel: Any, doc: str) -> Any:
-    def reduced(self: np.ndarray, dim: Any, keepdim: bool) -> np.ndarray:
-        if dim == ():
-            result = kernels.not_equal(self, 0) if self.dtype.kind != "b" else self.copy()
-        else:
-            result = kernel(self, dim if self.ndim else None, keepdim)
-        return kernels.cast(result, np.uint8) if self.dtype == np.uint8 else result
-
-    @primitive(reduced, dims="dim", name=name)
-    def truth(input: Tensor, dim: Any = None, keepdim: bool = False) -> Any:
-        if dim is not None:
-            dim = wrap_dims(dim, input._array.ndim)
-        return input, dim, keepdim
-
-    truth.__doc__ = truth.op.doc = doc
-    return truth
+    return op(f"{name}(Tensor self) -> Tensor",
+              f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+              f"{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+              kernel=kernel, some_dims="dim", doc=doc)
 
 
 all = _truth("all", kernels.all, """Are all elements, or all along `dim`, not zero?
@@ -238,13 +197,25 @@ all = _truth("all", kernels.all, """Are all elements, or all along `dim`, not ze
     """)
 any = _truth("any", kernels.any, "Is any element, or any along `dim`, not zero?")
 
+count_nonzero = op(
+    "count_nonzero(Tensor self, int? dim=None) -> Tensor",
+    "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+    kernel=kernels.count_nonzero, dims="dim", out=False,
+    refuses=(lambda self, dim: "nonzero_count_cpu" if dim is None else "", "U8"),
+    doc="How many elements differ from zero, in all or along `dim`.")
 
-@composite(method=True)
-def count_nonzero(input: Tensor, dim: Any = None, *dims: Any) -> Tensor:
-    """How many elements differ from zero, in all or along `dim`."""
-    if dim is None:
-        refuse(input._array, "U8", "nonzero_count_cpu")
-    return sum(input != 0, (dim, *dims) if dims else dim)
+trace = op(
+    "trace(Tensor self) -> Tensor", kernel=kernels.trace, kind="linear", out=False,
+    refuses=("trace", "bUW8"),
+    batch=lambda size, dims, self: (
+        basis.movedim(self, dims[0], 0).diagonal(0, 1, 2).sum(-1), 0),
+    d_self=lambda grad, self_shape: grad * eye(*self_shape, dtype=grad.dtype),
+    doc="""The sum of the diagonal of a matrix.
+
+    >>> import flambeau
+    >>> flambeau.eye(3).trace()
+    tensor(3.)
+    """)
 
 
 # ---- in the exponent ----------------------------------------------------------------------------
@@ -256,19 +227,19 @@ def _logsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdi
     return restore(grad, shape, dim, keepdim) * basis.conj(weight)
 
 
-@primitive(lambda self, dim, keepdim: kernels.logsumexp(self, dim if self.ndim else None, keepdim),
-           dims="dim", d_self=_logsumexp_back, namespace=("torch", "special"))
-def logsumexp(input: Tensor, dim: Any, keepdim: bool = False) -> Any:
-    """log(Σ exp(input)) along `dim`, computed without overflow.
+logsumexp = op(
+    "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+    kernel=kernels.logsumexp, dims="dim", floating=True,
+    refuses=(lambda self, *_: "exp_vml_cpu" if self.dtype.char in characters("W")
+             else "max_values_cpu", "W8"),
+    aliases=("special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",),
+    d_self=_logsumexp_back,
+    doc="""log(Σ exp(input)) along `dim`, computed without overflow.
 
     >>> import flambeau
     >>> flambeau.tensor([1000.0, 1000.0]).logsumexp(0)
     tensor(1000.6932)
-    """
-    if input._array.dtype not in FLOATING:
-        input = basis.cast(input, dtypes.default_float())
-    dims = wrap_dims(dim, input._array.ndim)
-    return input, dims or None, keepdim
+    """)
 
 
 sum_along = table["sum.dim_IntList"].call

@@ -6,11 +6,9 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau.core.dtypes import FLOATING, bool_
+from flambeau.core.dtypes import bool_
 from flambeau.core.modes import grad_enabled, interceptors
-from flambeau.core.op import linear, primitive
-from flambeau.core.promotion import type_name
-from flambeau.core.shapes import wrap_dim
+from flambeau.core.op import linear
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import characters, no_kernel, unless_one
@@ -112,26 +110,6 @@ cumprod = op(
 # ---- log-sum-exps -------------------------------------------------------------------------------
 
 
-def _running_logsumexp(self: np.ndarray, dim: int, backwards: bool = False) -> np.ndarray:
-    if not self.ndim:
-        return self.copy()
-    wide = kernels.cast(self, np.float32) if self.dtype.itemsize < 4 else self
-    wide = np.flip(wide, dim) if backwards else wide
-    if wide.dtype.kind in "cW":
-        result = _complex_logsumexp(wide, dim)
-    else:
-        result = kernels.quiet(np.logaddexp.accumulate)(wide, dim)
-    result = np.ascontiguousarray(np.flip(result, dim)) if backwards else result
-    return kernels.cast(result, self.dtype)
-
-
-def _complex_logsumexp(x: np.ndarray, dim: int) -> np.ndarray:
-    result = np.moveaxis(x.copy(), dim, 0)
-    for i in range(1, len(result)):
-        result[i] = kernels.logaddexp(result[i - 1], result[i])
-    return np.moveaxis(result, 0, dim)
-
-
 def _logcumsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
     """For element i the sum over k ≥ i of grad_k · exp(self_i - result_k)."""
     if not self._array.ndim:
@@ -145,7 +123,8 @@ def _logcumsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> 
 
 
 def _scan_back(input: Tensor, dim: int) -> Tensor:
-    return wrap(_running_logsumexp(input._array, dim, True))
+    found = kernels.logcumsumexp(np.flip(input._array, dim), dim)
+    return wrap(np.ascontiguousarray(np.flip(found, dim)))
 
 
 def _weights(self: Tensor, result: Tensor, dim: int) -> Tensor:
@@ -170,14 +149,13 @@ def _logcumsumexp_forward(self_t: Tensor, self: Tensor, result: Tensor, dim: int
     return movedim(spread.sum(-2), -1, dim)
 
 
-@primitive(lambda self, dim: _running_logsumexp(self, dim), dims="dim", shape="self",
-           d_self=_logcumsumexp_back, jvp=_logcumsumexp_forward)
-def logcumsumexp(input: Tensor, dim: int) -> Any:
-    """log(Σ exp) of each element and all before it along `dim`, computed without overflow."""
-    if input._array.dtype not in FLOATING:
-        raise NotImplementedError(
-            f"\"logcumsumexp_out_cpu\" not implemented for '{type_name(input.dtype)}'")
-    return input, wrap_dim(dim, input._array.ndim)
+logcumsumexp = op(
+    "logcumsumexp(Tensor self, int dim) -> Tensor",
+    kernel=kernels.logcumsumexp, dims="dim", shape="self",
+    refuses=("logcumsumexp_out_cpu", "bBilUW8"),
+    out_type="expected scalar_type {found} but found {out}",
+    d_self=_logcumsumexp_back, jvp=_logcumsumexp_forward,
+    doc="log(Σ exp) of each element and all before it along `dim`, computed without overflow.")
 
 
 # ---- extremes -----------------------------------------------------------------------------------

@@ -124,6 +124,7 @@ def python_signature(overloads: Sequence[Sequence[Parameter]], result: str,
     always = set.intersection(*[{p.name for p in overload} for overload in overloads])
     made: list[inspect.Parameter] = []
     kinds = inspect.Parameter
+    positional = [p.name for p in longest if not p.by_name]
     for p in longest:
         default = p.value if p.default is not None else \
             kinds.empty if p.name in always else None
@@ -131,7 +132,7 @@ def python_signature(overloads: Sequence[Sequence[Parameter]], result: str,
         if default is kinds.empty and kind is kinds.POSITIONAL_OR_KEYWORD and made \
                 and made[-1].default is not kinds.empty:
             default = None                          # `end` after a `start` that may be left out
-        if one_by_one and p.is_list and not p.by_name:
+        if one_by_one and p.is_list and p.name == positional[-1]:
             kind, default = kinds.VAR_POSITIONAL, kinds.empty
         optional = p._replace(nullable=p.nullable or default is None)
         same = len({(q.kind, q.is_list) for o in overloads for q in o if q.name == p.name}) == 1

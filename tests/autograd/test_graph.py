@@ -32,7 +32,6 @@ unpack(nn.LSTM(3, 2)(pack(b3, [1, 2, 1, 2], enforce_sorted=False))[0])[0]
 special.entr(x) + special.ndtr(x) + special.log_ndtr(x) + special.erfcx(x)
 x.quantile(0.3)
 x.nanquantile(0.3, dim=1)
-x.norm(dtype=torch.float64)
 torch.trapezoid(x, y)
 torch.trapezoid(x, dx=2.0)
 torch.cumulative_trapezoid(x)
