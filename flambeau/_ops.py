@@ -295,7 +295,8 @@ class _OpNamespace(types.ModuleType):
 
 
 # Modules that put the ops of a namespace where they are looked for.
-_PREPARED = {"prims": "flambeau._prims", "prim": "flambeau._prims",
+_PREPARED = {"c10d": "flambeau.distributed._c10d.dispatcher_ops",
+             "prims": "flambeau._prims", "prim": "flambeau._prims",
              "quantized_decomposed": "flambeau.ao.quantization.fx._decomposed",
              "bucketing": "flambeau._inductor.fx_passes.bucketing",
              "ao": "flambeau._functorch._activation_offloading.offload_ops",

@@ -7,6 +7,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau.core import modes
 from flambeau.distributed._c10d.backend import Backend
 from flambeau.distributed._c10d.calls import Calls
 from flambeau.distributed._c10d.work import Work
@@ -142,6 +143,15 @@ class ProcessGroup(Calls):
     # ---- collectives ----------------------------------------------------------------------------
 
     def _run(self, name: str, *arguments: Any) -> Work:
+        if modes.levels.get():
+            from flambeau.distributed._c10d.dispatcher_ops import shown
+            work = shown(self, name, arguments)
+            if work is not None:
+                return work
+        return self._run_below(name, *arguments)
+
+    def _run_below(self, name: str, *arguments: Any) -> Work:
+        """Run a collective that dispatch modes have seen."""
         tensor = _first_tensor(arguments[:-1])
         backend = self._default_backend() if tensor is None else self._get_backend(tensor.device)
         return getattr(backend, name)(*arguments)

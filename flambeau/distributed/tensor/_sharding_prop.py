@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import flambeau
+from flambeau._scopes import within
+from flambeau.core import modes
 from flambeau.distributed.tensor._collective_utils import (
     MeshTopoInfo,
     placement_cost,
@@ -116,7 +118,12 @@ def replicated(schema: OpSchema) -> OutputSharding:
 # ---- what the outputs are like ------------------------------------------------------------------
 
 def output_metas(schema: OpSchema) -> list[TensorMeta | None]:
-    """Shapes, strides and types of the whole outputs, found on tensors without values."""
+    """Shapes, strides and types of the whole outputs, found on tensors without values; of which
+    dispatch modes see nothing."""
+    return within(modes.levels, (), _output_metas, schema)
+
+
+def _output_metas(schema: OpSchema) -> list[TensorMeta | None]:
     tensors = [flambeau.empty_strided(tuple(s.shape), tuple(s.stride), dtype=s.tensor_meta.dtype,
                                       device="meta") for s in schema.specs]
     args, kwargs = schema.with_tensors(tensors)
