@@ -27,6 +27,7 @@ from flambeau import Tensor, nn
 from flambeau._dispatch.subclass import take_over
 from flambeau._library.operators import custom_of
 from flambeau._ops import OpOverload
+from flambeau._scopes import Scope
 from flambeau.core import devices, modes
 from flambeau.core.tensor import LEAF, alias
 from flambeau.overrides import TorchFunctionMode
@@ -34,8 +35,8 @@ from flambeau.transforms.meta import MetaTensor, hollow, laid_out_as
 from flambeau.utils import _pytree
 from flambeau.utils._python_dispatch import (
     TorchDispatchMode,
-    _ModeLevel,
     is_traceable_wrapper_subclass,
+    modes_set_aside,
 )
 
 __all__ = ["FakeTensor", "FakeTensorConverter", "FakeTensorMode", "is_fake", "maybe_get_fake_mode",
@@ -583,17 +584,12 @@ def _device_of(func: Any, args: Any, kwargs: Any) -> Any:
 # ---- around --------------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def _no_dispatch() -> Iterator[None]:
-    token = modes.levels.set(())
-    try:
-        yield
-    finally:
-        modes.levels.reset(token)
+class _no_dispatch(Scope):
+    _changes = ((modes.levels, ()),)
+    _gives = None
 
 
-@contextlib.contextmanager
-def unset_fake_temporarily() -> Iterator[FakeTensorMode | None]:
+class unset_fake_temporarily(modes_set_aside):
     """Inside, no fake mode is active; gives the innermost one.
 
     >>> import flambeau
@@ -601,14 +597,8 @@ def unset_fake_temporarily() -> Iterator[FakeTensorMode | None]:
     ...     flambeau.ones(1)
     tensor([1.])
     """
-    stack = modes.levels.get()
-    fakes: list[Any] = [lv for lv in stack if isinstance(lv, _ModeLevel)
-             and isinstance(lv.mode, FakeTensorMode)]
-    token = modes.levels.set(tuple(lv for lv in stack if lv not in fakes))
-    try:
-        yield fakes[-1].mode if fakes else None
-    finally:
-        modes.levels.reset(token)
+
+    kind = FakeTensorMode
 
 
 @contextlib.contextmanager

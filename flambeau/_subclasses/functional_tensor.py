@@ -16,9 +16,8 @@ FunctionalTensor(tensor(5.))
 """
 from __future__ import annotations
 
-import contextlib
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import flambeau
@@ -26,7 +25,7 @@ from flambeau import Tensor
 from flambeau._ops import OpOverload
 from flambeau.core import modes
 from flambeau.utils import _pytree as pytree
-from flambeau.utils._python_dispatch import TorchDispatchMode, _ModeLevel
+from flambeau.utils._python_dispatch import TorchDispatchMode, _ModeLevel, modes_set_aside
 
 
 class _Memory:
@@ -72,7 +71,7 @@ class FunctionalTensor(Tensor):
     def _current(self) -> Tensor:
         """The value, after all writes to the memory."""
         if self._generation != self._memory.generation:
-            with _unseen():
+            with disable_functional_mode():
                 value = self._memory.value
                 for call in self._views:
                     value = call(value)
@@ -84,7 +83,7 @@ class FunctionalTensor(Tensor):
         """A functional tensor with the value of another."""
         if isinstance(x, FunctionalTensor):
             raise AssertionError("x is a functional tensor already")
-        with _unseen():
+        with disable_functional_mode():
             return FunctionalTensor(x, _active())
 
     def from_functional(self) -> Tensor:
@@ -98,7 +97,7 @@ class FunctionalTensor(Tensor):
     def replace_(self, output: Any) -> None:
         """Give it another value, and the memory that it looks at."""
         value = output._current() if isinstance(output, FunctionalTensor) else output
-        with _unseen():
+        with disable_functional_mode():
             for at in range(len(self._views) - 1, -1, -1):
                 base = self._memory.value
                 for call in self._views[:at]:
@@ -137,18 +136,6 @@ def _put_back(base: Tensor, view: Callable[[Tensor], Tensor], value: Tensor) -> 
     return flat.view(base.shape)
 
 
-@contextlib.contextmanager
-def _unseen() -> Iterator[None]:
-    """Inside, functional modes are set aside; others see what runs."""
-    stack = modes.levels.get()
-    token = modes.levels.set(tuple(lv for lv in stack if not (
-        isinstance(lv, _ModeLevel) and isinstance(lv.mode, FunctionalTensorMode))))
-    try:
-        yield
-    finally:
-        modes.levels.reset(token)
-
-
 def _active() -> FunctionalTensorMode | None:
     return next((lv.mode for lv in reversed(modes.levels.get()) if isinstance(lv, _ModeLevel)
                  and isinstance(lv.mode, FunctionalTensorMode)), None)
@@ -174,7 +161,7 @@ class FunctionalTensorMode(TorchDispatchMode):
         schema = getattr(func, "_schema", None)
         if isinstance(func, OpOverload) and schema.is_mutable:
             return self._write(func, schema, args, kwargs, plain_args, plain_kwargs)
-        with _unseen():
+        with disable_functional_mode():
             found = func(*plain_args, **plain_kwargs)
         looks = isinstance(func, OpOverload) and func.is_view and args \
             and isinstance(args[0], FunctionalTensor)
@@ -202,7 +189,7 @@ class FunctionalTensorMode(TorchDispatchMode):
         """Compute what an op would write, and let the arguments have that value."""
         given = schema.bound(args, kwargs)
         written = [v for a, v in zip(schema.arguments, given) if a.is_write]
-        with _unseen():
+        with disable_functional_mode():
             values = _written_values(func, schema, plain_args, plain_kwargs)
         targets = [t for w in written for t in (w if isinstance(w, (list, tuple)) else (w,))]
         for target, value in zip(targets, values):
@@ -213,7 +200,7 @@ class FunctionalTensorMode(TorchDispatchMode):
                 target.elem = value
                 target._generation = target._memory.generation
             else:
-                with _unseen():
+                with disable_functional_mode():
                     target.copy_(value)
         if not schema.returns:
             return None
@@ -257,12 +244,10 @@ def _functional(func: Any) -> Any:
     return None
 
 
-@contextlib.contextmanager
-def disable_functional_mode() -> Iterator[FunctionalTensorMode | None]:
-    """Inside, ops run as they are; gives the mode that was at work."""
-    found = _active()
-    with _unseen():
-        yield found
+class disable_functional_mode(modes_set_aside):
+    """Inside, ops run as they are; gives the mode that was at work. Other modes see them."""
+
+    kind = FunctionalTensorMode
 
 
 unset_functional_temporarily = maybe_disable_functional_mode = disable_functional_mode
@@ -345,7 +330,7 @@ class PythonFunctionalizeAPI(BaseFunctionalizeAPI):
         return dispatch_functionalize(inner_f, self.mode)
 
     def redispatch_to_next(self) -> Any:
-        return _unseen()
+        return disable_functional_mode()
 
     def replace(self, input_tensor: Any, output_tensor: Any) -> None:
         input_tensor.replace_(output_tensor)

@@ -72,23 +72,21 @@ class Recorder(Level):
 
     def start(self) -> None:
         self._anomaly = engine.anomaly.enabled, engine.anomaly.run
-        engine.anomaly.enabled, engine.anomaly.run = True, self._run_node
         self._accumulate = engine.accumulate_into
-        engine.accumulate_into = self._run_leaf
-        core_op.node_watchers.append(self._see_node)
-        recorders.append(self)
         self.__enter__()
         self.origin = perf_counter_ns()
+
+    def _changes(self) -> Any:
+        anomaly = vars(engine.anomaly)
+        return (*super()._changes(), (anomaly, "enabled", True), (anomaly, "run", self._run_node),
+                (vars(engine), "accumulate_into", self._run_leaf),
+                (core_op.node_watchers, self._see_node), (recorders, self))
 
     def stop(self) -> None:
         if self not in recorders:                   # has been stopped
             return
         self.ended = perf_counter_ns()
         self.__exit__(None, None, None)
-        recorders.remove(self)
-        core_op.node_watchers.remove(self._see_node)
-        engine.anomaly.enabled, engine.anomaly.run = self._anomaly
-        engine.accumulate_into = self._accumulate
 
     # ---- what happens ---------------------------------------------------------------------------
 

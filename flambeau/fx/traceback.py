@@ -21,6 +21,8 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from flambeau._scopes import Scope
+
 GRADIENT_ACC_SPECIAL_STACK = "Gradient addition node due to multiple use of tensor around:"
 MEMORY_BUDGET_ANNOTATION_KEY = "_region_activation_memory_budget"
 current_meta: dict[str, Any] = {}
@@ -116,35 +118,41 @@ def has_preserved_node_meta() -> bool:
     return should_preserve_node_meta
 
 
-@contextlib.contextmanager
-def preserve_node_meta(enable: bool = True) -> Iterator[None]:
+class _Scope(Scope):
+    """A scope that can also be around the calls of a function."""
+
+    _gives = None
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def wrapper(*args: Any, **kwargs: Any) -> Any:
+            with self:
+                return function(*args, **kwargs)
+        return wrapper
+
+
+class preserve_node_meta(_Scope):
     """Inside, nodes that are made get the current meta data."""
-    global should_preserve_node_meta, current_meta
-    before, meta = should_preserve_node_meta, current_meta
-    should_preserve_node_meta, current_meta = enable, current_meta.copy()
-    try:
-        yield
-    finally:
-        should_preserve_node_meta, current_meta = before, meta
+
+    def __init__(self, enable: bool = True):
+        self.enable = enable
+
+    def _changes(self) -> Any:
+        return ((globals(), "should_preserve_node_meta", self.enable),
+                (globals(), "current_meta", current_meta.copy()))
 
 
-@contextlib.contextmanager
-def annotate(annotation_dict: dict[str, Any]) -> Iterator[None]:
+class annotate(_Scope):
     """Inside, nodes that are made have these entries in `node.meta["custom"]`; `annotate` nests.
 
     It has an effect inside `preserve_node_meta`.
     """
-    global current_meta
-    had = "custom" in current_meta
-    before = copy.copy(current_meta.get("custom", {}))
-    try:
-        current_meta["custom"] = {**before, **annotation_dict}
-        yield
-    finally:
-        if had:
-            current_meta["custom"] = before
-        else:
-            current_meta.pop("custom", None)
+
+    def __init__(self, annotation_dict: dict[str, Any]):
+        self.entries = annotation_dict
+
+    def _changes(self) -> Any:
+        return (current_meta, "custom", {**current_meta.get("custom", {}), **self.entries}),
 
 
 def annotate_fn(annotation_dict: dict[str, Any]) -> Callable[[Callable[..., Any]], Any]:
@@ -163,20 +171,17 @@ def get_current_meta() -> dict[str, Any]:
     return current_meta
 
 
-@contextlib.contextmanager
-def set_current_meta(node: Any, pass_name: str = "") -> Iterator[None]:
+class set_current_meta(_Scope):
     """Inside, nodes that are made get the meta data of `node`, and name it as their source."""
-    global current_meta
-    if not (should_preserve_node_meta and node.meta):
-        yield
-        return
-    before = current_meta
-    try:
-        current_meta = {**node.meta,
-                        "from_node": [NodeSource(node, pass_name, NodeSourceAction.CREATE)]}
-        yield
-    finally:
-        current_meta = before
+
+    def __init__(self, node: Any, pass_name: str = ""):
+        self.node, self.pass_name = node, pass_name
+
+    def _changes(self) -> Any:
+        if not (should_preserve_node_meta and self.node.meta):
+            return ()
+        source = NodeSource(self.node, self.pass_name, NodeSourceAction.CREATE)
+        return (globals(), "current_meta", {**self.node.meta, "from_node": [source]}),
 
 
 def set_stack_trace(stack: list[str]) -> None:
@@ -217,29 +222,20 @@ def get_current_replay_node() -> Any:
     return current_replay_node
 
 
-@contextlib.contextmanager
-def set_current_replay_node(node: Any) -> Iterator[None]:
+class set_current_replay_node(_Scope):
     """Inside, a replayed graph has come to this node."""
-    global current_replay_node
-    before, current_replay_node = current_replay_node, node
-    try:
-        yield
-    finally:
-        current_replay_node = before
+
+    def __init__(self, node: Any):
+        self._changes = ((globals(), "current_replay_node", node),)
 
 
 def _is_preserving_node_seq_nr() -> bool:
     return _preserve_seq_nr
 
 
-@contextlib.contextmanager
-def _preserve_node_seq_nr(preserve_seq_nr: bool = True) -> Iterator[None]:
-    global _preserve_seq_nr
-    before, _preserve_seq_nr = _preserve_seq_nr, preserve_seq_nr
-    try:
-        yield
-    finally:
-        _preserve_seq_nr = before
+class _preserve_node_seq_nr(_Scope):
+    def __init__(self, preserve_seq_nr: bool = True):
+        self._changes = ((globals(), "_preserve_seq_nr", preserve_seq_nr),)
 
 
 @contextlib.contextmanager

@@ -123,6 +123,25 @@ class BaseTorchDispatchMode(TorchDispatchMode):
         return func(*args, **(kwargs or {}))
 
 
+class modes_set_aside(Scope):
+    """Inside, dispatch modes of a kind are not active; gives the innermost that was."""
+
+    kind: type = TorchDispatchMode
+
+    def _found(self) -> list[Any]:
+        return [lv for lv in modes.levels.get() if isinstance(lv, _ModeLevel)
+                and isinstance(lv.mode, self.kind)]
+
+    @property
+    def _gives(self) -> Any:
+        found = self._found()
+        return found[-1].mode if found else None
+
+    def _changes(self) -> Any:
+        found = self._found()
+        return (modes.levels, tuple([lv for lv in modes.levels.get() if lv not in found])),
+
+
 class _disable_current_modes(Scope):
     """Inside, no dispatch mode is active."""
 

@@ -16,10 +16,7 @@ from weakref import WeakKeyDictionary
 
 import flambeau
 from flambeau.core.op import node_watchers
-from flambeau.nn.modules.module import (
-    register_module_forward_hook,
-    register_module_forward_pre_hook,
-)
+from flambeau.nn.modules import _hooks
 from flambeau.utils import _pytree
 from flambeau.utils._python_dispatch import OpOverloadPacket, TorchDispatchMode, aten
 
@@ -161,22 +158,16 @@ class FlopCounterMode(TorchDispatchMode):
             (cell.ljust if i == 0 else cell.rjust)(width)
             for i, (cell, width) in enumerate(zip(line, widths))).rstrip() for line in lines)
 
-    def __enter__(self) -> FlopCounterMode:
-        self.flop_counts.clear()
-        self._running = ("Global",)
-        self._handles = [register_module_forward_pre_hook(self._begin),
-                         register_module_forward_hook(self._end)]
-        super().__enter__()
-        node_watchers.append(self._watch)
-        return self
-
-    def __exit__(self, *exception: Any) -> None:
-        node_watchers.remove(self._watch)
-        super().__exit__(*exception)
-        for handle in self._handles:
-            handle.remove()
+    def _has_left(self) -> None:
         if self.display:
             print(self.get_table(self.depth))
+
+    def _changes(self) -> Any:
+        self.flop_counts.clear()
+        self._running = ("Global",)
+        key = f"flops {id(self)}"
+        return (*super()._changes(), (_hooks._global_forward_pre_hooks, key, self._begin),
+                (_hooks._global_forward_hooks, key, self._end), (node_watchers, self._watch))
 
     def _begin(self, module: Any, args: Any) -> None:
         name = self._names.setdefault(module, type(module).__name__)

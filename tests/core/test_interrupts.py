@@ -11,8 +11,10 @@ import pytest
 import flambeau as torch
 from flambeau import nn
 from flambeau._places import native
+from flambeau._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
+from flambeau._subclasses.functional_tensor import FunctionalTensorMode, disable_functional_mode
 from flambeau.amp import autocast_mode
-from flambeau.autograd import forward_ad, function, saved_hooks
+from flambeau.autograd import forward_ad, function, profiler, saved_hooks
 from flambeau.core import devices, engine, graph, modes, op, overrides
 from flambeau.func import (
     derivatives,
@@ -25,13 +27,17 @@ from flambeau.func import (
     vjp,
     vmap,
 )
+from flambeau.fx import traceback as fx_traceback
+from flambeau.fx.experimental import proxy_tensor
 from flambeau.nn import attention
 from flambeau.nn.attention import SDPBackend, sdpa_kernel
+from flambeau.nn.modules import _hooks
 from flambeau.nn.utils import parametrize
 from flambeau.transforms import watched_members
 from flambeau.utils import checkpoint as checkpoints
 from flambeau.utils._python_dispatch import TorchDispatchMode
 from flambeau.utils.checkpoint import checkpoint
+from flambeau.utils.flop_counter import FlopCounterMode
 
 needs_c = pytest.mark.skipif(native is None, reason="without the extension there are gaps")
 
@@ -43,14 +49,18 @@ def state(*owners):
                  saved_hooks.disabled, overrides.subclasses_enabled, overrides.suspended,
                  function.observers, derivatives._depth, devices._default, autocast_mode._state,
                  attention._enabled, checkpoints._early_stop, checkpoints._debug,
-                 checkpoints._group)
+                 checkpoints._group, proxy_tensor.CURRENT_DECOMPOSITION_TABLE,
+                 proxy_tensor.ORIGINAL_ATEN)
     lists = (modes.interceptors, graph.packers, op.node_watchers, forward_ad._entered,
-             watched_members.watchers, parametrize._caching)
+             watched_members.watchers, parametrize._caching, profiler.recorders,
+             _hooks._global_forward_hooks, _hooks._global_forward_pre_hooks)
     members = [{name: tuple(value.items()) if isinstance(value, dict) else value
                 for name, value in vars(module).items()}
                for owner in owners for module in owner.modules()]
     return ([v.get() for v in variables], [tuple(each) for each in lists],
-            vars(engine.anomaly).copy(), engine.accumulate_lock.locked(), members)
+            vars(engine.anomaly).copy(), engine.accumulate_into, engine.accumulate_lock.locked(),
+            fx_traceback.current_meta.copy(), fx_traceback.should_preserve_node_meta,
+            fx_traceback.current_replay_node, members)
 
 
 class Interrupt:
@@ -157,6 +167,28 @@ def contexts():
 @pytest.mark.parametrize("step", contexts())
 def test_contexts(step):
     check(step, opcodes=True)
+
+
+def tracing():
+    def inside(outer, inner=torch.no_grad):
+        def step():
+            with outer(), inner():
+                torch.ones(3).exp()
+        return step
+    for makes in ([FlopCounterMode], [FakeTensorMode], [FakeTensorMode, unset_fake_temporarily],
+                  [FunctionalTensorMode], [FunctionalTensorMode, disable_functional_mode],
+                  [torch.autograd.profiler.profile], [fx_traceback.preserve_node_meta],
+                  [lambda: fx_traceback.annotate({"a": 1})],
+                  [lambda: proxy_tensor.decompose({})], [proxy_tensor.disable_proxy_modes_tracing],
+                  [lambda: fx_traceback.set_current_replay_node(1)]):
+        yield pytest.param(inside(*makes), id=" ".join(
+            [getattr(make, "__name__", "") for make in makes]))
+
+
+@needs_c
+@pytest.mark.parametrize("step", tracing())
+def test_tracing(step):
+    check(step)
 
 
 def transforms():

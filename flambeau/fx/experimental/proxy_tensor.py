@@ -23,6 +23,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn
 from flambeau._higher_order import HigherOrderOperator
+from flambeau._scopes import Scope
 from flambeau.core import modes
 from flambeau.fx import Graph, GraphModule, Interpreter, Proxy, Tracer
 from flambeau.fx import traceback as fx_traceback
@@ -52,7 +53,7 @@ from flambeau.utils import _pytree as pytree
 from flambeau.utils._python_dispatch import (
     TorchDispatchMode,
     _get_current_dispatch_mode_stack,
-    _ModeLevel,
+    modes_set_aside,
 )
 
 CONSTANT_NUMEL_LIMIT = 1
@@ -128,15 +129,12 @@ class _GraphAppendingTracerEx(GraphAppendingTracer):
 # ---- decompositions ------------------------------------------------------------------------------
 
 
-@contextlib.contextmanager
-def decompose(decomposition_table: Mapping[Any, Any] | None) -> Iterator[Mapping[Any, Any]]:
+class decompose(Scope):
     """Inside, ops in the table are traced as what their entries do."""
-    table = decomposition_table or {}
-    token = CURRENT_DECOMPOSITION_TABLE.set(table)
-    try:
-        yield table
-    finally:
-        CURRENT_DECOMPOSITION_TABLE.reset(token)
+
+    def __init__(self, decomposition_table: Mapping[Any, Any] | None):
+        self._gives = decomposition_table or {}
+        self._changes = ((CURRENT_DECOMPOSITION_TABLE, self._gives),)
 
 
 def maybe_handle_decomp(proxy_mode: ProxyTorchDispatchMode, op: Any, args: Any, kwargs: Any) -> Any:
@@ -152,19 +150,20 @@ def maybe_handle_decomp(proxy_mode: ProxyTorchDispatchMode, op: Any, args: Any, 
             proxy_mode.decomp_layers -= 1
 
 
-@contextlib.contextmanager
-def set_original_aten_op(func: Any) -> Iterator[None]:
+class set_original_aten_op(Scope):
     """Inside, nodes that are made say that they come from this op."""
-    if ORIGINAL_ATEN.get() is not None or not fx_traceback.has_preserved_node_meta():
-        yield
-        return
-    token = ORIGINAL_ATEN.set(func)
-    fx_traceback.current_meta["original_aten"] = func
-    try:
-        yield
-    finally:
-        ORIGINAL_ATEN.reset(token)
-        fx_traceback.current_meta["original_aten"] = None
+
+    _gives = None
+
+    def __init__(self, func: Any):
+        self.func = func
+
+    def _changes(self) -> Any:
+        if ORIGINAL_ATEN.get() is not None or not fx_traceback.has_preserved_node_meta():
+            return ()
+        meta = fx_traceback.current_meta
+        meta.setdefault("original_aten", None)
+        return (ORIGINAL_ATEN, self.func), (meta, "original_aten", self.func)
 
 
 # ---- one op --------------------------------------------------------------------------------------
@@ -280,13 +279,9 @@ _DATA_DEPENDENT = (
     "make_fx call.")
 
 
-@contextlib.contextmanager
-def _unseen() -> Iterator[None]:
-    token = modes.levels.set(())
-    try:
-        yield
-    finally:
-        modes.levels.reset(token)
+class _unseen(Scope):
+    _changes = ((modes.levels, ()),)
+    _gives = None
 
 
 # ---- the mode ------------------------------------------------------------------------------------
@@ -333,17 +328,10 @@ def get_torch_dispatch_modes() -> list[TorchDispatchMode]:
     return _get_current_dispatch_mode_stack()
 
 
-@contextlib.contextmanager
-def disable_proxy_modes_tracing() -> Iterator[ProxyTorchDispatchMode | None]:
+class disable_proxy_modes_tracing(modes_set_aside):
     """Inside, nothing is written down; gives the tracer that was at work."""
-    stack = modes.levels.get()
-    found = [lv for lv in stack if isinstance(lv, _ModeLevel)
-             and isinstance(lv.mode, ProxyTorchDispatchMode)]
-    token = modes.levels.set(tuple(lv for lv in stack if lv not in found))
-    try:
-        yield found[-1].mode if found else None
-    finally:
-        modes.levels.reset(token)
+
+    kind = ProxyTorchDispatchMode
 
 
 @contextlib.contextmanager
@@ -517,14 +505,11 @@ def _numbers_watched(mode: ProxyTorchDispatchMode) -> Iterator[None]:
             setattr(cls, name, original)
 
 
-@contextlib.contextmanager
-def _set_make_fx_tracer(tracer: _MakefxTracer) -> Iterator[None]:
-    global _CURRENT_MAKE_FX_TRACER
-    before, _CURRENT_MAKE_FX_TRACER = _CURRENT_MAKE_FX_TRACER, tracer
-    try:
-        yield
-    finally:
-        _CURRENT_MAKE_FX_TRACER = before
+class _set_make_fx_tracer(Scope):
+    _gives = None
+
+    def __init__(self, tracer: _MakefxTracer):
+        self._changes = ((globals(), "_CURRENT_MAKE_FX_TRACER", tracer),)
 
 
 @contextlib.contextmanager
