@@ -213,7 +213,18 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
     return parse_to(*args, **kwargs)
 
 
-_nn = _namespace("_nn", _parse_to=_parse_to, **public["_nn"])
+class _Inner(types.SimpleNamespace):
+    """`torch._C._nn`: what the functions of `nn.functional` call."""
+
+    def __getattr__(self, name: str) -> Any:
+        importlib.import_module("flambeau.nn.functional")       # which declares them
+        for space in ("_nn", "nn.functional"):
+            if name in public.get(space, {}):
+                return public[space][name]
+        raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
+
+
+_nn = _Inner(_parse_to=_parse_to)
 _functions = _namespace("_functions", AccumulateGrad=AccumulateGrad, UndefinedGrad=_UndefinedGrad,
                         DelayedError=DelayedError)
 _autograd = _namespace("_autograd", SavedTensor=SavedTensor,

@@ -142,3 +142,11 @@ def test_memory_over_time():
     assert [row[0] for row in sizes] == [8, 8, 8] and [row[-1] for row in sizes] == [0, 4, 0]
     with pytest.raises(NotImplementedError, match="MemoryProfile"):
         memory.MemoryProfile(None)
+
+
+def test_what_functional_calls():
+    assert torch._C._nn.avg_pool2d is torch.nn.functional.avg_pool2d
+    values, indices = torch._C._nn.max_pool2d_with_indices(torch.ones(1, 1, 2, 2), 2)
+    assert values.shape == indices.shape == (1, 1, 1, 1)
+    with pytest.raises(AttributeError, match=r"'torch._C._nn' has no attribute 'no_such_op'"):
+        torch._C._nn.no_such_op
