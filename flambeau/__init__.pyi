@@ -794,7 +794,11 @@ def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
 def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     """How gamma samples `output` move with their shapes `input`."""
 
-def _unique(input: Tensor, sorted: _bool = True, return_inverse: _bool = False) -> Any:
+def _unique(
+    input: Tensor,
+    sorted: _bool = True,
+    return_inverse: _bool = False,
+) -> tuple[Tensor, ...]:
     """`unique` as it was before there were counts: always a pair."""
 
 def _unique2(
@@ -802,7 +806,7 @@ def _unique2(
     sorted: _bool = True,
     return_inverse: _bool = False,
     return_counts: _bool = False,
-) -> Any:
+) -> tuple[Tensor, ...]:
     """`unique` of all elements, always with three results."""
 
 def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -> Tensor:
@@ -1288,12 +1292,12 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """`expand` to `size`."""
 
 def bucketize(
-    input: Any,
-    boundaries: Tensor,
+    input: Tensor | None = None,
+    boundaries: Tensor | None = None,
     *,
     out_int32: _bool = False,
     right: _bool = False,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Which of the buckets between the sorted `boundaries` each value falls into."""
 
@@ -1548,20 +1552,10 @@ def ctc_loss(
 ) -> Tensor:
     """`nn.functional.ctc_loss` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
-def cummax(
-    input: Tensor,
-    dim: _int,
-    *,
-    out: tuple[Tensor, ...] | list[Tensor] | None = None,
-) -> return_types.cummax:
+def cummax(input: Tensor, dim: _int, *, out: Any = None) -> return_types.cummax:
     """The largest of each element and all before it along `dim`, and its position."""
 
-def cummin(
-    input: Tensor,
-    dim: _int,
-    *,
-    out: tuple[Tensor, ...] | list[Tensor] | None = None,
-) -> return_types.cummin:
+def cummin(input: Tensor, dim: _int, *, out: Any = None) -> return_types.cummin:
     """The smallest of each element and all before it along `dim`, and its position."""
 
 def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
@@ -2433,7 +2427,7 @@ def kthvalue(
     dim: _int = -1,
     keepdim: _bool = False,
     *,
-    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+    out: Any = None,
 ) -> return_types.kthvalue:
     """The k-th smallest element along `dim`, counted from 1, and its position."""
 
@@ -2779,7 +2773,7 @@ def mode(
     dim: _int = -1,
     keepdim: _bool = False,
     *,
-    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+    out: Any = None,
 ) -> return_types.mode:
     """The most frequent element along `dim`, the smallest of equally frequent ones, and a
     position of it."""
@@ -2962,7 +2956,13 @@ def nonzero(input: Tensor, *, as_tuple: Literal[False] = False, out: Any = None)
 def nonzero(input: Tensor, *, as_tuple: Literal[True], out: Any = None) -> tuple[Tensor, ...]:
     """The positions of the elements that are not zero: one a row, or a tensor a dimension."""
 
-def nonzero_static(input: Tensor, *, size: _int, fill_value: _int = -1) -> Tensor:
+def nonzero_static(
+    input: Tensor,
+    *,
+    size: _int,
+    fill_value: _int = -1,
+    out: Tensor | None = None,
+) -> Tensor:
     """The first `size` positions of elements that are not zero, filled up with `fill_value`."""
 
 def norm(
@@ -3470,13 +3470,13 @@ def scatter_reduce(
 
 def searchsorted(
     sorted_sequence: Tensor,
-    input: Any,
+    input: Tensor | None = None,
     *,
     out_int32: _bool = False,
     right: _bool = False,
     side: str | None = None,
     sorter: Tensor | None = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The positions at which the values of `input` would keep the last dimension of
     `sorted_sequence` sorted: before equal elements, or after them if `right`."""
@@ -3604,7 +3604,7 @@ def sort(
     stable: _bool | None = None,
     dim: _int = -1,
     descending: _bool = False,
-    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+    out: Any = None,
 ) -> return_types.sort:
     """The elements in ascending (or descending) order along `dim`, and their old positions."""
 
@@ -3709,13 +3709,7 @@ def sparse_csr_tensor(
 def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """Parts along `dim`: of one extent (the last may be smaller), or of given extents."""
 
-def split_copy(
-    input: Tensor,
-    split_size: _int,
-    dim: _int = 0,
-    *,
-    out: tuple[Tensor, ...] | list[Tensor] | None = None,
-) -> Any:
+def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: Any = None) -> Any:
     """Copies of what `split` shows."""
 
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
@@ -3726,7 +3720,7 @@ def split_with_sizes_copy(
     split_sizes: Any,
     dim: _int = 0,
     *,
-    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+    out: Any = None,
 ) -> tuple[Tensor, ...]:
     """A copy of what `split_with_sizes` shows."""
 
@@ -3915,7 +3909,7 @@ def topk(
     largest: _bool = True,
     sorted: _bool = True,
     *,
-    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+    out: Any = None,
 ) -> return_types.topk:
     """The `k` largest (or smallest) elements along `dim`, and their positions."""
 
@@ -3995,12 +3989,7 @@ def typename(obj: Any, /) -> str:
 def unbind(input: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """The slices of `input` along `dim`, as a tuple of views."""
 
-def unbind_copy(
-    input: Tensor,
-    dim: _int = 0,
-    *,
-    out: tuple[Tensor, ...] | list[Tensor] | None = None,
-) -> tuple[Tensor, ...]:
+def unbind_copy(input: Tensor, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
     """A copy of what `unbind` shows."""
 
 def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
@@ -4033,6 +4022,15 @@ def unique_consecutive(
     dim: _int | None = None,
 ) -> Any:
     """The elements (or slices along `dim`) without those that equal the one before."""
+
+def unique_dim(
+    input: Tensor,
+    dim: _int,
+    sorted: _bool = True,
+    return_inverse: _bool = False,
+    return_counts: _bool = False,
+) -> tuple[Tensor, ...]:
+    """`unique` of slices, always with three results."""
 
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates, in a tensor of that shape, of positions in the flattened one."""

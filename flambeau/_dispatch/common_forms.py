@@ -261,12 +261,6 @@ shows("running_sum", "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) ->
 shows("equal", "equal(Tensor self, Tensor other) -> bool")
 shows("allclose", "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
       "bool equal_nan=False) -> bool")
-shows("nonzero_rows", "nonzero(Tensor self) -> Tensor")
-shows("nonzero_static", "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor")
-shows("_search_sorted", "searchsorted.Tensor(Tensor sorted_sequence, Tensor self, *, "
-      "bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None) -> Tensor",
-      lambda sorted_sequence, values, right, int32, sorter: (
-          sorted_sequence, values, int32, right, None, sorter))
 
 # ---- products ------------------------------------------------------------------------------------
 

@@ -226,7 +226,8 @@ def _own_forms(op: Op) -> list[Form]:
     declaration = op.declaration
     index = [own.key for own in declaration.ops].index(op.key)
     texts = declaration.texts[index:]
-    return [_WholeForm(text, None, None, None) for text in texts]
+    run = None if declaration.function else declaration.published
+    return [_WholeForm(text, None, run, None) for text in texts]
 
 
 class _WholeForm(Form):

@@ -120,7 +120,6 @@ _reflection_pad3d       reflection_pad3d                   bUW8
 _replication_pad1d      replication_pad1d                  bUW8
 _replication_pad2d      replication_pad2d                  bUW8
 _replication_pad3d      replication_pad3d                  bUW8
-_search_sorted          searchsorted_out_cpu               bUcW8
 linalg_matrix_exp       bmm                                W
 linalg_matrix_exp       sum_cpu                            8
 abs                     abs_cpu                            bU
@@ -180,7 +179,6 @@ minimum                 minimum_cpu                        U8
 mm                      addmm_impl_cpu_                    bUW
 mv                      addmv_impl_cpu                     bUW8
 neg                     neg_cpu                            bU8
-nonzero_rows            nonzero_count_cpu                  U8
 pixel_shuffle           pixel_shuffle
 pixel_unshuffle         pixel_unshuffle
 pow_of_number           pow                                bUW8

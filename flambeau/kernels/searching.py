@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flambeau.kernels import indexing
+from flambeau.kernels import indexing, sorting
 from flambeau.kernels.network import mover
 
 # ---- in what is sorted --------------------------------------------------------------------------
@@ -88,6 +88,27 @@ def nonzero_static(x, size, fill_value):
 def same(x, y):
     """Have both the same shape and elements?"""
     return x.shape == y.shape and bool(np.all(x == y))
+
+
+# ---- distinct elements --------------------------------------------------------------------------
+
+
+def _asked(found, inverse, counts):
+    none = np.empty(0, np.int64)
+    return found[0], found[1] if inverse else none, found[2] if counts else none
+
+
+@mover
+def distinct(x, inverse, counts):
+    """The distinct elements in order; if asked for, the place of each element among them, and how
+    often each occurs (else empty)."""
+    return _asked(sorting.unique(x, True, True), inverse, counts)
+
+
+@mover
+def distinct_runs(x, inverse, counts):
+    """The elements without those that equal the one before; as `distinct`."""
+    return _asked(sorting.unique_consecutive(x, None, True, True), inverse, counts)
 
 
 # ---- histograms ---------------------------------------------------------------------------------

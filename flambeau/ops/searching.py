@@ -8,26 +8,31 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
-from flambeau.core.op import composite, primitive, public
+from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import promote, result_type, type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import indexing, sorting
+from flambeau.kernels import searching as kernels
 from flambeau.kernels.reference import as_dtype
 from flambeau.kernels.refused import refuse
-from flambeau.ops.pointwise import as_number, together
-from flambeau.ops.refusals import refusing
+from flambeau.ops.pointwise import as_number
 from flambeau.ops.slices import take
 
 # ---- nonzero ------------------------------------------------------------------------------------
 
 
-@primitive(lambda self: indexing.nonzero(self), unsized=True, method=False, namespace=None)
-def nonzero_rows(input: Tensor) -> Any:
-    return (input,)
+nonzero_rows = op(
+    "nonzero(Tensor self) -> Tensor", kernel=indexing.nonzero, unsized=True, method=False,
+    function=False,
+    refuses=("nonzero_count_cpu", "U8"),
+    out_type="nonzero: Expected out tensor to have scalar type {found} but got scalar type{out}",
+    doc="The positions of the elements that are not zero, one a row.")
 
 
-@composite(method=True)
+@python_function(method=True)
 def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     """The positions of the elements that are not zero: one a row, or a tensor a dimension.
 
@@ -36,33 +41,28 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     tensor([[1],
             [2]])
     """
-    if as_tuple:
-        if out is not None:
-            raise TypeError("nonzero() got an unexpected keyword argument 'out': as_tuple=True")
-        rows = nonzero_rows(input if input._array.ndim else basis.reshape(input, (1,)))
-        return basis.unbind(rows, 1)
-    result = nonzero_rows(input)
-    return result if out is None else basis.into(out, nonzero.op, result)
+    if not as_tuple:
+        return nonzero_rows(input) if out is None else nonzero_rows(input, out=out)
+    if out is not None:
+        raise TypeError("nonzero() got an unexpected keyword argument 'out': as_tuple=True")
+    rows = nonzero_rows(input if input._array.ndim else basis.reshape(input, (1,)))
+    return basis.unbind(rows, 1)
 
 
-@composite(method=True)
-def argwhere(input: Tensor) -> Tensor:
-    """The positions of the elements that are not zero, one a row."""
-    return nonzero_rows(input)
+argwhere = op("argwhere(Tensor self) -> Tensor", body=lambda self: nonzero_rows(self), out=False,
+              doc="The positions of the elements that are not zero, one a row.")
 
 
 def _nonzero_static(self: np.ndarray, size: int, fill_value: int) -> np.ndarray:
-    found = indexing.nonzero(self)[:size]
-    rest = np.full((size - len(found), found.shape[1]), fill_value, np.int64)
-    return np.concatenate([found, rest])
-
-
-@primitive(_nonzero_static)
-def nonzero_static(input: Tensor, *, size: int, fill_value: int = -1) -> Any:
-    """The first `size` positions of elements that are not zero, filled up with `fill_value`."""
     if size < 0:
         raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
-    return input, size, fill_value
+    return kernels.nonzero_static(self, size, fill_value)
+
+
+nonzero_static = op(
+    "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
+    kernel=_nonzero_static,
+    doc="The first `size` positions of elements that are not zero, filled up with `fill_value`.")
 
 
 @composite
@@ -94,46 +94,68 @@ basis.nonzero = nonzero
 # ---- distinct elements --------------------------------------------------------------------------
 
 
-def _distinct(self: np.ndarray, dim: int | None, sort: bool) -> Any:
-    found = sorting.unique(self, True, True) if dim is None else sorting.unique_rows(
-        self, dim, True, True)
-    return [np.asarray(f) for f in found]
-
-
-def _consecutive(self: np.ndarray, dim: int | None, sort: bool) -> Any:
-    return [np.asarray(f) for f in sorting.unique_consecutive(self, dim, True, True)]
-
-
-def _underived(name: str, kernel: Any, node_name: str) -> Any:
-    """The distinct elements, their places and counts, as an op without a derivative: results
-    require grad, and their backward raises."""
+def _underived(name: str) -> Any:
+    """The distinct elements have a node, whose backward raises."""
     def refuse(grad: Any) -> Any:
         raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
-
-    @primitive(kernel, name=f"{name}_parts", node_name=node_name, vjp=refuse, returns=list,
-               differentiable=(True, False, False), method=False, namespace=None, unsized=True)
-    def parts(input: Tensor, dim: int | None, sort: bool) -> Any:
-        return input, dim, sort
-    return parts
+    return refuse
 
 
-_by_sorting = _underived("_unique", _distinct, "UniqueBackward0")
-_by_counting = _underived("_unique2", _distinct, "Unique2Backward0")
-_along_dim = _underived("unique_dim", _distinct, "UniqueDimBackward0")
-_runs = _underived("unique_consecutive", _consecutive, "UniqueConsecutiveBackward0")
+def _without(found: Any, inverse: bool, counts: bool) -> list[np.ndarray]:
+    """Three results, of which those that nobody has asked for are empty."""
+    none = np.empty(0, np.int64)
+    return [np.asarray(found[0]), np.asarray(found[1]) if inverse else none,
+            np.asarray(found[2]) if counts else none]
+
+
+def _unique_of_all(self: np.ndarray, sorted: bool, return_inverse: bool, return_counts: bool
+                   ) -> Any:
+    return kernels.distinct(self, return_inverse, return_counts)
+
+
+_PARTS = {"method": False, "unsized": True, "out": False, "refuses": ("unique", "cW8")}
+_unique = op(
+    "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
+    kernel=lambda self, sorted, inverse: kernels.distinct(self, inverse, False)[:2],
+    node="UniqueBackward0", vjp=_underived("_unique"), differentiable=(True, False),
+    doc="`unique` as it was before there were counts: always a pair.", **_PARTS)
+_unique2 = op(
+    "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, "
+    "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+    kernel=_unique_of_all, node="Unique2Backward0", vjp=_underived("_unique2"),
+    differentiable=(True, False, False),
+    doc="`unique` of all elements, always with three results.", **_PARTS)
+unique_dim = op(
+    "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, "
+    "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+    kernel=lambda self, dim, sorted, inverse, counts: [
+        np.asarray(f) for f in sorting.unique_rows(self, wrap_dim(dim, self.ndim), True, True)],
+    vjp=_underived("unique_dim"), differentiable=(True, False, False),
+    doc="`unique` of slices, always with three results.", **_PARTS)
+
+
+def _runs(self: np.ndarray, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+    if dim is None:
+        return kernels.distinct_runs(self, return_inverse, return_counts)
+    return _without(sorting.unique_consecutive(self, wrap_dim(dim, self.ndim), True, True),
+                    return_inverse, return_counts)
+
+
+_unique_consecutive = op(
+    "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
+    "int? dim=None) -> (Tensor, Tensor, Tensor)",
+    kernel=_runs, vjp=_underived("unique_consecutive"),
+    differentiable=(True, False, False), function=False,
+    doc="Runs of equal elements, always with three results.", **_PARTS)
 
 
 def _wanted(parts: Any, inverse: bool, counts: bool) -> Any:
-    found = [parts[0]]
-    if inverse:
-        found.append(parts[1])
-    if counts:
-        found.append(parts[2])
-    return found[0] if len(found) == 1 else tuple(found)
+    if not (inverse or counts):
+        return parts[0]
+    return (parts[0], *parts[1:2] * inverse, *parts[2:] * counts)
 
 
-@composite(method=True)
-@refusing("cW8", "unique")
+@python_function(method=True)
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
            return_counts: bool = False, dim: int | None = None) -> Any:
     """The distinct elements in ascending order (or distinct slices along `dim`); on request the
@@ -143,123 +165,48 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
     >>> flambeau.unique(flambeau.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    parts = _by_counting(input, None, sorted) if dim is None else _along_dim(
-        input, wrap_dim(dim, input._array.ndim), sorted)
+    parts = _unique2(input, sorted, return_inverse, return_counts) if dim is None else unique_dim(
+        input, dim, sorted, return_inverse, return_counts)
     return _wanted(parts, return_inverse, return_counts)
 
 
-@composite(method=True)
-@refusing("cW8", "unique")
+@python_function(method=True)
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:
     """The elements (or slices along `dim`) without those that equal the one before."""
-    parts = _runs(input, None if dim is None else wrap_dim(dim, input._array.ndim), True)
+    parts = _unique_consecutive(input, return_inverse, return_counts, dim)
     return _wanted(parts, return_inverse, return_counts)
-
-
-def _always_three(parts: Any, inverse: bool, counts: bool) -> tuple[Tensor, ...]:
-    """What was not asked for is empty."""
-    none = wrap(np.empty(0, np.int64))
-    return parts[0], parts[1] if inverse else none, parts[2] if counts else none
-
-
-def _unique(input: Tensor, sorted: bool = True, return_inverse: bool = False) -> Any:
-    """`unique` as it was before there were counts: always a pair."""
-    return _always_three(_by_sorting(input, None, sorted), return_inverse, False)[:2]
-
-
-def _unique2(input: Tensor, sorted: bool = True, return_inverse: bool = False,
-             return_counts: bool = False) -> Any:
-    """`unique` of all elements, always with three results."""
-    return _always_three(_by_counting(input, None, sorted), return_inverse, return_counts)
-
-
-def unique_dim(input: Tensor, dim: int, sorted: bool = True, return_inverse: bool = False,
-               return_counts: bool = False) -> Any:
-    """`unique` of slices, always with three results."""
-    return tuple(_along_dim(input, wrap_dim(dim, input._array.ndim), sorted))
-
-
-public["torch"].update(_unique=_unique, _unique2=_unique2)
 
 
 # ---- searching in what is sorted ----------------------------------------------------------------
 
 
-def _search(sorted_sequence: np.ndarray, values: np.ndarray, sorter: np.ndarray | None, right: bool,
-            int32: bool) -> np.ndarray:
-    side = "right" if right else "left"
-    target = np.int32 if int32 else np.int64
-    sequence, values = promote(sorted_sequence, values)
-    if sorter is not None:
-        sequence = np.take_along_axis(sequence, sorter, -1)
-    if sequence.dtype.kind in "fV" and sequence.size and (
-            np.isnan(sequence[..., -1]).any() or np.isnan(values).any()):
-        search = _bisect                        # NumPy takes NaN for the greatest number
-    else:
-        search = np.searchsorted
-    if sequence.ndim == 1:
-        return np.asarray(search(sequence, values, side)).astype(target)
-    result = np.empty(values.shape, target)
-    for row in np.ndindex(*sequence.shape[:-1]):
-        result[row] = search(sequence[row], values[row], side)
-    return result
+_SEARCH = "*, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None"
+_WRONG_OUT = ("torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+              "Long(int64) depending on whether out_int32 flag is True, but we got {out} ")
 
 
-def _bisect(sequence: np.ndarray, values: np.ndarray, side: str) -> np.ndarray:
-    """Bisection by comparisons as IEEE 754 has them: none with NaN holds."""
-    stops = np.greater if side == "right" else np.greater_equal
-    low, high = np.zeros(values.shape, np.int64), np.full(values.shape, len(sequence))
-    while (open_ := low < high).any():
-        middle = (low + high) // 2
-        stop = stops(sequence[np.minimum(middle, len(sequence) - 1)], values)
-        low, high = np.where(open_ & ~stop, middle + 1, low), np.where(open_ & stop, middle, high)
-    return low
+def _searchsorted(sorted_sequence: np.ndarray, self: np.ndarray, sorter: Any, *rest: Any) -> Any:
+    if sorted_sequence.dtype != self.dtype:
+        sorted_sequence, self = promote(sorted_sequence, self)
+    return kernels.searchsorted(sorted_sequence, self, sorter, *rest)
 
 
-@primitive(_search, tensors=("sorted_sequence", "values", "sorter"), method=False, namespace=None)
-def _search_sorted(sorted_sequence: Tensor, values: Tensor, sorter: Tensor | None, right: bool,
-                   int32: bool) -> Any:
-    return sorted_sequence, values, sorter, right, int32
-
-
-@composite
-@refusing("UcW8", "searchsorted_out_cpu")
-def searchsorted(sorted_sequence: Tensor, input: Any, *, out_int32: bool = False,
-                 right: bool = False, side: str | None = None, sorter: Tensor | None = None,
-                 out: Any = None) -> Tensor:
-    """The positions at which the values of `input` would keep the last dimension of
+searchsorted = op(
+    f"searchsorted.Tensor(Tensor sorted_sequence, Tensor self, {_SEARCH}) -> Tensor",
+    kernel=_searchsorted, method=False, refuses=("searchsorted_out_cpu", "bUcW8"),
+    out_type=_WRONG_OUT,
+    doc="""The positions at which the values of `input` would keep the last dimension of
     `sorted_sequence` sorted: before equal elements, or after them if `right`.
 
     >>> import flambeau
     >>> flambeau.searchsorted(flambeau.tensor([1, 3, 5]), flambeau.tensor([3, 6]))
     tensor([1, 3])
-    """
-    if side is not None:
-        if side not in ("left", "right"):
-            raise RuntimeError("torch.searchsorted(): side can only be 'left' or 'right' but got "
-                               f"{side}")
-        if right and side == "left":
-            raise RuntimeError("torch.searchsorted(): side and right can't be set to opposites, "
-                               "got side of left while right was True")
-        right = side == "right"
-    values = _as_values(input, sorted_sequence)
-    sorted_sequence, values = together(sorted_sequence, values)
-    shape, wanted = sorted_sequence._array.shape, values._array.shape
-    if not shape:
-        raise RuntimeError("torch.searchsorted(): boundaries tensor should have positive dimension "
-                           "but got 0 dimension")
-    if len(shape) > 1 and shape[:-1] != wanted[:-1]:
-        raise RuntimeError("torch.searchsorted(): boundaries tensor should be 1 dimension or the "
-                           "first N-1 dimensions of boundaries tensor and input value tensor must "
-                           f"match, but we got boundaries tensor {list(shape)} and input value "
-                           f"tensor {list(wanted)}")
-    if sorter is not None and sorter._array.shape != shape:
-        raise RuntimeError("torch.searchsorted(): boundary and sorter must have the same size, but "
-                           f"got boundary tensor {list(shape)}and got sorter tensor "
-                           f"{list(sorter._array.shape)}")
-    result = _search_sorted(sorted_sequence, values, sorter, right, out_int32)
-    return result if out is None else basis.into(out, searchsorted.op, result)
+    """)
+op(f"searchsorted.Scalar(Tensor sorted_sequence, Scalar self, {_SEARCH}) -> Tensor",
+   joins=searchsorted, body=lambda sequence, self, int32, right, side, sorter: searchsorted(
+       sequence, _as_values(self, sequence), out_int32=int32, right=right, side=side,
+       sorter=sorter), method=False, out_type=_WRONG_OUT)
 
 
 def _as_values(input: Any, like: Tensor) -> Tensor:
@@ -269,15 +216,23 @@ def _as_values(input: Any, like: Tensor) -> Tensor:
     return wrap(as_dtype(number, result_type([like._array], [number]).numpy))
 
 
-@composite
-@refusing("UcW8", "searchsorted_out_cpu")
-def bucketize(input: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False,
-              out: Any = None) -> Tensor:
-    """Which of the buckets between the sorted `boundaries` each value falls into."""
-    if boundaries._array.ndim != 1:
-        raise RuntimeError("boundaries tensor must be 1 dimension, but got dim("
-                           f"{boundaries._array.ndim})")
-    return searchsorted(boundaries, input, out_int32=out_int32, right=right, out=out)
+def _bucketize(self: np.ndarray, boundaries: np.ndarray, out_int32: bool, right: bool
+               ) -> np.ndarray:
+    if boundaries.dtype != self.dtype:
+        self, boundaries = promote(self, boundaries)
+    return kernels.bucketize(self, boundaries, out_int32, right)
+
+
+bucketize = op(
+    "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
+    "-> Tensor",
+    kernel=_bucketize, method=False, refuses=("searchsorted_out_cpu", "bUcW8"),
+    out_type=_WRONG_OUT,
+    doc="Which of the buckets between the sorted `boundaries` each value falls into.")
+op("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
+   "-> Tensor",
+   joins=bucketize, method=False, out=False, body=lambda self, boundaries, int32, right: bucketize(
+       _as_values(self, boundaries), boundaries, out_int32=int32, right=right))
 
 
 @composite

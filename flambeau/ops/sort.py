@@ -48,7 +48,7 @@ sort = _chosen(
     """)
 
 
-def _argsort(self: Tensor, stable: Any, dim: int, descending: bool) -> Tensor:
+def _argsort(self: Tensor, dim: int, descending: bool, stable: Any) -> Tensor:
     return sort(self, dim, descending)[1]
 
 

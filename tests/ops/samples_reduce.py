@@ -344,6 +344,6 @@ family.untested |= dict.fromkeys(
      "result_type"), "asks about types and shapes; see test_inquiry.py")
 family.untested["nuclear_norm"] = "linalg.matrix_norm has samples"
 family.untested["histc_rows"] = "histc under vmap; see test_batching.py"
-family.untested["_unique_parts"] = "through torch._unique: see test_searching.py"
+family.untested["_unique"] = "through torch._unique: see test_searching.py"
 family.unbatched = ("bincount", "histc", "histogram", "histogramdd", "unique", "nonzero", "cov",
                     "unique_consecutive", "argwhere", "allclose", "equal", "is_nonzero")
