@@ -297,6 +297,7 @@ class _OpNamespace(types.ModuleType):
 # Modules that put the ops of a namespace where they are looked for.
 _PREPARED = {"c10d": "flambeau.distributed._c10d.dispatcher_ops",
              "prims": "flambeau._prims", "prim": "flambeau._prims",
+             "profiler": "flambeau.autograd._record_function_ops",
              "quantized_decomposed": "flambeau.ao.quantization.fx._decomposed",
              "bucketing": "flambeau._inductor.fx_passes.bucketing",
              "ao": "flambeau._functorch._activation_offloading.offload_ops",
@@ -371,9 +372,8 @@ class _Ops(types.ModuleType):
         if name == "higher_order":
             from flambeau._higher_order import higher_order
             found: Any = higher_order
-        elif name in ("profiler", "quantized"):
-            found = importlib.import_module(
-                "flambeau.autograd.profiler" if name == "profiler" else "flambeau.ops.quantized")
+        elif name == "quantized":
+            found = importlib.import_module("flambeau.ops.quantized")
         else:
             found = _OpNamespace(name)
         self.__dict__[name] = found

@@ -441,20 +441,6 @@ class KinetoStepTracker:
         return cls._current_step
 
 
-def _record_function_enter(name: str, args: str | None = None) -> record_function:
-    """Begin a named block by hand."""
-    return record_function(name, args).__enter__()
-
-
-def _record_function_exit(block: record_function) -> None:
-    """End what `_record_function_enter` began."""
-    block.__exit__(None, None, None)
-
-
-_record_function_enter_new = _record_function_enter
-_record_function_exit._RecordFunction = _record_function_exit   # type: ignore[attr-defined]
-
-
 def _profiler_enabled() -> bool:
     """Is a profile being recorded?"""
     return bool(recorders)

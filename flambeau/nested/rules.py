@@ -5,6 +5,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
+from flambeau._ops import OpOverload
 from flambeau.core.op import table
 from flambeau.nested.tensors import NestedInt, NestedTensor, join
 
@@ -21,6 +22,10 @@ _BY_PART = frozenset("""linear layer_norm rms_norm matmul mm bmm softmax log_sof
 _REDUCTIONS = frozenset("sum mean amax amin prod any all max min".split())
 _FACTS = frozenset("""is_floating_point is_complex is_signed element_size get_device
     storage_offset""".split())
+
+
+# Rules of programs, by the name of the op; `_internal.ops.register_func` fills it.
+registered: dict[str, Any] = {}
 
 
 def _nested_in(args: Any) -> list[NestedTensor]:
@@ -43,9 +48,11 @@ def _each(args: Any, change: Any) -> Any:
 
 def dispatch(func: Any, args: Any, kwargs: dict[str, Any]) -> Any:
     """A public call with a nested argument."""
-    op = getattr(func, "op", None)
+    op = func.overloadpacket._op if isinstance(func, OpOverload) else getattr(func, "op", None)
     title = op.name if op is not None else getattr(func, "__name__", "")
     name = title.strip("_")
+    if registered and (rule := registered.get(name)) is not None:
+        return rule(func, args, kwargs)
     first = _nested_in((*args, *kwargs.values()))[0]
     if name in _FACTS:
         return func(*_each(args, _plain), **kwargs)
@@ -126,7 +133,7 @@ def _joined(results: list[Any], first: NestedTensor) -> Any:
         return flambeau.stack(results)          # the dimension that varied has been reduced
     joined = join(results, flambeau.jagged, first._length)
     if [shape[joined._ragged - 1] for shape in joined._shapes] != lengths:
-        joined._length = NestedInt(joined._starts)
+        joined._length = NestedInt()
     return joined
 
 

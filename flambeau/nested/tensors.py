@@ -7,6 +7,7 @@ through `_elements`.
 """
 from __future__ import annotations
 
+import copy
 import itertools
 import math
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.symbolic import SymInt
+from flambeau.utils.weak import WeakIdKeyDictionary
 
 _ids = itertools.count(1)
 
@@ -21,17 +23,34 @@ _ids = itertools.count(1)
 class NestedInt(SymInt):
     """The length that varies: it stands in sizes and equals itself alone."""
 
-    def __init__(self, offsets: Tensor):
-        self.offsets, self._id = offsets, next(_ids)
+    def __init__(self, coeff: int = 1):
+        self._coeff, self._id = coeff, next(_ids)
 
     def __repr__(self) -> str:
-        return f"j{self._id}"
+        return f"j{self._id}" if self._coeff == 1 else f"{self._coeff}*j{self._id}"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, NestedInt) and self._id == other._id
+        return (isinstance(other, NestedInt) and self._id == other._id
+                and self._coeff == other._coeff)
 
     def __hash__(self) -> int:
-        return hash(("j", self._id))
+        return hash(("j", self._id, self._coeff))
+
+
+# The varying length of each tensor of offsets or lengths: tensors that share one agree in it.
+_tensor_symint_registry = WeakIdKeyDictionary()
+
+
+def get_tensor_symint(tensor: Tensor, *, coeff: int = 1) -> NestedInt:
+    """The length that a tensor of offsets or lengths stands for."""
+    found = _tensor_symint_registry.get(tensor)
+    if found is None:
+        found = _tensor_symint_registry[tensor] = NestedInt()
+    if coeff == 1:
+        return found
+    multiple = copy.copy(found)
+    multiple._coeff = coeff
+    return multiple
 
 
 class NestedTensor(Tensor):
@@ -44,6 +63,22 @@ class NestedTensor(Tensor):
     _starts: Tensor | None = None       # offsets, and lengths where they leave gaps
     _lengths: Tensor | None = None
     is_nested = True
+
+    @staticmethod
+    def __new__(cls, values: Tensor, offsets: Tensor, *, lengths: Tensor | None = None,
+                _ragged_idx: int = 1, _metadata_cache: Any = None, **options: Any) -> NestedTensor:
+        """A tensor of layout `jagged`, whose parts begin at `offsets` in `values`."""
+        if offsets is None:
+            raise AssertionError("offsets must be given")
+        if isinstance(values, NestedTensor):
+            raise AssertionError("values cannot be a nested tensor")
+        found = offsets.diff().tolist() if lengths is None else lengths.tolist()
+        axis = _ragged_idx - 1
+        shapes = [(*values.shape[:axis], size, *values.shape[axis + 1:]) for size in found]
+        return make(values, shapes, _ragged_idx, offsets, lengths)
+
+    def __init__(self, *args: Any, **kwargs: Any):
+        pass
 
     @classmethod
     def __torch_function__(cls, func: Any, types: Any, args: Any = (),
@@ -114,6 +149,31 @@ class NestedTensor(Tensor):
         if self._ragged is None:
             raise AttributeError("'Tensor' object has no attribute 'lengths'")
         return self._lengths
+
+    _values = property(values)
+    _offsets = property(offsets)
+
+    @property
+    def _ragged_idx(self) -> int | None:
+        return self._ragged
+
+    def _seqlens(self) -> list[int]:
+        assert self._ragged is not None, "a nested tensor of layout strided has no ragged dimension"
+        return [shape[self._ragged - 1] for shape in self._shapes]
+
+    def _get_max_seqlen(self) -> int:
+        return max(self._seqlens(), default=0)
+
+    def _get_min_seqlen(self) -> int:
+        return min(self._seqlens(), default=0)
+
+    _max_seqlen = _maybe_max_seqlen = property(_get_max_seqlen)
+    _min_seqlen = _maybe_min_seqlen = property(_get_min_seqlen)
+
+    @property
+    def _metadata_cache(self) -> dict[str, Tensor]:
+        return {"min_seqlen": _store_val_in_tensor(self._min_seqlen),
+                "max_seqlen": _store_val_in_tensor(self._max_seqlen)}
 
     def _nested_tensor_size(self) -> Tensor:
         return flambeau.tensor(self._shapes)
@@ -228,7 +288,6 @@ class NestedTensor(Tensor):
         return self._elements.item()
 
     def __deepcopy__(self, memo: dict[int, Any]) -> NestedTensor:
-        import copy
         return self.with_values(copy.deepcopy(self._elements, memo))
 
     def __reduce_ex__(self, protocol: int) -> Any:
@@ -249,6 +308,16 @@ class NestedTensor(Tensor):
         return f"nested_tensor([\n{text}\n]{', ' + tail if tail else ''})"
 
 
+def _store_val_in_tensor(val: int) -> Tensor:
+    """A number as the size of a tensor without elements."""
+    return flambeau.zeros(val, 0)
+
+
+def _load_val_from_tensor(t: Tensor) -> int:
+    """The number that `_store_val_in_tensor` has stored."""
+    return t.shape[0]
+
+
 def make(values: Tensor, shapes: Any, ragged: int | None, starts: Tensor | None = None,
          lengths: Tensor | None = None, length: Any = None) -> NestedTensor:
     """A nested tensor of these elements."""
@@ -259,7 +328,9 @@ def make(values: Tensor, shapes: Any, ragged: int | None, starts: Tensor | None 
     result._elements, result._shapes, result._ragged = values, shapes, ragged
     if ragged is not None:
         result._starts, result._lengths = starts, lengths
-        result._length = NestedInt(starts) if length is None else length
+        if length is None:
+            length = get_tensor_symint(starts if lengths is None else lengths)
+        result._length = length
     return result
 
 
@@ -286,4 +357,4 @@ def ragged_dim(shapes: Any) -> int:
     return varying[0] + 1 if varying else 1
 
 
-__all__ = ["NestedInt", "NestedTensor", "join", "make"]
+__all__ = ["NestedInt", "NestedTensor", "get_tensor_symint", "join", "make"]

@@ -205,3 +205,17 @@ def test_blocks_that_are_opened_and_closed():
         flambeau.ones(2) + 1
         flambeau.ops.profiler._record_function_exit._RecordFunction(block)
     assert "step" in [event.name for event in prof.function_events]
+
+
+def test_blocks_begun_and_ended_by_ops():
+    ops = flambeau.ops.profiler
+    with flambeau.profiler.profile() as profile:
+        block = ops._record_function_enter_new("block", "arguments")
+        ops._record_function_exit(block)
+        ops._record_function_exit(ops._record_function_enter("by_tensor"))
+        ops._record_function_exit._RecordFunction(
+            ops._record_function_enter_new.default("by_overload"))
+    names = {event.key for event in profile.key_averages()}
+    assert {"block", "by_tensor", "by_overload"} <= names
+    with pytest.raises(RuntimeError, match="Expected a value of type 'Tensor'"):
+        ops._record_function_exit(3)
