@@ -19,7 +19,7 @@ from flambeau._places import native
 from flambeau.core import devices, dtypes, overrides
 from flambeau.core.modes import intercept, interceptors
 from flambeau.core.op import Op, into
-from flambeau.core.tensor import Tensor
+from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.canonical import AS_IS, canonical_value
 from flambeau.random import Generator
 from flambeau.schema import errors
@@ -166,7 +166,13 @@ class Function:
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call, when no mode and no type has taken it over."""
         op, canonical, out = self.bind(args, kwargs)
-        result = op.call(*canonical)
+        try:
+            result = op.call(*canonical)
+        except (ValueError, MemoryError) as error:
+            better = basis.too_large((*args, *kwargs.values()), error)
+            if better is None:
+                raise
+            raise better from None
         return result if out is None else into(out, op, result, canonical)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Op, Any, Any]:

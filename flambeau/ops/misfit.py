@@ -237,11 +237,18 @@ def _too_large(args: tuple[Any, ...], error: Exception) -> Exception | None:
     if not str(error).startswith(("array is too big", "Maximum allowed dimension exceeded",
                                   "maximum supported dimension")):
         return None
-    given = args[0] if args and isinstance(args[0], (tuple, list)) else args
-    sizes = [n for n in given if isinstance(n, int) and not isinstance(n, bool)]
-    if not sizes or len(sizes) != len(given):
+    sizes = [n for arg in args for n in (arg if isinstance(arg, (tuple, list)) else (arg,))
+             if isinstance(n, int) and not isinstance(n, bool)]
+    viewed = [arg._array.size for arg in args if isinstance(arg, Tensor)]
+    if not viewed and 0 in sizes:
+        return RuntimeError("Stride calculation overflowed")
+    extents = [n for n in sizes if n > 0] + viewed * (-1 in sizes)
+    if not sizes or (viewed and math.prod(extents) >= 2 ** 63):
         return RuntimeError("numel: integer multiplication overflow")
     return RuntimeError(f"Storage size calculation overflowed with sizes={sizes}")
+
+
+basis.too_large = _too_large
 
 
 def _in_numbers(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], bound: bool) -> Any:

@@ -19,6 +19,24 @@ def test_sizes_whose_product_overflows(make, sizes):
     assert str(error.value) == f"Storage size calculation overflowed with sizes={sizes}"
 
 
+BIG = 2 ** 62
+
+
+@pytest.mark.parametrize("make", [
+    lambda x: x.expand(BIG, 4), lambda x: x.expand((2 ** 40, 2 ** 40)),
+    lambda x: x.broadcast_to((BIG, 4)), lambda x: torch.broadcast_to(x, (BIG, 4)),
+    lambda x: x.expand(2 ** 40).unsqueeze(1).expand(-1, 2 ** 40),
+    lambda x: x.as_strided((BIG, 4), (0, 0))])
+def test_views_of_more_elements_than_there_are_numbers(make):
+    with pytest.raises(RuntimeError, match=r"^numel: integer multiplication overflow$"):
+        make(torch.ones(1))
+
+
+def test_views_of_more_bytes_than_numpy_can_address():
+    with pytest.raises(RuntimeError, match=r"^Storage size calculation overflowed with sizes="):
+        torch.ones(1).expand(2 ** 61)
+
+
 @pytest.mark.parametrize("make", [
     lambda: torch.ones(2 ** 50), lambda: torch.empty(2 ** 50), lambda: torch.rand(2 ** 50),
     lambda: torch.ones(4).repeat(2 ** 48)], ids=["ones", "empty", "rand", "repeat"])
