@@ -55,7 +55,7 @@ def _argsort(self: Tensor, dim: int, descending: bool, stable: Any) -> Tensor:
 argsort = op(
     "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
     "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
-    body=_argsort, out="stable", out_type=OUT_TYPE,
+    body=_argsort, order="dim descending stable", out="stable", out_type=OUT_TYPE,
     doc="""The positions that sort the input along `dim`.
 
     >>> import flambeau

@@ -47,6 +47,8 @@ class Adafactor(RuleOptimizer):
         tensor([0.5000, 0.5000, 0.5000], grad_fn=<SelectBackward0>)
     """
 
+    elementwise = False
+
     takes_complex = True
     decoupled_weight_decay = True
 

@@ -39,6 +39,8 @@ class Muon(RuleOptimizer):
         True
     """
 
+    elementwise = False
+
     takes_complex = True
     decoupled_weight_decay = True
 

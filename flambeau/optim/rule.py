@@ -35,6 +35,7 @@ class RuleOptimizer(Optimizer):
     takes_complex = False           # does it know complex numbers? Else it sees pairs of reals
     decoupled_weight_decay = False  # where the option of this name does not say it
     kernel_dtypes: tuple = ()       # dtypes of which `step_by_kernel` takes all parameters at once
+    elementwise = True              # does a step treat each element of a parameter by itself?
     counts_in_tensors = True        # is the number of steps a tensor?
     capturable_state = "params and state_steps"
     sparse_hint = ""
@@ -99,6 +100,8 @@ class RuleOptimizer(Optimizer):
                 params = self._update_by_kernel(params, grads, group)
             if params:
                 options = group if differentiable else _with_plain_numbers(group)
+                if self.elementwise and not differentiable:
+                    params = self._update_pieces(params, options)
                 for p in params:
                     self._update_one(p, p.grad, options, differentiable)
         return loss
@@ -115,7 +118,9 @@ class RuleOptimizer(Optimizer):
         if grad.is_sparse and not self.takes_sparse:
             raise RuntimeError(
                 f"{self._rule_name()} does not support sparse gradients{self.sparse_hint}")
-        state = self._state_of(p, group)
+        self._apply_rule(p, grad, group, self._state_of(p, group), differentiable)
+
+    def _apply_rule(self, p, grad, group, state, differentiable):
         if group.get("capturable"):
             devices = _get_capturable_supported_devices()
             if p.device.type not in devices:
@@ -167,8 +172,66 @@ class RuleOptimizer(Optimizer):
         mark_written(params)
         return True
 
+    def _update_pieces(self, params, group):
+        """Update what is made of other tensors, such as distributed ones, by these; returns the
+        parameters that are left."""
+        left, found = [], []
+        for p in params:
+            parts = None if type(p) in plain else _Pieces.of(p, self._state_of(p, group))
+            if parts is None:
+                left.append(p)
+            else:
+                found.append(parts)
+        if found and not self._kernel_takes(found, group):
+            for parts in found:
+                self._apply_rule(parts.local, parts.grad, group, parts.state, False)
+        for parts in found:
+            parts.keep()
+        return left
+
+    def _kernel_takes(self, found, group):
+        dtype = found[0].local.dtype
+        if group.get("capturable") or dtype not in self.kernel_dtypes or any(
+                t.dtype is not dtype for parts in found for t in (parts.local, parts.grad)):
+            return False
+        params, grads = [parts.local for parts in found], [parts.grad for parts in found]
+        if not self.step_by_kernel(arrays_of(params), arrays_of(grads), group,
+                                   [parts.state for parts in found]):
+            return False
+        mark_written(params)
+        return True
+
     def _rule_name(self):
         return type(self).__name__
+
+
+class _Pieces:
+    """What of a parameter, its gradient and its state is in this process."""
+
+    def __init__(self, p, own, state, parts):
+        self.p, self.whole = p, state
+        self.local, self.grad, *values = parts
+        self.parts = dict(zip(own, values))
+        self.state = {**state, **self.parts}
+
+    @classmethod
+    def of(cls, p, state):
+        """None where it does not lie alike, or where the parameter is made of nothing else."""
+        parts_of = getattr(type(p), "_elementwise_parts", None)
+        if parts_of is None or p.grad.is_sparse:
+            return None
+        own = {name: value for name, value in state.items() if type(value) is type(p)}
+        parts = parts_of(p, p.grad, *own.values())
+        return None if parts is None else cls(p, own, state, parts)
+
+    def keep(self):
+        """Keep what the rule has put into the state."""
+        for name, value in self.state.items():
+            if value is self.parts.get(name, value) and name in self.whole:
+                continue
+            if isinstance(value, Tensor) and value.shape == self.local.shape:
+                value = self.p._elementwise_whole(value)
+            self.whole[name] = value
 
 
 def apply_rule(rule, params, grads, kept, *, fused=None, grad_scale=None, found_inf=None,

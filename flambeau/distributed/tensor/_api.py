@@ -190,6 +190,24 @@ class DTensor(Tensor):
         """A placement for each dimension of the mesh."""
         return self._spec.placements
 
+    def _elementwise_parts(self, *others: Tensor) -> list[Tensor] | None:
+        """The local tensors of this one and of others that lie alike: what works element by
+        element can work on these. None if they do not, or if there are terms."""
+        spec = self._spec
+        if not spec.shape or any(p.is_partial() for p in spec.placements):
+            return None
+        for other in others:
+            if not isinstance(other, DTensor) or other.shape != spec.shape \
+                    or other.placements != spec.placements or other.device_mesh != spec.mesh:
+                return None
+        return [t._local_tensor for t in (self, *others)]       # type: ignore[attr-defined]
+
+    def _elementwise_whole(self, local: Tensor) -> DTensor:
+        """The distributed tensor of a local one that lies as this one does."""
+        spec = self._spec
+        meta = TensorMeta(spec.shape, spec.stride, local.dtype)
+        return DTensor(local, DTensorSpec(spec.mesh, spec.placements, meta), requires_grad=False)
+
     def _raise_if_contains_partial_placements(self) -> None:
         for placement in self.placements:
             if not isinstance(placement, Partial):

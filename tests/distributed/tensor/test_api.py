@@ -248,3 +248,30 @@ def training(rank):
 @pytest.mark.parametrize("work", [every_way, data_of_the_first, training])
 def test_four_processes(processes, work):
     processes(work, size=4)
+
+
+def test_optimizers_step_on_pieces(mesh):
+    """Rules that treat each element by itself run on local tensors, all in one call; states are
+    distributed tensors all the same."""
+    for kind, options in ((torch.optim.SGD, {"momentum": 0.9}), (torch.optim.AdamW, {}),
+                          (torch.optim.RMSprop, {"weight_decay": 0.1}), (torch.optim.Adagrad, {}),
+                          (torch.optim.Adamax, {}), (torch.optim.Rprop, {}),
+                          (torch.optim.Adam, {"amsgrad": True})):
+        torch.manual_seed(0)
+        whole = nn.Parameter(torch.randn(8, 2))
+        cut = nn.Parameter(put(whole.detach().clone(), mesh, Shard(0)))
+        optimizers = [kind([p], lr=0.1, **options) for p in (whole, cut)]
+        for _ in range(3):
+            grad = torch.randn(8, 2)
+            whole.grad, cut.grad = grad, put(grad, mesh, Shard(0))
+            for optimizer in optimizers:
+                optimizer.step()
+        kept = optimizers[1].state[cut]
+        for name, value in optimizers[0].state[whole].items():
+            if isinstance(value, torch.Tensor) and value.ndim:
+                assert kept[name].placements == (Shard(0),)
+                torch.testing.assert_close(kept[name].to_local(), value[2:4])
+        torch.testing.assert_close(cut.to_local(), whole[2:4])
+    small = nn.Parameter(put(torch.ones(2, 2), mesh, Shard(0)))     # nothing of it is here
+    small.grad = put(torch.ones(2, 2), mesh, Shard(0))
+    torch.optim.AdamW([small]).step()
