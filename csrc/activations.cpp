@@ -43,6 +43,31 @@ struct Softplus {
         return scaled > threshold ? x : vec::log1p(vec::exp(scaled)) / beta;
     }
 };
+struct Mish {
+    template <class T>
+    static INLINE T call(T x) { return x * vec::tanh(x > T(80) ? x : vec::log1p(vec::exp(x))); }
+};
+struct MishBackward {  // with t = tanh(softplus(x)): t + x sigmoid(x) (1 - t²)
+    template <class T>
+    static INLINE T call(T grad, T x) {
+        T t = vec::tanh(x > T(80) ? x : vec::log1p(vec::exp(x)));
+        return grad * (t + x * vec::sigmoid(x) * (T(1) - t * t));
+    }
+};
+struct LogSigmoid {
+    template <class T>
+    static INLINE T call(T x) {
+        return (x < T(0) ? x : x == x ? T(0) : x) - vec::log1p(vec::exp(x < T(0) ? x : -x));
+    }
+};
+struct LogSigmoidBackward {
+    template <class T>
+    static INLINE T call(T grad, T x) { return grad * vec::sigmoid(-x); }
+};
+struct Gated {  // of the halves that `glu` joins
+    template <class T>
+    static INLINE T call(T a, T b) { return a * vec::sigmoid(b); }
+};
 struct LeakyRelu {
     template <class T>
     static INLINE T call(T x, T slope) { return x > T(0) ? x : x * slope; }
@@ -176,6 +201,11 @@ int register_activations(PyObject *m) {
     declare<GeluTanh, 1>(m, "gelu_tanh", Floats{});
     declare<Silu, 1>(m, "silu", Floats{});
     set_defaults(declare<Softplus, 3>(m, "softplus", Floats{}), 1, softplus);
+    declare<Mish, 1>(m, "mish", Floats{});
+    declare<MishBackward, 2>(m, "mish_backward", Floats{});
+    declare<LogSigmoid, 1>(m, "logsigmoid", Floats{});
+    declare<LogSigmoidBackward, 2>(m, "logsigmoid_backward", Floats{});
+    declare<Gated, 2>(m, "gated", Floats{});
     set_defaults(declare<LeakyRelu, 2>(m, "leaky_relu", Floats{}), 1, slope);
     set_defaults(declare<Elu, 4>(m, "elu", Floats{}), 1, elu);
     set_defaults(declare<Hardtanh, 3>(m, "hardtanh", Integers{}, Floats{}), 1, hardtanh);

@@ -17,6 +17,7 @@ static int traverse(PyObject *self, visitproc visit, void *arg) {
     Py_VISIT(f->dict);
     Py_VISIT(f->closure);
     Py_VISIT(f->kernel);
+    Py_VISIT(f->plain_kernel);
     Py_VISIT(f->arguments);
     Py_VISIT(f->op);
     Py_VISIT(f->function);
@@ -41,7 +42,7 @@ static void dealloc(PyObject *self) {
     for (int i = 0; f->seen && i < 2; i++) Py_XDECREF(f->seen[i].names);
     PyMem_Free(f->seen);
     Py_XDECREF(f->closure), Py_XDECREF(f->kernel), Py_XDECREF(f->arguments), Py_XDECREF(f->op);
-    Py_XDECREF(f->returns);
+    Py_XDECREF(f->returns), Py_XDECREF(f->plain_kernel), Py_XDECREF(f->defaults);
     Py_XDECREF((PyObject *)f->node);
     PyObject_GC_Del(self);
 }
@@ -112,6 +113,7 @@ static const struct {
     const char *name;
     vectorcallfunc call, unguarded;
 } kinds[] = {{"pointwise", call_pointwise, call_pointwise},
+             {"elementwise", call_elementwise, call_elementwise},
              {"inplace", call_inplace, call_inplace},
              {"general", guarded<call_general>, call_general},
              {"composite", guarded<call_composite>, call_composite},
@@ -123,16 +125,19 @@ static const struct {
              {"apply", call_apply, call_apply}};
 
 // make(kind, closure, kernel, arguments, op, node class, tensors, plan, dtypes, differentiable,
-//      view, replay, numbers, class of several results, which of those have gradients)
+//      view, replay, numbers, class of several results, which of those have gradients,
+//      floating, wide, checked, apart, raw, fixed, kernel for the default parameters, these)
 static PyObject *make(PyObject *, PyObject *args) {
     const char *kind;
     PyObject *closure, *kernel, *arguments, *op, *node, *plan, *returns = Py_None;
-    int tensors, differentiable, view, replay, numbers;
+    PyObject *plain_kernel = Py_None, *defaults = nullptr;
+    int tensors, differentiable, view, replay, numbers, floating = 0, wide = 0, checked = 0, apart = 0, raw = 0, fixed = 0;
     unsigned int dtypes;
     unsigned long long results = ~0ULL;
-    if (!PyArg_ParseTuple(args, "sOOOOOiO!Ipppp|OK", &kind, &closure, &kernel, &arguments, &op, &node,
+    if (!PyArg_ParseTuple(args, "sOOOOOiO!Ipppp|OKppiippOO!", &kind, &closure, &kernel, &arguments, &op, &node,
                           &tensors, &PyTuple_Type, &plan, &dtypes, &differentiable, &view, &replay,
-                          &numbers, &returns, &results))
+                          &numbers, &returns, &results, &floating, &wide, &checked, &apart, &raw, &fixed,
+                          &plain_kernel, &PyTuple_Type, &defaults))
         return nullptr;
     if (returns != Py_None &&
         !(PyType_Check(returns) && (PyType_IsSubtype((PyTypeObject *)returns, &PyTuple_Type) ||
@@ -142,13 +147,17 @@ static PyObject *make(PyObject *, PyObject *args) {
     for (auto &k : kinds)
         if (!std::strcmp(kind, k.name)) call = k.call, unguarded = k.unguarded;
     if (!call || (unguarded == call_reshape && Py_TYPE(kernel) != &CallableType) ||
-        (call == call_apply && !PyTuple_Check(kernel)))
+        (call == call_apply && !PyTuple_Check(kernel)) || (call == call_elementwise && !defaults))
         return PyErr_Format(PyExc_ValueError, "no such kind of callable: %s", kind);
     Callable *f = PyObject_GC_New(Callable, &CallableType);
     if (!f) return nullptr;
     f->call = call, f->unguarded = unguarded;
     f->dict = f->weakrefs = f->function = f->fitting = nullptr;
     f->seen = nullptr, f->fits = 0;
+    f->pointwise = call == call_elementwise, f->floating = floating, f->wide = wide;
+    f->checked = checked, f->apart = apart, f->raw = raw, f->fixed = fixed;
+    f->plain_kernel = plain_kernel == Py_None ? nullptr : incref(plain_kernel);
+    f->defaults = defaults ? incref(defaults) : nullptr;
     f->closure = incref(closure), f->kernel = incref(kernel), f->op = incref(op);
     f->arguments = incref(arguments), f->returns = incref(returns), f->results = results;
     f->node = (PyTypeObject *)incref(node);
@@ -175,6 +184,7 @@ static PyObject *method(PyObject *, PyObject *args) {
     m->function = incref(function), m->operates = operates;
     m->weakrefs = m->fitting = nullptr, m->seen = nullptr, m->fits = 0;
     Py_XINCREF(m->dict), Py_XINCREF(m->closure), Py_XINCREF(m->kernel), Py_XINCREF(m->op);
+    Py_XINCREF(m->plain_kernel), Py_XINCREF(m->defaults);
     Py_XINCREF(m->arguments), Py_XINCREF(m->returns), Py_XINCREF((PyObject *)m->node);
     PyObject_GC_Track((PyObject *)m);
     return (PyObject *)m;

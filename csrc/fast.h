@@ -106,6 +106,7 @@ struct Callable {
     PyObject *closure, *kernel, *arguments, *op;
     PyObject *returns;   // None, or of several results the list, the tuple or the named tuple
     PyObject *function;  // of a method: the function whose twin it is, which errors number otherwise
+    PyObject *plain_kernel, *defaults;  // pointwise: the kernel for these parameters; or null
     PyTypeObject *node;
     int tensors;       // how many tensor arguments; -1: a sequence of them
     int nsaved;
@@ -116,6 +117,12 @@ struct Callable {
     uint32_t fits;     // a bit for each number of tensors that fits a signature
     Seen *seen;        // the last two calls that fit, with other arguments than tensors
     PyObject *fitting; // and all of them: tuples of names and types
+    // of a pointwise op that is declared by its schema; checked: the twin looks at bools (1), at
+    // operands of mixed types (2);
+    // raw: the kernel takes numbers; fixed: the result has the type of the first operand;
+    // apart: a bit for each operand that is a condition
+    bool pointwise, floating, wide, raw, fixed;
+    int apart, checked;
     bool operates;     // as an operator, it says NotImplemented for a TypeError
 };
 extern PyTypeObject CallableType, PlaceType;
@@ -186,6 +193,7 @@ PyObject *finish(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyObject
 PyObject *call_plain(Callable *f, PyObject *const *canonical, Py_ssize_t n);
 
 PyObject *call_pointwise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_elementwise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_inplace(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);

@@ -32,6 +32,9 @@ static PyObject *gradient(Callable *f, PyObject *node, PyObject *grad, PyObject 
     }
     Ref factor(PyObject_Vectorcall(rule, &PyTuple_GET_ITEM(values.get(), 0), n, nullptr));
     if (!factor) return nullptr;
+    if (factor.get() == one) return incref(grad);
+    static PyObject *less = PyLong_FromLong(-1);
+    if (factor.get() == zero || factor.get() == less) return nullptr;  // the closure has shorter ways
     Ref chain(PyObject_GetAttr(f->arguments, PyTuple_GET_ITEM(place, 2)));
     PyObject *factors[2] = {grad, factor.get()};
     return chain ? PyObject_Vectorcall(chain.get(), factors, 2, nullptr) : nullptr;

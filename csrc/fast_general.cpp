@@ -1,5 +1,5 @@
 // All other ops with a kernel, and composites: `make_general` and `composite` of core/op.py.
-#include "fast.h"
+#include "calling/pointwise.h"
 #include "moving/strided.h"
 
 namespace fast {
@@ -152,7 +152,13 @@ PyObject *finish(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyObject
     return result.release();
 }
 
+PyObject *compute(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyArrayObject *into) {
+    if (f->pointwise) return compute_pointwise(f, canonical, n, into);
+    return fits(f, canonical, n) ? run(f, canonical, n) : nullptr;
+}
+
 PyObject *call_plain(Callable *f, PyObject *const *canonical, Py_ssize_t n) {
+    if (f->pointwise) return run_pointwise(f, canonical, n);
     if (!fits(f, canonical, n)) return nullptr;
     PyObject *given = run(f, canonical, n);
     if (given) return finish(f, canonical, n, given);

@@ -195,6 +195,22 @@ int nextafter_loop(npy_intp n, char *const *p) {
     return 0;
 }
 
+// To so many decimals; of a negative number of them, to that power of ten.
+struct RoundDecimals {
+    template <class T>
+    static T call(T x, T decimals) {
+        T scale = T(std::pow(10.0, std::fabs(double(decimals))));
+        return decimals < T(0) ? std::nearbyint(x / scale) * scale : std::nearbyint(x * scale) / scale;
+    }
+};
+struct NanToNum {
+    template <class T>
+    static INLINE T call(T x, T nan, T high, T low) {
+        T infinite = x > T(0) ? high : low;
+        return x != x ? nan : x - x == T(0) ? x : infinite;
+    }
+};
+
 }  // namespace
 
 int register_functions(PyObject *m) {
@@ -224,6 +240,8 @@ int register_functions(PyObject *m) {
     declare<Trunc, 1>(m, "trunc", Integers{}, Floats{});
     declare<Rint, 1>(m, "rint", Integers{}, Floats{});
     declare<Frac, 1>(m, "frac", Floats{});
+    declare<RoundDecimals, 2>(m, "round_decimals", Floats{});
+    declare<NanToNum, 4>(m, "nan_to_num", Floats{});
     declare<Arctan2, 2>(m, "arctan2", Floats{});
     declare<Hypot, 2>(m, "hypot", Floats{});
     declare<Copysign, 2>(m, "copysign", Floats{});

@@ -151,6 +151,56 @@ struct Zeta {
     static float call(float s, float q) { return float(call(double(s), double(q))); }
 };
 
+// The n-th derivative of digamma: (-1)^(n+1) n! ζ(n+1, x).
+struct Polygamma {
+    static double call(double x, double n) {
+        if (n == 0) return Digamma::call(x);
+        if (std::isinf(x) && x > 0) return 0;
+        double factor = std::tgamma(n + 1) * (std::fmod(n, 2) == 1 ? 1 : -1);
+        return factor * Zeta::call(n + 1, x);
+    }
+    static float call(float x, float n) { return float(call(double(x), double(n))); }
+};
+
+// ---- logarithms and sines with a value where they have none ---------------------------------------
+
+struct Entr {  // -x log x
+    template <class T>
+    static INLINE T call(T x) {
+        T inside = -x * std::log(x), outside = x < T(0) ? -std::numeric_limits<T>::infinity() : std::fabs(x);
+        return x > T(0) ? inside : outside;  // NaN stays NaN
+    }
+};
+struct Xlogy {
+    template <class T>
+    static INLINE T call(T x, T y) { return x == T(0) && y == y ? T(0) : x * std::log(y); }
+};
+struct Xlog1py {
+    template <class T>
+    static INLINE T call(T x, T y) { return x == T(0) && y == y ? T(0) : x * std::log1p(y); }
+};
+struct Logit {  // log(x / (1 - x)), x first brought into [eps, 1 - eps] unless eps is negative
+    template <class T>
+    static INLINE T call(T x, T eps) {
+        if (eps >= T(0)) x = x < eps ? eps : x > T(1) - eps ? T(1) - eps : x;
+        return std::log(x / (T(1) - x));
+    }
+};
+struct Sinc {
+    template <class T>
+    static INLINE T call(T x) {
+        T scaled = x * T(vec::PI);
+        return x == T(0) ? T(1) : std::sin(scaled) / scaled;
+    }
+};
+struct SphericalJ0 {
+    template <class T>
+    static INLINE T call(T x) {
+        if (std::isinf(x)) return T(0);
+        return x == T(0) ? T(1) : std::sin(x) / x;
+    }
+};
+
 }  // namespace
 
 int register_special(PyObject *m) {
@@ -162,5 +212,13 @@ int register_special(PyObject *m) {
     declare<Gammainc, 2>(m, "gammainc", Floats{});
     declare<Gammaincc, 2>(m, "gammaincc", Floats{});
     declare<Zeta, 2>(m, "zeta", Floats{});
+    declare<Polygamma, 2>(m, "polygamma", Floats{});
+    using Wide = Types<float, double>;  // halves are rounded at each step
+    declare<Entr, 1>(m, "entr", Wide{});
+    declare<Xlogy, 2>(m, "xlogy", Wide{});
+    declare<Xlog1py, 2>(m, "xlog1py", Wide{});
+    declare<Logit, 2>(m, "logit", Wide{});
+    declare<Sinc, 1>(m, "sinc", Floats{});
+    declare<SphericalJ0, 1>(m, "spherical_j0", Wide{});
     return PyErr_Occurred() ? -1 : 0;
 }

@@ -830,7 +830,7 @@ def absolute(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers, the modulus."""
 
 def absolute_(input: Tensor) -> Tensor:
-    """Write the result of `abs` into this tensor; returns the tensor."""
+    """Write the result of `absolute` into this tensor; returns the tensor."""
 
 def acos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine."""
@@ -851,10 +851,10 @@ def adaptive_max_pool1d(input: Tensor, output_size: Any) -> Any:
     """The largest element of each of `output_size` nearly equal parts of the last dimension, and
     where it is."""
 
-def add(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
+def add(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
 
-def add_(input: Tensor, other: Any) -> Tensor:
+def add_(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """Write the result of `add` into this tensor; returns the tensor."""
 
 def addbmm(
@@ -877,13 +877,27 @@ def addbmm_(
 ) -> Tensor:
     """Write the result of `addbmm` into this tensor; returns the tensor."""
 
-def addcdiv(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+def addcdiv(
+    input: Tensor,
+    tensor1: Tensor,
+    tensor2: Tensor,
+    *,
+    value: Any = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """input + value · tensor1 / tensor2."""
 
 def addcdiv_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """Write the result of `addcdiv` into this tensor; returns the tensor."""
 
-def addcmul(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+def addcmul(
+    input: Tensor,
+    tensor1: Tensor,
+    tensor2: Tensor,
+    *,
+    value: Any = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """input + value · tensor1 · tensor2."""
 
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
@@ -992,47 +1006,47 @@ def arange(
 ) -> Tensor:
     """The numbers start, start + step, … below `end`."""
 
-def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def arccos(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse cosine."""
 
 def arccos_(input: Tensor) -> Tensor:
-    """Write the result of `acos` into this tensor; returns the tensor."""
+    """Write the result of `arccos` into this tensor; returns the tensor."""
 
-def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def arccosh(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse hyperbolic cosine."""
 
 def arccosh_(input: Tensor) -> Tensor:
-    """Write the result of `acosh` into this tensor; returns the tensor."""
+    """Write the result of `arccosh` into this tensor; returns the tensor."""
 
-def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def arcsin(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse sine."""
 
 def arcsin_(input: Tensor) -> Tensor:
-    """Write the result of `asin` into this tensor; returns the tensor."""
+    """Write the result of `arcsin` into this tensor; returns the tensor."""
 
-def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def arcsinh(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse hyperbolic sine."""
 
 def arcsinh_(input: Tensor) -> Tensor:
-    """Write the result of `asinh` into this tensor; returns the tensor."""
+    """Write the result of `arcsinh` into this tensor; returns the tensor."""
 
-def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def arctan(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse tangent."""
 
-def arctan2(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def arctan2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The angle of the point (x=other, y=input), in (-π, π]."""
 
-def arctan2_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `atan2` into this tensor; returns the tensor."""
+def arctan2_(input: Tensor, other: Tensor) -> Tensor:
+    """Write the result of `arctan2` into this tensor; returns the tensor."""
 
 def arctan_(input: Tensor) -> Tensor:
-    """Write the result of `atan` into this tensor; returns the tensor."""
+    """Write the result of `arctan` into this tensor; returns the tensor."""
 
-def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def arctanh(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse hyperbolic tangent."""
 
 def arctanh_(input: Tensor) -> Tensor:
-    """Write the result of `atanh` into this tensor; returns the tensor."""
+    """Write the result of `arctanh` into this tensor; returns the tensor."""
 
 def argmax(
     input: Tensor,
@@ -1121,10 +1135,10 @@ def asinh_(input: Tensor) -> Tensor:
 def atan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse tangent."""
 
-def atan2(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def atan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (x=other, y=input), in (-π, π]."""
 
-def atan2_(input: Tensor, other: Any) -> Tensor:
+def atan2_(input: Tensor, other: Tensor) -> Tensor:
     """Write the result of `atan2` into this tensor; returns the tensor."""
 
 def atan_(input: Tensor) -> Tensor:
@@ -1228,16 +1242,26 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) 
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """How many of `count` trials of probability `prob` succeed."""
 
-def bitwise_and(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def bitwise_and(
+    input: Tensor | None = None,
+    other: Any = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The bits set in both."""
 
-def bitwise_and_(input: Tensor, other: Any) -> Tensor:
+def bitwise_and_(input: Tensor | None = None, other: Any = None) -> Tensor:
     """Write the result of `bitwise_and` into this tensor; returns the tensor."""
 
-def bitwise_left_shift(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def bitwise_left_shift(
+    input: Tensor | None = None,
+    other: Any = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """input · 2^other; 0 where `other` is no position of a bit."""
 
-def bitwise_left_shift_(input: Tensor, other: Any) -> Tensor:
+def bitwise_left_shift_(input: Tensor | None = None, other: Any = None) -> Tensor:
     """Write the result of `bitwise_left_shift` into this tensor; returns the tensor."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1246,22 +1270,37 @@ def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def bitwise_not_(input: Tensor) -> Tensor:
     """Write the result of `bitwise_not` into this tensor; returns the tensor."""
 
-def bitwise_or(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def bitwise_or(
+    input: Tensor | None = None,
+    other: Any = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The bits set in either."""
 
-def bitwise_or_(input: Tensor, other: Any) -> Tensor:
+def bitwise_or_(input: Tensor | None = None, other: Any = None) -> Tensor:
     """Write the result of `bitwise_or` into this tensor; returns the tensor."""
 
-def bitwise_right_shift(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def bitwise_right_shift(
+    input: Tensor | None = None,
+    other: Any = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """input / 2^other, rounded down."""
 
-def bitwise_right_shift_(input: Tensor, other: Any) -> Tensor:
+def bitwise_right_shift_(input: Tensor | None = None, other: Any = None) -> Tensor:
     """Write the result of `bitwise_right_shift` into this tensor; returns the tensor."""
 
-def bitwise_xor(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def bitwise_xor(
+    input: Tensor | None = None,
+    other: Any = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The bits set in exactly one."""
 
-def bitwise_xor_(input: Tensor, other: Any) -> Tensor:
+def bitwise_xor_(input: Tensor | None = None, other: Any = None) -> Tensor:
     """Write the result of `bitwise_xor` into this tensor; returns the tensor."""
 
 def blackman_window(
@@ -1351,29 +1390,29 @@ def cholesky_solve(B: Tensor, L: Tensor, upper: _bool = False) -> Tensor:
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> Any:
     """At most `chunks` parts of equal extent along `dim`, the last possibly smaller, as views."""
 
-def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+def clamp(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """min(max(input, min), max): each bound a number, a tensor, or absent."""
 
 def clamp_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """Write the result of `clamp` into this tensor; returns the tensor."""
 
-def clamp_max(input: Tensor, max: Any, *, out: Any = None) -> Tensor:
+def clamp_max(input: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
     """min(input, max)."""
 
 def clamp_max_(input: Tensor, max: Any) -> Tensor:
     """Write the result of `clamp_max` into this tensor; returns the tensor."""
 
-def clamp_min(input: Tensor, min: Any, *, out: Any = None) -> Tensor:
+def clamp_min(input: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
     """max(input, min)."""
 
 def clamp_min_(input: Tensor, min: Any) -> Tensor:
     """Write the result of `clamp_min` into this tensor; returns the tensor."""
 
-def clip(input: Tensor, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+def clip(input: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """min(max(input, min), max): each bound a number, a tensor, or absent."""
 
 def clip_(input: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """Write the result of `clamp` into this tensor; returns the tensor."""
+    """Write the result of `clip` into this tensor; returns the tensor."""
 
 def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
     """A copy of `input` that gradients flow through."""
@@ -1645,23 +1684,29 @@ def digamma_(input: Tensor) -> Tensor:
 def dist(input: Tensor, other: Tensor, p: Any = 2) -> Tensor:
     """The norm of order `p` of input - other."""
 
-def div(input: Tensor, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
-    """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
-
-def div_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `div` into this tensor; returns the tensor."""
-
-def divide(
-    input: Tensor,
+def div(
+    input: Any,
     other: Any,
     *,
     rounding_mode: str | None = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
 
-def divide_(input: Tensor, other: Any) -> Tensor:
+def div_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """Write the result of `div` into this tensor; returns the tensor."""
+
+def divide(
+    input: Any,
+    other: Any,
+    *,
+    rounding_mode: str | None = None,
+    out: Tensor | None = None,
+) -> Tensor:
+    """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
+
+def divide_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """Write the result of `divide` into this tensor; returns the tensor."""
 
 def dot(input: Tensor, tensor: Tensor) -> Tensor:
     """The sum of the products of two vectors' elements."""
@@ -1875,7 +1920,7 @@ def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The whole part: rounding towards zero."""
 
 def fix_(input: Tensor) -> Tensor:
-    """Write the result of `trunc` into this tensor; returns the tensor."""
+    """Write the result of `fix` into this tensor; returns the tensor."""
 
 def flatten(input: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     """Dimensions `start_dim` to `end_dim` as one."""
@@ -1898,16 +1943,16 @@ def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def floor_(input: Tensor) -> Tensor:
     """Write the result of `floor` into this tensor; returns the tensor."""
 
-def floor_divide(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def floor_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The greatest whole number that is not greater than input / other."""
 
-def floor_divide_(input: Tensor, other: Any) -> Tensor:
+def floor_divide_(input: Any, other: Any) -> Tensor:
     """Write the result of `floor_divide` into this tensor; returns the tensor."""
 
-def fmax(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def fmax(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The larger of each pair; NaN only if both are."""
 
-def fmin(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def fmin(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of each pair; NaN only if both are."""
 
 def fmod(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -2016,10 +2061,10 @@ def gather(
 ) -> Tensor:
     """result[i][j][k] = input[index[i][j][k]][j][k] for `dim` 0, and likewise for others."""
 
-def gcd(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def gcd(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The greatest common divisor."""
 
-def gcd_(input: Tensor, other: Any) -> Tensor:
+def gcd_(input: Tensor, other: Tensor) -> Tensor:
     """Write the result of `gcd` into this tensor; returns the tensor."""
 
 def ge(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
@@ -2053,13 +2098,13 @@ def greater(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input > other."""
 
 def greater_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `gt` into this tensor; returns the tensor."""
+    """Write the result of `greater` into this tensor; returns the tensor."""
 
 def greater_equal(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input ≥ other."""
 
 def greater_equal_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `ge` into this tensor; returns the tensor."""
+    """Write the result of `greater_equal` into this tensor; returns the tensor."""
 
 def grid_sampler(
     input: Tensor,
@@ -2164,7 +2209,7 @@ def hash_tensor(
 ) -> Tensor:
     """The exclusive or of all elements' bits (as float64 or int64), or along `dim`; uint64."""
 
-def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
+def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Tensor:
     """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
 
 def heaviside_(input: Tensor, values: Tensor) -> Tensor:
@@ -2210,10 +2255,10 @@ def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
 def hstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None) -> Tensor:
     """Tensors side by side: along dimension 1 (0 for vectors)."""
 
-def hypot(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """√(input² + other²), without overflow on the way."""
 
-def hypot_(input: Tensor, other: Any) -> Tensor:
+def hypot_(input: Tensor, other: Tensor) -> Tensor:
     """Write the result of `hypot` into this tensor; returns the tensor."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2222,16 +2267,16 @@ def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def i0_(input: Tensor) -> Tensor:
     """Write the result of `i0` into this tensor; returns the tensor."""
 
-def igamma(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def igamma(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularised lower incomplete gamma function P(input, other)."""
 
-def igamma_(input: Tensor, other: Any) -> Tensor:
+def igamma_(input: Tensor, other: Tensor) -> Tensor:
     """Write the result of `igamma` into this tensor; returns the tensor."""
 
-def igammac(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def igammac(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularised upper incomplete gamma function Q(input, other)."""
 
-def igammac_(input: Tensor, other: Any) -> Tensor:
+def igammac_(input: Tensor, other: Tensor) -> Tensor:
     """Write the result of `igammac` into this tensor; returns the tensor."""
 
 def imag(input: Tensor) -> Tensor:
@@ -2352,7 +2397,7 @@ def isclose(
 ) -> Tensor:
     """Is |input - other| ≤ atol + rtol · |other|, element by element?"""
 
-def isfinite(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def isfinite(input: Tensor) -> Tensor:
     """Is the element neither ±inf nor NaN?"""
 
 def isin(
@@ -2365,10 +2410,10 @@ def isin(
 ) -> Tensor:
     """Is each of `elements` among `test_elements`?"""
 
-def isinf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def isinf(input: Tensor) -> Tensor:
     """Is the element ±inf?"""
 
-def isnan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def isnan(input: Tensor) -> Tensor:
     """Is the element NaN?"""
 
 def isneginf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2441,10 +2486,10 @@ def layer_norm(
 ) -> Tensor:
     """The last dimensions, `normalized_shape`, normalised for each index of the others."""
 
-def lcm(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The least common multiple."""
 
-def lcm_(input: Tensor, other: Any) -> Tensor:
+def lcm_(input: Tensor, other: Tensor) -> Tensor:
     """Write the result of `lcm` into this tensor; returns the tensor."""
 
 def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
@@ -2461,7 +2506,7 @@ def le_(input: Tensor, other: Any) -> Tensor:
 
 legacy_contiguous_format: Any
 
-def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
+def lerp(input: Tensor, end: Tensor, weight: Any, *, out: Tensor | None = None) -> Tensor:
     """input + weight · (end - input): `input` at weight 0, `end` at weight 1."""
 
 def lerp_(input: Tensor, end: Tensor, weight: Any) -> Tensor:
@@ -2471,13 +2516,13 @@ def less(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input < other."""
 
 def less_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `lt` into this tensor; returns the tensor."""
+    """Write the result of `less` into this tensor; returns the tensor."""
 
 def less_equal(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
     """input ≤ other."""
 
 def less_equal_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `le` into this tensor; returns the tensor."""
+    """Write the result of `less_equal` into this tensor; returns the tensor."""
 
 def lgamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of |Γ(input)|."""
@@ -2546,10 +2591,10 @@ def log_(input: Tensor) -> Tensor:
 def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
 
-def logaddexp(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(exp(input) + exp(other)), computed without overflow."""
 
-def logaddexp2(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def logaddexp2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log2(2^input + 2^other), computed without overflow."""
 
 def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
@@ -2558,10 +2603,10 @@ def logcumsumexp(input: Tensor, dim: _int, *, out: Tensor | None = None) -> Tens
 def logdet(input: Tensor) -> Tensor:
     """The logarithm of the determinant; NaN where that is negative."""
 
-def logical_and(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def logical_and(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Are both elements not zero?"""
 
-def logical_and_(input: Tensor, other: Any) -> Tensor:
+def logical_and_(input: Tensor, other: Tensor) -> Tensor:
     """Write the result of `logical_and` into this tensor; returns the tensor."""
 
 def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2570,19 +2615,19 @@ def logical_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def logical_not_(input: Tensor) -> Tensor:
     """Write the result of `logical_not` into this tensor; returns the tensor."""
 
-def logical_or(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def logical_or(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Is either element not zero?"""
 
-def logical_or_(input: Tensor, other: Any) -> Tensor:
+def logical_or_(input: Tensor, other: Tensor) -> Tensor:
     """Write the result of `logical_or` into this tensor; returns the tensor."""
 
-def logical_xor(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def logical_xor(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Is exactly one of the elements not zero?"""
 
-def logical_xor_(input: Tensor, other: Any) -> Tensor:
+def logical_xor_(input: Tensor, other: Tensor) -> Tensor:
     """Write the result of `logical_xor` into this tensor; returns the tensor."""
 
-def logit(input: Tensor, eps: _float | None = None) -> Tensor:
+def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
     """log(p / (1 - p)) of probabilities, first brought into [eps, 1 - eps] if `eps` is given."""
 
 def logit_(input: Tensor, eps: _float | None = None) -> Tensor:
@@ -2724,7 +2769,7 @@ def max_pool3d(
 ) -> Tensor:
     """The largest element of each window over the last 3 dimensions; see `max_pool1d`."""
 
-def maximum(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def maximum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The larger of each pair; NaN if either is NaN."""
 
 def mean(
@@ -2762,7 +2807,7 @@ def min(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
     `min(input, other)` the smaller of each pair."""
 
-def minimum(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of each pair; NaN if either is NaN."""
 
 def mm(input: Tensor, mat2: Tensor) -> Tensor:
@@ -2787,10 +2832,10 @@ def movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
 def msort(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The input sorted along its first dimension."""
 
-def mul(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def mul(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The product."""
 
-def mul_(input: Tensor, other: Any) -> Tensor:
+def mul_(input: Any, other: Any) -> Tensor:
     """Write the result of `mul` into this tensor; returns the tensor."""
 
 def multinomial(
@@ -2803,11 +2848,11 @@ def multinomial(
 ) -> Tensor:
     """Indices of `num_samples` draws from each row of weights (which need not sum to 1)."""
 
-def multiply(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def multiply(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
     """The product."""
 
-def multiply_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `mul` into this tensor; returns the tensor."""
+def multiply_(input: Any, other: Any) -> Tensor:
+    """Write the result of `multiply` into this tensor; returns the tensor."""
 
 def mv(input: Tensor, vec: Tensor) -> Tensor:
     """The product of a matrix and a vector."""
@@ -2824,6 +2869,8 @@ def nan_to_num(
     nan: _float | None = None,
     posinf: _float | None = None,
     neginf: _float | None = None,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """NaN replaced by `nan` (0), and ±inf by `posinf` and `neginf` (the limits of the type)."""
 
@@ -2941,12 +2988,12 @@ def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-input."""
 
 def negative_(input: Tensor) -> Tensor:
-    """Write the result of `neg` into this tensor; returns the tensor."""
+    """Write the result of `negative` into this tensor; returns the tensor."""
 
-def nextafter(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The next representable number after `input` towards `other`."""
 
-def nextafter_(input: Tensor, other: Any) -> Tensor:
+def nextafter_(input: Tensor, other: Tensor) -> Tensor:
     """Write the result of `nextafter` into this tensor; returns the tensor."""
 
 @overload
@@ -2999,7 +3046,7 @@ def not_equal(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor
     """input ≠ other."""
 
 def not_equal_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `ne` into this tensor; returns the tensor."""
+    """Write the result of `not_equal` into this tensor; returns the tensor."""
 
 def nuclear_norm(
     input: Tensor,
@@ -3103,16 +3150,19 @@ def poisson_nll_loss(
 def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
     """abs · (cos angle + i sin angle)."""
 
-def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
+def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The n-th derivative of digamma."""
+
+def polygamma_(n: _int, input: Tensor) -> Tensor:
+    """Write the result of `polygamma` into this tensor; returns the tensor."""
 
 def positive(input: Tensor) -> Tensor:
     """The input itself; what `+x` means."""
 
-def pow(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+def pow(input: Tensor | None = None, exponent: Any = None, *, out: Tensor | None = None) -> Tensor:
     """`input` to the power of `exponent`; either may be a number."""
 
-def pow_(input: Any, exponent: Any) -> Tensor:
+def pow_(input: Tensor | None = None, exponent: Any = None) -> Tensor:
     """Write the result of `pow` into this tensor; returns the tensor."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
@@ -3303,16 +3353,21 @@ def reciprocal(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def reciprocal_(input: Tensor) -> Tensor:
     """Write the result of `reciprocal` into this tensor; returns the tensor."""
 
-def relu(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def relu(input: Tensor) -> Tensor:
     """max(0, input)."""
 
 def relu_(input: Tensor) -> Tensor:
     """Write the result of `relu` into this tensor; returns the tensor."""
 
-def remainder(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def remainder(
+    input: Tensor | None = None,
+    other: Any = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """What is left of input after division by other; it has the sign of `other`, as Python's %."""
 
-def remainder_(input: Tensor, other: Any) -> Tensor:
+def remainder_(input: Tensor | None = None, other: Any = None) -> Tensor:
     """Write the result of `remainder` into this tensor; returns the tensor."""
 
 def renorm(input: Tensor, p: Any, dim: _int, maxnorm: Any, *, out: Tensor | None = None) -> Tensor:
@@ -3386,10 +3441,11 @@ def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
 def rot90(input: Tensor, k: _int = 1, dims: Any = (0, 1)) -> Tensor:
     """Turned by 90° `k` times in the plane of two dimensions."""
 
-def round(input: Tensor, *, decimals: _int = 0, out: Any = None) -> Tensor:
-    """The nearest whole number, or the nearest with so many decimals; halves go to the even one."""
+def round(input: Tensor, *, decimals: _int | None = None, out: Tensor | None = None) -> Tensor:
+    """The nearest whole number, or the nearest with so many `decimals`; halves go to the even
+    one."""
 
-def round_(input: Tensor, *, decimals: _int = 0) -> Tensor:
+def round_(input: Tensor, *, decimals: _int | None = None) -> Tensor:
     """Write the result of `round` into this tensor; returns the tensor."""
 
 def row_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -3733,7 +3789,7 @@ def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def sqrt_(input: Tensor) -> Tensor:
     """Write the result of `sqrt` into this tensor; returns the tensor."""
 
-def square(input: Tensor, *, out: Any = None) -> Tensor:
+def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square of each element."""
 
 def square_(input: Tensor) -> Tensor:
@@ -3784,17 +3840,17 @@ def stft(
 ) -> Tensor:
     """X[f, t] = Σ_k window_k input[t · hop + k] exp(-2πi f k / n_fft) of signals (…, time)."""
 
-def sub(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
+def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """The difference input - alpha · other."""
 
-def sub_(input: Tensor, other: Any) -> Tensor:
+def sub_(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """Write the result of `sub` into this tensor; returns the tensor."""
 
-def subtract(input: Any, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
+def subtract(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """The difference input - alpha · other."""
 
-def subtract_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `sub` into this tensor; returns the tensor."""
+def subtract_(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """Write the result of `subtract` into this tensor; returns the tensor."""
 
 def sum(
     input: Tensor,
@@ -3897,7 +3953,13 @@ def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = 
 def threshold_(input: Tensor, threshold: _float, value: _float) -> Tensor:
     """Write the result of `threshold_of` into this tensor; returns the tensor."""
 
-def threshold_backward(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor: ...
+def threshold_backward(
+    grad_output: Tensor,
+    input: Tensor,
+    threshold: Any,
+    *,
+    out: Tensor | None = None,
+) -> Tensor: ...
 
 def tile(input: Tensor, *dims: Any) -> Tensor:
     """`repeat`, with missing repeats counted as 1."""
@@ -3972,10 +4034,11 @@ def triu_indices(
 ) -> Tensor:
     """Row and column numbers of the triu part of a matrix."""
 
-def true_divide(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor: ...
+def true_divide(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
+    """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
 
-def true_divide_(input: Tensor, other: Any) -> Tensor:
-    """Write the result of `div` into this tensor; returns the tensor."""
+def true_divide_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """Write the result of `true_divide` into this tensor; returns the tensor."""
 
 def trunc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The whole part: rounding towards zero."""
@@ -4099,13 +4162,19 @@ def vsplit(input: Tensor, *indices_or_sections: Any) -> tuple[Tensor, ...]:
 def vstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None) -> Tensor:
     """Tensors below each other: along dimension 0, as rows."""
 
-def where(condition: Tensor, input: Any = None, other: Any = None, *, out: Any = None) -> Any:
+def where(
+    condition: Tensor,
+    input: Tensor | None = None,
+    other: Any = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """`input` where the condition holds, else `other`; with a condition alone, where it holds."""
 
-def xlogy(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def xlogy(input: Tensor | None = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """input · log(other), 0 where the input is 0."""
 
-def xlogy_(input: Tensor, other: Any) -> Tensor:
+def xlogy_(input: Tensor | None = None, other: Any = None) -> Tensor:
     """Write the result of `xlogy` into this tensor; returns the tensor."""
 
 def zero_(self: Tensor) -> Tensor:

@@ -326,12 +326,19 @@ class _AtenNamespace(_OpNamespace):
         return self.__dict__[name]
 
 
+def _inplace_of(op: Op | None) -> Op | None:
+    """The op that writes the result of another into its first tensor, if there is one."""
+    if op is not None and op.declaration is not None and op.declaration.inplace:
+        return op.declaration.inplace_ops[0]
+    return getattr(op, "inplace_op", None)
+
+
 def _op_named(name: str) -> Op | None:
     """The op that PyTorch's dispatcher knows as `name`: one of the table, an in-place form, or a
     public function or method of tensors that isn't an op of its own here."""
     def in_table() -> Op | None:
         return table.get(name) or table.get(f"nn.functional.{name}") \
-            or getattr(table.get(name[:-1]) if name.endswith("_") else None, "inplace_op", None)
+            or (_inplace_of(table.get(name[:-1])) if name.endswith("_") else None)
 
     if name in ("__path__", "__all__", "__wrapped__"):
         return None

@@ -11,7 +11,7 @@ from typing import Any
 
 from flambeau.core.tensor import Tensor
 
-def airy_ai(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def airy_ai(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Airy function Ai, which solves f'' = x f."""
 
 def bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -26,16 +26,16 @@ def bessel_y0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def bessel_y1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Bessel function of the second kind of order 1."""
 
-def chebyshev_polynomial_t(input: Any, n: Any, *, out: Any = None) -> Tensor:
+def chebyshev_polynomial_t(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
     """The Chebyshev polynomial T of degree `n` at the input."""
 
-def chebyshev_polynomial_u(input: Any, n: Any, *, out: Any = None) -> Tensor:
+def chebyshev_polynomial_u(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
     """The Chebyshev polynomial U of degree `n` at the input."""
 
-def chebyshev_polynomial_v(input: Any, n: Any, *, out: Any = None) -> Tensor:
+def chebyshev_polynomial_v(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
     """The Chebyshev polynomial V of degree `n` at the input."""
 
-def chebyshev_polynomial_w(input: Any, n: Any, *, out: Any = None) -> Tensor:
+def chebyshev_polynomial_w(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
     """The Chebyshev polynomial W of degree `n` at the input."""
 
 def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -44,40 +44,40 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-input · log(input), 0 at 0."""
 
-def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def erf(input: Tensor, *, out: Any = None) -> Tensor:
     """The error function 2/√π ∫₀ˣ exp(-t²) dt."""
 
-def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def erfc(input: Tensor, *, out: Any = None) -> Tensor:
     """1 - erf(input), exact also where that is small."""
 
 def erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(input²) · erfc(input)."""
 
-def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
     """The inverse of the error function, on (-1, 1)."""
 
-def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def exp2(input: Tensor, *, out: Any = None) -> Tensor:
     """2 to the power of each element."""
 
 def expit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-input))."""
 
-def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def expm1(input: Tensor, *, out: Any = None) -> Tensor:
     """exp(input) - 1, exact also near 0."""
 
-def gammainc(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def gammainc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularised lower incomplete gamma function P(input, other)."""
 
-def gammaincc(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def gammaincc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The regularised upper incomplete gamma function Q(input, other)."""
 
 def gammaln(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of |Γ(input)|."""
 
-def hermite_polynomial_h(input: Any, n: Any, *, out: Any = None) -> Tensor:
+def hermite_polynomial_h(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
     """The physicists' Hermite polynomial of degree `n` at the input."""
 
-def hermite_polynomial_he(input: Any, n: Any, *, out: Any = None) -> Tensor:
+def hermite_polynomial_he(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
     """The probabilists' Hermite polynomial of degree `n` at the input."""
 
 def i0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -92,13 +92,13 @@ def i1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def i1e(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(-|input|) · i1."""
 
-def laguerre_polynomial_l(input: Any, n: Any, *, out: Any = None) -> Tensor:
+def laguerre_polynomial_l(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
     """The Laguerre polynomial of degree `n` at the input."""
 
-def legendre_polynomial_p(input: Any, n: Any, *, out: Any = None) -> Tensor:
+def legendre_polynomial_p(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
     """The Legendre polynomial of degree `n` at the input."""
 
-def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def log1p(input: Tensor, *, out: Any = None) -> Tensor:
     """log(1 + input), exact also near 0."""
 
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -107,7 +107,7 @@ def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
 
-def logit(input: Tensor, eps: _float | None = None) -> Tensor:
+def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
     """log(p / (1 - p)) of probabilities, first brought into [eps, 1 - eps] if `eps` is given."""
 
 def logsumexp(
@@ -141,31 +141,32 @@ def ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def ndtri(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of ndtr, on (0, 1)."""
 
-def polygamma(n: _int, input: Tensor, *, out: Any = None) -> Tensor:
+def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The n-th derivative of digamma."""
 
 def psi(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of lgamma, ψ = Γ' / Γ."""
 
-def round(input: Tensor, *, decimals: _int = 0, out: Any = None) -> Tensor:
-    """The nearest whole number, or the nearest with so many decimals; halves go to the even one."""
+def round(input: Tensor, *, decimals: _int = 0, out: Tensor | None = None) -> Tensor:
+    """The nearest whole number, or the nearest with so many `decimals`; halves go to the even
+    one."""
 
-def scaled_modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def scaled_modified_bessel_k0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(input) · modified_bessel_k0."""
 
-def scaled_modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def scaled_modified_bessel_k1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(input) · modified_bessel_k1."""
 
-def shifted_chebyshev_polynomial_t(input: Any, n: Any, *, out: Any = None) -> Tensor:
+def shifted_chebyshev_polynomial_t(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
     """The Chebyshev polynomial T of 2x - 1 of degree `n` at the input."""
 
-def shifted_chebyshev_polynomial_u(input: Any, n: Any, *, out: Any = None) -> Tensor:
+def shifted_chebyshev_polynomial_u(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
     """The Chebyshev polynomial U of 2x - 1 of degree `n` at the input."""
 
-def shifted_chebyshev_polynomial_v(input: Any, n: Any, *, out: Any = None) -> Tensor:
+def shifted_chebyshev_polynomial_v(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
     """The Chebyshev polynomial V of 2x - 1 of degree `n` at the input."""
 
-def shifted_chebyshev_polynomial_w(input: Any, n: Any, *, out: Any = None) -> Tensor:
+def shifted_chebyshev_polynomial_w(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
     """The Chebyshev polynomial W of 2x - 1 of degree `n` at the input."""
 
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -174,14 +175,14 @@ def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
     """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
 
-def spherical_bessel_j0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def spherical_bessel_j0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(input) / input."""
 
-def xlog1py(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def xlog1py(input: Tensor | None = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """input · log(1 + other), 0 where the input is 0."""
 
-def xlogy(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def xlogy(input: Tensor | None = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """input · log(other), 0 where the input is 0."""
 
-def zeta(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
+def zeta(input: Tensor | None = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The Hurwitz zeta function Σ (k + other)^-input, k = 0, 1, …."""

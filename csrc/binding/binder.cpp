@@ -43,6 +43,11 @@ static Answer fits(const Parameter &p, PyObject *value) {
     switch (p.kind) {
         case TENSOR:
             return fast::is_plain_tensor(value) ? Answer::YES : no_if(is_builtin(type));
+        case TENSOR_OR_NUMBER:
+            if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type ||
+                type == &PyComplex_Type || fast::is_plain_tensor(value))
+                return Answer::YES;
+            break;
         case TENSORS:
         case INTS: return fits_list(p, value);
         case SCALAR:

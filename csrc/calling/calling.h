@@ -34,6 +34,8 @@ struct Overload {
     Options options;   // of a factory, from its facts
     Runner run;
     int out;           // the parameter `out`; -1: there is none
+    int straight;      // so many arguments by position are a pointwise op's operands; -1: none are
+    bool writes;       // is the result written to the first tensor?
     bool counts_dims;  // does an argument depend on how many dimensions the first tensor has?
 };
 

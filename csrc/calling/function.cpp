@@ -2,6 +2,7 @@
 // signatures, made canonical, and handed to the op of that signature. `flambeau/dispatch/function.py`
 // is its twin, which does everything: C hands it what is not the common case, before any effect.
 #include "calling.h"
+#include "pointwise.h"
 
 #include <structmember.h>
 
@@ -18,7 +19,7 @@ struct Function {
     PyObject *twin;      // does every call
     PyObject *describe;  // what the overloads are, until the first call; then null
     PyObject *body;      // of a function in Python: does the calls that nobody watches; else null
-    bool method;
+    bool method, operates;  // as an operator, it says NotImplemented for a TypeError
     int count;
     Overload *overloads;
 };
@@ -29,7 +30,20 @@ static PyTypeObject FunctionType = {PyVarObject_HEAD_INIT(nullptr, 0)};
 static const struct {
     const char *name;
     Runner run;
-} kinds[] = {{"op", run_op}, {"prepared", run_prepared}, {"factory", run_factory}};
+} kinds[] = {{"op", run_op}, {"prepared", run_prepared}, {"factory", run_factory}, {"inplace", run_op}};
+
+// May the operands be taken as they are given, and the rest from the defaults?
+static int count_straight(const Overload &o) {
+    bool op = o.run == run_op && Py_TYPE(o.target) == &CallableType;
+    if (!op || !((Callable *)o.target)->pointwise || ((Callable *)o.target)->tensors > 4) return -1;
+    int operands = ((Callable *)o.target)->tensors;
+    for (int i = 0; i < o.count; i++) {
+        const Argument &a = o.arguments[i];
+        if (a.role != AS_IS || (i < operands && a.parameter != i)) return -1;
+        if (i >= operands && (a.parameter < 0 || !o.signature.parameters[a.parameter].value)) return -1;
+    }
+    return operands;
+}
 
 static int read_overload(PyObject *description, bool method, Overload &o) {
     const char *kind;
@@ -46,6 +60,7 @@ static int read_overload(PyObject *description, bool method, Overload &o) {
     if (o.run == run_factory && read_options(facts, o.options) < 0) return -1;
     if (binding::read(parameters, method, o.signature) < 0) return -1;
     o.target = incref(target), o.facts = incref(facts);
+    o.writes = !std::strcmp(kind, "inplace");
     Py_ssize_t count = PyList_GET_SIZE(arguments);
     o.arguments = (Argument *)PyMem_Calloc(count ? count : 1, sizeof(Argument));
     if (!o.arguments) return PyErr_NoMemory(), -1;
@@ -58,6 +73,7 @@ static int read_overload(PyObject *description, bool method, Overload &o) {
         o.counts_dims |= role == DIM || role == NEW_DIM || role == DIMS || role == ALL_DIMS ||
                          role == SOME_DIMS;
     }
+    o.straight = count_straight(o);
     return 0;
 }
 
@@ -210,11 +226,12 @@ static int ndim_of(const Overload &o, PyObject *const *values) {
 
 // ---- calls --------------------------------------------------------------------------------------
 
-// An op with a kernel.
+// An op with a kernel, or one that is made of others.
 PyObject *run_op(const Overload &o, PyObject *const *values) {
-    if (o.out >= 0 && values[o.out] != Py_None) return nullptr;
-    bool composite = Py_TYPE(o.target) != &CallableType;
-    int ndim = composite && !o.counts_dims ? 0 : ndim_of(o, values);
+    bool composite = Py_TYPE(o.target) != &CallableType, out = o.out >= 0 && values[o.out] != Py_None;
+    if (composite && (out || o.writes)) return nullptr;
+    bool counts = composite ? o.counts_dims : !((Callable *)o.target)->pointwise;
+    int ndim = counts ? ndim_of(o, values) : 0;
     if (ndim < 0) return nullptr;
     PyObject *canonical[MAX_ARGS];
     Ref held[MAX_ARGS];
@@ -231,6 +248,8 @@ PyObject *run_op(const Overload &o, PyObject *const *values) {
     }
     if (composite) return PyObject_Vectorcall(o.target, canonical, o.count, nullptr);
     Callable *op = (Callable *)o.target;
+    if (o.writes) return write_inplace(op, canonical, o.count);
+    if (out) return write_out(op, canonical, o.count, values[o.out]);
     PyObject *result = call_plain(op, canonical, o.count);
     if (!result && op->view && PyErr_ExceptionMatches(PyExc_ValueError))
         PyErr_Clear();  // there is no such view: the twin says so in the words of the call
@@ -261,11 +280,35 @@ PyObject *run_prepared(const Overload &o, PyObject *const *values) {
     return result || PyErr_Occurred() ? result : PyObject_Vectorcall(o.target, items, n, nullptr);
 }
 
+// The call of a pointwise op with nothing but its operands; null without an error: not of that kind.
+static PyObject *run_straight(const Overload &o, PyObject *const *args) {
+    int n = o.straight;
+    for (int i = 0; i < n; i++) {
+        binding::Kind kind = o.signature.parameters[i].kind;
+        bool number = PyFloat_CheckExact(args[i]) || PyLong_CheckExact(args[i]);
+        bool tensor = !number && is_plain_tensor(args[i]);
+        bool fits = kind == binding::TENSOR   ? tensor
+                    : kind == binding::SCALAR ? number
+                                              : kind == binding::TENSOR_OR_NUMBER && (tensor || number);
+        if (!fits) return nullptr;
+    }
+    PyObject *canonical[MAX_ARGS];
+    for (int i = 0; i < o.count; i++)
+        canonical[i] = i < n ? args[i] : o.signature.parameters[o.arguments[i].parameter].value;
+    Callable *op = (Callable *)o.target;
+    return o.writes ? write_inplace(op, canonical, o.count) : run_pointwise(op, canonical, o.count);
+}
+
 static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Function *f = (Function *)self;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
     if (!watched()) {
         if (f->describe && prepare(f) < 0) return nullptr;
+        for (int i = 0; !names && i < f->count; i++) {
+            if (f->overloads[i].straight != n) continue;
+            PyObject *result = run_straight(f->overloads[i], args);
+            if (result || PyErr_Occurred()) return result;
+        }
         for (int i = 0; i < f->count; i++) {
             Bound bound;
             Answer answer = binding::bind(f->overloads[i].signature, args, n, names, bound);
@@ -277,7 +320,10 @@ static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyOb
             break;
         }
     }
-    return PyObject_Vectorcall(f->twin, args, nargsf, names);
+    PyObject *result = PyObject_Vectorcall(f->twin, args, nargsf, names);
+    if (result || !f->operates || !PyErr_ExceptionMatches(PyExc_TypeError)) return result;
+    PyErr_Clear();
+    return incref(Py_NotImplemented);
 }
 
 // A function in Python: are all arguments of types that override nothing?
@@ -357,18 +403,19 @@ static Function *new_function(PyObject *twin, vectorcallfunc call) {
     Function *f = PyObject_GC_New(Function, &FunctionType);
     if (!f) return nullptr;
     f->call = call, f->dict = f->weakrefs = f->describe = f->body = nullptr;
-    f->twin = incref(twin), f->method = false, f->count = 0, f->overloads = nullptr;
+    f->twin = incref(twin), f->count = 0, f->overloads = nullptr;
+    f->method = f->operates = false;
     return f;
 }
 
-// function(twin, describe, is_method)
+// function(twin, describe, is_method, operates)
 static PyObject *make(PyObject *, PyObject *args) {
     PyObject *twin, *describe;
-    int method;
-    if (!PyArg_ParseTuple(args, "OOp", &twin, &describe, &method)) return nullptr;
+    int method, operates;
+    if (!PyArg_ParseTuple(args, "OOpp", &twin, &describe, &method, &operates)) return nullptr;
     Function *f = new_function(twin, call);
     if (!f) return nullptr;
-    f->describe = incref(describe), f->method = method;
+    f->describe = incref(describe), f->method = method, f->operates = operates;
     PyObject_GC_Track((PyObject *)f);
     return (PyObject *)f;
 }

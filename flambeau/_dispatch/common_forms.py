@@ -32,58 +32,15 @@ becomes("tensor", _from_data)
 
 # ---- arithmetic ----------------------------------------------------------------------------------
 
-shows("pow_number", "pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor")
-shows("pow_tensors", "pow.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor")
-shows("pow_of_number", "pow.Scalar(Scalar self, Tensor exponent) -> Tensor")
-for _mode in ("floor", "trunc"):
-    shows(f"div_{_mode}", "div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> "
-          "Tensor", lambda self, other, _mode=_mode: (self, other, _mode))
-shows("clamp_number", "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor")
-shows("clamp_tensors", "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor")
-shows("clamp_min_number", "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
-      lambda self, min: (self, min, None))
-shows("clamp_max_number", "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
-      lambda self, max: (self, None, max))
-shows("clamp", "clamp(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
-      lambda input, min, max: None if {type(min), type(max)} & tensor_types else (input, min, max))
-shows("clamp", "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor")
-shows("masked_fill", "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor",
-      lambda input, mask, value: None if type(value) in tensor_types else (input, mask, value))
-shows("masked_fill", "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor")
-shows("clamp_min", "clamp_min(Tensor self, Scalar min) -> Tensor",
-      lambda input, min: None if type(min) in tensor_types else (input, min))
-shows("clamp_max", "clamp_max(Tensor self, Scalar max) -> Tensor",
-      lambda input, max: None if type(max) in tensor_types else (input, max))
-shows("_lerp_number", "lerp.Scalar(Tensor self, Tensor end, Scalar weight) -> Tensor")
-shows("_lerp_tensor", "lerp.Tensor(Tensor self, Tensor end, Tensor weight) -> Tensor")
-shows("addcmul", "addcmul(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> "
-      "Tensor")
-shows("addcdiv", "addcdiv(Tensor self, Tensor tensor1, Tensor tensor2, *, Scalar value=1) -> "
-      "Tensor")
-shows("_round_to", "round.decimals(Tensor self, *, int decimals) -> Tensor")
-shows("xlogy", "xlogy.Tensor(Tensor self, Tensor other) -> Tensor")
-shows("heaviside_of", "heaviside(Tensor self, Tensor values) -> Tensor",
-      lambda self, other: (self, other))
-shows("polygamma_of", "polygamma(int n, Tensor self) -> Tensor")
-for _name in ("entr", "erfcx", "i0e", "i1", "i1e", "log_ndtr", "ndtri", "bessel_j0", "bessel_j1",
-              "xlog1py", "zeta"):
-    _two = ", Tensor other" if _name in ("xlog1py", "zeta") else ""
-    shows(f"special.{_name}", f"special_{_name}(Tensor self{_two}) -> Tensor",
-          run=getattr(flambeau.special, _name))
-shows("where_tensors", "where.self(Tensor condition, Tensor self, Tensor other) -> Tensor")
-shows("_fill_number", "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value) -> Tensor")
-shows("_fill_tensor", "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value) -> Tensor")
 shows("fill_number", "zero(Tensor self) -> Tensor",
       lambda self, value: (self,) if not value.any() else None, run=lambda self: self.zero_())
 shows("fill_number", "fill.Scalar(Tensor self, Scalar value) -> Tensor")
 shows("fill_tensor", "fill.Tensor(Tensor self, Tensor value) -> Tensor")
 shows("copy", "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
 shows("threshold_of", "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor")
-for _name, _values in (
-        ("threshold_passed", lambda grad, self, threshold: (grad, self, threshold)),
-        ("threshold_backward", lambda self, other: (self, other, 0))):
-    shows(_name, "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) -> Tensor",
-          _values, run=lambda *args: table["threshold_passed"].call(*args))
+shows("threshold_passed", "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) "
+      "-> Tensor", lambda grad, self, threshold: (grad, self, threshold),
+      run=lambda *args: table["threshold_passed"].call(*args))
 for _name in ("sigmoid", "tanh"):
     _back = defines(f"{_name}_backward(Tensor grad_output, Tensor output) -> Tensor",
                     lambda grad, output, _rule=table[_name].rules["self"]: (

@@ -154,7 +154,7 @@ def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -
         return _shown_whole(op, args, kwargs or {})
     found = forms.get(key(op), [])
     if base.schema is not None:
-        found = [*found, *_own_forms(base)]
+        found = [*found, *_own_forms(base, _is_number(base, args))]
     if found:
         given = named(op, args, kwargs)
         for form in found:
@@ -220,14 +220,28 @@ def _listed(value: Any) -> Any:
 
 
 @cache
-def _own_forms(op: Op) -> list[Form]:
+def _own_forms(op: Op, number: bool) -> list[Form]:
     """Those of an op which is declared by its schema: its own, and for arguments that only a
-    transform gives it (`dim` of a sum over all of a slice) the next overload."""
+    transform gives it (`dim` of a sum over all of a slice) the next overload; with a `number` as
+    the second operand the one that users can't call."""
     declaration = op.declaration
     index = [own.key for own in declaration.ops].index(op.key)
     texts = declaration.texts[index:]
+    if op.kind == "pointwise":
+        names = [text.partition("(")[0] for text in declaration.texts]
+        index = names.index(op.schema.full_name) + number
+        texts = declaration.texts[index:index + 1]
     run = None if declaration.function else declaration.published
     return [_WholeForm(text, None, run, None) for text in texts]
+
+
+def _is_number(op: Op, args: tuple[Any, ...]) -> bool:
+    """Is this shown as the overload with a number, which Python's operators wrap, but formulas of
+    derivatives and PyTorch's composites don't?"""
+    if not op.declaration.hidden or type(args[1]) in tensor_types:
+        return False
+    return inside.get() or (engine.current_pass.get() is not None
+                            and not _of_an_operator(args[1]))
 
 
 class _WholeForm(Form):

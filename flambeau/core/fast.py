@@ -51,10 +51,18 @@ def _differentiable_results(op: Any) -> int:
     return 2**64 - 1 if every else sum(1 << i for i, has in enumerate(which) if has)
 
 
+def _of_pointwise(op: Any, kind: str) -> tuple[Any, ...]:
+    if kind != "elementwise":
+        return ()
+    apart = sum(1 << op.tensors.index(name) for name in op.apart)
+    checked = 2 * (op.check is not None) + (op.check_bools is not None)
+    return (op.floating, op.wide, checked, apart, op.raw, op.fixed, op.usual, op.defaults)
+
+
 def callable_of(kind: str, op: Any, closure: Any, kernel: Any = None, arguments: Any = None) -> Any:
     """`closure`, or the C callable of this kind that stands in front of it."""
-    declared, inner = op.functional or op, kind in ("canonical", "apply")
-    plainly = kind != "canonical" and (declared.returns is not None
+    declared, inner = op.functional or op, kind in ("canonical", "elementwise", "apply")
+    plainly = kind not in ("canonical", "elementwise") and (declared.returns is not None
                                        or declared.differentiable is not True)
     if native is None or (plainly and inner):
         return closure if inner else guarded(closure, op, basis)
@@ -67,5 +75,5 @@ def callable_of(kind: str, op: Any, closure: Any, kernel: Any = None, arguments:
         getattr(declared, "Backward", Node), -1 if declared.variadic else len(declared.tensors),
         plan, dtypes, declared.is_differentiable, bool(declared.view) and len(op.tensors) == 1,
         declared.view == "replay", bool(getattr(declared, "numbers", "")), declared.returns,
-        _differentiable_results(declared))
+        _differentiable_results(declared), *_of_pointwise(declared, kind))
     return update_wrapper(found, closure)

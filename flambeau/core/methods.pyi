@@ -26,9 +26,10 @@ class Methods:
     def T(self) -> Tensor: ...
     def __abs__(self) -> Tensor:
         """The absolute value; of complex numbers, the modulus."""
-    def __add__(self, other: Any) -> Tensor:
+    def __add__(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
-    def __and__(self, other: Any) -> Any: ...
+    def __and__(self, other: Any) -> Tensor:
+        """The bits set in both."""
     def __array__(self, dtype: Any = None, copy: _bool | None = None) -> np.ndarray: ...
     def __array_wrap__(
         self,
@@ -44,7 +45,8 @@ class Methods:
     def __delitem__(self, index: Any) -> None:
         """Raises: tensors keep their elements."""
     def __dir__(self) -> list[str]: ...
-    def __div__(self, other: Any) -> Tensor: ...
+    def __div__(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
     def __dlpack__(self, **options: Any) -> Any:
         """The memory as a DLPack capsule, for other array libraries."""
     def __dlpack_device__(self) -> tuple[_int, _int]: ...
@@ -60,56 +62,62 @@ class Methods:
         """`x[index]`."""
     def __gt__(self, other: Any) -> Tensor:
         """input > other."""
-    def __iadd__(self, other: Any) -> Tensor:
+    def __iadd__(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """Write the result of `add` into this tensor; returns the tensor."""
-    def __iand__(self, other: Any) -> Tensor:
+    def __iand__(self, other: Any = None) -> Tensor:
         """Write the result of `bitwise_and` into this tensor; returns the tensor."""
-    def __idiv__(self, other: Any) -> Tensor:
+    def __idiv__(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """Write the result of `div` into this tensor; returns the tensor."""
     def __ifloordiv__(self, other: Any) -> Tensor:
         """Write the result of `floor_divide` into this tensor; returns the tensor."""
-    def __ilshift__(self, other: Any) -> Tensor:
+    def __ilshift__(self, other: Any = None) -> Tensor:
         """Write the result of `bitwise_left_shift` into this tensor; returns the tensor."""
-    def __imod__(self, other: Any) -> Tensor:
+    def __imod__(self, other: Any = None) -> Tensor:
         """Write the result of `remainder` into this tensor; returns the tensor."""
     def __imul__(self, other: Any) -> Tensor:
         """Write the result of `mul` into this tensor; returns the tensor."""
     def __index__(self) -> _int: ...
     def __int__(self) -> _int: ...
     def __invert__(self) -> Tensor: ...
-    def __ior__(self, other: Any) -> Tensor:
+    def __ior__(self, other: Any = None) -> Tensor:
         """Write the result of `bitwise_or` into this tensor; returns the tensor."""
-    def __ipow__(self, exponent: Any) -> Tensor:
+    def __ipow__(self, exponent: Any = None) -> Tensor:
         """Write the result of `pow` into this tensor; returns the tensor."""
-    def __irshift__(self, other: Any) -> Tensor:
+    def __irshift__(self, other: Any = None) -> Tensor:
         """Write the result of `bitwise_right_shift` into this tensor; returns the tensor."""
-    def __isub__(self, other: Any) -> Tensor: ...
+    def __isub__(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """Write the result of `sub` into this tensor; returns the tensor."""
     def __iter__(self) -> Iterator[Tensor]: ...
-    def __itruediv__(self, other: Any) -> Tensor:
+    def __itruediv__(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """Write the result of `div` into this tensor; returns the tensor."""
-    def __ixor__(self, other: Any) -> Tensor:
+    def __ixor__(self, other: Any = None) -> Tensor:
         """Write the result of `bitwise_xor` into this tensor; returns the tensor."""
     def __le__(self, other: Any) -> Tensor:
         """input ≤ other."""
     def __len__(self) -> _int: ...
-    def __lshift__(self, other: Any) -> Any: ...
+    def __lshift__(self, other: Any) -> Tensor:
+        """input · 2^other; 0 where `other` is no position of a bit."""
     def __lt__(self, other: Any) -> Tensor:
         """input < other."""
     def __matmul__(self, other: Tensor) -> Tensor:
         """The matrix product; leading dimensions broadcast, a vector is a row or a column as
         needed."""
-    def __mod__(self, other: Any) -> Any: ...
+    def __mod__(self, other: Any) -> Tensor:
+        """What is left of input after division by other; it has the sign of `other`, as Python's
+        %."""
     def __mul__(self, other: Any) -> Tensor:
         """The product."""
     def __ne__(self, other: Any) -> Tensor:
         """input ≠ other."""
     def __neg__(self) -> Tensor:
         """-input."""
-    def __or__(self, other: Any) -> Any: ...
+    def __or__(self, other: Any) -> Tensor:
+        """The bits set in either."""
     def __pos__(self) -> Tensor:
         """The input itself; what `+x` means."""
-    def __pow__(self, other: Any) -> Any: ...
-    def __radd__(self, other: Any) -> Tensor:
+    def __pow__(self, exponent: Any) -> Tensor:
+        """`input` to the power of `exponent`; either may be a number."""
+    def __radd__(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
     def __rand__(self, other: Any) -> Any: ...
     def __rdiv__(self, other: Any) -> Any: ...
@@ -124,17 +132,21 @@ class Methods:
     def __ror__(self, other: Any) -> Any: ...
     def __rpow__(self, other: Any) -> Any: ...
     def __rrshift__(self, other: Any) -> Any: ...
-    def __rshift__(self, other: Any) -> Any: ...
-    def __rsub__(self, other: Any) -> Any: ...
+    def __rshift__(self, other: Any) -> Tensor:
+        """input / 2^other, rounded down."""
+    def __rsub__(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """other - alpha · input."""
     def __rtruediv__(self, other: Any) -> Any: ...
     def __rxor__(self, other: Any) -> Any: ...
     def __setitem__(self, index: Any, value: Any) -> None:
         """`x[index] = value`."""
     def __setstate__(self, state: Any) -> None: ...
-    def __sub__(self, other: Any) -> Tensor:
-        """The difference self - other."""
-    def __truediv__(self, other: Any) -> Tensor: ...
-    def __xor__(self, other: Any) -> Any: ...
+    def __sub__(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """The difference input - alpha · other."""
+    def __truediv__(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
+    def __xor__(self, other: Any) -> Tensor:
+        """The bits set in exactly one."""
     @property
     def _backward_hooks(self) -> Any: ...
     @_backward_hooks.setter
@@ -166,25 +178,26 @@ class Methods:
         """The memory as a row of numbers of this tensor's dtype."""
     def _values(self) -> Tensor:
         """The values as they are, coalesced or not, without history."""
-    def abs(self, *, out: Tensor | None = None) -> Tensor:
+    def abs(self) -> Tensor:
         """The absolute value; of complex numbers, the modulus."""
     def abs_(self) -> Tensor:
-        """The absolute value, in place; not of complex numbers."""
-    def absolute(self, *, out: Tensor | None = None) -> Tensor:
+        """Write the result of `abs` into this tensor; returns the tensor."""
+    def absolute(self) -> Tensor:
         """The absolute value; of complex numbers, the modulus."""
     def absolute_(self) -> Tensor:
-        """The absolute value, in place; not of complex numbers."""
-    def acos(self, *, out: Tensor | None = None) -> Tensor:
+        """Write the result of `absolute` into this tensor; returns the tensor."""
+    def acos(self) -> Tensor:
         """The inverse cosine."""
     def acos_(self) -> Tensor:
         """Write the result of `acos` into this tensor; returns the tensor."""
-    def acosh(self, *, out: Tensor | None = None) -> Tensor:
+    def acosh(self) -> Tensor:
         """The inverse hyperbolic cosine."""
     def acosh_(self) -> Tensor:
         """Write the result of `acosh` into this tensor; returns the tensor."""
-    def add(self, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
+    def add(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
-    def add_(self, other: Any) -> Tensor: ...
+    def add_(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """Write the result of `add` into this tensor; returns the tensor."""
     def addbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · Σ batch1[i] @ batch2[i]."""
     def addbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -229,40 +242,40 @@ class Methods:
         gradient evenly."""
     def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False) -> return_types.aminmax:
         """The smallest and the largest element, of all or along `dim`."""
-    def angle(self, *, out: Tensor | None = None) -> Tensor:
+    def angle(self) -> Tensor:
         """The angle of complex numbers, in (-π, π]; of real ones 0 or π."""
     def any(self, dim: Any = None, keepdim: _bool = False) -> Tensor:
         """Is any element, or any along `dim`, not zero?"""
     def apply_(self, callable: Any) -> Tensor:
         """Replace each element by `callable(element)`: slow, and outside of autograd."""
-    def arccos(self, *, out: Tensor | None = None) -> Tensor:
+    def arccos(self) -> Tensor:
         """The inverse cosine."""
     def arccos_(self) -> Tensor:
-        """Write the result of `acos` into this tensor; returns the tensor."""
-    def arccosh(self, *, out: Tensor | None = None) -> Tensor:
+        """Write the result of `arccos` into this tensor; returns the tensor."""
+    def arccosh(self) -> Tensor:
         """The inverse hyperbolic cosine."""
     def arccosh_(self) -> Tensor:
-        """Write the result of `acosh` into this tensor; returns the tensor."""
-    def arcsin(self, *, out: Tensor | None = None) -> Tensor:
+        """Write the result of `arccosh` into this tensor; returns the tensor."""
+    def arcsin(self) -> Tensor:
         """The inverse sine."""
     def arcsin_(self) -> Tensor:
-        """Write the result of `asin` into this tensor; returns the tensor."""
-    def arcsinh(self, *, out: Tensor | None = None) -> Tensor:
+        """Write the result of `arcsin` into this tensor; returns the tensor."""
+    def arcsinh(self) -> Tensor:
         """The inverse hyperbolic sine."""
     def arcsinh_(self) -> Tensor:
-        """Write the result of `asinh` into this tensor; returns the tensor."""
-    def arctan(self, *, out: Tensor | None = None) -> Tensor:
+        """Write the result of `arcsinh` into this tensor; returns the tensor."""
+    def arctan(self) -> Tensor:
         """The inverse tangent."""
-    def arctan2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def arctan2(self, other: Tensor) -> Tensor:
         """The angle of the point (x=other, y=input), in (-π, π]."""
-    def arctan2_(self, other: Any) -> Tensor:
-        """Write the result of `atan2` into this tensor; returns the tensor."""
+    def arctan2_(self, other: Tensor) -> Tensor:
+        """Write the result of `arctan2` into this tensor; returns the tensor."""
     def arctan_(self) -> Tensor:
-        """Write the result of `atan` into this tensor; returns the tensor."""
-    def arctanh(self, *, out: Tensor | None = None) -> Tensor:
+        """Write the result of `arctan` into this tensor; returns the tensor."""
+    def arctanh(self) -> Tensor:
         """The inverse hyperbolic tangent."""
     def arctanh_(self) -> Tensor:
-        """Write the result of `atanh` into this tensor; returns the tensor."""
+        """Write the result of `arctanh` into this tensor; returns the tensor."""
     def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
         """The position of the first largest element: in the flattened input, or along `dim`."""
     def argmin(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
@@ -294,23 +307,23 @@ class Methods:
         `src`."""
     def as_subclass(self, cls: type) -> Any:
         """The same values, memory and history as an instance of `cls`."""
-    def asin(self, *, out: Tensor | None = None) -> Tensor:
+    def asin(self) -> Tensor:
         """The inverse sine."""
     def asin_(self) -> Tensor:
         """Write the result of `asin` into this tensor; returns the tensor."""
-    def asinh(self, *, out: Tensor | None = None) -> Tensor:
+    def asinh(self) -> Tensor:
         """The inverse hyperbolic sine."""
     def asinh_(self) -> Tensor:
         """Write the result of `asinh` into this tensor; returns the tensor."""
-    def atan(self, *, out: Tensor | None = None) -> Tensor:
+    def atan(self) -> Tensor:
         """The inverse tangent."""
-    def atan2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def atan2(self, other: Tensor) -> Tensor:
         """The angle of the point (x=other, y=input), in (-π, π]."""
-    def atan2_(self, other: Any) -> Tensor:
+    def atan2_(self, other: Tensor) -> Tensor:
         """Write the result of `atan2` into this tensor; returns the tensor."""
     def atan_(self) -> Tensor:
         """Write the result of `atan` into this tensor; returns the tensor."""
-    def atanh(self, *, out: Tensor | None = None) -> Tensor:
+    def atanh(self) -> Tensor:
         """The inverse hyperbolic tangent."""
     def atanh_(self) -> Tensor:
         """Write the result of `atanh` into this tensor; returns the tensor."""
@@ -334,29 +347,29 @@ class Methods:
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
         """How often each of 0, 1, 2 … occurs; with `weights`, the sum of those of its
         occurrences."""
-    def bitwise_and(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def bitwise_and(self, other: Any) -> Tensor:
         """The bits set in both."""
-    def bitwise_and_(self, other: Any) -> Tensor:
+    def bitwise_and_(self, other: Any = None) -> Tensor:
         """Write the result of `bitwise_and` into this tensor; returns the tensor."""
-    def bitwise_left_shift(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def bitwise_left_shift(self, other: Any) -> Tensor:
         """input · 2^other; 0 where `other` is no position of a bit."""
-    def bitwise_left_shift_(self, other: Any) -> Tensor:
+    def bitwise_left_shift_(self, other: Any = None) -> Tensor:
         """Write the result of `bitwise_left_shift` into this tensor; returns the tensor."""
-    def bitwise_not(self, *, out: Tensor | None = None) -> Tensor:
+    def bitwise_not(self) -> Tensor:
         """Every bit reversed."""
     def bitwise_not_(self) -> Tensor:
         """Write the result of `bitwise_not` into this tensor; returns the tensor."""
-    def bitwise_or(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def bitwise_or(self, other: Any) -> Tensor:
         """The bits set in either."""
-    def bitwise_or_(self, other: Any) -> Tensor:
+    def bitwise_or_(self, other: Any = None) -> Tensor:
         """Write the result of `bitwise_or` into this tensor; returns the tensor."""
-    def bitwise_right_shift(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def bitwise_right_shift(self, other: Any) -> Tensor:
         """input / 2^other, rounded down."""
-    def bitwise_right_shift_(self, other: Any) -> Tensor:
+    def bitwise_right_shift_(self, other: Any = None) -> Tensor:
         """Write the result of `bitwise_right_shift` into this tensor; returns the tensor."""
-    def bitwise_xor(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def bitwise_xor(self, other: Any) -> Tensor:
         """The bits set in exactly one."""
-    def bitwise_xor_(self, other: Any) -> Tensor:
+    def bitwise_xor_(self, other: Any = None) -> Tensor:
         """Write the result of `bitwise_xor` into this tensor; returns the tensor."""
     def bmm(self, mat2: Tensor) -> Tensor:
         """The products of two stacks of matrices, (b, n, k) and (b, k, m), pair by pair."""
@@ -372,7 +385,7 @@ class Methods:
         """Where the entries of each column begin, in csc and bsc."""
     def cdouble(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as complex128; itself if it is."""
-    def ceil(self, *, out: Tensor | None = None) -> Tensor:
+    def ceil(self) -> Tensor:
         """The least whole number that is not less."""
     def ceil_(self) -> Tensor:
         """Write the result of `ceil` into this tensor; returns the tensor."""
@@ -391,22 +404,22 @@ class Methods:
     def chunk(self, chunks: _int, dim: _int = 0) -> Any:
         """At most `chunks` parts of equal extent along `dim`, the last possibly smaller, as
         views."""
-    def clamp(self, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+    def clamp(self, min: Any = None, max: Any = None) -> Tensor:
         """min(max(input, min), max): each bound a number, a tensor, or absent."""
     def clamp_(self, min: Any = None, max: Any = None) -> Tensor:
         """Write the result of `clamp` into this tensor; returns the tensor."""
-    def clamp_max(self, max: Any, *, out: Any = None) -> Tensor:
+    def clamp_max(self, max: Any) -> Tensor:
         """min(input, max)."""
     def clamp_max_(self, max: Any) -> Tensor:
         """Write the result of `clamp_max` into this tensor; returns the tensor."""
-    def clamp_min(self, min: Any, *, out: Any = None) -> Tensor:
+    def clamp_min(self, min: Any) -> Tensor:
         """max(input, min)."""
     def clamp_min_(self, min: Any) -> Tensor:
         """Write the result of `clamp_min` into this tensor; returns the tensor."""
-    def clip(self, min: Any = None, max: Any = None, *, out: Any = None) -> Tensor:
+    def clip(self, min: Any = None, max: Any = None) -> Tensor:
         """min(max(input, min), max): each bound a number, a tensor, or absent."""
     def clip_(self, min: Any = None, max: Any = None) -> Tensor:
-        """Write the result of `clamp` into this tensor; returns the tensor."""
+        """Write the result of `clip` into this tensor; returns the tensor."""
     def clone(self, *, memory_format: Any = None) -> Tensor:
         """A copy of `input` that gradients flow through."""
     def coalesce(self) -> Tensor:
@@ -424,17 +437,17 @@ class Methods:
         """`input` itself if its elements lie in memory in that order, else a copy that does."""
     def copy_(self, src: Any, non_blocking: _bool = False) -> Tensor:
         """Write the values of `src`, broadcast and cast, into this tensor; returns the tensor."""
-    def copysign(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def copysign(self, other: Any) -> Tensor:
         """The magnitude of `input` with the sign of `other`."""
     def copysign_(self, other: Any) -> Tensor:
         """Write the result of `copysign` into this tensor; returns the tensor."""
     def corrcoef(self) -> Tensor:
         """The matrix of correlations of the variables in the rows of `input`."""
-    def cos(self, *, out: Tensor | None = None) -> Tensor:
+    def cos(self) -> Tensor:
         """The cosine."""
     def cos_(self) -> Tensor:
         """Write the result of `cos` into this tensor; returns the tensor."""
-    def cosh(self, *, out: Tensor | None = None) -> Tensor:
+    def cosh(self) -> Tensor:
         """The hyperbolic cosine."""
     def cosh_(self) -> Tensor:
         """Write the result of `cosh` into this tensor; returns the tensor."""
@@ -476,7 +489,7 @@ class Methods:
         """Write the result of `cumsum` into this tensor; returns the tensor."""
     def data_ptr(self) -> _int:
         """The address of the first element."""
-    def deg2rad(self, *, out: Tensor | None = None) -> Tensor:
+    def deg2rad(self) -> Tensor:
         """Angles in degrees as radians."""
     def deg2rad_(self) -> Tensor:
         """Write the result of `deg2rad` into this tensor; returns the tensor."""
@@ -515,7 +528,7 @@ class Methods:
         out: Any = None,
     ) -> Tensor:
         """The n-th differences of neighbours along `dim`."""
-    def digamma(self, *, out: Tensor | None = None) -> Tensor:
+    def digamma(self) -> Tensor:
         """The derivative of lgamma, ψ = Γ' / Γ."""
     def digamma_(self) -> Tensor:
         """Write the result of `digamma` into this tensor; returns the tensor."""
@@ -523,16 +536,14 @@ class Methods:
         """The dimensions from the outermost in memory to the innermost."""
     def dist(self, other: Tensor, p: Any = 2) -> Tensor:
         """The norm of order `p` of input - other."""
-    def div(self, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+    def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
-    def div_(self, other: Any) -> Tensor:
-        """Divide this tensor in place."""
-    def div_rounded_(self, other: Any, rounding_mode: str) -> Tensor:
-        """Write the result of `div_rounded` into this tensor; returns the tensor."""
-    def divide(self, other: Any, *, rounding_mode: str | None = None, out: Any = None) -> Tensor:
+    def div_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """Write the result of `div` into this tensor; returns the tensor."""
+    def divide(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
-    def divide_(self, other: Any) -> Tensor:
-        """Divide this tensor in place."""
+    def divide_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """Write the result of `divide` into this tensor; returns the tensor."""
     def dot(self, tensor: Tensor) -> Tensor:
         """The sum of the products of two vectors' elements."""
     def double(self, *, memory_format: Any = None) -> Tensor:
@@ -541,27 +552,27 @@ class Methods:
         """`tensor_split` along dimension 2."""
     def element_size(self) -> _int:
         """Bytes per element."""
-    def eq(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def eq(self, other: Any) -> Tensor:
         """input = other."""
     def eq_(self, other: Any) -> Tensor:
         """Write the result of `eq` into this tensor; returns the tensor."""
     def equal(self, other: Tensor) -> _bool:
         """Do two tensors have the same shape and equal elements?"""
-    def erf(self, *, out: Tensor | None = None) -> Tensor:
+    def erf(self) -> Tensor:
         """The error function 2/√π ∫₀ˣ exp(-t²) dt."""
     def erf_(self) -> Tensor:
         """Write the result of `erf` into this tensor; returns the tensor."""
-    def erfc(self, *, out: Tensor | None = None) -> Tensor:
+    def erfc(self) -> Tensor:
         """1 - erf(input), exact also where that is small."""
     def erfc_(self) -> Tensor:
         """Write the result of `erfc` into this tensor; returns the tensor."""
-    def erfinv(self, *, out: Tensor | None = None) -> Tensor:
+    def erfinv(self) -> Tensor:
         """The inverse of the error function, on (-1, 1)."""
     def erfinv_(self) -> Tensor:
         """Write the result of `erfinv` into this tensor; returns the tensor."""
-    def exp(self, *, out: Tensor | None = None) -> Tensor:
+    def exp(self) -> Tensor:
         """e to the power of each element."""
-    def exp2(self, *, out: Tensor | None = None) -> Tensor:
+    def exp2(self) -> Tensor:
         """2 to the power of each element."""
     def exp2_(self) -> Tensor:
         """Write the result of `exp2` into this tensor; returns the tensor."""
@@ -572,7 +583,7 @@ class Methods:
         extent."""
     def expand_as(self, other: Tensor) -> Tensor:
         """`expand` to the shape of `other`."""
-    def expm1(self, *, out: Tensor | None = None) -> Tensor:
+    def expm1(self) -> Tensor:
         """exp(input) - 1, exact also near 0."""
     def expm1_(self) -> Tensor:
         """Write the result of `expm1` into this tensor; returns the tensor."""
@@ -584,10 +595,10 @@ class Methods:
         """Fill the main diagonal; of tall matrices, with `wrap`, again after each block of rows."""
     def fill_number_(self, value: Any) -> Tensor:
         """Write the result of `fill_number` into this tensor; returns the tensor."""
-    def fix(self, *, out: Tensor | None = None) -> Tensor:
+    def fix(self) -> Tensor:
         """The whole part: rounding towards zero."""
     def fix_(self) -> Tensor:
-        """Write the result of `trunc` into this tensor; returns the tensor."""
+        """Write the result of `fix` into this tensor; returns the tensor."""
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """Dimensions `start_dim` to `end_dim` as one."""
     def flip(self, *dims: Any) -> Tensor:
@@ -602,24 +613,24 @@ class Methods:
         """`input` to the power of `exponent`, in float64 (or complex128)."""
     def float_power_(self, exponent: Any) -> Tensor:
         """`float_power`, in place: for float64 and complex128 only."""
-    def floor(self, *, out: Tensor | None = None) -> Tensor:
+    def floor(self) -> Tensor:
         """The greatest whole number that is not greater."""
     def floor_(self) -> Tensor:
         """Write the result of `floor` into this tensor; returns the tensor."""
-    def floor_divide(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def floor_divide(self, other: Any) -> Tensor:
         """The greatest whole number that is not greater than input / other."""
     def floor_divide_(self, other: Any) -> Tensor:
         """Write the result of `floor_divide` into this tensor; returns the tensor."""
-    def fmax(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def fmax(self, other: Tensor) -> Tensor:
         """The larger of each pair; NaN only if both are."""
-    def fmin(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def fmin(self, other: Tensor) -> Tensor:
         """The smaller of each pair; NaN only if both are."""
-    def fmod(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def fmod(self, other: Any) -> Tensor:
         """What is left of input after division by other; it has the sign of `input`, as C's
         fmod."""
     def fmod_(self, other: Any) -> Tensor:
         """Write the result of `fmod` into this tensor; returns the tensor."""
-    def frac(self, *, out: Tensor | None = None) -> Tensor:
+    def frac(self) -> Tensor:
         """The part after the point: input - trunc(input)."""
     def frac_(self) -> Tensor:
         """Write the result of `frac` into this tensor; returns the tensor."""
@@ -627,11 +638,11 @@ class Methods:
         """The mantissa in [1/2, 1) and the exponent: input = mantissa · 2^exponent."""
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
         """result[i][j][k] = input[index[i][j][k]][j][k] for `dim` 0, and likewise for others."""
-    def gcd(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def gcd(self, other: Tensor) -> Tensor:
         """The greatest common divisor."""
-    def gcd_(self, other: Any) -> Tensor:
+    def gcd_(self, other: Tensor) -> Tensor:
         """Write the result of `gcd` into this tensor; returns the tensor."""
-    def ge(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def ge(self, other: Any) -> Tensor:
         """input ≥ other."""
     def ge_(self, other: Any) -> Tensor:
         """Write the result of `ge` into this tensor; returns the tensor."""
@@ -646,15 +657,15 @@ class Methods:
     def grad_dtype(self) -> Any: ...
     @grad_dtype.setter
     def grad_dtype(self, value: Any) -> None: ...
-    def greater(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def greater(self, other: Any) -> Tensor:
         """input > other."""
     def greater_(self, other: Any) -> Tensor:
-        """Write the result of `gt` into this tensor; returns the tensor."""
-    def greater_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Write the result of `greater` into this tensor; returns the tensor."""
+    def greater_equal(self, other: Any) -> Tensor:
         """input ≥ other."""
     def greater_equal_(self, other: Any) -> Tensor:
-        """Write the result of `ge` into this tensor; returns the tensor."""
-    def gt(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Write the result of `greater_equal` into this tensor; returns the tensor."""
+    def gt(self, other: Any) -> Tensor:
         """input > other."""
     def gt_(self, other: Any) -> Tensor:
         """Write the result of `gt` into this tensor; returns the tensor."""
@@ -670,7 +681,7 @@ class Methods:
         out: Tensor | None = None,
     ) -> Tensor:
         """The exclusive or of all elements' bits (as float64 or int64), or along `dim`; uint64."""
-    def heaviside(self, values: Tensor, *, out: Any = None) -> Tensor:
+    def heaviside(self, values: Tensor) -> Tensor:
         """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
     def heaviside_(self, values: Tensor) -> Tensor:
         """Write the result of `heaviside` into this tensor; returns the tensor."""
@@ -690,21 +701,21 @@ class Methods:
         bin_edges)."""
     def hsplit(self, *indices_or_sections: Any) -> tuple[Tensor, ...]:
         """`tensor_split` along dimension 1."""
-    def hypot(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def hypot(self, other: Tensor) -> Tensor:
         """√(input² + other²), without overflow on the way."""
-    def hypot_(self, other: Any) -> Tensor:
+    def hypot_(self, other: Tensor) -> Tensor:
         """Write the result of `hypot` into this tensor; returns the tensor."""
-    def i0(self, *, out: Tensor | None = None) -> Tensor:
+    def i0(self) -> Tensor:
         """The modified Bessel function of the first kind of order 0."""
     def i0_(self) -> Tensor:
         """Write the result of `i0` into this tensor; returns the tensor."""
-    def igamma(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def igamma(self, other: Tensor) -> Tensor:
         """The regularised lower incomplete gamma function P(input, other)."""
-    def igamma_(self, other: Any) -> Tensor:
+    def igamma_(self, other: Tensor) -> Tensor:
         """Write the result of `igamma` into this tensor; returns the tensor."""
-    def igammac(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def igammac(self, other: Tensor) -> Tensor:
         """The regularised upper incomplete gamma function Q(input, other)."""
-    def igammac_(self, other: Any) -> Tensor:
+    def igammac_(self, other: Tensor) -> Tensor:
         """Write the result of `igammac` into this tensor; returns the tensor."""
     @property
     def imag(self) -> Tensor: ...
@@ -815,15 +826,15 @@ class Methods:
         equal_nan: _bool = False,
     ) -> Tensor:
         """Is |input - other| ≤ atol + rtol · |other|, element by element?"""
-    def isfinite(self, *, out: Tensor | None = None) -> Tensor:
+    def isfinite(self) -> Tensor:
         """Is the element neither ±inf nor NaN?"""
-    def isinf(self, *, out: Tensor | None = None) -> Tensor:
+    def isinf(self) -> Tensor:
         """Is the element ±inf?"""
-    def isnan(self, *, out: Tensor | None = None) -> Tensor:
+    def isnan(self) -> Tensor:
         """Is the element NaN?"""
-    def isneginf(self, *, out: Tensor | None = None) -> Tensor:
+    def isneginf(self) -> Tensor:
         """Is the element -inf?"""
-    def isposinf(self, *, out: Tensor | None = None) -> Tensor:
+    def isposinf(self) -> Tensor:
         """Is the element +inf?"""
     def isreal(self) -> Tensor:
         """Is the imaginary part zero?"""
@@ -852,45 +863,45 @@ class Methods:
         """The k-th smallest element along `dim`, counted from 1, and its position."""
     @property
     def layout(self) -> Any: ...
-    def lcm(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def lcm(self, other: Tensor) -> Tensor:
         """The least common multiple."""
-    def lcm_(self, other: Any) -> Tensor:
+    def lcm_(self, other: Tensor) -> Tensor:
         """Write the result of `lcm` into this tensor; returns the tensor."""
     def ldexp(self, other: Tensor, *, out: Any = None) -> Tensor:
         """input · 2^other."""
     def ldexp_(self, other: Tensor) -> Tensor:
         """Write the result of `ldexp` into this tensor; returns the tensor."""
-    def le(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def le(self, other: Any) -> Tensor:
         """input ≤ other."""
     def le_(self, other: Any) -> Tensor:
         """Write the result of `le` into this tensor; returns the tensor."""
-    def lerp(self, end: Tensor, weight: Any, *, out: Any = None) -> Tensor:
+    def lerp(self, end: Tensor, weight: Any) -> Tensor:
         """input + weight · (end - input): `input` at weight 0, `end` at weight 1."""
     def lerp_(self, end: Tensor, weight: Any) -> Tensor:
         """Write the result of `lerp` into this tensor; returns the tensor."""
-    def less(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def less(self, other: Any) -> Tensor:
         """input < other."""
     def less_(self, other: Any) -> Tensor:
-        """Write the result of `lt` into this tensor; returns the tensor."""
-    def less_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+        """Write the result of `less` into this tensor; returns the tensor."""
+    def less_equal(self, other: Any) -> Tensor:
         """input ≤ other."""
     def less_equal_(self, other: Any) -> Tensor:
-        """Write the result of `le` into this tensor; returns the tensor."""
-    def lgamma(self, *, out: Tensor | None = None) -> Tensor:
+        """Write the result of `less_equal` into this tensor; returns the tensor."""
+    def lgamma(self) -> Tensor:
         """The logarithm of |Γ(input)|."""
     def lgamma_(self) -> Tensor:
         """Write the result of `lgamma` into this tensor; returns the tensor."""
-    def log(self, *, out: Tensor | None = None) -> Tensor:
+    def log(self) -> Tensor:
         """The natural logarithm."""
-    def log10(self, *, out: Tensor | None = None) -> Tensor:
+    def log10(self) -> Tensor:
         """The logarithm to base 10."""
     def log10_(self) -> Tensor:
         """Write the result of `log10` into this tensor; returns the tensor."""
-    def log1p(self, *, out: Tensor | None = None) -> Tensor:
+    def log1p(self) -> Tensor:
         """log(1 + input), exact also near 0."""
     def log1p_(self) -> Tensor:
         """Write the result of `log1p` into this tensor; returns the tensor."""
-    def log2(self, *, out: Tensor | None = None) -> Tensor:
+    def log2(self) -> Tensor:
         """The logarithm to base 2."""
     def log2_(self) -> Tensor:
         """Write the result of `log2` into this tensor; returns the tensor."""
@@ -900,29 +911,29 @@ class Methods:
         """Fill with numbers whose logarithms are normal, of mean `mean` and deviation `std`."""
     def log_softmax(self, dim: Any = None, dtype: Any = None) -> Tensor:
         """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
-    def logaddexp(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def logaddexp(self, other: Tensor) -> Tensor:
         """log(exp(input) + exp(other)), computed without overflow."""
-    def logaddexp2(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def logaddexp2(self, other: Tensor) -> Tensor:
         """log2(2^input + 2^other), computed without overflow."""
     def logcumsumexp(self, dim: _int) -> Tensor:
         """log(Σ exp) of each element and all before it along `dim`, computed without overflow."""
     def logdet(self) -> Tensor:
         """The logarithm of the determinant; NaN where that is negative."""
-    def logical_and(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def logical_and(self, other: Tensor) -> Tensor:
         """Are both elements not zero?"""
-    def logical_and_(self, other: Any) -> Tensor:
+    def logical_and_(self, other: Tensor) -> Tensor:
         """Write the result of `logical_and` into this tensor; returns the tensor."""
-    def logical_not(self, *, out: Tensor | None = None) -> Tensor:
+    def logical_not(self) -> Tensor:
         """Is the element zero?"""
     def logical_not_(self) -> Tensor:
         """Write the result of `logical_not` into this tensor; returns the tensor."""
-    def logical_or(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def logical_or(self, other: Tensor) -> Tensor:
         """Is either element not zero?"""
-    def logical_or_(self, other: Any) -> Tensor:
+    def logical_or_(self, other: Tensor) -> Tensor:
         """Write the result of `logical_or` into this tensor; returns the tensor."""
-    def logical_xor(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def logical_xor(self, other: Tensor) -> Tensor:
         """Is exactly one of the elements not zero?"""
-    def logical_xor_(self, other: Any) -> Tensor:
+    def logical_xor_(self, other: Tensor) -> Tensor:
         """Write the result of `logical_xor` into this tensor; returns the tensor."""
     def logit(self, eps: _float | None = None) -> Tensor:
         """log(p / (1 - p)) of probabilities, first brought into [eps, 1 - eps] if `eps` is
@@ -933,7 +944,7 @@ class Methods:
         """log(Σ exp(input)) along `dim`, computed without overflow."""
     def long(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as int64; itself if it is."""
-    def lt(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def lt(self, other: Any) -> Tensor:
         """input < other."""
     def lt_(self, other: Any) -> Tensor:
         """Write the result of `lt` into this tensor; returns the tensor."""
@@ -978,7 +989,7 @@ class Methods:
     def max(self, other: Tensor) -> Tensor:
         """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
         `max(input, other)` the larger of each pair."""
-    def maximum(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def maximum(self, other: Tensor) -> Tensor:
         """The larger of each pair; NaN if either is NaN."""
     def mean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
         """The mean of all elements, or along `dim` (one or several)."""
@@ -1002,7 +1013,7 @@ class Methods:
     def min(self, other: Tensor) -> Tensor:
         """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
         `min(input, other)` the smaller of each pair."""
-    def minimum(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def minimum(self, other: Tensor) -> Tensor:
         """The smaller of each pair; NaN if either is NaN."""
     def mm(self, mat2: Tensor) -> Tensor:
         """The product of two matrices."""
@@ -1024,7 +1035,7 @@ class Methods:
         memory_format: Any = None,
     ) -> Tensor:
         """There is no MTIA device in this build: raises."""
-    def mul(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def mul(self, other: Any) -> Tensor:
         """The product."""
     def mul_(self, other: Any) -> Tensor:
         """Write the result of `mul` into this tensor; returns the tensor."""
@@ -1037,10 +1048,10 @@ class Methods:
         out: Any = None,
     ) -> Tensor:
         """Indices of `num_samples` draws from each row of weights (which need not sum to 1)."""
-    def multiply(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def multiply(self, other: Any) -> Tensor:
         """The product."""
     def multiply_(self, other: Any) -> Tensor:
-        """Write the result of `mul` into this tensor; returns the tensor."""
+        """Write the result of `multiply` into this tensor; returns the tensor."""
     def mv(self, vec: Tensor) -> Tensor:
         """The product of a matrix and a vector."""
     def mvlgamma(self, p: _int, *, out: Any = None) -> Tensor:
@@ -1088,18 +1099,18 @@ class Methods:
         """Copies of what `narrow` shows."""
     @property
     def nbytes(self) -> _int: ...
-    def ne(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def ne(self, other: Any) -> Tensor:
         """input ≠ other."""
     def ne_(self, other: Any) -> Tensor:
         """Write the result of `ne` into this tensor; returns the tensor."""
-    def neg(self, *, out: Tensor | None = None) -> Tensor:
+    def neg(self) -> Tensor:
         """-input."""
     def neg_(self) -> Tensor:
         """Write the result of `neg` into this tensor; returns the tensor."""
-    def negative(self, *, out: Tensor | None = None) -> Tensor:
+    def negative(self) -> Tensor:
         """-input."""
     def negative_(self) -> Tensor:
-        """Write the result of `neg` into this tensor; returns the tensor."""
+        """Write the result of `negative` into this tensor; returns the tensor."""
     def new(self, *args: Any, device: Any = None) -> Tensor:
         """The historical constructor, with this tensor's dtype: of sizes, data, or nothing."""
     def new_empty(
@@ -1167,9 +1178,9 @@ class Methods:
         requires_grad: _bool | None = False,
     ) -> Tensor:
         """`zeros` with this tensor's type and device unless given."""
-    def nextafter(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def nextafter(self, other: Tensor) -> Tensor:
         """The next representable number after `input` towards `other`."""
-    def nextafter_(self, other: Any) -> Tensor:
+    def nextafter_(self, other: Tensor) -> Tensor:
         """Write the result of `nextafter` into this tensor; returns the tensor."""
     @overload
     def nonzero(self, *, as_tuple: Literal[False] = False) -> Tensor:
@@ -1191,10 +1202,10 @@ class Methods:
         norm of matrices."""
     def normal_(self, mean: _float = 0, std: _float = 1, *, generator: Any = None) -> Tensor:
         """Fill with normal numbers; returns the tensor."""
-    def not_equal(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def not_equal(self, other: Any) -> Tensor:
         """input ≠ other."""
     def not_equal_(self, other: Any) -> Tensor:
-        """Write the result of `ne` into this tensor; returns the tensor."""
+        """Write the result of `not_equal` into this tensor; returns the tensor."""
     def numpy(self, *, force: _bool = False) -> np.ndarray:
         """The elements as an array on the same memory; `force` detaches and copies if needed."""
     def orgqr(self, input2: Tensor) -> Tensor:
@@ -1216,15 +1227,15 @@ class Methods:
         """Lock the memory for copies to an accelerator."""
     def pinverse(self, rcond: _float = 1e-15) -> Tensor:
         """`linalg.pinv`, with singular values up to rcond · σ₁ counted as zero."""
-    def polygamma(self, n: Any) -> Any: ...
-    def polygamma_(self, n: Any) -> Any: ...
-    def polygamma_last_(self, n: _int) -> Tensor:
-        """Write the result of `polygamma_last` into this tensor; returns the tensor."""
+    def polygamma(self, n: _int) -> Tensor:
+        """The n-th derivative of digamma."""
+    def polygamma_(self, input: Tensor) -> Tensor:
+        """Write the result of `polygamma` into this tensor; returns the tensor."""
     def positive(self) -> Tensor:
         """The input itself; what `+x` means."""
-    def pow(self, exponent: Any, *, out: Any = None) -> Tensor:
+    def pow(self, exponent: Any) -> Tensor:
         """`input` to the power of `exponent`; either may be a number."""
-    def pow_(self, exponent: Any) -> Tensor:
+    def pow_(self, exponent: Any = None) -> Tensor:
         """Write the result of `pow` into this tensor; returns the tensor."""
     def prelu(self, weight: Tensor) -> Tensor:
         """x above 0, weight · x below; `weight` has one element, or one a channel (dimension 1)."""
@@ -1260,7 +1271,7 @@ class Methods:
         out: Any = None,
     ) -> Tensor:
         """The q-quantiles of all elements, or along `dim`; NaN where there is a NaN."""
-    def rad2deg(self, *, out: Tensor | None = None) -> Tensor:
+    def rad2deg(self) -> Tensor:
         """Angles in radians as degrees."""
     def rad2deg_(self) -> Tensor:
         """Write the result of `rad2deg` into this tensor; returns the tensor."""
@@ -1274,7 +1285,7 @@ class Methods:
     def real(self) -> Tensor: ...
     @real.setter
     def real(self, value: Any) -> None: ...
-    def reciprocal(self, *, out: Tensor | None = None) -> Tensor:
+    def reciprocal(self) -> Tensor:
         """1 / input."""
     def reciprocal_(self) -> Tensor:
         """Write the result of `reciprocal` into this tensor; returns the tensor."""
@@ -1285,14 +1296,14 @@ class Methods:
         if anything, replaces the gradient. Returns a handle with `remove()`."""
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> Any:
         """Call `hook(self)` after a backward pass has added to the `grad` of this leaf."""
-    def relu(self, *, out: Tensor | None = None) -> Tensor:
+    def relu(self) -> Tensor:
         """max(0, input)."""
     def relu_(self) -> Tensor:
         """Write the result of `relu` into this tensor; returns the tensor."""
-    def remainder(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def remainder(self, other: Any) -> Tensor:
         """What is left of input after division by other; it has the sign of `other`, as Python's
         %."""
-    def remainder_(self, other: Any) -> Tensor:
+    def remainder_(self, other: Any = None) -> Tensor:
         """Write the result of `remainder` into this tensor; returns the tensor."""
     def renorm(self, p: Any, dim: _int, maxnorm: Any) -> Tensor:
         """The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is
@@ -1330,14 +1341,14 @@ class Methods:
         """Elements moved along dimensions, those that fall off coming in at the other end."""
     def rot90(self, k: _int = 1, dims: Any = (0, 1)) -> Tensor:
         """Turned by 90° `k` times in the plane of two dimensions."""
-    def round(self, *, decimals: _int = 0, out: Any = None) -> Tensor:
-        """The nearest whole number, or the nearest with so many decimals; halves go to the even
-        one."""
-    def round_(self, *, decimals: _int = 0) -> Tensor:
+    def round(self, *, decimals: _int | None = None) -> Tensor:
+        """The nearest whole number, or the nearest with so many `decimals`; halves go to the
+        even one."""
+    def round_(self, *, decimals: _int | None = None) -> Tensor:
         """Write the result of `round` into this tensor; returns the tensor."""
     def row_indices(self) -> Tensor:
         """The row of each entry, in csc and bsc."""
-    def rsqrt(self, *, out: Tensor | None = None) -> Tensor:
+    def rsqrt(self) -> Tensor:
         """1 / √input."""
     def rsqrt_(self) -> Tensor:
         """Write the result of `rsqrt` into this tensor; returns the tensor."""
@@ -1396,7 +1407,7 @@ class Methods:
     ) -> Tensor:
         """Look at the memory of a tensor or storage, from now on. A leaf gets a new accumulator:
         to the graph before, it is another tensor."""
-    def sgn(self, *, out: Tensor | None = None) -> Tensor:
+    def sgn(self) -> Tensor:
         """The sign; of complex numbers, input / |input|, and 0 at 0."""
     def sgn_(self) -> Tensor:
         """Write the result of `sgn` into this tensor; returns the tensor."""
@@ -1404,25 +1415,25 @@ class Methods:
         """Move the memory to where other processes can see it."""
     def short(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as int16; itself if it is."""
-    def sigmoid(self, *, out: Tensor | None = None) -> Tensor:
+    def sigmoid(self) -> Tensor:
         """1 / (1 + exp(-input))."""
     def sigmoid_(self) -> Tensor:
         """Write the result of `sigmoid` into this tensor; returns the tensor."""
-    def sign(self, *, out: Tensor | None = None) -> Tensor:
+    def sign(self) -> Tensor:
         """-1, 0 or 1, as the input is negative, zero or positive."""
     def sign_(self) -> Tensor:
         """Write the result of `sign` into this tensor; returns the tensor."""
-    def signbit(self, *, out: Tensor | None = None) -> Tensor:
+    def signbit(self) -> Tensor:
         """Is the sign bit set? True of -0.0 too."""
-    def sin(self, *, out: Tensor | None = None) -> Tensor:
+    def sin(self) -> Tensor:
         """The sine."""
     def sin_(self) -> Tensor:
         """Write the result of `sin` into this tensor; returns the tensor."""
-    def sinc(self, *, out: Tensor | None = None) -> Tensor:
+    def sinc(self) -> Tensor:
         """sin(πx) / (πx), 1 at 0."""
     def sinc_(self) -> Tensor:
         """Write the result of `sinc` into this tensor; returns the tensor."""
-    def sinh(self, *, out: Tensor | None = None) -> Tensor:
+    def sinh(self) -> Tensor:
         """The hyperbolic sine."""
     def sinh_(self) -> Tensor:
         """Write the result of `sinh` into this tensor; returns the tensor."""
@@ -1457,17 +1468,15 @@ class Methods:
         """Give this tensor another size and numbers of dimensions, in place; entries stay."""
     def sparse_resize_and_clear_(self, size: Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
         """Drop all entries and give this tensor another size, in place."""
-    def special_logsumexp(self, dim: Any, keepdim: _bool = False) -> Tensor:
-        """log(Σ exp(input)) along `dim`, computed without overflow."""
     def split(self, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """Parts along `dim`: of one extent (the last may be smaller), or of given extents."""
     def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """Parts of the given extents along `dim`, as views."""
-    def sqrt(self, *, out: Tensor | None = None) -> Tensor:
+    def sqrt(self) -> Tensor:
         """The square root."""
     def sqrt_(self) -> Tensor:
         """Write the result of `sqrt` into this tensor; returns the tensor."""
-    def square(self, *, out: Any = None) -> Tensor:
+    def square(self) -> Tensor:
         """The square of each element."""
     def square_(self) -> Tensor:
         """Write the result of `square` into this tensor; returns the tensor."""
@@ -1501,12 +1510,14 @@ class Methods:
         """The class of typed storages of this tensor's dtype."""
     def stride(self, dim: _int | None = None) -> Any:
         """How many elements of memory lie between neighbours along each (or one) dimension."""
-    def sub(self, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
+    def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """The difference input - alpha · other."""
-    def sub_(self, other: Any) -> Tensor: ...
-    def subtract(self, other: Any, *earlier: Any, alpha: Any = 1, out: Any = None) -> Tensor:
+    def sub_(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """Write the result of `sub` into this tensor; returns the tensor."""
+    def subtract(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """The difference input - alpha · other."""
-    def subtract_(self, other: Any) -> Tensor: ...
+    def subtract_(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """Write the result of `subtract` into this tensor; returns the tensor."""
     def sum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
         """The sum of all elements, or along `dim` (one or several). Integers are summed as
         int64."""
@@ -1538,11 +1549,11 @@ class Methods:
     ) -> Tensor:
         """`gather` with broadcasting of the other dimensions; of the flattened tensor without
         `dim`."""
-    def tan(self, *, out: Tensor | None = None) -> Tensor:
+    def tan(self) -> Tensor:
         """The tangent."""
     def tan_(self) -> Tensor:
         """Write the result of `tan` into this tensor; returns the tensor."""
-    def tanh(self, *, out: Tensor | None = None) -> Tensor:
+    def tanh(self) -> Tensor:
         """The hyperbolic tangent."""
     def tanh_(self) -> Tensor:
         """Write the result of `tanh` into this tensor; returns the tensor."""
@@ -1612,10 +1623,11 @@ class Methods:
         """Zeros below a diagonal of the last two dimensions."""
     def triu_(self, diagonal: _int = 0) -> Tensor:
         """Write the result of `triu` into this tensor; returns the tensor."""
-    def true_divide(self, other: Any, *, out: Tensor | None = None) -> Tensor: ...
-    def true_divide_(self, other: Any) -> Tensor:
-        """Write the result of `div` into this tensor; returns the tensor."""
-    def trunc(self, *, out: Tensor | None = None) -> Tensor:
+    def true_divide(self, other: Any) -> Tensor:
+        """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
+    def true_divide_(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """Write the result of `true_divide` into this tensor; returns the tensor."""
+    def trunc(self) -> Tensor:
         """The whole part: rounding towards zero."""
     def trunc_(self) -> Tensor:
         """Write the result of `trunc` into this tensor; returns the tensor."""
@@ -1675,13 +1687,12 @@ class Methods:
     def volatile(self) -> _bool: ...
     def vsplit(self, *indices_or_sections: Any) -> tuple[Tensor, ...]:
         """`tensor_split` along dimension 0."""
-    def where(self, condition: Any, other: Any) -> Any:
-        """This tensor's elements where the condition holds, else those of `other`."""
-    def xlog1py(self, other: Any, *, out: Tensor | None = None) -> Tensor:
-        """input · log(1 + other), 0 where the input is 0."""
-    def xlogy(self, other: Any, *, out: Tensor | None = None) -> Tensor:
+    def where(self, condition: Tensor, other: Any) -> Tensor:
+        """`input` where the condition holds, else `other`; with a condition alone, where it
+        holds."""
+    def xlogy(self, other: Any) -> Tensor:
         """input · log(other), 0 where the input is 0."""
-    def xlogy_(self, other: Any) -> Tensor:
+    def xlogy_(self, other: Any = None) -> Tensor:
         """Write the result of `xlogy` into this tensor; returns the tensor."""
     def xpu(
         self,

@@ -57,7 +57,7 @@ from flambeau.core.tensor import (
     wrap,
 )
 from flambeau.kernels.reference import rounding_once
-from flambeau.kernels.refused import kernel_name, kernel_of, refused_by
+from flambeau.kernels.refused import kernel_name, kernel_of, no_kernel, refused_by
 
 public: dict[str, dict[str, Any]] = {}  # the public functions of each namespace
 SCALARS = frozenset({float, int, bool, complex})
@@ -161,6 +161,9 @@ class Op:
     declaration: Any = None
     binder: Any = None                  # of a call before its overload is known
     refuses: Any = ()                   # PyTorch's name of the kernel, and kinds of dtypes
+    apart: Any = ()                     # of pointwise ops: operands that are conditions
+    inplace_check: Any = None           # … what raises for tensors that are not written to
+    fixed = False                       # … has the result the type of the first operand?
     if TYPE_CHECKING:
         def __getattr__(self, name: str) -> Any: ...    # what else a declaration gives
 
@@ -313,6 +316,9 @@ def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
                 produced.append(scaled(grad, rule))
             else:
                 factor = rule(*[unpack(node, i - 2) for i in takes])
+                if is_sign(rule, factor):
+                    produced.append(scaled(grad, factor))
+                    continue
                 produced.append(getattr(basis, chaining(rule))(
                     grad, factor if node.dtype.kind not in "cW" else conjugate(factor)))
         return produced
@@ -331,6 +337,11 @@ def over(divisor: Any) -> Any:
 def chaining(rule: Any) -> str:
     """The op of a gradient and of what its pointwise formula gives."""
     return "div" if hasattr(rule, "divides") else "mul"
+
+
+def is_sign(rule: Any, factor: Any) -> bool:
+    """Is the derivative that a formula gives only 1, 0 or -1?"""
+    return type(factor) is int and -1 <= factor <= 1 and not hasattr(rule, "divides")
 
 
 def conjugate(factor: Any) -> Any:
@@ -792,7 +803,11 @@ def unsupported(op: Op, x: ndarray) -> RuntimeError:
         error = NotImplementedError if kind in "cW" and len(op.tensors) == 1 else RuntimeError
         return error(op.refusal[kind])
     name = type_name(dtypes.from_numpy_dtype(x.dtype))
-    kernel = kernel_name(op.name, x.dtype) or op.refusal.get("", f"{op.name}_cpu")
+    if op.refuses:
+        said = op.refuses[0]
+        return no_kernel(said if type(said) is str else said(x), x.dtype)
+    plain_name = op.name.removeprefix(f"{op.namespace}_")
+    kernel = kernel_name(op.name, x.dtype) or op.refusal.get("", f"{plain_name}_cpu")
     return NotImplementedError(f'"{kernel}" not implemented for \'{name}\'')
 
 

@@ -146,6 +146,8 @@ def scalar_operand(x: np.ndarray, value: Any, wide: bool = False) -> tuple[np.nd
             scalar_cache[d, value] = y
         return x, y
     target = result_type([x], [value]).numpy
+    if type(value) in (float, complex):
+        return convert(x, target), convert(np.asarray(value), target)
     try:
         y = np.asarray(value, target)
     except OverflowError:

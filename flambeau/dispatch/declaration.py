@@ -27,7 +27,14 @@ from flambeau.core.modes import interceptors
 from flambeau.core.op import ANY, Op, class_name, make_general, plan_saving, public, table
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.dispatch.canonical import role_of
-from flambeau.dispatch.function import Argument, Function, InplaceFunction, Overload, in_front
+from flambeau.dispatch.function import (
+    Argument,
+    Function,
+    InplaceFunction,
+    Overload,
+    in_front,
+    operator,
+)
 from flambeau.schema.parser import MISSING, Parameter, Schema, parse
 from flambeau.schema.signature import function_signature, in_order, method_signature
 
@@ -76,7 +83,12 @@ class Declaration:
     out_type    what is said of an `out` of another type than the result's; if nothing, all types
                 that the result can be cast to will do
     typed_by_out    does the type of `out` stand for a `dtype` that is not given?
-    inplace     is there a form that writes to the first tensor?
+    inplace     is there a form that writes to the first tensor? as a function too?
+    returns     the class of several results, where the schema does not say it
+    deprecated  schemas that PyTorch warns of
+    numbers     do numbers stand for tensors?
+    hidden      overloads that modes are shown, and users can't call
+    operators   Python's, as methods
     function    is it published as a function? as a `method`? With `aliases`, schemas of other names
     namespace   where that does not follow from the name: "nn.functional"
     node        the class name of nodes, where that does not follow from the name; `{}` in it is
@@ -113,6 +125,12 @@ class Declaration:
     out_type: str = ""
     typed_by_out: bool = False
     inplace: bool = False
+    inplace_function: bool = False
+    returns: Any = None
+    deprecated: tuple[str, ...] = ()
+    numbers: bool = False
+    hidden: str = ""
+    operators: str = ""
     function: bool = True
     method: bool = True
     aliases: tuple[str, ...] = ()
@@ -124,33 +142,57 @@ class Declaration:
     def __post_init__(self) -> None:
         self.name = _name_of(self.texts[0])
         self.namespace = self.namespace or namespace_of(self.name)
+        self.module = module_of(self.namespace)
         self.joined: list[Declaration] = []         # those of further overloads
-
-    @property
-    def module(self) -> str:
-        """Where the function seems to come from."""
-        return _module_of(self.namespace)
 
     @cached_property
     def schemas(self) -> tuple[Schema, ...]:
-        return tuple([parse(text) for text in self.texts])
+        every = [parse(text) for text in self.texts]
+        return tuple([s for s in every if not self.is_hidden(s.full_name)])
+
+    def is_hidden(self, key: str) -> bool:
+        """Is that overload only shown to modes, and not called by users?"""
+        return key.partition(".")[2] in self.hidden.split()
+
+    def key(self, full_name: str) -> str:
+        """The name in the table of an overload that is not the first of a function."""
+        return full_name if "." in full_name else f"{full_name}.default"
+
+    @property
+    def needs_preparing(self) -> bool:
+        """Are its canonical arguments made in Python?"""
+        return self.canonical is not None and self.body is None and self.kind != "pointwise" \
+            and not (self.kernel_checks or self.all_dims or self.sizes)
+
+    def op_for(self, other: Schema) -> Op:
+        """The op that an alias with that schema leads to: the one with the most like it."""
+        same = [op for d in (self, *self.joined) for op in d.ops
+                if len(op.schema.parameters) == len(other.parameters)]
+        kinds = [p.kind for p in other.parameters]
+        same.sort(key=lambda op: (op.schema.overload != other.overload,
+                                  [p.kind for p in op.schema.parameters] != kinds))
+        return same[0]
 
     # ---- the ops ---------------------------------------------------------------------------------
 
     @cached_property
     def ops(self) -> tuple[Op, ...]:
         """One for each schema, in order of declaration: their nodes are numbered so."""
-        return tuple([self._make_op(i, schema) for i, schema in enumerate(self.schemas)])
+        numbers = {text.partition("(")[0]: i for i, text in enumerate(self.texts)}
+        return tuple([self.make_op(numbers[s.full_name], s) for s in self.schemas])
 
     @cached_property
     def inplace_ops(self) -> tuple[Op, ...]:
-        """Of each op the one that writes its result into the first tensor."""
-        return tuple([basis.make_inplace(op).op for op in self.ops])
+        """Of each op the one that writes its result into the first tensor; those of joined
+        declarations too."""
+        made = [basis.make_inplace(op).op for d in (self, *self.joined) for op in d.ops]
+        for op in made:
+            op.published = getattr(Tensor, f"{self.name}_")
+        return tuple(made)
 
-    @cached_property
-    def canonical_parameters(self) -> list[Parameter]:
-        """Of all overloads together: those of the longest, tensors first; of an op that is made of
-        others, those of each, in order."""
+    def canonical_parameters(self, schema: Schema) -> list[Parameter]:
+        """What the op of a schema takes. That is the same for all overloads: the parameters of the
+        longest, tensors first; of an op that is made of others, those of each, in order."""
         longest = max(self.schemas, key=lambda s: len(s.parameters)).parameters
         if self.body is not None:
             return [*{p.name: p for s in self.schemas for p in s.parameters}.values()]
@@ -163,9 +205,9 @@ class Declaration:
         """Is this schema another than the first of its function?"""
         return bool(index or self.joins)
 
-    def _make_op(self, index: int, schema: Schema) -> Op:
-        own = self.canonical_parameters
-        key = schema.full_name if self.is_further(index) else self.name
+    def make_op(self, index: int, schema: Schema) -> Op:
+        own = self.canonical_parameters(schema)
+        key = self.key(schema.full_name) if self.is_further(index) else self.name
         if self.body is not None:
             op = Op(self.name, "composite", key=key, schema=schema, declaration=self,
                     composite=True, body=self.body, view=schema.is_view, namespace=self.namespace,
@@ -179,7 +221,8 @@ class Declaration:
                 tensors=tuple([p.name for p in own if p.is_tensor]),
                 params=tuple([p.name for p in own if not p.is_tensor]),
                 variadic=any(p.is_list for p in own[:1]), view=schema.is_view,
-                returns=_class_of_results(self.name, schema), differentiable=self.differentiable,
+                returns=self.returns or _class_of_results(self.name, schema),
+                differentiable=self.differentiable,
                 dims=(*self.dims.split(), *self.new_dims.split(), *self.some_dims.split()),
                 shapes=tuple(self.sizes.split()), shape=self.shape, unsized=self.unsized,
                 floating=self.floating, refuses=self.refuses, namespace=self.namespace,
@@ -198,20 +241,24 @@ class Declaration:
         """How the function, or the method, is called, in the order in which that is tried."""
         made = []
         for each in (self, *self.joined):
-            if each.method if bound else each.function or not self.function:
-                made += [each.overload(op, bound) for op in each.ops]
+            if (each.method or each is self) if bound else (each.function or not self.function):
+                made += [each.overload(op, bound) for op in each.ops
+                         if not bound or _before_the_dot(op.schema) is not None]
                 made += [each.overload(each.ops[0], bound, parse(text)) for text in each.same_as]
         order = in_order([overload.signature for overload in made])
-        return tuple(sorted(made, key=lambda overload: order.index(overload.signature)))
+        old = [self.overload(self.ops[0], bound, parse(text), True) for text in self.deprecated]
+        return (*sorted(made, key=lambda overload: order.index(overload.signature)), *old)
 
-    def overload(self, op: Op, bound: bool, other: Schema | None = None) -> Overload:
-        """How an op is called: by its own schema, or by that of an alias, whose parameters may
-        have other names."""
+    def overload(self, op: Op, bound: bool, other: Schema | None = None,
+                 is_deprecated: bool = False) -> Overload:
+        """How an op is called: by its own schema, by that of an alias, whose parameters may have
+        other names, or by one that PyTorch has given up, whose parameters are in another order."""
         schema = other or op.schema
         signature = method_signature(schema) if bound else function_signature(
             schema, with_out(schema) if self._has_out(
-                schema if schema.name == op.schema.name else op.schema) else None)
-        own = (schema.parameters[0], *signature.parameters) if bound else signature.parameters
+                schema if schema.name == op.schema.name or self.hidden else op.schema) else None)
+        signature = signature._replace(is_deprecated=is_deprecated)
+        own = (_before_the_dot(schema), *signature.parameters) if bound else signature.parameters
         names = ["self" if p.name == "input" else p.name for p in own]
         if schema.name == op.schema.name:
             spelled = dict([pair.split("=") for pair in self.spelled.split()])
@@ -222,14 +269,16 @@ class Declaration:
         arguments = [
             Argument(names.index(p.name) if p.name in names else -1,
                      role_of(given.get(p.name, p), self),
-                     None if p.value is MISSING else p.value) for p in self.canonical_parameters]
+                     None if p.value is MISSING else p.value)
+            for p in self.canonical_parameters(op.schema)]
         out = names.index("out") if "out" in names else -1
         return Overload(signature, own, tuple(arguments), op, out)
 
     def _has_out(self, schema: Schema) -> bool:
         if schema.is_view:
             return False
-        return self.out is True or (bool(self.out) and schema.overload in self.out.split())
+        return self.out is True or (
+            self.out is not False and schema.overload in self.out.split(" "))
 
 
 class Alias:
@@ -240,25 +289,43 @@ class Alias:
         self.doc = of.doc
         own = namespace_of(self.name)
         self.namespace = of.namespace if own == "torch" and of.namespace not in _PREFIXES else own
-        self.module = _module_of(self.namespace)
+        self.module = module_of(self.namespace)
 
     @property
     def ops(self) -> tuple[Op, ...]:
         return self.of.ops
 
+    @property
+    def inplace_ops(self) -> tuple[Op, ...]:
+        return self.of.inplace_ops
+
+    @property
+    def numbers(self) -> bool:
+        return self.of.numbers
+
+    @property
+    def method(self) -> bool:
+        return self.of.method
+
     def overloads(self, bound: bool) -> tuple[Overload, ...]:
-        """Each text is that of the op whose overload has the same name, or of the first."""
-        ops = {op.schema.overload: op for op in self.ops}
         schemas = [parse(text) for text in self.texts]
-        return tuple([self.of.overload(ops.get(schema.overload, self.ops[0]), bound, schema)
-                      for schema in schemas])
+        made = [self.of.overload(self.of.op_for(s), bound, s) for s in schemas]
+        order = in_order([overload.signature for overload in made])
+        return tuple(sorted(made, key=lambda overload: order.index(overload.signature)))
+
+
+def _before_the_dot(schema: Schema) -> Parameter | None:
+    """The tensor that a method is one of; None for overloads that are no methods."""
+    first = next((p for p in schema.parameters if p.name == "self"), schema.parameters[0])
+    return first if first.is_tensor else None
 
 
 def _name_of(text: str) -> str:
     return text.partition("(")[0].partition(".")[0]
 
 
-def _module_of(namespace: str) -> str:
+def module_of(namespace: str) -> str:
+    """Where a function seems to come from."""
     return "flambeau" if namespace == "torch" else f"flambeau.{namespace}"
 
 
@@ -288,10 +355,17 @@ def op(*schemas: str, **declared: Any) -> Any:
     if not {"kernel", "body"} & declared.keys():
         return lambda body: op(*schemas, **{"doc": body.__doc__ or "", **declared, "body": body})
     rules = {name[2:]: declared.pop(name) for name in [*declared] if name[:2] == "d_"}
-    declaration = Declaration(texts=schemas, rules=rules, **declared)
-    for i, text in enumerate(schemas):
-        key = text.partition("(")[0] if declaration.is_further(i) else declaration.name
-        table.declared[key] = partial(_op_of, declaration, i)
+    return declare(Declaration(texts=schemas, rules=rules, **declared))
+
+
+def declare(declaration: Declaration) -> Any:
+    """Enter a declaration into the table, its functions into their namespaces, its methods into the
+    class; gives the function."""
+    for i, text in enumerate(declaration.texts):
+        full_name = text.partition("(")[0]
+        key = declaration.key(full_name) if declaration.is_further(i) else declaration.name
+        if not declaration.is_hidden(full_name):
+            table.declared[key] = partial(_op_of, declaration, full_name)
     if declaration.joins is not None:
         first = declaration.joins.twin
         first.declaration.joined.append(declaration)
@@ -299,16 +373,35 @@ def op(*schemas: str, **declared: Any) -> Any:
         return declaration.published
     declaration.published = publish(declaration, declaration)
     for _, texts in groupby(declaration.aliases, _name_of):
-        publish(Alias(declaration, [*texts]), declaration)
-    if declaration.inplace:
-        writing = InplaceFunction(declaration)
-        writing.published = in_front(writing)
-        setattr(Tensor, writing.name, writing.published)
+        alias = Alias(declaration, [*texts])
+        publish(alias, declaration)
+        _publish_inplace(alias, declaration)
+    _publish_inplace(declaration, declaration)
+    for symbol in declaration.operators.split():
+        enter_operator(declaration, symbol)
     return declaration.published
 
 
-def _op_of(declaration: Declaration, index: int) -> Op:
-    return declaration.ops[index]
+def _publish_inplace(named: Declaration | Alias, declaration: Declaration) -> None:
+    """Enter the form that writes to the first tensor, if there is one."""
+    if not declaration.inplace or named.namespace in _PREFIXES:
+        return
+    writing = InplaceFunction(named)
+    writing.published = in_front(writing)
+    setattr(Tensor, writing.name, writing.published)
+    if declaration.inplace_function:
+        public.setdefault("torch", {}).setdefault(writing.name, writing.published)
+
+
+def enter_operator(declaration: Declaration, symbol: str) -> None:
+    """Python's operator of that name as a method."""
+    writes = symbol[2] == "i" and symbol not in ("__invert__",)
+    twin = InplaceFunction(declaration) if writes else Function(declaration, bound=True)
+    setattr(Tensor, symbol, operator(twin, symbol))
+
+
+def _op_of(declaration: Declaration, full_name: str) -> Op:
+    return next(op for op in declaration.ops if op.schema.full_name == full_name)
 
 
 def publish(named: Any, declaration: Any, kind: type[Function] = Function) -> Any:
@@ -318,7 +411,7 @@ def publish(named: Any, declaration: Any, kind: type[Function] = Function) -> An
     if declaration.function:
         space = public.setdefault(named.namespace, {})
         space[named.name.removeprefix(f"{named.namespace}_")] = twin.published
-    if declaration.method:
+    if declaration.method and named.namespace not in _PREFIXES:
         bound = kind(named, bound=True)
         bound.published = in_front(bound)
         setattr(Tensor, named.name, bound.published)

@@ -7,6 +7,7 @@ watches, and leaves all else to this twin; ``FLAMBEAU_FAST=0`` leaves C out.
 """
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from copy import copy
 from functools import cached_property
@@ -74,9 +75,9 @@ _SURE: dict[str, frozenset[type]] = {
     "str": frozenset({str}), "Generator": frozenset({Generator})}
 
 
-def quick_binder(overload: Overload) -> Callable[..., list[Any] | None]:
+def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] | None]:
     """Binds what surely fits, by Python's own rules of calls; None for all that `bind` is to
-    look at."""
+    look at. Do `numbers` fit where tensors are wanted?"""
     parameters, defaults = overload.parameters, {}
     heads, starred = [], False
     for i, p in enumerate(parameters):
@@ -91,8 +92,8 @@ def quick_binder(overload: Overload) -> Callable[..., list[Any] | None]:
     made: dict[str, Any] = {}
     exec(f"def arrange({', '.join(heads)}): return [{names}]", defaults, made)   # no other source
     arrange = made["arrange"]
-    checks = [(i, p.is_list, _SURE.get(p.kind, frozenset()), p.value) for i, p in
-              enumerate(parameters)]
+    checks = [(i, p.is_list, _SURE["Tensor"] | _SURE["Scalar"] if numbers and p.kind == "Tensor"
+               else _SURE.get(p.kind, frozenset()), p.value) for i, p in enumerate(parameters)]
 
     def quick(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
         try:
@@ -117,6 +118,7 @@ class Function:
 
     published: Any              # what users call
     writes = False              # to its first tensor?
+    operates = False            # as an operator, it says NotImplemented for a TypeError
 
     def __init__(self, declaration: Declaration | Alias, bound: bool):
         self.declaration, self.bound = declaration, bound
@@ -125,6 +127,11 @@ class Function:
         self.__module__ = declaration.module
         self.__doc__ = declaration.doc
         self.twin = self
+
+    @property
+    def numbers(self) -> bool:
+        """Do numbers stand for tensors?"""
+        return getattr(self.declaration, "numbers", False)
 
     @cached_property
     def op(self) -> Op:
@@ -148,15 +155,26 @@ class Function:
     @property
     def __signature__(self) -> InspectSignature:
         """What `inspect` and editors show."""
-        several = any(o.signature.takes_numbers_one_by_one for o in self.overloads)
-        return python_signature([o.parameters for o in self.overloads], "Any", several)
+        shown = [o for o in self.overloads if not o.signature.is_deprecated]
+        several = any(o.signature.takes_numbers_one_by_one for o in shown)
+        return python_signature([o.parameters for o in shown], "Any", several,
+                                self.numbers)
 
     @cached_property
     def quick(self) -> Any:
         """What binds the calls that surely fit, for each overload."""
-        return [(quick_binder(o), o) for o in self.overloads]
+        return [(quick_binder(o, self.numbers), o) for o in self.overloads
+                if not o.signature.is_deprecated]
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self.operates:
+            try:
+                return self.call(args, kwargs)
+            except TypeError:
+                return NotImplemented
+        return self.call(args, kwargs)
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         if interceptors:
             return intercept(self.seen, args, kwargs)
         if overrides.wanted(args, kwargs):
@@ -167,7 +185,7 @@ class Function:
         """The call, when no mode and no type has taken it over."""
         op, canonical, out = self.bind(args, kwargs)
         try:
-            result = op.call(*canonical)
+            result = op.call(*canonical) if self.writes or op.composite else op.plain(canonical)
         except (ValueError, MemoryError) as error:
             better = basis.too_large((*args, *kwargs.values()), error)
             if better is None:
@@ -189,7 +207,7 @@ class Function:
 
         TypeError, in PyTorch's words, if the call fits no signature.
         """
-        for quick, overload in self.quick:
+        for quick, overload in self.quick:              # the deprecated ones are not among them
             values = quick(args, kwargs)
             if values is not None:
                 return overload, values
@@ -199,10 +217,13 @@ class Function:
             raise TypeError(errors.no_instance(self.name, before))
         for overload in self.overloads:
             try:
-                values = bind(overload.signature, self.name, args, kwargs)
+                values = bind(overload.signature, self.name, args, kwargs,
+                              numbers_as_tensors=self.numbers)
             except Wrong as error:
                 raise TypeError(str(error)) from None
             if not isinstance(values, str):
+                if overload.signature.is_deprecated:
+                    warn_of_overload(self.name, overload.signature)
                 return overload, [*before, *values]
             said.append(values)
             if "failed to unpack" in values:
@@ -220,19 +241,25 @@ class Function:
 
     def described(self) -> Any:
         """The overloads as C reads them; None if all calls are the twin's."""
-        return None if self.writes else [describe(o) for o in self.overloads]
+        kind = "inplace" if self.writes else "op"
+        if self.writes and any(o.op.functional.declaration.needs_preparing for o in self.overloads):
+            return None
+        return [describe(o, kind=kind, numbers=self.numbers) for o in self.overloads
+                if not o.signature.is_deprecated]
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
         return self if instance is None else MethodType(self, instance)
+
+    def __reduce__(self) -> str:
+        return self.__qualname__            # a global of its module, as functions are
 
 
 class InplaceFunction(Function):
     """`cumsum_` of `cumsum`: the result is written to the tensor before the dot."""
 
     writes = True
-    declaration: Declaration
 
-    def __init__(self, declaration: Declaration):
+    def __init__(self, declaration: Declaration | Alias):
         super().__init__(declaration, bound=True)
         self.name = self.__name__ = self.__qualname__ = f"{declaration.name}_"
         self.__module__ = "torch"
@@ -245,8 +272,14 @@ class InplaceFunction(Function):
 
     @cached_property
     def overloads(self) -> tuple[Overload, ...]:
-        ops = dict(zip(self.declaration.ops, self.declaration.inplace_ops))
-        return tuple([o._replace(op=ops[o.op]) for o in self.declaration.overloads(True)])
+        inplace = {op.functional: op for op in self.declaration.inplace_ops}
+        return tuple([o._replace(op=inplace[o.op]) for o in self.declaration.overloads(True)
+                      if o.op in inplace])
+
+
+def warn_of_overload(name: str, signature: Signature) -> None:
+    warnings.warn(f"This overload of {name} is deprecated:\n\t{name}{signature}", UserWarning,
+                  stacklevel=5)
 
 
 def _typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -262,22 +295,26 @@ def _typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...
 _KINDS = {"Tensor": 0, "Scalar": 2, "int": 3, "float": 5, "bool": 6, "ScalarType": 7, "Device": 8,
           "Layout": 9, "MemoryFormat": 10, "str": 11, "Generator": 12, "object": 13}
 _LISTS = {"Tensor": 1, "int": 4}
-_OTHER = 14
+_TENSOR_OR_NUMBER, _OTHER = 14, 15
 
 
-def describe(overload: Overload, target: Any = None, kind: str = "op", facts: Any = None) -> Any:
-    """An overload as C reads it: what it calls (the op, if nothing else is said), and how."""
-    parameters = [_described(p) for p in overload.parameters]
+def describe(overload: Overload, target: Any = None, kind: str = "op", facts: Any = None,
+             numbers: bool = False) -> Any:
+    """An overload as C reads it: what it calls (the op, if nothing else is said), and how. Do
+    `numbers` fit where tensors are wanted?"""
+    parameters = [_described(p, numbers) for p in overload.parameters]
     arguments = [(a.parameter, a.role, a.constant) for a in overload.arguments]
-    declared = overload.op.declaration
-    if kind == "op" and declared.canonical and not (
-            declared.kernel_checks or declared.body or declared.all_dims or declared.sizes):
+    op = overload.op.functional or overload.op
+    declared = op.declaration
+    if kind == "op" and declared.needs_preparing:
         kind, facts = "prepared", declared.canonical
-    return parameters, arguments, target or overload.op.call, overload.out, kind, facts
+    return parameters, arguments, target or op.call, overload.out, kind, facts
 
 
-def _described(p: Parameter) -> Any:
+def _described(p: Parameter, numbers: bool) -> Any:
     kind = (_LISTS if p.is_list else _KINDS).get(p.kind, _OTHER)
+    if numbers and kind == 0 and p.name != "out":
+        kind = _TENSOR_OR_NUMBER
     value = p.value
     return (kind, p.size, p.nullable, p.by_name, p.name, NUMPY_NAMES.get(p.name),
             value is not MISSING, None if value is MISSING else value)
@@ -291,9 +328,23 @@ def in_front(twin: Function) -> Callable[..., Any]:
     def overloads() -> Any:
         return twin.described()
 
-    made: Any = native.make_function(twin, overloads, twin.bound)
+    made: Any = native.make_function(twin, overloads, twin.bound, twin.operates)
     made.__name__ = made.__qualname__ = twin.name
     made.__doc__, made.__module__ = twin.__doc__, twin.__module__
+    return made
+
+
+_SEEN = frozenset({"__pow__", "__ipow__"})
+
+
+def operator(twin: Function, symbol: str) -> Callable[..., Any]:
+    """The method for an operator: overriding types see the one that has a name, but for those
+    operators that PyTorch writes in Python."""
+    named = getattr(Tensor, twin.name) if twin.declaration.method and symbol not in _SEEN else None
+    twin.name = twin.__name__ = twin.__qualname__ = symbol
+    twin.operates = True
+    made = in_front(twin)
+    twin.published = named or made
     return made
 
 

@@ -5,7 +5,8 @@ import math
 
 import numpy as np
 
-from .reference import _rename, _special, is_reduced, no_kernel, pointwise
+from ._extension import compiled
+from .reference import _rename, _special, is_reduced, no_kernel, pointwise, silent_astype
 
 
 def _from_scipy(name, count=1):
@@ -53,7 +54,7 @@ def airy_ai_prime(x):
     return _special("airy")(x)[1]
 
 
-@without_halves
+@compiled("spherical_j0")
 @pointwise("f")
 def spherical_j0(x):
     """sin(x) / x"""
@@ -61,6 +62,7 @@ def spherical_j0(x):
     return np.where(np.isinf(x), 0, np.where(x == 0, 1, np.sin(safe) / safe)).astype(x.dtype)
 
 
+@compiled("sinc")
 @pointwise("fc")
 def sinc(x):
     """sin(πx) / (πx)"""
@@ -69,9 +71,12 @@ def sinc(x):
     return np.where(x == 0, 1, np.sin(safe) / safe).astype(x.dtype)
 
 
-def polygamma(n, x):
-    """The n-th derivative of digamma, n > 0: (-1)^(n+1) n! ζ(n+1, x)"""
-    from .reference import silent_astype
+@compiled("polygamma")
+def polygamma(x, n):
+    """The n-th derivative of digamma: for n > 0 (-1)^(n+1) n! ζ(n+1, x)"""
+    if n == 0:
+        from flambeau.kernels import digamma
+        return digamma(x)
     wide = silent_astype(x, np.dtype(np.float64))
     factor = (1.0 if n % 2 else -1.0) * math.factorial(n)
     finite = np.where(np.isposinf(wide), 1.0, wide)
@@ -79,8 +84,9 @@ def polygamma(n, x):
     return silent_astype(np.asarray(factor * np.where(np.isposinf(wide), 0, sums)), x.dtype)
 
 
+@compiled("logit")
 @pointwise("f", stepwise=True)
-def logit(x, eps=None):
+def logit(x, eps):
     """log(x / (1 - x)), with x first brought into [eps, 1 - eps] if eps is not negative"""
     one = x.dtype.type(1)
     if eps >= 0:
@@ -88,6 +94,7 @@ def logit(x, eps=None):
     return np.log(x / (one - x))
 
 
+@compiled("entr")
 @pointwise("f", stepwise=True)
 def entr(x):
     """-x log(x); 0 at 0 and -inf below"""
@@ -95,12 +102,14 @@ def entr(x):
     return np.where(x > 0, -x * np.log(x), outside)
 
 
+@compiled("xlogy")
 @pointwise("f", stepwise=True)
 def xlogy(x, y):
     """x log(y); 0 where x is 0, unless y is NaN"""
     return _unless_zero(x, y, x * np.log(y))
 
 
+@compiled("xlog1py")
 @pointwise("f", stepwise=True)
 def xlog1py(x, y):
     """x log(1 + y); 0 where x is 0, unless y is NaN"""
@@ -109,3 +118,51 @@ def xlog1py(x, y):
 
 def _unless_zero(x, y, product):
     return np.where((x == 0) & (y == y), product.dtype.type(0), product)
+
+
+@compiled("round_decimals")
+@pointwise("f")
+def round_decimals(x, decimals):
+    """x to so many decimals; with a negative number of them, to that power of ten"""
+    scale = x.dtype.type(10.0 ** abs(int(decimals)))
+    return np.rint(x / scale) * scale if decimals < 0 else np.rint(x * scale) / scale
+
+
+@compiled("nan_to_num")
+@pointwise("f")
+def nan_to_num(x, nan, high, low):
+    """x with numbers in place of NaN and infinities"""
+    return np.where(x != x, nan, np.where(np.isfinite(x), x, np.where(x > 0, high, low)))
+
+
+# ---- orthogonal polynomials ---------------------------------------------------------------------
+
+
+def _polynomial(name, first, step):
+    """The polynomials of degrees n (rounded towards zero; of a negative degree 0) at x: p_0 = 1,
+    p_1 = first(x), p_{k+1} = (a x + b) p_k - c p_{k-1} with step(k) = a, b, c."""
+    def evaluate(x, n):
+        degree = np.where(np.isfinite(n), n, -1).astype(np.int64)
+        x, degree = np.broadcast_arrays(x, degree)
+        result = np.where(degree == 0, x.dtype.type(1), x.dtype.type(0))
+        before, here = np.ones_like(x), (x * first[0] + first[1]).astype(x.dtype)
+        for k in range(1, int(degree.max(initial=-1)) + 1):
+            result = np.where(degree == k, here, result)
+            a, b, c = step(k)
+            before, here = here, ((x * a + b) * here - before * c).astype(x.dtype)
+        return result
+    return compiled(name)(pointwise("f")(_rename(evaluate, name)))
+
+
+POLYNOMIALS = {                     # what is linear in x, and the step: a, b, c
+    **{f"{shifted}chebyshev_polynomial_{kind}": (
+        ((2 * a, b - a), lambda k: (4, -2, 1)) if shifted else ((a, b), lambda k: (2, 0, 1)))
+       for kind, (a, b) in {"t": (1, 0), "u": (2, 0), "v": (2, -1), "w": (2, 1)}.items()
+       for shifted in ("", "shifted_")},
+    "hermite_polynomial_h": ((2, 0), lambda k: (2, 0, 2 * k)),
+    "hermite_polynomial_he": ((1, 0), lambda k: (1, 0, k)),
+    "laguerre_polynomial_l": ((-1, 1), lambda k: (-1 / (k + 1), (2 * k + 1) / (k + 1),
+                                                  k / (k + 1))),
+    "legendre_polynomial_p": ((1, 0), lambda k: ((2 * k + 1) / (k + 1), 0, k / (k + 1))),
+}
+polynomials = {name: _polynomial(name, *rule) for name, rule in POLYNOMIALS.items()}

@@ -4,63 +4,66 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import kernels
-from flambeau.core.op import composite, pointwise
+from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
-from flambeau.kernels.refused import refuse
+from flambeau.dispatch.pointwise import pointwise
+from flambeau.kernels.refused import characters, refuse
 from flambeau.ops.coercion import check_tensors
 from flambeau.ops.complex import imag
 from flambeau.ops.pointwise import abs
 
-_TWO = ("self", "other")
 
-eq = pointwise("eq", kernels.equal, tensors=_TWO, dunder="__eq__", doc="input = other.")
-ne = pointwise("ne", kernels.not_equal, tensors=_TWO, dunder="__ne__", aliases=("not_equal",),
-               doc="input ≠ other.")
-lt = pointwise("lt", kernels.less, tensors=_TWO, dunder="__lt__", aliases=("less",),
-               doc="input < other.")
-le = pointwise("le", kernels.less_equal, tensors=_TWO, dunder="__le__", aliases=("less_equal",),
-               doc="input ≤ other.")
-gt = pointwise("gt", kernels.greater, tensors=_TWO, dunder="__gt__", aliases=("greater",),
-               doc="input > other.")
-ge = pointwise("ge", kernels.greater_equal, tensors=_TWO, dunder="__ge__",
-               aliases=("greater_equal",), doc="input ≥ other.")
+def _comparison(name: str, kernel: Any, symbol: str, doc: str, alias: str = "", kinds: str = ""
+                ) -> Any:
+    texts = ["{}.Tensor(Tensor self, Tensor other)", "{}.Scalar(Tensor self, Scalar other)"]
+    return pointwise(*[text.format(name) for text in texts], kernel=kernel, operators=symbol,
+                     aliases=[f"{text.format(alias)} -> Tensor" for text in texts if alias],
+                     refuses=(f"{name}_cpu", kinds), doc=doc)
+
+
+eq = _comparison("eq", kernels.equal, "__eq__", "input = other.")
+ne = _comparison("ne", kernels.not_equal, "__ne__", "input ≠ other.", "not_equal")
+lt = _comparison("lt", kernels.less, "__lt__", "input < other.", "less", "UcW8")
+le = _comparison("le", kernels.less_equal, "__le__", "input ≤ other.", "less_equal", "UcW8")
+gt = _comparison("gt", kernels.greater, "__gt__", "input > other.", "greater", "UcW8")
+ge = _comparison("ge", kernels.greater_equal, "__ge__", "input ≥ other.", "greater_equal", "UcW8")
 
 # ---- logic --------------------------------------------------------------------------------------
 
-logical_and = pointwise("logical_and", kernels.logical_and, tensors=_TWO, numbers="",
-                        doc="Are both elements not zero?")
-logical_or = pointwise("logical_or", kernels.logical_or, tensors=_TWO, numbers="",
-                       doc="Is either element not zero?")
-logical_xor = pointwise("logical_xor", kernels.logical_xor, tensors=_TWO, numbers="",
+logical_and = pointwise("logical_and(Tensor self, Tensor other)", kernel=kernels.logical_and,
+                        refuses=("logical_and_cpu", "UW8"), doc="Are both elements not zero?")
+logical_or = pointwise("logical_or(Tensor self, Tensor other)", kernel=kernels.logical_or,
+                       refuses=("logical_or_cpu", "UW8"), doc="Is either element not zero?")
+logical_xor = pointwise("logical_xor(Tensor self, Tensor other)", kernel=kernels.logical_xor,
+                        refuses=("logical_xor_cpu", "UW8"),
                         doc="Is exactly one of the elements not zero?")
-logical_not = pointwise("logical_not", kernels.logical_not, doc="Is the element zero?")
+logical_not = pointwise("logical_not(Tensor self)", kernel=kernels.logical_not,
+                        refuses=("logical_not_cpu", "UW8"), doc="Is the element zero?")
 
 # ---- kinds of numbers ---------------------------------------------------------------------------
 
-isnan = pointwise("isnan", kernels.isnan, inplace=False, doc="Is the element NaN?")
-isinf = pointwise("isinf", kernels.isinf, inplace=False, doc="Is the element ±inf?")
-isfinite = pointwise("isfinite", kernels.isfinite, inplace=False,
-                     doc="Is the element neither ±inf nor NaN?")
+_ASKS: dict[str, Any] = {"inplace": False, "out": False}
+isnan = pointwise("isnan(Tensor self)", kernel=kernels.isnan, doc="Is the element NaN?", **_ASKS)
+isinf = pointwise("isinf(Tensor self)", kernel=kernels.isinf, doc="Is the element ±inf?", **_ASKS)
+isfinite = pointwise("isfinite(Tensor self)", kernel=kernels.isfinite,
+                     doc="Is the element neither ±inf nor NaN?", **_ASKS)
 
 
 def _one_infinity(name: str, value: float) -> Any:
-    def kernel(x: Any) -> Any:
-        if x.dtype.kind in "cW":
-            raise RuntimeError(f"{name} does not support complex inputs.")
-        if x.dtype.kind in "bui":
-            return kernels.isinf(x)
-        return kernels.equal(x, value)
-    return pointwise(name, kernel, inplace=False, doc=f"Is the element {value:+}?")
+    def kernel(self: Any) -> Any:
+        return kernels.isinf(self) if self.dtype.kind in "bui" else kernels.equal(self, value)
+    return pointwise(f"{name}(Tensor self)", kernel=kernel, inplace=False, refuses=(name, "cW"),
+                     says={"c": f"{name} does not support complex inputs."},
+                     doc=f"Is the element {value:+}?")
 
 
 isposinf = _one_infinity("isposinf", float("inf"))
 isneginf = _one_infinity("isneginf", -float("inf"))
-
-
-signbit = pointwise("signbit", kernels.signbit, inplace=False,
+signbit = pointwise("signbit(Tensor self)", kernel=kernels.signbit, inplace=False,
+                    refuses=("signbit_cpu", "cW"),
+                    says={"c": "signbit is not implemented for complex tensors."},
                     doc="Is the sign bit set? True of -0.0 too.")
-signbit.op.refusal = {"c": "signbit is not implemented for complex tensors."}
 
 
 @composite(method=True)
@@ -131,16 +134,17 @@ def equal(input: Tensor, other: Tensor) -> bool:
 # ---- the larger or smaller of two ---------------------------------------------------------------
 
 
-def _choice(name: str, kernel: Any, loses: Any, doc: str) -> Any:
+def _choice(name: str, kernel: Any, loses: Any, doc: str, *aliases: str) -> Any:
     """`maximum` or `minimum`: equal elements share the gradient, NaN passes it to both."""
     def vjp(grad: Tensor, self: Tensor, other: Any, needs: Any) -> Any:
         half = basis.where(eq(self, other), grad / 2, grad)
         return (basis.where(loses(self, other), 0, half) if needs[0] else None,
                 basis.where(loses(other, self), 0, half) if needs[1] else None)
 
-    function = pointwise(name, kernel, vjp=vjp, tensors=_TWO, numbers="", inplace=False, doc=doc)
-    function.op.refusal = {"c": f"{name} not implemented for complex tensors."}
-    return function
+    return pointwise(f"{name}(Tensor self, Tensor other)", kernel=kernel, vjp=vjp, inplace=False,
+                     refuses=(f"{name}_cpu", "UcW8"), doc=doc,
+                     says={"c": f"{name} not implemented for complex tensors."},
+                     aliases=[f"{alias}(Tensor self, Tensor other) -> Tensor" for alias in aliases])
 
 
 def _choice_of_numbers(name: str, kernel: Any, wins: Any, doc: str) -> Any:
@@ -150,9 +154,10 @@ def _choice_of_numbers(name: str, kernel: Any, wins: Any, doc: str) -> Any:
         return (basis.where(first, grad, 0) if needs[0] else None,
                 basis.where(first, 0, grad) if needs[1] else None)
 
-    function = pointwise(name, kernel, vjp=vjp, tensors=_TWO, numbers="", inplace=False, doc=doc)
-    function.op.refusal = {"c": f"{name} not implemented for complex tensors."}
-    return function
+    return pointwise(f"{name}(Tensor self, Tensor other)", kernel=kernel, vjp=vjp, inplace=False,
+                     refuses=(lambda x: f"{name[1:]}imum_cpu" if x.dtype.char in
+                              characters("U") else f"{name}_cpu", "UcW8"), doc=doc,
+                     says={"c": f"{name} not implemented for complex tensors."})
 
 
 maximum = _choice("maximum", kernels.maximum, lt, "The larger of each pair; NaN if either is NaN.")

@@ -155,18 +155,19 @@ def _general_inplace(op: Op, interceptors: Any, plain: Any, public: bool) -> Cal
             compute = op.functional.function if public else op.functional.call
             return input.copy_(compute(before, *args, **kwargs))
         if type(input) not in plain:
-            return coerce_inplace(op, (input, *args), kwargs)
+            return coerce_inplace(op, (input, *args), kwargs, public)
         return write_result(op, input, args, kwargs, public)
     return call
 
 
-def coerce_inplace(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+def coerce_inplace(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], public: bool = True
+                   ) -> Any:
     if overrides.wanted(args, kwargs):
         return overrides.call(op, args, kwargs)
     if type(args[0]) not in tensor_types:
         raise TypeError(f"{op.name}(): argument 'input' (position 1) must be Tensor, not "
                         f"{type(args[0]).__name__}")
-    return write_result(op, args[0], args[1:], kwargs)
+    return write_result(op, args[0], args[1:], kwargs, public)
 
 
 def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str, Any],
@@ -174,6 +175,8 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     """Compute the functional op, then store its result and take over its node."""
     functional, memory = op.functional, slot(input)
     tracked = grad_enabled() and (input.requires_grad or _any_requires_grad(args, kwargs))
+    if functional.schema is not None and functional.inplace_check is not None:
+        functional.inplace_check(input)
     expanded = has_one_place(memory) and written_anywhere(functional)
     check_inplace(input, tracked, not expanded)
     check_overlap(functional, input, args)

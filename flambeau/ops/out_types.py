@@ -143,7 +143,7 @@ _elsewhere, _speakers = _by_name(_ELSEWHERE), _by_name(_SPEAKERS)
 
 def _full_name(op: Op) -> str:
     space = op.namespace[0] if isinstance(op.namespace, tuple) else op.namespace
-    return op.name if space in ("torch", None) else f"{space}.{op.name}"
+    return op.name if space in ("torch", None) else f"{space}.{op.name.removeprefix(f'{space}_')}"
 
 
 def other_device(op: Op, out: Any, found: Any) -> RuntimeError:

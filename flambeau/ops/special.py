@@ -14,9 +14,10 @@ import numpy as np
 from flambeau import kernels, return_types
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import checked_arguments, composite, pointwise, primitive, public, unsupported
-from flambeau.core.promotion import convert, type_name
+from flambeau.core.op import composite, primitive, public
+from flambeau.core.promotion import convert
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import parameter_slopes
 from flambeau.kernels import special as kernel
 from flambeau.kernels.refused import refuse
@@ -24,12 +25,12 @@ from flambeau.ops.coercion import check_tensors
 from flambeau.ops.conditional import where
 from flambeau.ops.create import full_like
 from flambeau.ops.elementary import cos, exp, log, log1p, sigmoid
-from flambeau.ops.node_names import number_nodes, one_node
+from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import mul, neg, pow, reciprocal, sgn, together
 from flambeau.ops.softmax import log_softmax, softmax
 
-_HERE = {"floating": True, "namespace": "special", "method": False, "inplace": False}
-_BOTH = {"floating": True, "namespace": ("torch", "special")}
+_REAL = "cW8"           # kinds of elements that these functions do not take: complex ones, float8
+_WIDE = "e" + _REAL     # … nor half types
 
 
 def _as_floating(input: Tensor) -> Tensor:
@@ -40,49 +41,34 @@ def _as_floating(input: Tensor) -> Tensor:
 
 # ---- the gamma function -------------------------------------------------------------------------
 
-lgamma = pointwise("lgamma", kernels.lgamma, floating=True, d=lambda self: digamma(self),
+lgamma = pointwise("lgamma(Tensor self)", kernel=kernels.lgamma, floating=True,
+                   aliases=("special_gammaln(Tensor self) -> Tensor",),
+                   refuses=("lgamma_vml_cpu", _REAL), d=lambda self: digamma(self),
                    doc="The logarithm of |Γ(input)|.")
-digamma = pointwise("digamma", kernels.digamma, **_BOTH, d=lambda self: _polygamma(self, 1),
+digamma = pointwise("digamma(Tensor self)", kernel=kernels.digamma, floating=True,
+                    aliases=("special_digamma(Tensor self) -> Tensor",
+                             "special_psi(Tensor self) -> Tensor"),
+                    refuses=("digamma", _REAL), d=lambda self: polygamma(1, self),
                     doc="The derivative of lgamma, ψ = Γ' / Γ.")
 
 
-@primitive(lambda self, n: kernel.polygamma(n, self), kind="pointwise", method=False,
-           namespace=None, name="polygamma_of", node_name="PolygammaBackward0",
-           d_self=lambda self, n: _polygamma(self, n + 1))
-def _polygamma(input: Tensor, n: int) -> Any:
-    return _as_floating(input), n
+def _polygamma_kernel(self: np.ndarray, n: int) -> np.ndarray:
+    if n < 0:
+        raise RuntimeError("polygamma(n, x) does not support negative n.")
+    refuse(self, _REAL, ("digamma", "trigamma", "polygamma")[min(n, 2)])
+    return kernel.polygamma(self, n)
 
 
-@composite(namespace=("torch", "special"))
-def polygamma(n: int, input: Tensor, *, out: Any = None) -> Tensor:
-    """The n-th derivative of digamma.
+polygamma = pointwise(
+    "polygamma(int n, Tensor self)", kernel=_polygamma_kernel, floating=True,
+    aliases=("special_polygamma(int n, Tensor self) -> Tensor",),
+    d=lambda self, n: polygamma(n + 1, self),
+    doc="""The n-th derivative of digamma.
 
     >>> import flambeau
     >>> flambeau.polygamma(1, flambeau.tensor([1.0]))
     tensor([1.6449])
-    """
-    if isinstance(n, (float, Tensor)) or not hasattr(n, "__index__"):
-        raise TypeError("polygamma(): argument 'n' (position 1) must be int, not "
-                        f"{type(n).__name__}")
-    if n < 0:
-        raise RuntimeError("polygamma(n, x) does not support negative n.")
-    if input._array.dtype.kind == "c" and n:
-        kernel = "trigamma" if n == 1 else "polygamma"
-        raise NotImplementedError(f"\"{kernel}\" not implemented for '{type_name(input.dtype)}'")
-    result = digamma(input) if n == 0 else _polygamma(input, n)
-    return result if out is None else basis.into(out, polygamma.op, result, (input,))
-
-
-Tensor.polygamma = checked_arguments(lambda self, n: polygamma(n, self), name="polygamma")
-
-
-@composite(namespace=None, inplace=True, name="polygamma_last")
-def _polygamma_last(input: Tensor, n: int) -> Tensor:
-    return polygamma(n, input)
-
-
-Tensor.polygamma_ = checked_arguments(
-    lambda self, n: _polygamma_last.op.inplace_op.function(self, n), name="polygamma_")
+    """)
 
 
 @composite(method=True, inplace=True)
@@ -145,13 +131,6 @@ def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
     return neg(_gamma_slope(input, output, 1, True))
 
 
-igamma = pointwise("igamma", kernel.gammainc, numbers="", d_other=_gamma_density,
-                   d_self=lambda self, other: _gamma_slope(self, other),
-                   doc="The regularised lower incomplete gamma function P(input, other).")
-igammac = pointwise("igammac", kernel.gammaincc, numbers="",
-                    d_self=lambda self, other: neg(_gamma_slope(self, other)),
-                    d_other=lambda self, other: neg(_gamma_density(self, other)),
-                    doc="The regularised upper incomplete gamma function Q(input, other).")
 def _forward_in_second(slope: Any) -> Any:
     """The rule of forward mode that PyTorch has: it refuses tangents of the first argument."""
     def rule(tangents: Any, self: Tensor, other: Tensor) -> Tensor:
@@ -161,9 +140,21 @@ def _forward_in_second(slope: Any) -> Any:
     return rule
 
 
-igamma.op.jvp_rule = _forward_in_second(igamma.op.rules["other"])
-igammac.op.jvp_rule = _forward_in_second(igammac.op.rules["other"])
-zeta = pointwise("zeta", kernel.zeta, **_HERE, numbers="any", node_name="SpecialZetaBackward0",
+igamma = pointwise("igamma(Tensor self, Tensor other)", kernel=kernel.gammainc,
+                   aliases=("special_gammainc(Tensor self, Tensor other) -> Tensor",),
+                   jvp=_forward_in_second(_gamma_density), d_other=_gamma_density,
+                   d_self=lambda self, other: _gamma_slope(self, other),
+                   doc="The regularised lower incomplete gamma function P(input, other).")
+igammac = pointwise("igammac(Tensor self, Tensor other)", kernel=kernel.gammaincc,
+                    aliases=("special_gammaincc(Tensor self, Tensor other) -> Tensor",),
+                    jvp=_forward_in_second(lambda self, other: neg(_gamma_density(self, other))),
+                    d_self=lambda self, other: neg(_gamma_slope(self, other)),
+                    d_other=lambda self, other: neg(_gamma_density(self, other)),
+                    doc="The regularised upper incomplete gamma function Q(input, other).")
+zeta = pointwise("special_zeta(Tensor self, Tensor other)",
+                 "special_zeta.other_scalar(Tensor self, Scalar other)",
+                 "special_zeta.self_scalar(Scalar self, Tensor other)", kernel=kernel.zeta,
+                 floating=True, inplace=False, node="SpecialZetaBackward0",
                  d_self=lambda self, other: _zeta_slope(self, other),
                  d_other=lambda self, other: zeta(self + 1, other) * neg(self)
                  if isinstance(self, Tensor) else zeta(self + 1, other) * -self,
@@ -197,77 +188,97 @@ def _over(numerator: Tensor, self: Tensor) -> Tensor:
     return where(zero, 0.5, numerator / where(zero, 1, self))
 
 
-i0 = pointwise("i0", kernel.i0, **_BOTH, d=lambda self: i1(self),
+i0 = pointwise("i0(Tensor self)", kernel=kernel.i0, floating=True,
+               aliases=("special_i0(Tensor self) -> Tensor",), d=lambda self: i1(self),
                doc="The modified Bessel function of the first kind of order 0.")
-i0e = pointwise("i0e", kernel.i0e, **_HERE, node_name="SpecialI0EBackward0",
+i0e = pointwise("special_i0e(Tensor self)", kernel=kernel.i0e, floating=True, inplace=False,
+                node="SpecialI0EBackward0",
                 d=lambda self, result: i1e(self) - sgn(self) * result, doc="exp(-|input|) · i0.")
-i1 = pointwise("i1", kernel.i1, **_HERE, node_name="SpecialI1Backward0",
+i1 = pointwise("special_i1(Tensor self)", kernel=kernel.i1, floating=True, inplace=False,
+               node="SpecialI1Backward0",
                d=lambda self, result: i0(self) - _over(result, self),
                doc="The modified Bessel function of the first kind of order 1.")
-i1e = pointwise("i1e", kernel.i1e, **_HERE, node_name="SpecialI1EBackward0",
+i1e = pointwise("special_i1e(Tensor self)", kernel=kernel.i1e, floating=True, inplace=False,
+                node="SpecialI1EBackward0",
                 d=lambda self, result: i0e(self) - sgn(self) * result - _over(result, self),
                 doc="exp(-|input|) · i1.")
-bessel_j0 = pointwise("bessel_j0", kernel.j0, **_HERE, d=lambda self: neg(bessel_j1(self)),
+bessel_j0 = pointwise("special_bessel_j0(Tensor self)", kernel=kernel.j0, floating=True,
+                      inplace=False, d=lambda self: neg(bessel_j1(self)),
                       doc="The Bessel function of the first kind of order 0.")
-bessel_j1 = pointwise("bessel_j1", kernel.j1, **_HERE,
+bessel_j1 = pointwise("special_bessel_j1(Tensor self)", kernel=kernel.j1, floating=True,
+                      inplace=False,
                       d=lambda self, result: bessel_j0(self) - _over(result, self),
                       doc="The Bessel function of the first kind of order 1.")
-bessel_y0 = pointwise("bessel_y0", kernel.y0, **_HERE, d=lambda self: neg(bessel_y1(self)),
+bessel_y0 = pointwise("special_bessel_y0(Tensor self)", kernel=kernel.y0, floating=True,
+                      inplace=False, d=lambda self: neg(bessel_y1(self)),
                       doc="The Bessel function of the second kind of order 0.")
-bessel_y1 = pointwise("bessel_y1", kernel.y1, **_HERE,
+bessel_y1 = pointwise("special_bessel_y1(Tensor self)", kernel=kernel.y1, floating=True,
+                      inplace=False,
                       d=lambda self, result: bessel_y0(self) - result / self,
                       doc="The Bessel function of the second kind of order 1.")
-modified_bessel_i0 = pointwise("modified_bessel_i0", kernel.modified_i0, **_HERE,
+modified_bessel_i0 = pointwise("special_modified_bessel_i0(Tensor self)",
+                               kernel=kernel.modified_i0, floating=True, inplace=False,
                                d=lambda self: i1(self),
                                doc="The modified Bessel function of the first kind of order 0.")
 modified_bessel_i1 = pointwise(
-    "modified_bessel_i1", kernel.modified_i1, **_HERE,
+    "special_modified_bessel_i1(Tensor self)", kernel=kernel.modified_i1, floating=True,
+    inplace=False,
     d=lambda self, result: i0(self) - _over(result, self),
     doc="The modified Bessel function of the first kind of order 1.")
 modified_bessel_k0 = pointwise(
-    "modified_bessel_k0", kernel.k0, **_HERE, d=lambda self: neg(modified_bessel_k1(self)),
+    "special_modified_bessel_k0(Tensor self)", kernel=kernel.k0, floating=True, inplace=False,
+    d=lambda self: neg(modified_bessel_k1(self)),
     doc="The modified Bessel function of the second kind of order 0.")
 modified_bessel_k1 = pointwise(
-    "modified_bessel_k1", kernel.k1, **_HERE,
+    "special_modified_bessel_k1(Tensor self)", kernel=kernel.k1, floating=True, inplace=False,
     d=lambda self, result: neg(modified_bessel_k0(self)) - result / self,
     doc="The modified Bessel function of the second kind of order 1.")
 scaled_modified_bessel_k0 = pointwise(
-    "scaled_modified_bessel_k0", kernel.k0e, **_HERE,
-    d=lambda self, result: result - scaled_modified_bessel_k1(self),
+    "special_scaled_modified_bessel_k0(Tensor x)", kernel=kernel.k0e, floating=True, inplace=False,
+    d=lambda x, result: result - scaled_modified_bessel_k1(x),
     doc="exp(input) · modified_bessel_k0.")
 scaled_modified_bessel_k1 = pointwise(
-    "scaled_modified_bessel_k1", kernel.k1e, **_HERE,
-    d=lambda self, result: result - result / self - scaled_modified_bessel_k0(self),
+    "special_scaled_modified_bessel_k1(Tensor x)", kernel=kernel.k1e, floating=True, inplace=False,
+    d=lambda x, result: result - result / x - scaled_modified_bessel_k0(x),
     doc="exp(input) · modified_bessel_k1.")
 
 
-def _spherical_slope(self: Tensor, result: Tensor) -> Tensor:
-    zero = self == 0
-    return where(zero, 0, (cos(self) - result) / where(zero, 1, self))
+def _spherical_slope(x: Tensor, result: Tensor) -> Tensor:
+    zero = x == 0
+    return where(zero, 0, (cos(x) - result) / where(zero, 1, x))
 
 
-spherical_bessel_j0 = pointwise("spherical_bessel_j0", kernel.spherical_j0, **_HERE,
+spherical_bessel_j0 = pointwise("special_spherical_bessel_j0(Tensor x)",
+                                kernel=kernel.spherical_j0, floating=True,
+                                refuses=("spherical_bessel_j0_cpu", _WIDE), inplace=False,
                                 d=_spherical_slope, doc="sin(input) / input.")
-airy_ai = pointwise("airy_ai", kernel.airy_ai, **_HERE, d=lambda self: _airy_prime(self),
+airy_ai = pointwise("special_airy_ai(Tensor x)", kernel=kernel.airy_ai, floating=True,
+                    inplace=False, d=lambda x: _airy_prime(x),
                     doc="The Airy function Ai, which solves f'' = x f.")
-_airy_prime = pointwise("airy_ai_prime", kernel.airy_ai_prime, floating=True, namespace=None,
-                        method=False, inplace=False, d=lambda self: self * airy_ai(self))
+_airy_prime = pointwise("airy_ai_prime(Tensor self)", kernel=kernel.airy_ai_prime, floating=True,
+                        function=False, method=False, inplace=False,
+                        d=lambda self: self * airy_ai(self))
 
 # ---- the normal distribution --------------------------------------------------------------------
 
-erfcx = pointwise("erfcx", kernel.erfcx, **_HERE, node_name="SpecialErfcxBackward0",
+erfcx = pointwise("special_erfcx(Tensor self)", kernel=kernel.erfcx, floating=True,
+                  inplace=False, node="SpecialErfcxBackward0",
                   d=lambda self, result: 2 * self * result - 2 / sqrt(pi),
                   doc="exp(input²) · erfc(input).")
-ndtr = pointwise("ndtr", kernel.ndtr, **_HERE, node_name="SpecialNdtrBackward0",
+ndtr = pointwise("special_ndtr(Tensor self)", kernel=kernel.ndtr, floating=True, inplace=False,
+                 node="SpecialNdtrBackward0",
                  d=lambda self: exp(self * self * -0.5) / sqrt(2 * pi),
                  doc="The area under the standard normal density left of the input.")
-ndtri = pointwise("ndtri", kernel.ndtri, **_HERE, node_name="SpecialNdtriBackward0",
+ndtri = pointwise("special_ndtri(Tensor self)", kernel=kernel.ndtri, floating=True,
+                  inplace=False, node="SpecialNdtriBackward0",
                   d=lambda result: exp(result * result * 0.5) * sqrt(2 * pi),
                   doc="The inverse of ndtr, on (0, 1).")
-log_ndtr = pointwise("log_ndtr", kernel.log_ndtr, **_HERE, node_name="SpecialLogNdtrBackward0",
+log_ndtr = pointwise("special_log_ndtr(Tensor self)", kernel=kernel.log_ndtr, floating=True,
+                     inplace=False, node="SpecialLogNdtrBackward0",
                      d=lambda self: sqrt(2 / pi) * reciprocal(erfcx(self * -sqrt(0.5))),
                      doc="The logarithm of ndtr, exact also where that is small.")
-entr = pointwise("entr", kernel.entr, **_HERE, node_name="SpecialEntrBackward0",
+entr = pointwise("special_entr(Tensor self)", kernel=kernel.entr, floating=True, inplace=False,
+                 node="SpecialEntrBackward0",
                  d=lambda self: neg(log(self) + 1), doc="-input · log(input), 0 at 0.")
 
 # ---- logarithms ---------------------------------------------------------------------------------
@@ -280,65 +291,70 @@ def _unless_zero(self: Any, other: Any, pole: float, value: Any) -> Any:
     return where(self == 0, 0, value) if other <= pole else value
 
 
-xlogy = pointwise("xlogy", kernel.xlogy, **_BOTH, numbers="any",
+xlogy = pointwise("xlogy.Tensor(Tensor self, Tensor other)",
+                  "xlogy.Scalar_Other(Tensor self, Scalar other)",
+                  "xlogy.Scalar_Self(Scalar self, Tensor other)", kernel=kernel.xlogy,
+                  floating=True, aliases=("special_xlogy(Tensor self, Tensor other) -> Tensor",
+                  "special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor",
+                  "special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor",),
                   d_other=lambda self, other: self / other,
                   d_self=lambda self, other: _unless_zero(
                       self, other, 0, (log if isinstance(other, Tensor) else _number_log)(other)),
                   doc="input · log(other), 0 where the input is 0.")
-xlog1py = pointwise("xlog1py", kernel.xlog1py, **_HERE, numbers="any",
-                    node_name="SpecialXlog1PyBackward0",
+xlog1py = pointwise("special_xlog1py(Tensor self, Tensor other)",
+                    "special_xlog1py.other_scalar(Tensor self, Scalar other)",
+                    "special_xlog1py.self_scalar(Scalar self, Tensor other)",
+                    kernel=kernel.xlog1py, floating=True, inplace=False,
+                    node="SpecialXlog1PyBackward{}",
                     d_other=lambda self, other: self / (other + 1),
                     d_self=lambda self, other: _unless_zero(
                         self, other, -1,
                         log1p(other) if isinstance(other, Tensor) else _number_log(other + 1)),
                     doc="input · log(1 + other), 0 where the input is 0.")
 
-xlogy = number_nodes(xlogy.op, "XlogyBackward2", "XlogyBackward1")
-xlog1py = number_nodes(xlog1py.op, "SpecialXlog1PyBackward2", "SpecialXlog1PyBackward1")
-
-
 def _number_log(value: Any) -> float:
     return number_log(value) if value > 0 else -float("inf") if value == 0 else float("nan")
 
 
-logaddexp = pointwise("logaddexp", kernels.logaddexp, inplace=False, numbers="",
+logaddexp = pointwise("logaddexp(Tensor self, Tensor other)", kernel=kernels.logaddexp,
+                      inplace=False,
                       d_self=lambda self, other: sigmoid(self - other),
                       d_other=lambda self, other: sigmoid(other - self),
                       doc="log(exp(input) + exp(other)), computed without overflow.")
-logaddexp2 = pointwise("logaddexp2", kernels.logaddexp2, inplace=False, numbers="",
+logaddexp2 = pointwise("logaddexp2(Tensor self, Tensor other)", kernel=kernels.logaddexp2,
+                       inplace=False,
                        d_self=lambda self, other: sigmoid((self - other) * number_log(2)),
                        d_other=lambda self, other: sigmoid((other - self) * number_log(2)),
                        doc="log2(2^input + 2^other), computed without overflow.")
 
 
-def _logit_slope(self: Tensor, eps: float) -> Tensor:
-    low, high = (eps, 1 - eps) if eps >= 0 else (0, 1)
+def _logit_slope(self: Tensor, eps: float | None) -> Tensor:
+    low, high = (0, 1) if eps is None else (eps, 1 - eps)
     outside = (self < low) | (self > high)
-    return where(outside, 0 if eps >= 0 else float("nan"), reciprocal(self * (1 - self)))
+    return where(outside, float("nan") if eps is None else 0, reciprocal(self * (1 - self)))
 
 
-@primitive(lambda self, eps: kernel.logit(self, eps), kind="pointwise", inplace=True,
-           namespace=("torch", "special"), d_self=_logit_slope)
-def logit(input: Tensor, eps: float | None = None) -> Any:
-    """log(p / (1 - p)) of probabilities, first brought into [eps, 1 - eps] if `eps` is given.
+logit = pointwise("logit(Tensor self, float? eps=None)", floating=True,
+                  kernel=lambda self, eps: kernel.logit(self, -1.0 if eps is None else eps),
+                  aliases=("special_logit(Tensor self, float? eps=None) -> Tensor",),
+                  refuses=("logit_cpu", _REAL), d=_logit_slope,
+                  doc="""log(p / (1 - p)) of probabilities, first brought into [eps, 1 - eps] if
+    `eps` is given.
 
     >>> import flambeau
     >>> flambeau.logit(flambeau.tensor([0.5, 0.9]))
     tensor([0.0000, 2.1972])
-    """
-    if input._array.dtype.kind in "cW":
-        raise unsupported(logit.op, input._array)
-    return _as_floating(input), -1.0 if eps is None else eps
+    """)
 
-
-logit.op.saved_as = {"eps": lambda eps: None if eps < 0 else eps}
 
 def _sinc_slope(self: Tensor, result: Tensor) -> Tensor:
     zero = self == 0
     return where(zero, 0, (cos(self * pi) - result) / where(zero, 1, self))
 
 
-sinc = pointwise("sinc", kernel.sinc, **_BOTH, d=_sinc_slope, doc="sin(πx) / (πx), 1 at 0.")
+sinc = pointwise("sinc(Tensor self)", kernel=kernel.sinc, floating=True,
+                 aliases=("special_sinc(Tensor self) -> Tensor",), d=_sinc_slope,
+                 doc="sin(πx) / (πx), 1 at 0.")
 
 # ---- parts of floating-point numbers ------------------------------------------------------------
 
@@ -386,27 +402,18 @@ def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     return result if out is None else basis.into(out, ldexp.op, result, (input, other))
 
 
-_step = pointwise("heaviside_of", kernels.heaviside, d_self=0, method=False, namespace=None,
-                  inplace=False, numbers="", d_other=lambda self: self == 0,
-                  node_name="HeavisideBackward0")
-
-
-@composite(method=True, inplace=True)
-def heaviside(input: Tensor, values: Tensor, *, out: Any = None) -> Tensor:
-    """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
-    check_tensors("heaviside", input=input, values=values)
-    if input._array.dtype.kind in "cW" or values._array.dtype.kind in "cW":
+def _check_heaviside(self: Tensor, values: Tensor) -> None:
+    if self._array.dtype.kind in "cW" or values._array.dtype.kind in "cW":
         raise RuntimeError("heaviside is not yet implemented for complex tensors.")
-    if not input.dtype is values.dtype is (values if out is None else out).dtype:
+    if self.dtype is not values.dtype:
         raise RuntimeError("heaviside is not yet implemented for tensors with different dtypes.")
-    result = _step(input, values)
-    return result if out is None else basis.into(out, heaviside.op, result, (input, values))
 
 
-public["special"] |= {"expit": sigmoid, "gammaln": lgamma, "psi": digamma, "gammainc": igamma,
-                      "gammaincc": igammac, "multigammaln": mvlgamma, "softmax": softmax,
+heaviside = pointwise("heaviside(Tensor self, Tensor values)", kernel=kernels.heaviside,
+                      check=_check_heaviside, refuses=("heaviside_cpu", "UcW8"), d_self=0,
+                      d_values=lambda self: self == 0,
+                      doc="0 where the input is negative, 1 where it is positive, `values` where it"
+                          " is zero.")
+public["special"] |= {"expit": sigmoid, "multigammaln": mvlgamma, "softmax": softmax,
                       "log_softmax": log_softmax}
-for _function in (i0, lgamma):
-    _function.op.refusal = {"": f"{_function.op.name}_vml_cpu"}
-digamma.op.refusal = {"": "digamma"}
 __all__ = ["digamma", "lgamma", "logit", "sinc", "xlogy"]

@@ -42,6 +42,7 @@ def bind(signature: Signature, name: str, args: Sequence[Any], kwargs: dict[str,
     if count > positions and not one_by_one:
         return errors.too_many(signature, name, count)
     values: list[Any] = []
+    given: list[int] = []
     used, place, unpacked = 0, 0, ""
     for i, parameter in enumerate(parameters):
         positional = place < count
@@ -59,6 +60,7 @@ def bind(signature: Signature, name: str, args: Sequence[Any], kwargs: dict[str,
         if value is None and (parameter.nullable or parameter.default == "[]"):
             values.append(None if parameter.nullable else parameter.value)
             continue
+        given.append(i)
         if not fits(parameter, value, numbers_as_tensors, i):
             if not (one_by_one and place == 1 and positional and is_index(value)):
                 said = errors.wrong_type(parameter, value, place if positional else 0)
@@ -66,10 +68,14 @@ def bind(signature: Signature, name: str, args: Sequence[Any], kwargs: dict[str,
             value, place = tuple(args), count
         if parameter.kind == "int" and isinstance(value, (tuple, list)) and not unpacked:
             unpacked = _not_unpacked(name, parameter, value)
-        values.append(as_declared(parameter, value))
+        values.append(value)
     if used < len(kwargs):
         return errors.unknown_name(signature, name, kwargs, count)
-    return unpacked or values
+    if unpacked:
+        return unpacked
+    for i in given:                     # only now: of tensors that is a look at their values
+        values[i] = as_declared(parameters[i], values[i])
+    return values
 
 
 def _spelling(name: str, kwargs: dict[str, Any]) -> str | None:

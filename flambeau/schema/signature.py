@@ -117,9 +117,10 @@ def annotation(p: Parameter) -> str:
 
 
 def python_signature(overloads: Sequence[Sequence[Parameter]], result: str,
-                     one_by_one: bool = False) -> inspect.Signature:
+                     one_by_one: bool = False, numbers: bool = False) -> inspect.Signature:
     """One signature for all overloads: the parameters of the longest, of which those that another
-    overload does without may be left out. Are the numbers of its list given `one_by_one`?"""
+    overload does without may be left out. Are the numbers of its list given `one_by_one`? Do
+    `numbers` stand for tensors?"""
     longest = max(overloads, key=len)
     always = set.intersection(*[{p.name for p in overload} for overload in overloads])
     made: list[inspect.Parameter] = []
@@ -136,8 +137,9 @@ def python_signature(overloads: Sequence[Sequence[Parameter]], result: str,
             kind, default = kinds.VAR_POSITIONAL, kinds.empty
         optional = p._replace(nullable=p.nullable or default is None)
         same = len({(q.kind, q.is_list) for o in overloads for q in o if q.name == p.name}) == 1
+        mixed = not same or (numbers and p.kind == "Tensor" and not p.by_name)
         made.append(kinds(p.name, kind, default=default,
-                          annotation=annotation(optional) if same else "Any"))
+                          annotation="Any" if mixed else annotation(optional)))
     return inspect.Signature(made, return_annotation=result)
 
 

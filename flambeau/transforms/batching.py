@@ -344,8 +344,7 @@ def _broadcast(op: Op, canonical: Any, inputs: Any, values: list[Any], dims: lis
     ranks = _core_ranks(op, len(inputs))
     lead = max(t._array.ndim - r for t, r in zip(inputs, ranks) if type(t) in tensor_types)
     if op.kind == "pointwise" and len({t._array.dtype for t in tensors}) > 1:
-        common = result_type([t._array for t in tensors])
-        values = [basis.cast(v, common.numpy) if type(v) in tensor_types else v for v in values]
+        values = _in_one_type(op, inputs, values)
     aligned = []
     for value, bdim, rank in zip(values, dims, ranks):
         if bdim is not None:
@@ -357,6 +356,18 @@ def _broadcast(op: Op, canonical: Any, inputs: Any, values: list[Any], dims: lis
                 value = basis.reshape(value, (shape[0], *(1,) * missing, *shape[1:]))
         aligned.append(value)
     return op.call(*op.with_inputs(canonical, aligned))
+
+
+def _in_one_type(op: Op, inputs: Any, values: list[Any]) -> list[Any]:
+    """Values in the type that the slices have together: a slice may have no dimensions, which
+    promotes differently."""
+    if op.fixed:
+        return values
+    common = [type(t) in tensor_types and name not in op.apart for t, name in zip(
+        inputs, op.tensors)]
+    wanted = result_type([t._array for t, counts in zip(inputs, common) if counts]).numpy
+    return [basis.cast(v, wanted) if counts and v._array.dtype != wanted else v
+            for v, counts in zip(values, common)]
 
 
 def _shift(op: Op, size: int, canonical: Any, inputs: Any, least: int = 0) -> tuple[Any, ...]:

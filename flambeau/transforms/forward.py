@@ -16,7 +16,7 @@ from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Output, Packed, next_order, save_input, save_result
 from flambeau.core.modes import Level, grad_enabled, grad_mode, inference
-from flambeau.core.op import Op, chaining, parameters, scaled
+from flambeau.core.op import Op, chaining, is_sign, parameters, scaled
 from flambeau.core.overrides import sparse_types
 from flambeau.core.tensor import (
     LEAF,
@@ -250,9 +250,9 @@ def _pointwise(op: Op, canonical: Any, tangents: list[Any], result: Any) -> Any:
             rule = op.rules[name]
             if rule is None:
                 continue
-            term = getattr(basis, chaining(rule))(
-                tangent, rule(*[values[n] for n in parameters(rule)])) \
-                if callable(rule) else scaled(tangent, rule)
+            factor = rule(*[values[n] for n in parameters(rule)]) if callable(rule) else rule
+            term = scaled(tangent, factor) if factor is rule or is_sign(rule, factor) \
+                else getattr(basis, chaining(rule))(tangent, factor)
         total = term if total is None else basis.add(total, term)
     return None if total is None else fitted(total, result)
 

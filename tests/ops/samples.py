@@ -119,9 +119,10 @@ class Samples(dict):
             self[name] = draw
             self.pointwise[name] = 1
 
-    def binary(self, *names, domain="real", complex=True, number=None, bounds=(), more=(),
-               off=1.0):
-        """Ops of two tensors: of one shape, broadcast, 0-d, empty, complex, and with a number."""
+    def binary(self, *names, domain="real", complex=True, number=None, first=None, bounds=(),
+               more=(), off=1.0):
+        """Ops of two tensors: of one shape, broadcast, 0-d, empty, complex, with a number, and
+        with a number first."""
         for name in names:
             def draw(r, name=name):
                 of = getattr(r, domain)
@@ -132,6 +133,8 @@ class Samples(dict):
                     calls.append(call(r.complex(3), r.complex(3)))
                 if number is not None:
                     calls.append(call(of(*bounds, 2, 3), number))
+                if first is not None:
+                    calls.append(call(first, of(*bounds, 2, 3)))
                 calls += [call(*map(np.asarray, m)).but(smooth=False) for m in more]
                 return [c.but(off=off) for c in calls]
             self[name] = draw

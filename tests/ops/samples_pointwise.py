@@ -156,9 +156,10 @@ def _(r):
 for _name in ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_left_shift",
               "bitwise_right_shift", "gcd", "lcm"):
     @family(_name)
-    def _(r):
+    def _(r, numbers=_name not in ("gcd", "lcm")):
         return [call(r.integers(0, 50, 2, 3), r.integers(1, 7, 3)),
-                call(r.integers(-50, 50, 5), r.integers(0, 7, 5))]
+                call(r.integers(-50, 50, 5), r.integers(0, 7, 5)),
+                *([call(r.integers(0, 50, 3), 3), call(5, r.integers(1, 7, 3))] if numbers else [])]
     family.pointwise[_name] = 2
 
 
@@ -251,3 +252,5 @@ def _(r):
 family.pointwise |= {"pow": 2, "add": 2, "sub": 2, "div": 2}
 family.unbatched = ("allclose", "equal", "is_nonzero")
 family.untested["div_rounded"] = "what div_ with a rounding mode runs; Tensor.div_ has samples"
+family.untested |= dict.fromkeys(("div.Scalar_mode", "floor_divide.Scalar"),
+                                 "numbers stand for tensors there: as the first overload")

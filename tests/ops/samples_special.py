@@ -55,7 +55,8 @@ def _(r):
 
 # ---- two arguments ------------------------------------------------------------------------------
 
-family.binary("xlogy", "special.xlog1py", domain="positive", complex=False, number=2.5, off=1e2,
+family.binary("xlogy", "special.xlog1py", domain="positive", complex=False, number=2.5, first=1.5,
+              off=1e2,
               more=[([0.0, 0.0, 1.0, nan, 0.0], [0.0, nan, 0.0, 1.0, inf])])
 family.binary("logaddexp", complex=True, more=[([1000.0, -1000.0], [1000.5, -1001.0])])
 family.binary("logaddexp2", complex=False, more=[([1000.0, -1000.0], [1000.5, -1001.0])])

@@ -1,0 +1,23 @@
+// The runners of calls whose arguments are canonical. Null without an error means that the call is
+// not of the common kind, and that nothing has happened yet: the twin in Python does it.
+#pragma once
+#include "../fast.h"
+
+namespace fast {
+
+// A pointwise op on plain tensors and numbers.
+PyObject *run_pointwise(Callable *f, PyObject *const *canonical, Py_ssize_t n);
+
+// Its array, written to `into` (null: to a new one) where the kernel can do that.
+PyObject *compute_pointwise(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyArrayObject *into);
+
+// The array of any op that has one result and is no view.
+PyObject *compute(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyArrayObject *into);
+
+// The in-place form: the result is written to the first tensor, which is given back.
+PyObject *write_inplace(Callable *f, PyObject *const *canonical, Py_ssize_t n);
+
+// With `out=`: the result is written there.
+PyObject *write_out(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyObject *out);
+
+}  // namespace fast

@@ -1,0 +1,243 @@
+"""Pointwise ops: element by element, on tensors and numbers that broadcast and promote.
+
+    mul = pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor",
+                    "mul.Scalar(Tensor self, Scalar other) -> Tensor",
+                    kernel=kernels.multiply, numbers=True, operators="__mul__ __rmul__ __imul__",
+                    d_self=lambda other: other, d_other=lambda self: self)
+
+A rule is the derivative: what a change of that argument is multiplied by. For plain tensors
+`csrc/calling/pointwise.cpp` does the same.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+from operator import is_
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import dtypes, fast, overrides
+from flambeau.core.devices import cpu
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.modes import grad_enabled, intercept_canonical, interceptors
+from flambeau.core.op import (
+    ANY,
+    SCALARS,
+    Op,
+    class_name,
+    edges_of,
+    plan_saving,
+    record,
+    unsupported,
+)
+from flambeau.core.promotion import convert, promote, result_type, scalar_cache, scalar_operand
+from flambeau.core.shapes import broadcast_shapes
+from flambeau.core.tensor import basis, plain, tensor_types, wrap
+from flambeau.dispatch.declaration import Declaration, declare
+from flambeau.kernels.reference import rounding_once
+from flambeau.kernels.refused import characters, refused_by
+from flambeau.schema.parser import Parameter, Schema
+
+
+@dataclass(eq=False, kw_only=True)
+class Pointwise(Declaration):
+    """What is declared of a pointwise op, beside what a `Declaration` says.
+
+    apart       operands that are conditions: bools, which have no part in the type of the rest
+    check_apart     raises for one that is not boolean, where that is an error
+    fixed       the result has the type of the first operand, and the kernel converts the others
+    inplace_check   raises for a tensor that the in-place form does not take
+    check       raises for types of operands that PyTorch refuses: where they are not all the same
+    check_bools     … where one of them is boolean
+    raw         the kernel takes numbers as they are given
+    wide        numbers meet half types in float32: only the result is rounded
+    usual       the kernel for when all parameters that are no operands have their defaults
+    says        what to say of kinds of element types that are refused
+    """
+    kind: str = "pointwise"
+    inplace: bool = True
+    inplace_function: bool = True
+    apart: str = ""
+    check_apart: Any = None
+    fixed: bool = False
+    check: Any = None
+    check_bools: Any = None
+    raw: bool = False
+    wide: bool = False
+    inplace_check: Any = None
+    usual: Any = None
+    says: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def operand_names(self) -> frozenset[str]:
+        """The parameters that are tensors in any overload."""
+        return frozenset([p.name for s in self.schemas for p in s.parameters if p.is_tensor])
+
+    def canonical_parameters(self, schema: Schema) -> list[Parameter]:
+        return sorted(schema.parameters, key=lambda p: p.name not in self.operand_names)
+
+    def make_op(self, index: int, schema: Schema) -> Op:
+        own = self.canonical_parameters(schema)
+        operands = tuple([p.name for p in own if p.name in self.operand_names])
+        rest = own[len(operands):]
+        rules = {operands[0]: self.rules["d"]} if "d" in self.rules else self.rules
+        tensors = {p.name for p in own if p.is_tensor}
+        kernel = rounding_once(self.kernel) if self.wide else self.kernel
+        op = Op(self.name, self.kind, schema=schema,
+                key=self.key(schema.full_name) if self.is_further(index) else self.name,
+                declaration=self, kernel=kernel, vjp=self.vjp, jvp_rule=self.jvp,
+                rules={name: rules.get(name) if name in tensors else None
+                       for name in operands}, batch_rule=self.batch,
+                tensors=operands, params=tuple([p.name for p in rest]),
+                nondiff=(*self.nondiff.split(), *[n for n in operands if n not in tensors]),
+                floating=self.floating, wide=self.wide,
+                apart=self.apart.split(), check_apart=self.check_apart, check=self.check,
+                check_bools=self.check_bools, raw=self.raw or self.fixed, fixed=self.fixed,
+                inplace_check=self.inplace_check, refuses=self.refuses,
+                reject=characters(self.refuses[1]) if self.refuses else refused_by(self.name),
+                refusal=self.says, namespace=self.namespace, doc=self.doc,
+                usual=rounding_once(self.usual) if self.wide and self.usual else self.usual,
+                defaults=tuple([p.value for p in rest]),
+                node_name=(self.node or f"{class_name(self.name)[:-1]}{{}}").format(index))
+        plan_saving(op)
+        if self.node == "NotImplemented":
+            op.Backward.name = lambda self: "torch::autograd::NotImplemented"
+        op.call = fast.callable_of("elementwise", op, make_call(op, interceptors, plain),
+                                   self.kernel)
+        op.direct = make_call(op, (), ANY)
+        op.function = op.published = self.published
+        return op
+
+
+# ---- a call with canonical arguments -------------------------------------------------------------
+
+def make_call(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
+    """The twin of `run_pointwise`: operands in one type, the kernel, the node."""
+    n, differentiable, rejected = len(op.tensors), op.is_differentiable, op.reject
+    kernel, usual, defaults = op.kernel, op.usual, op.defaults
+
+    def call(*canonical: Any) -> Any:
+        if interceptors:
+            if overrides.wanted(canonical):         # what a level's tensors hold
+                return overrides.call(op, canonical, {})
+            return intercept_canonical(op, canonical)
+        if len(canonical) < n + len(defaults):
+            canonical = (*canonical, *defaults[len(canonical) - n:])
+        inputs, params = canonical[:n], canonical[n:]
+        for value in inputs:
+            if type(value) not in plain and value is not None and type(value) not in SCALARS:
+                return coerce(op, canonical)
+        for check in (op.check_apart, op.check, op.check_bools):
+            if check is not None:
+                check(*canonical)
+        values = operands(op, inputs)
+        first = next(v for v, name in zip(values, op.tensors) if isinstance(v, np.ndarray)
+                     and name not in op.apart)
+        if first.dtype.char in rejected:
+            raise unsupported(op, first)
+        try:
+            if usual is not None and all(map(is_, params, defaults)):
+                array = usual(*values)
+            else:
+                array = kernel(*values, *params)
+        except ValueError:
+            broadcast_shapes(*[v.shape for v in values if isinstance(v, np.ndarray)])
+            raise
+        except TypeError:
+            raise unsupported(op, first) from None
+        result = wrap(array)
+        if differentiable and grad_enabled():
+            edges = edges_of(inputs)
+            if edges is not None and result._array.dtype in FLOATING:
+                record(op, canonical, edges, result)
+        return result
+    return call
+
+
+def operands(op: Op, inputs: tuple[Any, ...]) -> list[Any]:
+    """The arrays of tensors and numbers, in the type of an expression over them."""
+    values = [value._array if type(value) in tensor_types else value for value in inputs]
+    if op.fixed:
+        return values
+    if op.apart:
+        return _beside_conditions(op, values)
+    return promoted(op, values)
+
+
+def _beside_conditions(op: Op, values: list[Any]) -> list[Any]:
+    rest = iter(promoted(op, [v for v, name in zip(values, op.tensors) if name not in op.apart]))
+    return [convert(v, np.dtype(bool)) if name in op.apart else next(rest)
+            for v, name in zip(values, op.tensors)]
+
+
+def promoted(op: Op, values: list[Any]) -> list[Any]:
+    """Arrays and numbers in one type."""
+    arrays = [v for v in values if type(v) not in SCALARS and v is not None]
+    if not arrays:
+        values = [np.asarray(v, result_type([], values).numpy) for v in values]
+        arrays = values
+    if op.floating and not any(a.dtype in FLOATING for a in arrays):
+        values = [convert(v, dtypes.default_float()) if isinstance(v, np.ndarray) else v
+                  for v in values]
+    if len(values) == 1:
+        return values
+    if len(values) == 2 and not op.raw and all(v is not None for v in values):
+        return [*_pair(op, *values)]
+    numbers = [v for v in values if type(v) in SCALARS]
+    target = result_type([v for v in values if isinstance(v, np.ndarray)], numbers).numpy
+    if op.raw:
+        return [convert(v, target) if isinstance(v, np.ndarray) else v for v in values]
+    example = np.empty((1,), target)
+    return [v if v is None else convert(v, target) if isinstance(v, np.ndarray)
+            else scalar_operand(example, v)[1] for v in values]
+
+
+def _pair(op: Op, x: Any, y: Any) -> tuple[Any, Any]:
+    if type(y) in SCALARS:
+        known = scalar_cache.get((x.dtype, y)) if type(y) is not complex else None
+        return scalar_operand(x, y, op.wide) if known is None else (x, known)
+    if type(x) in SCALARS:
+        y, x = scalar_operand(y, x)
+        return x, y
+    return (x, y) if x.dtype is y.dtype else promote(x, y, op.wide)
+
+
+def coerce(op: Op, canonical: tuple[Any, ...]) -> Any:
+    """A call whose operands are not all plain tensors and numbers."""
+    if overrides.wanted(canonical):
+        return overrides.call(op, canonical, {})
+    n = len(op.tensors)
+    inputs = [_plain(v) if isinstance(v, (np.generic, int, float, complex)) else v
+              for v in canonical[:n]]
+    for name, value in zip(op.tensors, inputs):
+        if value is not None and type(value) not in tensor_types and type(value) not in SCALARS:
+            raise TypeError(f"{op.name}(): argument '{name}' must be Tensor, not "
+                            f"{type(value).__name__}")
+    canonical = (*inputs, *canonical[n:])
+    if any(type(v) in tensor_types and v._device is not cpu for v in inputs):
+        return basis.on_meta(op, canonical)
+    return op.direct(*canonical)
+
+
+def _plain(value: Any) -> Any:
+    """A number of NumPy or of a subclass (`IntEnum`) as the plain Python number."""
+    if type(value) in SCALARS:
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    kind: Any = next(kind for kind in (int, float, complex) if isinstance(value, kind))
+    return kind(value)
+
+
+# ---- the statement -------------------------------------------------------------------------------
+
+def pointwise(*schemas: str, **declared: Any) -> Any:
+    """Declare a pointwise op by its schemas, which give a tensor, its kernel, and what else a
+    `Pointwise` says; gives the function. `d` is the derivative by the only operand, `d_<operand>`
+    by each."""
+    rules = {name[2:] or name: declared.pop(name) for name in [*declared]
+             if name[:2] == "d_" or name == "d"}
+    texts = tuple([text if "->" in text else f"{text} -> Tensor" for text in schemas])
+    return declare(Pointwise(texts=texts, rules=rules, **declared))
