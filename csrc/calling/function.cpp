@@ -316,7 +316,11 @@ static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyOb
             PyObject *result = answer == Answer::YES
                                    ? f->overloads[i].run(f->overloads[i], bound.values)
                                    : nullptr;
-            if (result || PyErr_Occurred()) return result;
+            if (!result && (PyErr_ExceptionMatches(PyExc_MemoryError) ||
+                            PyErr_ExceptionMatches(PyExc_ValueError)))
+                PyErr_Clear();  // no memory, or not so much: the twin says so in PyTorch's words
+            else if (result || PyErr_Occurred())
+                return result;
             break;
         }
     }

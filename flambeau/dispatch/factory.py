@@ -303,7 +303,7 @@ class FactoryFunction(Function):
         """A call that no level and no mode is asked about."""
         return self.run(args, kwargs)
 
-    def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return self.declaration.make(*self.choose(args, kwargs))
 
     def described(self) -> Any:

@@ -183,14 +183,18 @@ class Function:
 
     def run(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """The call, when no mode and no type has taken it over."""
-        op, canonical, out = self.bind(args, kwargs)
         try:
-            result = op.call(*canonical) if self.writes or op.composite else op.plain(canonical)
+            return self.compute(args, kwargs)
         except (ValueError, MemoryError) as error:
             better = basis.too_large((*args, *kwargs.values()), error)
             if better is None:
                 raise
             raise better from None
+
+    def compute(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """The op that the arguments fit, and its result."""
+        op, canonical, out = self.bind(args, kwargs)
+        result = op.call(*canonical) if self.writes or op.composite else op.plain(canonical)
         return result if out is None else into(out, op, result, canonical)
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Op, Any, Any]:

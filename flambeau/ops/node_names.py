@@ -114,15 +114,10 @@ def _standing_for(cls: type) -> type:
 
 
 def floating_tensors(values: Any) -> list[Any]:
-    """The tensors among arguments that can have gradients."""
-    found = []
-    for value in values:
-        if type(value) in tensor_types:
-            if value._array.dtype in FLOATING:
-                found.append(value)
-        elif isinstance(value, tuple | list):
-            found += floating_tensors(value)
-    return found
+    """The tensors that can have gradients among arguments, and among those that are lists."""
+    flat = [one for value in values
+            for one in (value if isinstance(value, tuple | list) else (value,))]
+    return [one for one in flat if type(one) in tensor_types and one._array.dtype in FLOATING]
 
 
 def edge_of(value: Any) -> Any:
