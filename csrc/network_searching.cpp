@@ -255,6 +255,45 @@ PyObject *count_in_bins(PyObject *const *a) {
     return fits && found ? found.release() : declined();
 }
 
+// (points, axis, bins, limits): the edges of equal bins from the least coordinate to the greatest, or
+// between two limits
+PyObject *bin_edges(PyObject *const *a) {
+    Array points;
+    npy_intp axis, bins;
+    double low = 0, high = 0;
+    if (!take_any(a[0], points) || points.ndim() != 2 || !take_int(a[1], axis) || !take_int(a[2], bins) ||
+        bins < 1)
+        return declined();
+    npy_intp rows = points.dim(0), width = points.dim(1), n = bins + 1;
+    int type = PyArray_TYPE(points.array());
+    if (type != NPY_FLOAT && type != NPY_DOUBLE) return declined();
+    bool given = a[3] != Py_None, fits = true;
+    if (given && (!PyTuple_Check(a[3]) || PyTuple_GET_SIZE(a[3]) != 2 ||
+                  !take_float(PyTuple_GET_ITEM(a[3], 0), low) || !take_float(PyTuple_GET_ITEM(a[3], 1), high)))
+        return declined();
+    Array found = Array::empty(1, &n, type);
+    if (!found) return nullptr;
+    for_type(type, [&](auto zero) {
+        using T = decltype(zero);
+        const T *x = points.data<T>() + axis;
+        for (npy_intp i = 0; i < rows && !given; i++) {
+            double v = double(x[i * width]);
+            if (v != v) return void(fits = false);
+            low = !i || v < low ? v : low, high = !i || v > high ? v : high;
+        }
+        if (!std::isfinite(low) || !std::isfinite(high) || low > high) return void(fits = false);
+        if (low == high) {
+            if (!given && !rows) high = 1;
+            else low -= 0.5, high += 0.5;
+        }
+        double step = (high - low) / double(bins);
+        T *to = found.data<T>();
+        for (npy_intp i = 0; i < bins; i++) to[i] = T(double(i) * step + low);
+        to[bins] = T(high);
+    });
+    return fits ? found.release() : declined();
+}
+
 // (points, weight, edges): the weights of points in each cell of a grid, and the cell of each point
 PyObject *count_in_grid(PyObject *const *a) {
     Array points, weight;
@@ -306,6 +345,7 @@ PyMethodDef methods[] = {NETWORK_METHOD(searchsorted, 6),
                          NETWORK_METHOD(distinct_runs, 3),
                          NETWORK_METHOD(count_in_bins, 4),
                          NETWORK_METHOD(count_in_grid, 3),
+                         NETWORK_METHOD(bin_edges, 4),
                          {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -87,10 +87,10 @@ void enter_scans(Types<T...>) {
     ((scans[1][DTypeOf<T>::value] = scan<true, T>), ...);
 }
 
-// (array, axis): what the table has for the array's type, with the axis counted from the front
+// (array, axis[, None]): what the table has for the array's type, with the axis counted from the front
 template <class Run>
 PyObject *along_axis(const Run *runs, PyObject *const *args, Py_ssize_t n, PyObject *names) {
-    if (names || n != 2 || !is_plain(args[0]) || !PyLong_Check(args[1])) return not_here();
+    if (names || n < 2 || n > 3 || (n == 3 && args[2] != Py_None) || !is_plain(args[0]) || !PyLong_Check(args[1])) return not_here();
     PyArrayObject *x = (PyArrayObject *)args[0];
     DType type = dtype_of(PyArray_TYPE(x));
     long axis = PyLong_AsLong(args[1]);

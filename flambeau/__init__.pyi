@@ -1818,7 +1818,7 @@ def eq(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
 def eq_(input: Tensor, other: Any) -> Tensor:
     """Write the result of `eq` into this tensor; returns the tensor."""
 
-def equal(input: Tensor, other: Tensor) -> _bool:
+def equal(input: Tensor, other: Tensor) -> Any:
     """Do two tensors have the same shape and equal elements?"""
 
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2219,7 +2219,14 @@ def hinge_embedding_loss(*args: Any, reduction: _int = 1, **kwargs: Any) -> Tens
     """`nn.functional.hinge_embedding_loss` with the reduction as a number: 0 none, 1 mean, 2
     sum."""
 
-def histc(input: Tensor, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
+def histc(
+    input: Tensor,
+    bins: _int = 100,
+    min: Any = 0,
+    max: Any = 0,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all elements)."""
 
 def histogram(
@@ -3116,7 +3123,7 @@ def pca_lowrank(
     """`svd_lowrank` of a matrix (samples, features), by default without the columns' means: its
     principal components."""
 
-def pdist(input: Tensor, p: _float = 2) -> Tensor:
+def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
     """The p-norm distances of all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ...."""
 
 def permute(input: Tensor, dims: Any) -> Tensor:

@@ -556,7 +556,7 @@ class Methods:
         """input = other."""
     def eq_(self, other: Any) -> Tensor:
         """Write the result of `eq` into this tensor; returns the tensor."""
-    def equal(self, other: Tensor) -> _bool:
+    def equal(self, other: Tensor) -> Any:
         """Do two tensors have the same shape and equal elements?"""
     def erf(self) -> Tensor:
         """The error function 2/√π ∫₀ˣ exp(-t²) dt."""
@@ -685,7 +685,7 @@ class Methods:
         """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
     def heaviside_(self, values: Tensor) -> Tensor:
         """Write the result of `heaviside` into this tensor; returns the tensor."""
-    def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Tensor:
+    def histc(self, bins: _int = 100, min: Any = 0, max: Any = 0) -> Tensor:
         """How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all
         elements)."""
     def histogram(

@@ -266,6 +266,14 @@ def trace(x):
     return sum(np.diagonal(x))
 
 
+def _check_scan(name, dtype):
+    """Raise for a type that is asked for and that PyTorch's kernel is not compiled for."""
+    if dtype is not None:
+        dtype = np.dtype(dtype)
+        if kind_of(dtype) in "bW8" or (dtype.kind == "u" and dtype.itemsize > 1):
+            raise no_kernel(f"{name}_out", dtype)
+
+
 def _scan(function, x, axis, dtype):
     def accumulate(x, axis, keepdims, dtype):
         if dtype == np.float32 and not reduced:  # running totals in double, rounded for each result
@@ -280,12 +288,14 @@ def _scan(function, x, axis, dtype):
 @quiet
 def cumsum(x, axis, dtype=None):
     """The sums of the elements so far along one axis."""
+    _check_scan("cumsum", dtype)
     return _scan(np.add, x, axis, dtype)
 
 
 @quiet
 def cumprod(x, axis, dtype=None):
     """The products of the elements so far along one axis."""
+    _check_scan("cumprod", dtype)
     return _scan(np.multiply, x, axis, dtype)
 
 

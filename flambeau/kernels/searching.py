@@ -138,6 +138,27 @@ def _limits(x, low, high):
 
 
 @mover
+def bin_edges(points, axis, bins, limits):
+    """The edges of equal bins from the least coordinate to the greatest, or between two limits."""
+    low, high = _range(points[:, axis], axis, limits)
+    return np.linspace(low, high, bins + 1).astype(points.dtype)
+
+
+def _range(x, axis, limits):
+    low, high = limits if limits is not None else (x.min(), x.max()) if x.size else (0, 0)
+    low, high = float(low), float(high)
+    if not (np.isfinite(low) and np.isfinite(high)):
+        raise RuntimeError(f"torch.histogramdd: dimension {axis}'s range [{low:g}, {high:g}] is "
+                           "not finite")  # fmt: skip
+    if low > high:
+        raise RuntimeError(f"torch.histogramdd: min should not exceed max, but got min {low:g} max "
+                           f"{high:g} for dimension {axis}")  # fmt: skip
+    if low == high:
+        return (0.0, 1.0) if not x.size and limits is None else (low - 0.5, high + 0.5)
+    return low, high
+
+
+@mover
 def count_in_grid(points, weight, edges):
     """The sums of the weights of points, the rows of an array, in each cell of a grid, and the cell
     of each point (-1: none)."""

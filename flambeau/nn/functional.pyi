@@ -844,7 +844,7 @@ def pairwise_distance(
 ) -> Tensor:
     """‖x₁ - x₂ + eps‖_p along the last dimension."""
 
-def pdist(input: Tensor, p: _float = 2) -> Tensor:
+def pdist(input: Tensor, p: _float = 2.0) -> Tensor:
     """The p-norm distances of all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ...."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:

@@ -8,7 +8,7 @@ from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.pointwise import pointwise
-from flambeau.kernels.refused import characters, refuse
+from flambeau.kernels.refused import characters
 from flambeau.ops.coercion import check_tensors
 from flambeau.ops.complex import imag
 from flambeau.ops.pointwise import abs
@@ -119,18 +119,6 @@ def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e
     return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
 
 
-@composite(method=True)
-def equal(input: Tensor, other: Tensor) -> bool:
-    """Do two tensors have the same shape and equal elements?"""
-    check_tensors("equal", input=input, other=other)
-    if input._array.shape != other._array.shape:
-        return False
-    if input._array is other._array:
-        refuse(input._array, "W8", "equal_notnan_cpu")
-    refuse(input._array, "W", "equal_cpu")
-    return bool(eq(input, other).all().item())
-
-
 # ---- the larger or smaller of two ---------------------------------------------------------------
 
 
@@ -178,5 +166,5 @@ def is_nonzero(input: Tensor) -> bool:
     return bool(input.item())
 
 
-__all__ = ["eq", "equal", "ge", "gt", "isclose", "isfinite", "isnan", "le", "lt", "maximum",
+__all__ = ["eq", "ge", "gt", "isclose", "isfinite", "isnan", "le", "lt", "maximum",
            "minimum", "ne"]

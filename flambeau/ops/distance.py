@@ -7,10 +7,12 @@ import numpy as np
 
 import flambeau
 from flambeau.core.graph import next_order
-from flambeau.core.op import composite
+from flambeau.core.op import composite, public
 from flambeau.core.promotion import join, type_name
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.declaration import op
 from flambeau.kernels import distances as kernels
+from flambeau.kernels.refused import refuse
 from flambeau.ops.fused import fused
 from flambeau.ops.moments import vector_norm
 from flambeau.ops.node_names import clamped_value, one_node, plus, rename
@@ -31,7 +33,10 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     if not common.is_floating_point:
         raise RuntimeError("expected common dtype to be floating point, yet common dtype is "
                            f"{type_name(common)}")
-    x1, x2 = flambeau.broadcast_tensors(x1.to(common), x2.to(common))
+    if x1.dtype is not common or x2.dtype is not common:
+        x1, x2 = x1.to(common), x2.to(common)
+    if x1._array.shape != x2._array.shape:
+        x1, x2 = flambeau.broadcast_tensors(x1, x2)
     units = []
     for x in (x1, x2):
         length = vector_norm(x, 2, dim, True)
@@ -120,14 +125,20 @@ def _pdist(input: Tensor, p: float) -> Tensor:
     return _lengths(input[flambeau.from_numpy(first)] - input[flambeau.from_numpy(second)], p)
 
 
-@composite(namespace=BOTH)
-@refusing("e8", "pdist")
-def pdist(input: Tensor, p: float = 2) -> Tensor:
-    """The p-norm distances of all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ...."""
-    if input._array.ndim != 2:
-        raise RuntimeError(f"pdist only supports 2D tensors, got: {input._array.ndim}D")
-    if input._array.dtype.kind not in "fV":
-        raise RuntimeError("pdist only supports floating-point dtypes")
+def _distances_of_pairs(self: Tensor, p: float) -> Tensor:
+    x = self._array
+    if x.ndim != 2:
+        raise RuntimeError(f"pdist only supports 2D tensors, got: {x.ndim}D")
+    if x.dtype.char not in "fd":
+        refuse(x, "e8", "pdist")
+        if x.dtype.kind not in "fV":
+            raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    return _pdist(input, float(p))
+    return _pdist(self, float(p))
+
+
+pdist = op(
+    "pdist(Tensor self, float p=2) -> Tensor", body=_distances_of_pairs, method=False, out=False,
+    doc="The p-norm distances of all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ....")
+public["nn.functional"]["pdist"] = pdist

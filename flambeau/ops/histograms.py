@@ -1,7 +1,6 @@
 """Histograms: of numbers, and of points in several dimensions."""
 from __future__ import annotations
 
-import math
 from functools import cache
 from typing import Any
 
@@ -9,52 +8,23 @@ import numpy as np
 
 from flambeau import return_types
 from flambeau.core.op import composite, primitive
-from flambeau.core.promotion import convert
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
 from flambeau.kernels import quiet
+from flambeau.kernels import searching as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.pointwise import c_name
 from flambeau.ops.refusals import refusing
 from flambeau.ops.slices import take
 
 
-def _outer(x: np.ndarray, limits: Any, axis: int | None = None) -> tuple[float, float]:
-    """The range of a histogram: that of the data where it is not given."""
-    low, high = limits if limits is not None else (x.min(), x.max()) if x.size else (0, 0)
-    low, high = float(low), float(high)
-    if axis is None:                        # of `histc`, which takes (0, 0) for no limits
-        if low == high == 0 and x.size:
-            low, high = float(x.min()), float(x.max())
-        whose, wrong = "torch.histc: ", "max must be larger than min"
-    else:
-        whose = f"torch.histogramdd: dimension {axis}'s "
-        wrong = (f"torch.histogramdd: min should not exceed max, but got min {low:g} max {high:g} "
-                 f"for dimension {axis}")
-    if not (np.isfinite(low) and np.isfinite(high)):
-        raise RuntimeError(f"{whose}range of [{low:g}, {high:g}] is not finite" if axis is None
-                           else f"{whose}range [{low:g}, {high:g}] is not finite")
-    if low > high:
-        raise RuntimeError(wrong if axis is not None else whose + wrong)
-    if low == high:
-        if axis is not None and not x.size and limits is None:
-            return 0.0, 1.0
-        pad = 1 if axis is None else 0.5
-        low, high = low - pad, high + pad
-    return low, high
-
-
 @quiet
 def _histc_rows(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
     """A histogram of each row; places are computed in the numbers' own type, as in PyTorch."""
-    ranges = np.array([_outer(row, (min, max)) for row in self]) if min == max == 0 and len(self) \
-        else np.array([_outer(self, (min, max))])
-    low, high = (edge[:, None] for edge in ranges.astype(self.dtype).T)
-    inside = (self >= low) & (self <= high)
-    place = (self - low) * np.asarray(bins).astype(self.dtype) / (high - low)
-    place = np.minimum(np.where(inside, place, 0).astype(np.int64), bins - 1)
-    place += np.arange(len(self))[:, None] * bins
-    counts = np.bincount(place[inside], minlength=len(self) * bins)
-    return convert(counts.reshape(len(self), bins), self.dtype)
+    limits = (min, max)
+    if not len(self):
+        return np.zeros((0, bins), self.dtype)
+    return np.stack([kernels.count_in_bins(row, bins, *limits) for row in self])
 
 
 def _histc_batched(size: int, dims: Any, self: Tensor, *rest: Any) -> Any:
@@ -73,16 +43,28 @@ def histc_rows(input: Tensor, bins: int, min: float, max: float) -> Any:
     return input, bins, min, max
 
 
-@primitive(lambda self, bins, min, max: _histc_rows(self.reshape(1, -1), bins, min, max)[0],
-           batch=_histc_batched)
-def histc(input: Tensor, bins: int = 100, min: float = 0, max: float = 0) -> Any:
-    """How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all elements)."""
-    refuse(input._array, "b", "linspace_cpu")
-    refuse(input._array, "UW8" if min or max else "UcW8",
+def _check_histc(self: np.ndarray, bins: int, min: float, max: float) -> None:
+    refuse(self, "b", "linspace_cpu")
+    refuse(self, "UW8" if min or max else "UcW8",
            "linspace_cpu" if min or max else "aminmax_cpu")
-    refuse(input._array, "Bilc", "histogram_cpu")
-    _check_bins(input, bins, 0)
-    return input, bins, min, max
+    refuse(self, "Bilc", "histogram_cpu")
+    if bins < 1:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+
+
+def _histc(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
+    if self.dtype.char not in "fd" or bins < 1:
+        _check_histc(self, bins, min, max)
+    return kernels.count_in_bins(self, bins, min, max)
+
+
+histc = op(
+    "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", kernel=_histc,
+    batch=_histc_batched,
+    out_type="torch.histogram: input tensor and hist tensor should have the same dtype, but got "
+    "input {c_found} and hist {c_out}",
+    doc="How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all "
+        "elements).")
 
 
 def _histogram(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> Any:
@@ -92,17 +74,11 @@ def _histogram(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> An
     """
     *edges, counts, limits = given
     x = points.reshape(-1, max(len(edges), 1))
-    edges = [e.copy() if e is not None else _edges(x, i, counts[i], limits)
+    edges = [e.copy() if e is not None else kernels.bin_edges(
+                 x, i, counts[i], None if limits is None else limits[2 * i:2 * i + 2])
              for i, e in enumerate(edges)]
-    shape = tuple([len(e) - 1 for e in edges])
-    inside, place = np.ones(len(x), bool), np.zeros(len(x), np.int64)
-    for column, e in zip(x.T, edges):
-        inside &= (column >= e[0]) & (column <= e[-1])
-        bin_of = np.searchsorted(e, column, "right") - 1
-        place = place * (len(e) - 1) + np.minimum(bin_of, len(e) - 2)   # the last one is closed
-    wide = None if weight is None else weight.reshape(-1)[inside].astype(np.float64)
-    total = np.bincount(place[inside], wide, math.prod(shape)).reshape(shape).astype(np.float64)
-    return [convert(total, points.dtype), np.where(inside, place, -1), *edges]
+    total, place = kernels.count_in_grid(x, weight, tuple(edges))
+    return [total, place, *edges]
 
 
 def _weights_back(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor) -> list[Any]:
@@ -112,12 +88,6 @@ def _weights_back(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor)
         counted = take(grad[0], basis.where(result1 < 0, 0, result1))
         found[1] = basis.reshape(basis.where(result1 < 0, 0, counted), weight._array.shape)
     return found
-
-
-def _edges(x: np.ndarray, axis: int, bins: int, limits: Any) -> np.ndarray:
-    given = None if limits is None else limits[2 * axis:2 * axis + 2]
-    low, high = _outer(x[:, axis], given, axis)
-    return np.linspace(low, high, bins + 1).astype(x.dtype)
 
 
 @cache

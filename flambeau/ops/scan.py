@@ -11,7 +11,7 @@ from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import linear
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.dispatch.declaration import op
-from flambeau.kernels.refused import characters, no_kernel, unless_one
+from flambeau.kernels.refused import unless_one
 from flambeau.ops.conditional import where
 from flambeau.ops.create import eye, ones
 from flambeau.ops.elementary import exp, log
@@ -21,16 +21,6 @@ from flambeau.ops.join import triu
 from flambeau.ops.pointwise import abs
 from flambeau.ops.reduce import has_zero
 from flambeau.ops.shape import movedim, unsqueeze
-
-
-def _scan(name: str, kernel: Any) -> Any:
-    """`kernel` in the type that is asked for, if PyTorch's takes that."""
-    def scan(self: np.ndarray, dim: int, dtype: Any) -> np.ndarray:
-        if dtype is not None and dtype.char in characters("bUW8"):
-            raise no_kernel(f"{name}_out_cpu", dtype)
-        return kernel(self, dim, dtype)
-    return scan
-
 
 # ---- sums ---------------------------------------------------------------------------------------
 
@@ -52,7 +42,7 @@ def running_sum(input: Tensor, dim: int, dtype: Any = None, backwards: bool = Fa
 
 cumsum = op(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-    kernel=_scan("cumsum", kernels.cumsum), kind="linear", dims="dim", shape="self",
+    kernel=kernels.cumsum, kind="linear", dims="dim", shape="self",
     typed_by_out=True, inplace=True, refuses=("cumsum_out_cpu", "W8"),
     d_self=lambda grad, dim: running_sum(grad, dim, None, True),
     doc="""The sum of each element and all before it along `dim`.
@@ -97,7 +87,7 @@ def _cumprod_back_with_zeros(grad: Tensor, self: Tensor, result: Tensor, dim: in
 
 cumprod = op(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-    kernel=_scan("cumprod", kernels.cumprod), dims="dim", shape="self", typed_by_out=True,
+    kernel=kernels.cumprod, dims="dim", shape="self", typed_by_out=True,
     inplace=True, refuses=("cumprod_out_cpu", "W8"), d_self=_cumprod_back,
     doc="""The product of each element and all before it along `dim`.
 

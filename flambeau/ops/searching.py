@@ -11,7 +11,7 @@ from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import promote, result_type, type_name
 from flambeau.core.shapes import wrap_dim
-from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
+from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import indexing, sorting
@@ -91,6 +91,25 @@ def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
 
 basis.nonzero = nonzero
 
+# ---- equality -----------------------------------------------------------------------------------
+
+
+def _equal(self: Tensor, other: Tensor) -> bool:
+    x, y = self._array, other._array
+    if x.dtype is y.dtype and x.dtype.char in "?Bbhilqfd" and type(self) in plain \
+            and type(other) in plain:
+        return kernels.same(x, y)
+    if x.shape != y.shape:
+        return False
+    if x is y:
+        refuse(x, "W8", "equal_notnan_cpu")
+    refuse(x, "W", "equal_cpu")
+    return bool((self == other).all().item())
+
+
+equal = op("equal(Tensor self, Tensor other) -> bool", body=_equal, out=False,
+           doc="Do two tensors have the same shape and equal elements?")
+
 # ---- distinct elements --------------------------------------------------------------------------
 
 
@@ -155,7 +174,6 @@ def _wanted(parts: Any, inverse: bool, counts: bool) -> Any:
     return (parts[0], *parts[1:2] * inverse, *parts[2:] * counts)
 
 
-@python_function(method=True)
 def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
            return_counts: bool = False, dim: int | None = None) -> Any:
     """The distinct elements in ascending order (or distinct slices along `dim`); on request the
@@ -165,16 +183,22 @@ def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
     >>> flambeau.unique(flambeau.tensor([3, 1, 3]), return_counts=True)
     (tensor([1, 3]), tensor([1, 2]))
     """
-    parts = _unique2(input, sorted, return_inverse, return_counts) if dim is None else unique_dim(
-        input, dim, sorted, return_inverse, return_counts)
+    asked: Any = {"return_inverse": return_inverse, "return_counts": return_counts}
+    parts = _unique2(input, sorted=sorted, **asked) if dim is None else unique_dim(
+        input, dim, sorted=sorted, **asked)
     return _wanted(parts, return_inverse, return_counts)
+
+
+unique.__qualname__ = "Tensor.unique"       # as which PyTorch speaks of wrong calls
+unique = python_function(unique, method=True)
 
 
 @python_function(method=True)
 def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
                        dim: int | None = None) -> Any:
     """The elements (or slices along `dim`) without those that equal the one before."""
-    parts = _unique_consecutive(input, return_inverse, return_counts, dim)
+    parts = _unique_consecutive(input, return_inverse=return_inverse, return_counts=return_counts,
+                                dim=dim)
     return _wanted(parts, return_inverse, return_counts)
 
 
@@ -186,6 +210,12 @@ _WRONG_OUT = ("torch.searchsorted(): output tensor's dtype is wrong, it can only
               "Long(int64) depending on whether out_int32 flag is True, but we got {out} ")
 
 
+def _search_name(first: np.ndarray, second: np.ndarray, *_: Any) -> str:
+    """Booleans are searched among other numbers only."""
+    alone = first.dtype.char != "?" or second.dtype == first.dtype
+    return "searchsorted_out_cpu" if alone else ""
+
+
 def _searchsorted(sorted_sequence: np.ndarray, self: np.ndarray, sorter: Any, *rest: Any) -> Any:
     if sorted_sequence.dtype != self.dtype:
         sorted_sequence, self = promote(sorted_sequence, self)
@@ -194,7 +224,7 @@ def _searchsorted(sorted_sequence: np.ndarray, self: np.ndarray, sorter: Any, *r
 
 searchsorted = op(
     f"searchsorted.Tensor(Tensor sorted_sequence, Tensor self, {_SEARCH}) -> Tensor",
-    kernel=_searchsorted, method=False, refuses=("searchsorted_out_cpu", "bUcW8"),
+    kernel=_searchsorted, method=False, refuses=(_search_name, "bUcW8"),
     out_type=_WRONG_OUT,
     doc="""The positions at which the values of `input` would keep the last dimension of
     `sorted_sequence` sorted: before equal elements, or after them if `right`.
@@ -226,7 +256,7 @@ def _bucketize(self: np.ndarray, boundaries: np.ndarray, out_int32: bool, right:
 bucketize = op(
     "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
     "-> Tensor",
-    kernel=_bucketize, method=False, refuses=("searchsorted_out_cpu", "bUcW8"),
+    kernel=_bucketize, method=False, refuses=(_search_name, "bUcW8"),
     out_type=_WRONG_OUT,
     doc="Which of the buckets between the sorted `boundaries` each value falls into.")
 op("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
