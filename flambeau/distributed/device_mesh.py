@@ -463,7 +463,13 @@ class DeviceMesh:
         return hashlib.blake2b(text, digest_size=16, usedforsecurity=False).hexdigest()
 
     def __hash__(self) -> int:
-        return hash(self._hash_key())
+        found = self.__dict__.get("_hash")
+        if found is None:
+            found = self.__dict__["_hash"] = hash(self._hash_key())
+        return found
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {k: v for k, v in self.__dict__.items() if k != "_hash"}     # one for each process
 
     def __eq__(self, other: object) -> bool:
         return self is other or (isinstance(other, DeviceMesh)

@@ -72,7 +72,7 @@ class OpDispatcher:
                 leaves[i] = self._replicated(op_call, leaf, mesh)
                 tensors.append(leaf)
         args, kwargs = tree_unflatten(leaves, structure)
-        return OpSchema(op_call, args, kwargs), tensors
+        return OpSchema(op_call, args, kwargs, leaves, structure), tensors
 
     def _replicated(self, op_call: Any, tensor: Tensor, mesh: Any) -> DTensorSpec:
         """The spec of a tensor that all processes have: one number, or what is allowed."""
@@ -111,6 +111,8 @@ class OpDispatcher:
             meta = None if plan.metas is None else plan.metas[count]
             return DTensor(value, DTensorSpec(mesh, placements, meta or meta_of(value)),
                            requires_grad=False)
+        if isinstance(found, Tensor):
+            return wrapped(found)
         return tree_map(wrapped, found, is_leaf=lambda value: value is None)
 
     def _elsewhere(self, schema: OpSchema, plan: OutputSharding, args: tuple[Any, ...]) -> Any:

@@ -21,11 +21,14 @@ class OpSchema:
     op: Any
     args_schema: tuple[Any, ...]
     kwargs_schema: dict[str, Any]
+    leaves: list[Any] | None = None             # of both, and how they are arranged, where known
+    structure: Any = None
     specs: list[DTensorSpec] = field(init=False)
 
     def __post_init__(self) -> None:
-        leaves, _ = tree_flatten((self.args_schema, self.kwargs_schema))
-        self.specs = [leaf for leaf in leaves if isinstance(leaf, DTensorSpec)]
+        if self.leaves is None:
+            self.leaves, self.structure = tree_flatten((self.args_schema, self.kwargs_schema))
+        self.specs = [leaf for leaf in self.leaves if type(leaf) is DTensorSpec]
 
     @property
     def name(self) -> str:
@@ -59,9 +62,8 @@ class OpSchema:
 
     def key(self) -> Any:
         """What the way of carrying it out depends on; None if it cannot be looked up."""
-        leaves, structure = tree_flatten((self.args_schema, self.kwargs_schema))
-        found = (self.op.name(), tuple(leaves), tuple(type(leaf) for leaf in leaves),
-                 repr(structure))
+        leaves = tuple(self.leaves)                             # type: ignore[arg-type]
+        found = (self.op, leaves, tuple(map(type, leaves)), self.structure)
         try:
             hash(found)
         except TypeError:
@@ -70,10 +72,9 @@ class OpSchema:
 
     def with_tensors(self, tensors: Sequence[Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """The arguments with tensors in place of the specs."""
-        leaves, structure = tree_flatten((self.args_schema, self.kwargs_schema))
         following = iter(tensors)
-        return tree_unflatten([next(following) if isinstance(leaf, DTensorSpec) else leaf
-                               for leaf in leaves], structure)
+        return tree_unflatten([next(following) if type(leaf) is DTensorSpec else leaf
+                               for leaf in self.leaves], self.structure)
 
     def __str__(self) -> str:
         parts = [str(s) for s in self.specs]
