@@ -2,7 +2,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Any
 
 import flambeau
@@ -103,14 +103,16 @@ def _validate_module(module: nn.Module, func_name: str) -> None:
 
 
 def _get_managed_modules(root_modules: Iterable[nn.Module],
-                         ignored_params: set[nn.Parameter] | None = None) -> list[nn.Module]:
+                         ignored_params: set[nn.Parameter] | None = None,
+                         is_composable_fn: Callable[[nn.Module], bool] = _is_composable_with_fsdp
+                         ) -> list[nn.Module]:
     """The modules below, without what `fully_shard` has been applied to before."""
     from flambeau.distributed.fsdp._fully_shard._fsdp_state import _get_module_fsdp_state
     roots = list(root_modules)
     found: dict[nn.Module, None] = {}
 
     def visit(module: nn.Module) -> None:
-        if not _is_composable_with_fsdp(module) or module in found:
+        if not is_composable_fn(module) or module in found:
             return
         if module not in roots and _get_module_fsdp_state(module) is not None:
             return

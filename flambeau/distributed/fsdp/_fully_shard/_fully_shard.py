@@ -112,31 +112,35 @@ def fully_shard(module: Any, *, mesh: Any = None,
         if isinstance(mesh_info, FSDPMeshInfo) else None
     arguments = (mesh_info, post_forward, _get_device_from_mesh(mesh), shard_placement_fn,
                  mp_policy, offload_policy)
-    _shard_modules(fully_shard.state, module, auto, ignored_params, arguments)
+    _shard_modules(fully_shard.state, module, auto, ignored_params, arguments,
+                   (cls_to_fsdp_cls, FSDPModule, "FSDP"))
     return module
 
 
 def _shard_modules(state_of: Any, module: Any, auto_reshard: bool, ignored_params: Any,
-                   arguments: tuple[Any, ...]) -> None:
-    """Make pieces of the parameters of modules, and watch their passes."""
+                   arguments: tuple[Any, ...], classes: tuple[dict[type, type], type, str],
+                   **options: Any) -> None:
+    """Make pieces of the parameters of modules, and watch their passes. `classes`: those made
+    before, what they are, too, and what their names begin with."""
     modules = (module,) if isinstance(module, nn.Module) else tuple(
         _get_root_modules(list(module)))
     state = state_of(modules[0])
     device, mp_policy = arguments[2], arguments[4]
     state.init(modules, device, mp_policy, auto_reshard)
-    managed = _get_managed_modules(modules, ignored_params)
+    managed = _get_managed_modules(modules, ignored_params, **options)
     params, _ = _get_managed_states(managed, ignored_params)
     if params:
         state._fsdp_param_group = FSDPParamGroup(params, modules, *arguments)
     for inner in managed:
         inner._is_fsdp_managed_module = True
         inner._fsdp_use_orig_params = True
+    known, kind, prefix = classes
     for one in modules:
         cls = type(one)
-        if cls not in cls_to_fsdp_cls:
-            cls_to_fsdp_cls[cls] = type(f"FSDP{cls.__name__}", (FSDPModule, cls),
-                                        {"__deepcopy__": _unimplemented_deepcopy})
-        one.__class__ = cls_to_fsdp_cls[cls]
+        if cls not in known:
+            known[cls] = type(f"{prefix}{cls.__name__}", (kind, cls),
+                              {"__deepcopy__": _unimplemented_deepcopy})
+        one.__class__ = known[cls]
 
 
 class UnshardHandle:
