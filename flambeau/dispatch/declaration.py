@@ -93,6 +93,7 @@ class Declaration:
     namespace   where that does not follow from the name: "nn.functional"
     node        the class name of nodes, where that does not follow from the name; `{}` in it is
                 the number of the schema
+    saved_as    PyTorch's names of what nodes save, where they differ: formulas, or constants
     """
     texts: tuple[str, ...]
     kernel: Callable[..., Any] | None = None
@@ -136,6 +137,7 @@ class Declaration:
     aliases: tuple[str, ...] = ()
     namespace: str = ""
     node: str = ""
+    saved_as: dict[str, Any] = field(default_factory=dict)
     doc: str = ""
     published: Any = None               # the function
 
@@ -227,6 +229,7 @@ class Declaration:
                 shapes=tuple(self.sizes.split()), shape=self.shape, unsized=self.unsized,
                 floating=self.floating, refuses=self.refuses, namespace=self.namespace,
                 doc=self.doc,
+                saved_as=self.saved_as,
                 node_name=(self.node or f"{class_name(self.name)[:-1]}{{}}").format(index))
         plan_saving(op)
         op.call = fast.callable_of("canonical", op, make_general(op, interceptors, plain, None),

@@ -100,6 +100,7 @@ class Pointwise(Declaration):
                 refusal=self.says, namespace=self.namespace, doc=self.doc,
                 usual=rounding_once(self.usual) if self.wide and self.usual else self.usual,
                 defaults=tuple([p.value for p in rest]),
+                saved_as=self.saved_as,
                 node_name=(self.node or f"{class_name(self.name)[:-1]}{{}}").format(index))
         plan_saving(op)
         if self.node == "NotImplemented":

@@ -80,7 +80,7 @@ def apart(node: Node, weight_entry: Any, input_entry: Any) -> Node:
         last = node
     else:
         last = made(node, unsafe_view, 1, (), node.shape)
-        node.__class__, node.saved = add.op.Backward, ()
+        node.__class__, node.saved = add.op.Backward, (1,) * len(add.op.saved)
         node.edges = (last, bias)
     last.__class__, last.edges, last.saved = unsafe_view.op.Backward, (product,), ((rows, columns),)
     return node

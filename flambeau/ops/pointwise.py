@@ -10,6 +10,7 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau.core.dtypes import FLOATING
+from flambeau.core.modes import grad_enabled
 from flambeau.core.op import checked_arguments, composite, over
 from flambeau.core.promotion import (
     convert,
@@ -310,7 +311,9 @@ square = pointwise("square(Tensor self) -> Tensor",
                    kernel=lambda self: kernels.square(
                        convert(self, np.int64) if self.dtype.kind == "b" else self),
                    refuses=("pow", "UW8"), node="PowBackward0",
-                   d=lambda self: self * 2, doc="The square of each element.")
+                   # where the gradient is recorded, by PyTorch's steps: users see its graph
+                   d=lambda self: times(pow(self, 1), 2) if grad_enabled() else self * 2,
+                   doc="The square of each element.")
 
 
 @composite(method=True)
