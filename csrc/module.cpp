@@ -27,6 +27,7 @@ int register_random(PyObject *module);
 int register_views(PyObject *module);
 int register_copying(PyObject *module);
 int register_creation(PyObject *module);
+int register_lapack(PyObject *module);
 int register_fast(PyObject *module);
 int register_calling(PyObject *module);
 int register_indexing(PyObject *module);
@@ -123,7 +124,7 @@ PyMODINIT_FUNC PyInit__native() {
         register_random(module) || register_views(module) || register_fast(module) ||
         register_calling(module) || register_indexing(module) || register_places_kernels(module) ||
         register_view_kernels(module) || register_slices(module) || register_rearranging(module) ||
-        register_copying(module) || register_creation(module) ||
+        register_copying(module) || register_creation(module) || register_lapack(module) ||
         register_fortran(module) || register_matrix_exp(module) || register_sparse(module)
 #ifdef FLAMBEAU_NETWORK
         || register_network(module)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -58,6 +59,22 @@ def _call(size: np.ndarray, name: str, *arguments: Any) -> None:
         call_each(name, size.dtype, *arguments)
 
 
+_native = kernels._native
+
+
+def _small(name: str, routines: tuple[str, ...], a: np.ndarray, *rest: Any) -> Any:
+    """What C computes of small real matrices; None of others."""
+    if _native is None or a.dtype.char not in "fd":
+        return None
+    return getattr(_native, f"small_{name}")(*_addresses(routines, a.dtype.char), a, *rest)
+
+
+@cache
+def _addresses(routines: tuple[str, ...], kind: str) -> tuple[Any, ...]:
+    found = [address(name, np.dtype(kind)) for name in routines]
+    return (*[at for at, _ in found], found[0][1])
+
+
 def no_info(a: np.ndarray) -> np.ndarray:
     return np.zeros(a.shape[:-2], np.int32)
 
@@ -68,6 +85,9 @@ def no_info(a: np.ndarray) -> np.ndarray:
 def cholesky(a: np.ndarray, upper: bool) -> tuple[np.ndarray, np.ndarray]:
     """L with L Lᴴ = a (of which the lower triangle is read), or U with Uᴴ U = a (the upper), and
     where it failed."""
+    found = _small("cholesky", ("potrf",), a, upper)
+    if found is not None:
+        return found
     if a.ndim > 2 or not a.size:
         try:
             found = columns(_numpy(np.linalg.cholesky, a, upper=upper))
@@ -99,6 +119,9 @@ _ONE = {kind: (np.ones(1, kind),) for kind in "fdFD"}
 
 def lu_factor(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Both factors in one matrix, row exchanges counted from 1, and the first zero pivot."""
+    found = _small("lu_factor", ("getrf",), a)
+    if found is not None:
+        return found
     (m, n), lead = a.shape[-2:], a.shape[:-2]
     if not a.size:
         return a.copy(), np.zeros((*lead, min(m, n)), np.int32), np.zeros(lead, np.int32)
@@ -107,6 +130,16 @@ def lu_factor(a: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     _call(a, "getrf", m, n, flat, m, pivots, info)
     return (_unflat(flat, lead), pivots.reshape(*lead, -1).astype(np.int32),
             info.reshape(lead).astype(np.int32))
+
+
+def small_lu_solve(lu: np.ndarray, pivots: np.ndarray, b: np.ndarray, transposed: bool) -> Any:
+    """x with a x = b, or aᵀ x = b, from the factors of a; None where `solve_triangular` has to."""
+    return _small("lu_solve", ("getrs",), lu, pivots, b, transposed)
+
+
+def small_lu_unpack(lu: np.ndarray, pivots: np.ndarray) -> Any:
+    """P, L and U; None where they are to be computed otherwise."""
+    return None if _native is None else _native.small_lu_unpack(lu, pivots)
 
 
 def permutation_of(pivots: np.ndarray, m: int) -> np.ndarray:
@@ -211,6 +244,9 @@ _FEW = 4
 
 
 def solve_triangular(a: np.ndarray, b: np.ndarray, upper: bool, unitriangular: bool) -> np.ndarray:
+    found = _small("solve_triangular", ("trsm",), a, b, upper, unitriangular)
+    if found is not None:
+        return found
     lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     if not b.size or not a.size:
         return np.zeros((*lead, *b.shape[-2:]), b.dtype)
@@ -299,6 +335,9 @@ def _lstsq(a: np.ndarray, b: np.ndarray, cond: float, driver: str) -> tuple[Any,
 def qr(a: np.ndarray, mode: str) -> tuple[np.ndarray, np.ndarray]:
     if mode == "r":
         return np.zeros(0, a.dtype), columns(_numpy(np.linalg.qr, a, "r"))
+    found = _small("qr", ("geqrf", "orgqr"), a, mode == "complete")
+    if found is not None:
+        return found
     q, r = _numpy(np.linalg.qr, a, mode)
     return columns(q), columns(r)
 
@@ -311,6 +350,9 @@ def geqrf(a: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def svd(a: np.ndarray, full: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    found = _small("svd", ("gesdd",), a, full)
+    if found is not None:
+        return found
     try:
         u, s, vh = _numpy(np.linalg.svd, a, full)
     except np.linalg.LinAlgError:

@@ -546,6 +546,9 @@ def linalg_lu(A: Tensor, *, pivot: bool = True) -> Any:
             [0., 1.]])
     """
     LU, pivots, _ = _factored(A, pivot)
+    found = None if differentiating(A) else lapack.small_lu_unpack(LU._array, pivots._array)
+    if found is not None:
+        return return_types.linalg_lu(*map(wrap, found))
     L, U = unpacked(LU)
     P = permutation_matrix(pivots, A._array.shape[-2], A._array.dtype)
     return return_types.linalg_lu(P, L, U)
@@ -560,6 +563,10 @@ def lu_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool = True,
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of "
                            "torch.int32 dtype.\nNote: this function is intended to be used with "
                            "the output produced by torch.linalg.lu_factor")
+    if unpack_data and unpack_pivots and not differentiating(LU_data):
+        found = lapack.small_lu_unpack(LU_data._array, LU_pivots._array)
+        if found is not None:
+            return return_types.lu_unpack(*map(wrap, found))
     nothing = wrap(np.empty(0, LU_data._array.dtype))
     P = permutation_matrix(LU_pivots, LU_data._array.shape[-2], LU_data._array.dtype) \
         if unpack_pivots else nothing

@@ -806,6 +806,16 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 meshgrid.__kwdefaults__ = {"indexing": None}     # libraries look there for the argument
 
 
+def _blocks(matrices: list[np.ndarray]) -> np.ndarray:
+    shapes = [m.shape for m in matrices]
+    result = np.zeros([sum(extents) for extents in zip(*shapes)], matrices[0].dtype)
+    row = column = 0
+    for m, (rows, columns) in zip(matrices, shapes):
+        result[row:row + rows, column:column + columns] = m
+        row, column = row + rows, column + columns
+    return result
+
+
 @composite
 @one_node
 def block_diag(*tensors: Any) -> Tensor:
@@ -817,6 +827,9 @@ def block_diag(*tensors: Any) -> Tensor:
             raise RuntimeError("torch.block_diag: Input tensors must have 2 or fewer dimensions. "
                                f"Input {i} has {t._array.ndim} dimensions")
     matrices = [at_least(t, 2) for t in together(*tensors)]
+    from flambeau.ops.linalg_support import differentiating
+    if not differentiating(*matrices):
+        return wrap(_blocks([m._array for m in matrices]))
     columns = sum(m._array.shape[1] for m in matrices)
     bands, before = [], 0
     for m in matrices:

@@ -6,12 +6,13 @@ from typing import Any
 
 import numpy as np
 
+from flambeau import kernels
 from flambeau.core.op import multilinear
 from flambeau.core.promotion import join
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.ops.join import diagonal
-from flambeau.ops.linalg_support import check_same_type, composed
+from flambeau.ops.linalg_support import check_same_type, composed, differentiating
 from flambeau.ops.matmul import conj, dot, matmul, mm
 from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import mul
@@ -55,6 +56,9 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     a, b = input._array.shape, other._array.shape
     if not a or not b:
         return mul(input, other)
+    if a[-1] == b[-1] and input._array.dtype.char in "fd" and not differentiating(input, other) \
+            and input._array.dtype == other._array.dtype:
+        return wrap(np.asarray(np.inner(input._array, other._array)))
     if a[-1] != b[-1]:
         raise RuntimeError("inner() the last dimension must match on both input tensors but got "
                            f"shapes {list(a)} and {list(b)}")
@@ -67,7 +71,7 @@ def vdot(input: Tensor, other: Tensor) -> Tensor:
     """The sum of conj(input) · other over the elements of two vectors."""
     if input._array.dtype.kind == "W":
         raise NotImplementedError("\"vdot\" not implemented for 'ComplexHalf'")
-    return dot(conj(input), other)
+    return dot(conj(input) if input._array.dtype.kind == "c" else input, other)
 
 
 @composed(namespace="linalg")
@@ -228,6 +232,10 @@ def chain_matmul(*matrices: Tensor) -> Tensor:
 
 
 def _cross(input: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
+    if kernels._native is not None:
+        found = kernels._native.small_cross(input, other, dim)
+        if found is not None:
+            return found
     a, b = (np.moveaxis(x, dim, 0) for x in np.broadcast_arrays(input, other))
     r = np.empty(np.broadcast_shapes(input.shape, other.shape), np.result_type(a, b))
     turned = np.moveaxis(r, dim, 0)

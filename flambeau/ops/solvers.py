@@ -42,6 +42,7 @@ from flambeau.ops.linalg_support import (
     check_square,
     composed,
     conj,
+    differentiating,
     failures,
     identity,
     matmul,
@@ -246,6 +247,10 @@ def _lu_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint_of: boo
     if not left:
         # X A = B is Aᴴ Xᴴ = Bᴴ
         return adjoint(_lu_solve(LU, pivots, adjoint(B), True, not adjoint_of, name))
+    if not differentiating(LU, B) and (LU._array.dtype.kind != "c" or not adjoint_of):
+        found = lapack.small_lu_solve(LU._array, pivots._array, B._array, adjoint_of)
+        if found is not None:
+            return wrap(found)
     L, U = unpacked(LU)
     P = permutation_matrix(pivots, LU._array.shape[-1], LU._array.dtype)
     if adjoint_of:
