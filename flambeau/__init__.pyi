@@ -1068,10 +1068,10 @@ def argmin(
 
 def argsort(
     input: Tensor,
-    *,
-    stable: _bool | None = None,
     dim: _int = -1,
     descending: _bool = False,
+    *,
+    stable: _bool | None = None,
     out: Tensor | None = None,
 ) -> Tensor:
     """The positions that sort the input along `dim`."""
@@ -3480,7 +3480,7 @@ def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def rsqrt_(input: Tensor) -> Tensor:
     """Write the result of `rsqrt` into this tensor; returns the tensor."""
 
-def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+def rsub(input: Tensor, other: Any, alpha: Any = 1) -> Tensor:
     """other - alpha · input."""
 
 def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
@@ -3663,10 +3663,10 @@ def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
 
 def sort(
     input: Tensor,
-    *,
-    stable: _bool | None = None,
     dim: _int = -1,
     descending: _bool = False,
+    *,
+    stable: _bool | None = None,
     out: Any = None,
 ) -> return_types.sort:
     """The elements in ascending (or descending) order along `dim`, and their old positions."""
@@ -3853,7 +3853,7 @@ def sub(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) ->
 def sub_(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """Write the result of `sub` into this tensor; returns the tensor."""
 
-def subtract(input: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
+def subtract(input: Any, other: Any, alpha: Any = 1, *, out: Tensor | None = None) -> Tensor:
     """The difference input - alpha · other."""
 
 def subtract_(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:

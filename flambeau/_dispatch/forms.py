@@ -184,10 +184,10 @@ def _shown_whole(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shown
     form = _form_of(declaration.texts[declaration.schemas.index(schema)], out is not None)
     if schema.is_factory and out is None:
         given["pin_memory"] = bool(given["pin_memory"])
-        if "self" not in given:
-            given["device"] = devices.checked(given["device"])
-        elif given["device"] is not None:
+        if given["device"] is not None:
             given["device"] = devices.device(given["device"])
+        elif "self" not in given:
+            given["device"] = devices.checked(None)
         if given["dtype"] is None:
             del given["dtype"]                      # the schema's default
     values = [_listed(given.get(a.name, a.default)) for a in form.schema.arguments]

@@ -134,7 +134,7 @@ class Methods:
     def __rrshift__(self, other: Any) -> Any: ...
     def __rshift__(self, other: Any) -> Tensor:
         """input / 2^other, rounded down."""
-    def __rsub__(self, other: Any, *, alpha: Any = 1) -> Tensor:
+    def __rsub__(self, other: Any, alpha: Any = 1) -> Tensor:
         """other - alpha · input."""
     def __rtruediv__(self, other: Any) -> Any: ...
     def __rxor__(self, other: Any) -> Any: ...
@@ -282,10 +282,10 @@ class Methods:
         """The position of the first smallest element: in the flattened input, or along `dim`."""
     def argsort(
         self,
-        *,
-        stable: _bool | None = None,
         dim: _int = -1,
         descending: _bool = False,
+        *,
+        stable: _bool | None = None,
     ) -> Tensor:
         """The positions that sort the input along `dim`."""
     def argwhere(self) -> Tensor:
@@ -1454,10 +1454,10 @@ class Methods:
         """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
     def sort(
         self,
-        *,
-        stable: _bool | None = None,
         dim: _int = -1,
         descending: _bool = False,
+        *,
+        stable: _bool | None = None,
     ) -> return_types.sort:
         """The elements in ascending (or descending) order along `dim`, and their old positions."""
     def sparse_dim(self) -> _int:
@@ -1514,7 +1514,7 @@ class Methods:
         """The difference input - alpha · other."""
     def sub_(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """Write the result of `sub` into this tensor; returns the tensor."""
-    def subtract(self, other: Any, *, alpha: Any = 1) -> Tensor:
+    def subtract(self, other: Any, alpha: Any = 1) -> Tensor:
         """The difference input - alpha · other."""
     def subtract_(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """Write the result of `subtract` into this tensor; returns the tensor."""

@@ -35,7 +35,7 @@ def _gamma_series(a, x, n):
     polygamma = _special("polygamma")
     term, total, logarithm = x.copy(), np.zeros_like(x), np.log(x)
     for k in range(_TERMS):
-        cumulants = [-polygamma(a + k + 1, j) for j in range(n)]
+        cumulants = [-polygamma(j, a + k + 1) for j in range(n)]
         cumulants[0] += logarithm
         total += term * _moments(n, cumulants)[1]
         term *= x / (a + k + 1)
@@ -46,7 +46,7 @@ def _gamma_tail(a, x, n):
     """The same by the integral over t = x e^v, v from 0 to -∞ where x < a, else to ∞."""
     polygamma = _special("polygamma")
     side = np.where(x < a, -1.0, 1.0)
-    cumulants = [-polygamma(a + 1, j) for j in range(n)]
+    cumulants = [-polygamma(j, a + 1) for j in range(n)]
     cumulants[0] += np.log(x)
     scale, total = 1 / (np.abs(a - x) + np.sqrt(x)), np.zeros_like(x)
     for node in _NODES:

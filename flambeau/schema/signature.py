@@ -121,7 +121,9 @@ def python_signature(overloads: Sequence[Sequence[Parameter]], result: str,
     """One signature for all overloads: the parameters of the longest, of which those that another
     overload does without may be left out. Are the numbers of its list given `one_by_one`? Do
     `numbers` stand for tensors?"""
-    longest = max(overloads, key=len)
+    places = {p.name: i for o in overloads for i, p in enumerate(o) if not p.by_name}
+    longest = sorted([p._replace(by_name=p.name not in places) for p in max(overloads, key=len)],
+                     key=lambda p: places.get(p.name, len(places)))
     always = set.intersection(*[{p.name for p in overload} for overload in overloads])
     made: list[inspect.Parameter] = []
     kinds = inspect.Parameter
