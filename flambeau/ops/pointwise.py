@@ -311,6 +311,7 @@ square = pointwise("square(Tensor self) -> Tensor",
                    kernel=lambda self: kernels.square(
                        convert(self, np.int64) if self.dtype.kind == "b" else self),
                    refuses=("pow", "UW8"), node="PowBackward0",
+                   saved_as={"exponent": 2},
                    # where the gradient is recorded, by PyTorch's steps: users see its graph
                    d=lambda self: times(pow(self, 1), 2) if grad_enabled() else self * 2,
                    doc="The square of each element.")
