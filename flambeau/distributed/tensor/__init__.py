@@ -39,4 +39,10 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"flambeau.distributed.tensor.{name}")
     if name in ("DeviceMesh", "init_device_mesh"):
         return getattr(importlib.import_module("flambeau.distributed.device_mesh"), name)
+    if name in ("_DTensorSpec", "_TensorMeta", "_ShardOrderEntry"):
+        return getattr(importlib.import_module("flambeau.distributed.tensor._dtensor_spec"),
+                       name[1:])
+    if name == "_StridedShard":
+        return importlib.import_module(
+            "flambeau.distributed.tensor.placement_types")._StridedShard
     raise AttributeError(f"module 'flambeau.distributed.tensor' has no attribute {name!r}")

@@ -171,3 +171,13 @@ def placement_cost(current: Any, target: Any, topo: MeshTopoInfo, mesh_dim: int,
     if target.is_partial() and not current.is_replicate():
         return float("inf"), size_gb
     return 0.0, size_gb / count if target.is_shard() else size_gb
+
+
+def one_step_redistribute_cost(current_spec: Any, target_spec: Any) -> float:
+    """What it costs where one placement changes."""
+    changed = [i for i, (current, target) in enumerate(zip(
+        current_spec.placements, target_spec.placements)) if current != target]
+    if len(changed) > 1:
+        raise ValueError("one_step_redistribute_cost expects specs that differ by exactly one "
+                         "placement")
+    return redistribute_cost(current_spec, target_spec)

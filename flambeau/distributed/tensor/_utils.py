@@ -158,3 +158,41 @@ class ExplicitRedistributionContext(contextlib.ContextDecorator):
 
     def __exit__(self, *exception: Any) -> None:
         self._local.pop()
+
+
+def compute_local_stride(global_stride: Sequence[int], local_shape: Sequence[int]
+                         ) -> tuple[int, ...]:
+    """The strides of a piece of this shape, whose dimensions lie in the order of the whole's.
+
+    >>> compute_local_stride((1, 8), (4, 3))
+    (1, 4)
+    """
+    order = sorted(range(len(local_shape)), key=lambda d: global_stride[d])
+    found, step = [0] * len(local_shape), 1
+    for dim in order:
+        found[dim] = step
+        step *= local_shape[dim]
+    return tuple(found)
+
+
+def compute_local_tensor_info(global_tensor: Tensor, mesh: Any, placements: Sequence[Placement]
+                              ) -> tuple[list[int], list[int]]:
+    """Shape and strides of this process's piece of a tensor."""
+    for i, placement in enumerate(placements):
+        dim = getattr(placement, "dim", -1)
+        if dim >= global_tensor.ndim:
+            raise AssertionError(f"Sharding dim {dim} greater than tensor ndim "
+                                 f"{global_tensor.ndim} for placement number {i}.")
+    shape, _ = compute_local_shape_and_global_offset(global_tensor.shape, mesh, placements)
+    return list(shape), list(compute_local_stride(global_tensor.stride(), shape))
+
+
+def try_find_mesh_from_args(op_call: Any, args: Sequence[object]) -> Any:
+    """The mesh of the first argument that has one."""
+    from flambeau.distributed.tensor._api import DTensor
+    from flambeau.distributed.tensor._dtensor_spec import DTensorSpec
+    for arg in args:
+        first = arg[0] if isinstance(arg, (list, tuple)) and arg else arg
+        if isinstance(first, (DTensor, DTensorSpec)):
+            return first.device_mesh
+    raise ValueError(f"Cannot find device mesh from args for op : {op_call}.")
