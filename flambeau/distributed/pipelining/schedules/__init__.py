@@ -7,6 +7,16 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from ...fsdp import FSDPModule, UnshardHandle
+from .._utils import generate_rank_to_stage_mapping, generate_stage_to_rank_mapping
+from ..microbatch import (
+    TensorChunkSpec,
+    _split_tensor,
+    merge_chunks,
+    split_args_kwargs_into_chunks,
+)
+from ..stage.base import _PipelineStageBase, _RecvInfo
+from ..stage.manual import PipelineStage
 from .actions import (
     BACKWARD_INPUT,
     BACKWARD_WEIGHT,
@@ -30,7 +40,7 @@ from .actions import (
     _get_profiler_function_name,
     _requires_reduce_grad,
 )
-from .base import _PipelineSchedule
+from .base import _PipelineSchedule, logger
 from .interleaved import (
     ScheduleDualPipeV,
     ScheduleInterleaved1F1B,
