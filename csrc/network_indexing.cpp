@@ -479,13 +479,14 @@ PyObject *masked(PyObject *const *args) {
 // Coordinates of what is true: those of one dimension lie side by side.
 PyObject *nonzero(PyObject *const *args) {
     Array x, truth;
-    if (!take_any(args[0], x) || x.ndim() < 1 || dtype_of(PyArray_TYPE(x.array())) == NONE)
+    if (!take_any(args[0], x) || dtype_of(PyArray_TYPE(x.array())) == NONE)
         return declined();
     if (PyArray_TYPE(x.array()) != NPY_BOOL) {
         truth = Array(PyArray_Cast(x.array(), NPY_BOOL));
         if (!truth) return nullptr;
         x = std::move(truth);
     }
+    if (!x.ndim()) return Array::empty({npy_intp(*x.data<bool>()), 0}, NPY_INT64).release();
     npy_intp ndim = x.ndim(), width = x.dim(int(ndim) - 1), rows = width ? x.size() / width : 0;
     const uint8_t *p = x.data<uint8_t>();
     std::vector<npy_intp> starts(rows + 1, 0);

@@ -948,7 +948,7 @@ def allclose(
     rtol: _float = 1e-05,
     atol: _float = 1e-08,
     equal_nan: _bool = False,
-) -> _bool:
+) -> Any:
     """Are all elements close, as `isclose` has it?"""
 
 def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
@@ -1603,13 +1603,7 @@ def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None =
 def cumsum(input: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """The sum of each element and all before it along `dim`."""
 
-def cumulative_trapezoid(
-    y: Tensor,
-    x: Tensor | None = None,
-    *,
-    dx: Any = 1,
-    dim: _int = -1,
-) -> Tensor:
+def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dim: _int = -1) -> Tensor:
     """The integrals from the first sample to each later one, by the trapezoidal rule."""
 
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1671,7 +1665,7 @@ def diff(
     prepend: Tensor | None = None,
     append: Tensor | None = None,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The n-th differences of neighbours along `dim`."""
 
@@ -2408,12 +2402,12 @@ def isfinite(input: Tensor) -> Tensor:
     """Is the element neither ±inf nor NaN?"""
 
 def isin(
-    elements: Any,
-    test_elements: Any,
+    elements: Tensor | None = None,
+    test_elements: Tensor | None = None,
     *,
     assume_unique: _bool = False,
     invert: _bool = False,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Is each of `elements` among `test_elements`?"""
 
@@ -2913,7 +2907,7 @@ def nanquantile(
     keepdim: _bool = False,
     *,
     interpolation: str = "linear",
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The q-quantiles of the elements that are not NaN."""
 
@@ -3216,7 +3210,7 @@ def quantile(
     keepdim: _bool = False,
     *,
     interpolation: str = "linear",
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The q-quantiles of all elements, or along `dim`; NaN where there is a NaN."""
 
@@ -3991,10 +3985,10 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `transpose` shows."""
 
-def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dim: _int = -1) -> Tensor:
     """The integral along `dim` by the trapezoidal rule: of samples y at x, or `dx` apart."""
 
-def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: _int = -1) -> Tensor:
+def trapz(y: Tensor, *, dx: _float = 1.0, dim: _int = -1) -> Tensor:
     """The older name of `trapezoid`."""
 
 def triangular_solve(

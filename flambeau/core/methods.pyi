@@ -232,7 +232,7 @@ class Methods:
         rtol: _float = 1e-05,
         atol: _float = 1e-08,
         equal_nan: _bool = False,
-    ) -> _bool:
+    ) -> Any:
         """Are all elements close, as `isclose` has it?"""
     def amax(self, dim: Any = (), keepdim: _bool = False) -> Tensor:
         """The largest element of all, or along `dim` (one or several). Equal elements share the
@@ -524,8 +524,6 @@ class Methods:
         dim: _int = -1,
         prepend: Tensor | None = None,
         append: Tensor | None = None,
-        *,
-        out: Any = None,
     ) -> Tensor:
         """The n-th differences of neighbours along `dim`."""
     def digamma(self) -> Tensor:
@@ -1088,7 +1086,6 @@ class Methods:
         keepdim: _bool = False,
         *,
         interpolation: str = "linear",
-        out: Any = None,
     ) -> Tensor:
         """The q-quantiles of the elements that are not NaN."""
     def nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
@@ -1268,7 +1265,6 @@ class Methods:
         keepdim: _bool = False,
         *,
         interpolation: str = "linear",
-        out: Any = None,
     ) -> Tensor:
         """The q-quantiles of all elements, or along `dim`; NaN where there is a NaN."""
     def rad2deg(self) -> Tensor:

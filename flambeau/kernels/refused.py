@@ -132,7 +132,6 @@ addmm                   addmm_impl_cpu_                    bUW
 addmv                   addmv_impl_cpu                     bUW8
 addr                    addr_cpu
 baddbmm                 baddbmm                            bUW8
-bincount                bincount_cpu                       U
 bitwise_left_shift      lshift_cpu                         bUefcW8
 bitwise_not             bitwise_not_cpu                    UefcW8
 bitwise_right_shift     rshift_cpu                         bUefcW8

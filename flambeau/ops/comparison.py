@@ -7,6 +7,7 @@ from flambeau import kernels
 from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.refused import characters
 from flambeau.ops.coercion import check_tensors
@@ -73,7 +74,11 @@ def isreal(input: Tensor) -> Tensor:
         basis.ones_like(input), 1)
 
 
-@composite(method=True)
+_CLOSE = ("Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
+          "bool equal_nan=False")
+
+
+@op(f"isclose({_CLOSE}) -> Tensor", out=False)
 def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
             equal_nan: bool = False) -> Tensor:
     """Is |input - other| ≤ atol + rtol · |other|, element by element?
@@ -112,7 +117,7 @@ def _default_float() -> Any:
     return dtypes.default_float()
 
 
-@composite(method=True)
+@op(f"allclose({_CLOSE}) -> bool", out=False)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
              equal_nan: bool = False) -> bool:
     """Are all elements close, as `isclose` has it?"""

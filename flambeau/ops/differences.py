@@ -6,6 +6,7 @@ from typing import Any
 from flambeau.core.op import composite
 from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import refuse
 from flambeau.ops.comparison import ne
 from flambeau.ops.join import cat, narrow
@@ -19,9 +20,9 @@ def _pairs(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     return narrow(input, dim, 1, n - 1), narrow(input, dim, 0, n - 1)
 
 
-@composite(method=True)
+@op("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor")
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
-         append: Tensor | None = None, *, out: Any = None) -> Tensor:
+         append: Tensor | None = None) -> Tensor:
     """The n-th differences of neighbours along `dim`.
 
     >>> import flambeau
@@ -40,7 +41,7 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     for _ in range(min(n, result._array.shape[dim])):
         later, earlier = _pairs(result, dim)
         result = ne(later, earlier) if result._array.dtype.kind == "b" else later - earlier
-    return result if out is None else basis.into(out, diff.op, result, parts)
+    return result
 
 
 # ---- integrals ----------------------------------------------------------------------------------
@@ -73,8 +74,13 @@ def _areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> Tensor:
     return (later + earlier) * (far - near) / 2
 
 
-@composite
-def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+def _integral(name: str, dx: str = "Scalar dx=1") -> Any:
+    return op(f"{name}.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+              f"{name}.dx(Tensor y, *, {dx}, int dim=-1) -> Tensor", method=False, out=False)
+
+
+@_integral("trapezoid")
+def trapezoid(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
     """The integral along `dim` by the trapezoidal rule: of samples y at x, or `dx` apart.
 
     >>> import flambeau
@@ -84,15 +90,14 @@ def trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1)
     return _areas("trapezoid", y, x, dx, dim).sum(dim)
 
 
-@composite
-def trapz(y: Tensor, x: Tensor | None = None, *, dx: Any = 1, dim: int = -1) -> Tensor:
+@_integral("trapz", "float dx=1")
+def trapz(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
     """The older name of `trapezoid`."""
-    return trapezoid(y, x, dx=dx, dim=dim)
+    return _areas("trapezoid", y, x, dx, dim).sum(dim)
 
 
-@composite
-def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dx: Any = 1,
-                         dim: int = -1) -> Tensor:
+@_integral("cumulative_trapezoid")
+def cumulative_trapezoid(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
     """The integrals from the first sample to each later one, by the trapezoidal rule."""
     return cumsum(_areas("cumulative_trapezoid", y, x, dx, dim), dim)
 

@@ -239,8 +239,9 @@ renorm = op(
 # ---- covariance ---------------------------------------------------------------------------------
 
 
-@composite(method=True)
-def cov(input: Tensor, *, correction: int = 1, fweights: Tensor | None = None,
+@op("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> "
+    "Tensor", out=False)
+def cov(input: Tensor, correction: int = 1, fweights: Tensor | None = None,
         aweights: Tensor | None = None) -> Tensor:
     """The covariance matrix of the variables in the rows of `input`, whose columns are
     observations; `fweights` counts them, `aweights` weighs them."""
@@ -299,7 +300,7 @@ def basis_float(input: Tensor) -> Tensor:
     return basis.cast(input, dtypes.default_float())
 
 
-@composite(method=True)
+@op("corrcoef(Tensor self) -> Tensor", out=False)
 def corrcoef(input: Tensor) -> Tensor:
     """The matrix of correlations of the variables in the rows of `input`."""
     if input._array.ndim > 2:
@@ -376,25 +377,23 @@ def _at_ranks(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
     return lerp(gather(ordered, -1, below.long()), gather(ordered, -1, above.long()), weight)
 
 
-@composite(method=True)
-def quantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *,
-             interpolation: str = "linear", out: Any = None) -> Tensor:
-    """The q-quantiles of all elements, or along `dim`; NaN where there is a NaN.
+def _quantiles(name: str, skip_nan: bool, doc: str) -> Any:
+    rest = 'int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor'
+
+    def body(self: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+        return _quantile(self, q, dim, keepdim, interpolation, skip_nan)
+    return op(f"{name}(Tensor self, Tensor q, {rest}",
+              f"{name}.scalar(Tensor self, float q, {rest}", body=body, doc=doc)
+
+
+quantile = _quantiles("quantile", False, """The q-quantiles of all elements, or along `dim`; NaN
+    where there is a NaN.
 
     >>> import flambeau
     >>> flambeau.tensor([0.0, 1.0, 2.0]).quantile(0.75)
     tensor(1.5000)
-    """
-    result = _quantile(input, q, dim, keepdim, interpolation, False)
-    return result if out is None else basis.into(out, quantile.op, result)
-
-
-@composite(method=True)
-def nanquantile(input: Tensor, q: Any, dim: int | None = None, keepdim: bool = False, *,
-                interpolation: str = "linear", out: Any = None) -> Tensor:
-    """The q-quantiles of the elements that are not NaN."""
-    result = _quantile(input, q, dim, keepdim, interpolation, True)
-    return result if out is None else basis.into(out, nanquantile.op, result)
+    """)
+nanquantile = _quantiles("nanquantile", True, "The q-quantiles of the elements that are not NaN.")
 
 
 __all__ = ["norm", "quantile", "std", "var", "vector_norm"]

@@ -17,7 +17,7 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import indexing, sorting
 from flambeau.kernels import searching as kernels
 from flambeau.kernels.reference import as_dtype
-from flambeau.kernels.refused import refuse
+from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.pointwise import as_number
 from flambeau.ops.slices import take
 
@@ -265,18 +265,7 @@ op("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bo
        _as_values(self, boundaries), boundaries, out_int32=int32, right=right))
 
 
-@composite
-def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False,
-         invert: bool = False, out: Any = None) -> Tensor:
-    """Is each of `elements` among `test_elements`?
-
-    >>> import flambeau
-    >>> flambeau.isin(flambeau.tensor([1, 2, 3]), flambeau.tensor([2, 3]))
-    tensor([False,  True,  True])
-    """
-    if not isinstance(elements, Tensor) and not isinstance(test_elements, Tensor):
-        raise TypeError("isin() received an invalid combination of arguments: one at least must be "
-                        "a Tensor")
+def _isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Tensor:
     for value in (elements, test_elements):
         kind = value._array.dtype if isinstance(value, Tensor) else np.asarray(value).dtype
         if kind.kind in "bc":
@@ -291,8 +280,22 @@ def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False,
         found = (basis.reshape(elements, (*elements._array.shape, 1)) == flat).any(-1) \
             if flat._array.size * elements._array.size < 10_000 \
             or type(elements) not in tensor_types else _is_member(elements, flat)
-    result = ~found if invert else found
-    return result if out is None else basis.into(out, isin.op, result)
+    return ~found if invert else found
+
+
+_FLAGS = "*, bool assume_unique=False, bool invert=False) -> Tensor"
+isin = op(
+    f"isin.Tensor_Tensor(Tensor elements, Tensor test_elements, {_FLAGS}", body=_isin,
+    method=False, doc="""Is each of `elements` among `test_elements`?
+
+    >>> import flambeau
+    >>> flambeau.isin(flambeau.tensor([1, 2, 3]), flambeau.tensor([2, 3]))
+    tensor([False,  True,  True])
+    """)
+op(f"isin.Tensor_Scalar(Tensor elements, Scalar test_element, {_FLAGS}", joins=isin, body=_isin,
+   method=False)
+op(f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, {_FLAGS}", joins=isin, body=_isin,
+   method=False)
 
 
 @primitive(lambda self, test: np.isin(*promote(self, test)), tensors=("self", "test"), method=False,
@@ -305,32 +308,30 @@ def _is_member(elements: Tensor, test: Tensor) -> Any:
 
 
 def _bincount(self: np.ndarray, weights: np.ndarray | None, minlength: int) -> np.ndarray:
+    if self.dtype.kind not in "ui":
+        raise no_kernel("bincount_cpu", self.dtype)
+    if self.ndim != 1 or (self.size and self.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None and weights.shape != self.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
     if weights is None:
         return np.bincount(self, minlength=minlength)
     counted = np.bincount(self, weights=weights.astype(np.float64), minlength=minlength)
     return counted.astype(np.float32 if weights.dtype == np.float32 else np.float64)
 
 
-@primitive(_bincount, tensors=("self", "weights"), unsized=True,
-           d_weights=lambda grad, self: take(grad, basis.cast(self, np.dtype(np.int64))))
-def bincount(input: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Any:
-    """How often each of 0, 1, 2 … occurs; with `weights`, the sum of those of its occurrences.
+bincount = op(
+    "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
+    kernel=_bincount, unsized=True, out=False, refuses=("bincount_cpu", "U"),
+    d_weights=lambda grad, self: take(grad, basis.cast(self, np.dtype(np.int64))),
+    doc="""How often each of 0, 1, 2 … occurs; with `weights`, the sum of those of its occurrences.
 
     >>> import flambeau
     >>> flambeau.bincount(flambeau.tensor([1, 1, 2]))
     tensor([0, 2, 1])
-    """
-    x = input._array
-    if x.dtype.kind not in "ui":
-        raise NotImplementedError("\"bincount_cpu\" not implemented for "
-                                  f"'{type_name(input.dtype)}'")
-    if x.ndim != 1 or (x.size and x.min() < 0):
-        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
-    if weights is not None and weights._array.shape != x.shape:
-        raise RuntimeError("weights should be 1-d and have the same length as input")
-    if minlength < 0:
-        raise RuntimeError("minlength should be >= 0")
-    return input, weights, minlength
+    """)
 
 
 __all__ = ["bincount", "isin", "nonzero", "searchsorted", "unique"]
