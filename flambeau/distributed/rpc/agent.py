@@ -1,0 +1,512 @@
+"""The agent of a worker: it sends calls to other workers, and runs those that they send.
+
+Each worker listens at a port and tells it through the store; a connection is opened by who calls
+first, and only accepted from who knows the secret that the store holds. A message is a head (what
+it is, its number, the pickled call) and the memory of its tensors. The value comes back in a
+message of the same number.
+"""
+from __future__ import annotations
+
+import contextlib
+import heapq
+import pickle
+import secrets
+import socket
+import struct
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import flambeau
+from flambeau.distributed._c10d.gloo import as_bytes
+from flambeau.distributed._c10d.transport import _own_address
+from flambeau.distributed.autograd import recording
+from flambeau.distributed.rpc.constants import UNSET_RPC_TIMEOUT
+from flambeau.distributed.rpc.internal import (
+    PythonUDF,
+    RemoteException,
+    _handle_exception,
+    describe_error,
+    deserialize,
+    serialize,
+)
+from flambeau.distributed.stores import PrefixStore, Store
+from flambeau.futures import Future
+
+_SIZE = struct.Struct("!QI")            # bytes of the head, tensors
+_LENGTH = struct.Struct("!Q")
+_TIMEOUT_ERROR = "RPCErr:1:RPC ran for more than set timeout ({} ms) and will now be marked with " \
+                 "an error"
+
+
+class WorkerInfo:
+    """A worker: its name and number.
+
+    >>> WorkerInfo("trainer0", 0)
+    WorkerInfo(id=0, name=trainer0)
+    """
+
+    def __init__(self, name: str, id: int):
+        self.name, self.id = name, id
+
+    def __repr__(self) -> str:
+        return f"WorkerInfo(id={self.id}, name={self.name})"
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, WorkerInfo) and (self.name, self.id) == (other.name, other.id)
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.id))
+
+
+class RpcAgent:
+    """What a transport does; see `TensorPipeAgent`."""
+
+
+_agent: TensorPipeAgent | None = None
+
+
+def current_agent() -> TensorPipeAgent:
+    """The agent of this process."""
+    if _agent is None:
+        raise RuntimeError("Current RPC agent is not set! Did you initialize the RPC framework "
+                           "(e.g. by calling `rpc.init_rpc`)?")
+    return _agent
+
+
+def _get_current_rpc_agent() -> TensorPipeAgent:
+    return current_agent()
+
+
+def _is_current_rpc_agent_set() -> bool:
+    return _agent is not None
+
+
+def _set_and_start_rpc_agent(agent: TensorPipeAgent) -> None:
+    global _agent
+    _agent = agent
+    agent.started.set()
+
+
+def _reset_current_rpc_agent() -> None:
+    global _agent
+    _agent = None
+
+
+# Messages -----------------------------------------------------------------------------------
+
+
+def _write(connection: socket.socket, lock: threading.Lock, head: Any, tensors: list[Any]) -> None:
+    """Send a head and tensors."""
+    described = [(str(t.dtype).rpartition(".")[2], tuple(t.shape), t.requires_grad and t.is_leaf)
+                 for t in tensors]
+    data = pickle.dumps((head, described), protocol=5)
+    buffers = [as_bytes(tensor.detach()) for tensor in tensors]
+    with lock:
+        connection.sendall(_SIZE.pack(len(data), len(buffers)) + data)
+        for buffer in buffers:
+            connection.sendall(_LENGTH.pack(buffer.nbytes))
+            connection.sendall(buffer)
+
+
+def _read_exactly(connection: socket.socket, size: int) -> bytearray:
+    found = bytearray(size)
+    view, at = memoryview(found), 0
+    while at < size:
+        count = connection.recv_into(view[at:])
+        if count == 0:
+            raise EOFError
+        at += count
+    return found
+
+
+def _read(connection: socket.socket) -> tuple[Any, list[Any]]:
+    """A head and its tensors."""
+    size, count = _SIZE.unpack(_read_exactly(connection, _SIZE.size))
+    head, described = pickle.loads(_read_exactly(connection, size))
+    tensors = []
+    for dtype, shape, requires_grad in described[:count]:
+        length = _LENGTH.unpack(_read_exactly(connection, _LENGTH.size))[0]
+        data, kind = _read_exactly(connection, length), getattr(flambeau, dtype)
+        tensor = (flambeau.frombuffer(data, dtype=flambeau.uint8).view(kind) if length
+                  else flambeau.empty(0, dtype=kind)).reshape(shape)
+        tensors.append(tensor.requires_grad_() if requires_grad else tensor)
+    return head, tensors
+
+
+class _Link:
+    """A connection to another worker, and the lock of who writes to it."""
+
+    def __init__(self, connection: socket.socket):
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self.connection, self.lock = connection, threading.Lock()
+
+
+class _Deadlines:
+    """Calls `expire(number, seconds)` when the time of a call is over."""
+
+    def __init__(self, expire: Callable[[int, float], None]):
+        self._expire, self._heap, self._stopped = expire, [], False
+        self._changed = threading.Condition()
+        threading.Thread(target=self._watch, daemon=True, name="rpc_deadlines").start()
+
+    def add(self, number: int, seconds: float) -> None:
+        """A call has that many seconds from now."""
+        with self._changed:
+            heapq.heappush(self._heap, (time.monotonic() + seconds, number, seconds))
+            if self._heap[0][1] == number:
+                self._changed.notify()
+
+    def stop(self) -> None:
+        """Forget all calls."""
+        with self._changed:
+            self._stopped = True
+            self._changed.notify()
+
+    def _watch(self) -> None:
+        while True:
+            with self._changed:
+                while not self._stopped and (
+                        not self._heap or self._heap[0][0] > time.monotonic()):
+                    self._changed.wait(self._heap[0][0] - time.monotonic()
+                                       if self._heap else None)
+                if self._stopped:
+                    return
+                _, number, seconds = heapq.heappop(self._heap)
+            self._expire(number, seconds)       # does nothing if the answer has come
+
+
+# The agent ----------------------------------------------------------------------------------
+
+
+class TensorPipeAgent(RpcAgent):
+    """The agent of this worker."""
+
+    def __init__(self, store: Store, name: str, rank: int, world_size: int | None, opts: Any,
+                 reverse_device_maps: Any = None, devices: Any = None):
+        self.store, self._options, self.is_static_group = store, opts, world_size is not None
+        self._table = PrefixStore("workers", store)
+        self._me = WorkerInfo(name, rank)
+        self._world_size, self._by_name, self._by_id = world_size, {}, {}
+        self._addresses: dict[int, tuple[str, int]] = {}
+        self._links: dict[int, _Link] = {}
+        self._lock = threading.Lock()
+        self._pending: dict[int, tuple[Future[Any], int]] = {}      # by number: value, worker
+        self._next_number = 0
+        self._running = 0                           # calls of others that run here
+        self._pool = ThreadPoolExecutor(opts.num_worker_threads, "rpc")
+        self._deadlines = _Deadlines(self._expire)
+        self._closed = False
+        self.started = threading.Event()            # calls of others wait for that
+        self.gone: set[int] = set()                 # workers that have hung up
+        self._start(name, rank)
+
+    def _start(self, name: str, rank: int) -> None:
+        address = _own_address(self.store)
+        self._server = socket.create_server((address, 0), backlog=128)
+        self._port = self._server.getsockname()[1]
+        if self._table.add("secret/asked", 1) == 1:
+            self._table.set("secret", secrets.token_hex(16))
+        self._secret = self._table.get("secret")
+        if self._table.add(f"name/{name}/taken", 1) != 1:
+            self._server.close()
+            raise RuntimeError(f"RPC worker name {name} is not unique. Workers {rank} and another "
+                               "have the same name.")
+        self._table.set(f"id/{rank}", f"{address} {self._port} {name}")
+        self._table.set(f"name/{name}", str(rank))
+        self._table.append("all", f"{rank} ")
+        threading.Thread(target=self._listen, daemon=True, name="rpc_listen").start()
+        if self.is_static_group:
+            for other in range(self._world_size):
+                self._look_up_id(other)
+
+    # Workers --------------------------------------------------------------------------------
+
+    def _look_up_id(self, rank: int) -> WorkerInfo:
+        if rank not in self._by_id:
+            host, port, name = self._table.get(f"id/{rank}").decode().split(" ", 2)
+            self._addresses[rank] = host, int(port)
+            self._by_id[rank] = self._by_name[name] = WorkerInfo(name, rank)
+        return self._by_id[rank]
+
+    def get_worker_info(self, worker: str | int | None = None) -> WorkerInfo:
+        """A worker by name or number, this one by default."""
+        if worker is None:
+            return self._me
+        found = (self._by_name if isinstance(worker, str) else self._by_id).get(worker)
+        if found is not None:
+            return found
+        key = f"name/{worker}" if isinstance(worker, str) else f"id/{worker}"
+        if not self.is_static_group and self._table.check([key]):
+            rank = int(self._table.get(key)) if isinstance(worker, str) else worker
+            return self._look_up_id(rank)
+        kind = "name" if isinstance(worker, str) else "id"
+        raise RuntimeError(f"name:{self._me.name},rank:{self._me.id} could not find destination "
+                           f"{kind} {worker}")
+
+    def get_worker_infos(self) -> list[WorkerInfo]:
+        """All workers."""
+        if not self.is_static_group:
+            for rank in self._table.get("all").split():
+                self._look_up_id(int(rank))
+        return [self._by_id[rank] for rank in sorted(self._by_id)]
+
+    def _get_device_map(self, worker: WorkerInfo) -> dict[Any, Any]:
+        return self._options.device_maps.get(worker.name, {})
+
+    def _get_backend_options(self) -> Any:
+        return self._options
+
+    def get_debug_info(self) -> dict[str, str]:
+        """Numbers about the agent."""
+        return {**self.get_metrics(), "agent.server_active_async_calls": "0"}
+
+    def get_metrics(self) -> dict[str, str]:
+        """Numbers about the agent."""
+        return {"agent.client_active_calls": str(len(self._pending)),
+                "agent.server_active_calls": str(self._running),
+                "agent.thread_pool_size": str(self._options.num_worker_threads),
+                "agent.num_idle_threads":
+                    str(max(0, self._options.num_worker_threads - self._running))}
+
+    # Calling --------------------------------------------------------------------------------
+
+    def call(self, to: WorkerInfo, function: Callable[..., Any], args: tuple[Any, ...] = (),
+             kwargs: dict[str, Any] | None = None, timeout: float = UNSET_RPC_TIMEOUT,
+             recorded: bool = True) -> Future[Any]:
+        """A future of what a function gives in a worker. What is `recorded` belongs to the
+        distributed autograd context of this thread."""
+        data, tensors = serialize(PythonUDF(function, args, kwargs or {}))
+        context = None
+        if recorded:
+            context, tensors = recording.attach(tensors, to.id)
+        future: Future[Any] = Future()
+        with self._lock:
+            number, self._next_number = self._next_number, self._next_number + 1
+            self._pending[number] = future, to.id
+        seconds = self._options.rpc_timeout if timeout == UNSET_RPC_TIMEOUT else timeout
+        if seconds > 0:
+            self._deadlines.add(number, seconds)
+        # what the call refers to stays until it is answered
+        future._kept = args, kwargs                     # type: ignore[attr-defined]
+        try:
+            self._send(to.id, ("call", number, data, context), tensors)
+        except OSError as error:
+            self._answer(number, RuntimeError(f"RPC to {to} failed: {error}"))
+        return future
+
+    def _expire(self, number: int, seconds: float) -> None:
+        self._answer(number, RuntimeError(_TIMEOUT_ERROR.format(round(seconds * 1000))))
+
+    def _answer(self, number: int, error: Exception | None, value: Any = None) -> None:
+        """The value or the error of a call has come, unless it is too late."""
+        with self._lock:
+            future, _ = self._pending.pop(number, (None, None))
+        if future is not None:
+            future._kept = None                         # type: ignore[attr-defined]
+            future._complete(value, error)
+
+    def _send(self, rank: int, head: Any, tensors: list[Any]) -> None:
+        if rank == self._me.id:
+            # as if it had travelled: what is sent is a copy
+            head = pickle.loads(pickle.dumps(head))
+            grads = [t.requires_grad and t.is_leaf for t in tensors]
+            copies = [t.detach().clone().requires_grad_(g) for t, g in zip(tensors, grads)]
+            self._receive(rank, head, copies)
+            return
+        link = self._link(rank)
+        _write(link.connection, link.lock, head, tensors)
+
+    def _link(self, rank: int) -> _Link:
+        with self._lock:
+            link = self._links.get(rank)
+        if link is not None:
+            return link
+        self._look_up_id(rank)
+        connection = socket.create_connection(self._addresses[rank], 60)
+        connection.settimeout(None)
+        connection.sendall(self._secret + struct.pack("!I", self._me.id))
+        with self._lock:
+            link = self._links.setdefault(rank, _Link(connection))
+        if link.connection is not connection:
+            connection.close()              # another thread was faster
+            return link
+        self._read_in_background(rank, connection)
+        return link
+
+    # Being called ---------------------------------------------------------------------------
+
+    def _listen(self) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                connection, _ = self._server.accept()
+                threading.Thread(target=self._welcome, args=(connection,), daemon=True).start()
+
+    def _welcome(self, connection: socket.socket) -> None:
+        with contextlib.suppress(OSError, EOFError):
+            connection.settimeout(60)
+            greeting = _read_exactly(connection, len(self._secret) + 4)
+            if not secrets.compare_digest(bytes(greeting[:-4]), self._secret):
+                connection.close()
+                return
+            connection.settimeout(None)
+            rank = struct.unpack("!I", greeting[-4:])[0]
+            with self._lock:
+                self._links.setdefault(rank, _Link(connection))
+            self._read_all(rank, connection)
+
+    def _read_in_background(self, rank: int, connection: socket.socket) -> None:
+        threading.Thread(target=self._read_all, args=(rank, connection), daemon=True,
+                         name=f"rpc_read_{rank}").start()
+
+    def _read_all(self, rank: int, connection: socket.socket) -> None:
+        try:
+            while True:
+                self._receive(rank, *_read(connection))
+        except (OSError, EOFError):
+            self._lost(rank, connection)
+
+    def _lost(self, rank: int, connection: socket.socket) -> None:
+        """A worker has hung up: what it was asked will not be answered."""
+        with self._lock:
+            if rank in self._links and self._links[rank].connection is connection:
+                del self._links[rank]
+            waiting = [number for number, (_, to) in self._pending.items() if to == rank]
+        if not self._closed:
+            self.gone.add(rank)
+            for number in waiting:
+                self._answer(number, RuntimeError(
+                    f"RPC to {self._by_id.get(rank, rank)} failed: eof"))
+
+    def _receive(self, rank: int, head: Any, tensors: list[Any]) -> None:
+        kind, number, data, context = head
+        if self._closed:
+            return
+        with self._lock:
+            self._running += 1
+        if kind == "call":
+            self._pool.submit(self._run, rank, number, data, context, tensors)
+        else:
+            self._pool.submit(self._take, rank, number, data, context, tensors)
+
+    def _run(self, rank: int, number: int, data: bytes, context: Any, tensors: list[Any]) -> None:
+        """Run a call, and answer it."""
+        def answer(value: Any) -> None:
+            try:
+                with recording.within(context):
+                    self._reply(rank, number, value)
+            finally:
+                self._done()
+        self.started.wait()
+        try:
+            with recording.within(context):
+                call = deserialize(data, recording.receive(tensors, context, rank))
+                if isinstance(call, AttributeError):
+                    raise call
+                value = call.func(*call.args, **call.kwargs)
+                if hasattr(call.func, "_wrapped_async_rpc_function"):
+                    if not isinstance(value, Future):
+                        raise RuntimeError(
+                            "Functions decorated with @rpc.async_function must return a "
+                            "torch.futures.Future object, but got "
+                            f"{type(value).__module__}.{type(value).__qualname__}")
+        except Exception as error:
+            value = describe_error(error)
+        if isinstance(value, Future) and not isinstance(value, RemoteException) and (
+                getattr(call.func, "_answers_later", False)
+                or hasattr(call.func, "_wrapped_async_rpc_function")):
+            value._when_done(lambda: self._pool.submit(answer, _outcome(value)))
+        else:
+            answer(value)
+
+    def _done(self) -> None:
+        with self._lock:
+            self._running -= 1
+
+    def _reply(self, rank: int, number: int, value: Any) -> None:
+        try:
+            data, tensors = serialize(value)
+        except Exception as error:
+            data, tensors = serialize(describe_error(error))
+        context, tensors = recording.attach(tensors, rank)
+        with contextlib.suppress(OSError):          # who asked may have gone
+            self._send(rank, ("value", number, data, context), tensors)
+
+    def _take(self, rank: int, number: int, data: bytes, context: Any, tensors: list[Any]
+              ) -> None:
+        """A value has come."""
+        try:
+            value = deserialize(data, recording.receive(tensors, context, rank))
+            if isinstance(value, AttributeError):
+                raise value
+            _handle_exception(value)
+        except Exception as error:
+            self._answer(number, error)
+        else:
+            self._answer(number, None, value)
+        finally:
+            self._done()
+
+    # Ending ---------------------------------------------------------------------------------
+
+    def sync(self) -> None:
+        """Wait until all calls of all workers are answered."""
+        self.join()
+
+    def join(self, shutdown: bool = False, timeout: float = 0) -> None:
+        """Wait until no worker has calls that run; all of them have to call this."""
+        size = self._world_size or len(self._table.get("all").split())
+        attempt, calm = self._table.add(f"join/{self._me.id}", 1), 0
+        round = 0
+        end = time.monotonic() + timeout if timeout else None
+        while calm < 2:
+            if end is not None and time.monotonic() > end:
+                raise RuntimeError("The workers have not joined in time")
+            prefix = f"join/{attempt}/{round}"
+            busy = len(self._pending) + self._running
+            total = self._table.add(f"{prefix}/busy", busy)
+            self._table.barrier(prefix, size)
+            total = self._table.add(f"{prefix}/busy", 0)
+            calm = calm + 1 if total == 0 else 0
+            round += 1
+            if total:
+                time.sleep(0.005)
+
+    def shutdown(self) -> None:
+        """Hang up."""
+        self._closed = True
+        self._deadlines.stop()
+        with contextlib.suppress(OSError):
+            self._server.shutdown(socket.SHUT_RDWR)
+        self._server.close()
+        with self._lock:
+            links, self._links = list(self._links.values()), {}
+        for link in links:
+            with contextlib.suppress(OSError):
+                link.connection.shutdown(socket.SHUT_RDWR)
+            link.connection.close()
+        self._pool.shutdown(wait=False)
+
+
+def _outcome(future: Future[Any]) -> Any:
+    try:
+        return future.value()
+    except Exception as error:
+        # one that was raised before is sent on as it is
+        return getattr(error, "_raised_remotely", None) or describe_error(error)
+
+
+def when_done(future: Future[Any], use: Callable[[Any], Any]) -> Future[Any]:
+    """A future of `use(value)`, or of the same error."""
+    found: Future[Any] = Future()
+    future._when_done(lambda: found._complete(
+        None if future._error else use(future._value), future._error))
+    return found
+
+
+def answers_later(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks functions of RPC itself that return a future of the answer."""
+    function._answers_later = True              # type: ignore[attr-defined]
+    return function

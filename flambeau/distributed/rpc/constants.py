@@ -1,0 +1,15 @@
+"""Defaults of RPC."""
+from __future__ import annotations
+
+from datetime import timedelta
+
+DEFAULT_RPC_TIMEOUT_SEC: float = 60.0
+DEFAULT_INIT_METHOD: str = "env://"
+DEFAULT_NUM_WORKER_THREADS: int = 16
+DEFAULT_SHUTDOWN_TIMEOUT: float = 0
+DEFAULT_PROCESS_GROUP_TIMEOUT: timedelta = timedelta(milliseconds=2 ** 31 - 1)
+UNSET_RPC_TIMEOUT: float = -1.0
+_DEFAULT_RPC_TIMEOUT_SEC, _DEFAULT_INIT_METHOD = DEFAULT_RPC_TIMEOUT_SEC, DEFAULT_INIT_METHOD
+_DEFAULT_NUM_WORKER_THREADS, _UNSET_RPC_TIMEOUT = DEFAULT_NUM_WORKER_THREADS, UNSET_RPC_TIMEOUT
+
+__all__: list[str] = []

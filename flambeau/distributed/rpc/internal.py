@@ -1,0 +1,195 @@
+"""Calls as bytes: functions and arguments by pickle, tensors beside them as they are."""
+from __future__ import annotations
+
+import copyreg
+import importlib
+import io
+import pickle
+import sys
+import threading
+import traceback
+from enum import Enum
+from typing import Any, NamedTuple
+
+from flambeau import Tensor
+
+__all__ = ["PythonUDF", "RPCExecMode", "RemoteException", "deserialize", "serialize"]
+
+_thread_local_tensor_tables = threading.local()
+
+
+class RPCExecMode(Enum):
+    """How a function is called."""
+
+    SYNC = "sync"
+    ASYNC = "async"
+    ASYNC_JIT = "async_jit"
+    REMOTE = "remote"
+
+
+class PythonUDF(NamedTuple):
+    """A function and its arguments."""
+
+    func: Any
+    args: Any
+    kwargs: Any
+
+
+class RemoteException(NamedTuple):
+    """What a function raised in another process, in words, and its type."""
+
+    msg: str
+    exception_type: type[BaseException]
+
+
+def _find_class(module: str, name: str) -> Any:
+    """A class of this package, whose name begins with `torch`, also where that is no module."""
+    found = importlib.import_module("flambeau" + module.removeprefix("torch"))
+    for part in name.split("."):
+        found = getattr(found, part)
+    return found
+
+
+class _Pickler(pickle.Pickler):
+    def reducer_override(self, obj: Any) -> Any:
+        """Classes travel by a name that the other process finds."""
+        if isinstance(obj, type) and obj.__module__.partition(".")[0] == "torch":
+            return _find_class, (obj.__module__, obj.__qualname__)
+        return NotImplemented
+
+
+class _InternalRPCPickler:
+    """Pickles what travels: a tensor becomes its place in a table, a remote reference a new fork
+    of itself."""
+
+    def __init__(self) -> None:
+        self._class_reducer_dict: dict[type, Any] = {}
+
+    def _register_reducer(self, obj_class: type, reducer: Any) -> None:
+        """Have instances of a class pickled by `reducer`, inside RPC only."""
+        self._class_reducer_dict.setdefault(obj_class, reducer)
+
+    @classmethod
+    def _tensor_receiver(cls, tensor_index: int) -> Tensor:
+        return _thread_local_tensor_tables.recv_tables[tensor_index]
+
+    def _tensor_reducer(self, tensor: Tensor) -> tuple[Any, ...]:
+        if tensor.layout is not _strided() or tensor.device.type != "cpu" or tensor.is_quantized:
+            return tensor.__reduce_ex__(2)
+        table = _thread_local_tensor_tables.send_tables
+        table.append(tensor)
+        return _InternalRPCPickler._tensor_receiver, (len(table) - 1,)
+
+    @classmethod
+    def _py_rref_receiver(cls, fork: tuple[Any, ...]) -> Any:
+        from flambeau.distributed.rpc.rref import receive_fork
+        return receive_fork(fork)
+
+    def _py_rref_reducer(self, rref: Any) -> tuple[Any, ...]:
+        return _InternalRPCPickler._py_rref_receiver, (rref._serialize(),)
+
+    _rref_reducer = _py_rref_reducer
+
+    def serialize(self, obj: Any) -> tuple[bytes, list[Tensor]]:
+        """The bytes of an object, and the tensors in it."""
+        from flambeau.distributed.rpc.api import RRef
+        from flambeau.distributed.rpc.rref import PyRRef
+        file = io.BytesIO()
+        pickler = _Pickler(file, protocol=5)
+        pickler.dispatch_table = {
+            **copyreg.dispatch_table, Tensor: self._tensor_reducer,
+            PyRRef: self._py_rref_reducer, RRef: self._rref_reducer, **self._class_reducer_dict}
+        before = getattr(_thread_local_tensor_tables, "send_tables", None)
+        tensors: list[Tensor] = []
+        _thread_local_tensor_tables.send_tables = tensors
+        try:
+            pickler.dump(obj)
+        finally:
+            _thread_local_tensor_tables.send_tables = before
+        return file.getvalue(), tensors
+
+    def deserialize(self, binary_data: bytes, tensor_table: list[Tensor]) -> Any:
+        """The object of these bytes and tensors."""
+        before = getattr(_thread_local_tensor_tables, "recv_tables", None)
+        _thread_local_tensor_tables.recv_tables = tensor_table
+        try:
+            return pickle.loads(binary_data)
+        except AttributeError as error:
+            # a class or function that this process does not have
+            words = (f"{error} Default RPC pickler does not serialize function code. Ensure that "
+                     "UDFs are defined on both caller and callee modules.")
+            found = AttributeError(words)
+            found.__cause__ = error
+            return found
+        finally:
+            _thread_local_tensor_tables.recv_tables = before
+
+
+def _strided() -> Any:
+    import flambeau
+    return flambeau.strided
+
+
+_internal_rpc_pickler = _default_pickler = _InternalRPCPickler()
+
+
+def serialize(obj: Any) -> tuple[bytes, list[Tensor]]:
+    """The bytes of an object, and the tensors in it.
+
+    >>> import flambeau
+    >>> data, tensors = serialize({"a": flambeau.ones(2)})
+    >>> deserialize(data, tensors)
+    {'a': tensor([1., 1.])}
+    """
+    return _internal_rpc_pickler.serialize(obj)
+
+
+def deserialize(binary_data: bytes, tensor_table: list[Tensor]) -> Any:
+    """The object of these bytes and tensors."""
+    return _internal_rpc_pickler.deserialize(binary_data, tensor_table)
+
+
+def _run_function(python_udf: Any) -> Any:
+    """Call a function: what it returns, or a `RemoteException`."""
+    try:
+        if isinstance(python_udf, AttributeError):
+            raise python_udf
+        return python_udf.func(*python_udf.args, **python_udf.kwargs)
+    except Exception as error:
+        return describe_error(error)
+
+
+def describe_error(error: Exception) -> RemoteException:
+    """An error in words that another process can raise."""
+    from flambeau.distributed.rpc.agent import current_agent
+    words = (f"On {current_agent().get_worker_info()}:\n{error!r}\n"
+             f"{''.join(traceback.format_exception(error))}")
+    print(words, file=sys.stderr)
+    return RemoteException(words, type(error))
+
+
+def _handle_exception(result: Any) -> None:
+    """Raise what another process raised, if that is what it sent."""
+    if not isinstance(result, RemoteException):
+        return
+    try:
+        error = result.exception_type(result.msg)
+    except Exception as failure:
+        raise RuntimeError(
+            f"Failed to create original exception type. Error msg was {failure} Original "
+            f"exception on remote side was {result.msg}") from failure
+    raise error
+
+
+def _build_rpc_profiling_key(exec_type: RPCExecMode, func_name: str, current_worker_name: str,
+                             dst_worker_name: str) -> str:
+    """The name of a call in profiles."""
+    return f"rpc_{exec_type.value}#{func_name}({current_worker_name} -> {dst_worker_name})"
+
+
+def _start_record_function(exec_type: RPCExecMode, func_name: str, current_worker_name: str,
+                           dest_worker_name: str) -> Any:
+    """Begin to profile a call."""
+    from flambeau.autograd.profiler import record_function
+    return record_function(_build_rpc_profiling_key(exec_type, func_name, current_worker_name,
+                                                    dest_worker_name))
