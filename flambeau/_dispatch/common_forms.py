@@ -2,6 +2,7 @@
 products and random numbers."""
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import flambeau
@@ -10,6 +11,7 @@ from flambeau.core import engine
 from flambeau.core.op import conjugate, table
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, tensor_types
+from flambeau.ops.dropout import SATURATION, channels
 from flambeau.ops.index import _slice as take_slice
 from flambeau.ops.index import slice_backward
 from flambeau.ops.matmul import adjoint
@@ -172,6 +174,10 @@ for _sample, _schema, _drawn_args in (
          lambda mean, generator, std: (mean, std, generator)),
         ("_normal_of_deviations_sample", f"normal.float_Tensor(float mean, Tensor std, {_DRAWN}",
          lambda std, generator, mean: (mean, std, generator)),
+        ("_standard_gamma_sample", "_standard_gamma(Tensor self, Generator? generator=None) -> "
+         "Tensor", lambda self, generator: (self, generator)),
+        ("_sample_dirichlet_sample", "_sample_dirichlet(Tensor self, Generator? generator=None) -> "
+         "Tensor", lambda self, generator: (self, generator)),
         ("_normal_of_both_sample", f"normal.Tensor_Tensor(Tensor mean, Tensor std, {_DRAWN}",
          lambda mean, std, generator: (mean, std, generator))):
     shows(_sample, _schema, _drawn_args)
@@ -274,20 +280,77 @@ becomes("nn.functional.linear", _linear)
 
 # ---- random numbers ------------------------------------------------------------------------------
 
-for _name, _bounds in (("uniform_", "float from=0., float to=1."),
-                       ("normal_", "float mean=0., float std=1."),
-                       ("exponential_", "float lambd=1."),
-                       ("log_normal_", "float mean=1., float std=2."),
-                       ("cauchy_", "float median=0., float sigma=1."), ("geometric_", "float p")):
-    if _name == "uniform_":
-        shows(_name, f"{_name}(Tensor(a!) self, {_bounds}, *, Generator? generator=None) -> "
-              "Tensor(a!)", lambda self, bounds, named, generator: (
-                  self, *(float(b) for b in (*bounds, *[named[k] for k in ("from", "to")[
-                      len(bounds):] if k in named])), *(0.0, 1.0)[len(bounds) + len(named):],
-                  generator))
-    else:
-        shows(_name, f"{_name}(Tensor(a!) self, {_bounds}, *, Generator? generator=None) -> "
-              "Tensor(a!)")
+_WRITTEN = "*, Generator? generator=None) -> Tensor(a!)"
+
+
+def _from_to(bounds: tuple[Any, ...], named: dict[str, Any], low: Any, high: Any) -> list[Any]:
+    """The arguments `from` and `to` of a call."""
+    given = dict(zip(("from", "to"), bounds)) | named
+    return [given.get("from", low), given.get("to", high)]
+
+
+def _whole_range(self: Tensor, bounds: Any, named: Any, generator: Any) -> Any:
+    return None if bounds or named else (self, generator)
+
+
+def _up_to(self: Tensor, bounds: Any, named: Any, generator: Any) -> Any:
+    given = (*bounds, *[named[k] for k in named if k == "to"])
+    return (self, given[0], generator) if len(given) == 1 and "from" not in named else None
+
+
+shows("uniform_", f"uniform_(Tensor(a!) self, float from=0., float to=1., {_WRITTEN}",
+      lambda self, bounds, named, generator: (
+          self, *map(float, _from_to(bounds, named, 0, 1)), generator))
+shows("random_", f"random_(Tensor(a!) self, {_WRITTEN}", _whole_range)
+shows("random_", f"random_.to(Tensor(a!) self, int to, {_WRITTEN}", _up_to)
+shows("random_", f"random_.from(Tensor(a!) self, int from, int? to, {_WRITTEN}",
+      lambda self, bounds, named, generator: (self, *_from_to(bounds, named, 0, None), generator))
+shows("normal_", f"normal_(Tensor(a!) self, float mean=0., float std=1., {_WRITTEN}",
+      lambda self, mean, std, generator: (self, float(mean), float(std), generator))
+shows("log_normal_", f"log_normal_(Tensor(a!) self, float mean=1., float std=2., {_WRITTEN}",
+      lambda self, mean, std, generator: (self, float(mean), float(std), generator))
+shows("cauchy_", f"cauchy_(Tensor(a!) self, float median=0., float sigma=1., {_WRITTEN}",
+      lambda self, median, sigma, generator: (self, float(median), float(sigma), generator))
+shows("exponential_", f"exponential_(Tensor(a!) self, float lambd=1., {_WRITTEN}",
+      lambda self, lambd, generator: (self, float(lambd), generator))
+shows("polar", "polar(Tensor abs, Tensor angle) -> Tensor",
+      lambda abs, angle, out: None if out is not None else (abs, angle))
+shows("geometric_", f"geometric_(Tensor(a!) self, float p, {_WRITTEN}")
+shows("bernoulli", f"bernoulli(Tensor self, {_DRAWN}",
+      lambda input, p, generator, out: (input, generator) if p is None and out is None else None,
+      grads=lambda grad, self: (flambeau.zeros_like(self),))
+shows("bernoulli", f"bernoulli.p(Tensor self, float p, {_DRAWN}",
+      lambda input, p, generator, out: None if p is None else (input, float(p), generator),
+      grads=lambda grad, self: (flambeau.zeros_like(self),))
+
+
+
+
+def _shows_normal(of_mean: bool, of_std: bool) -> None:
+    """A sample whose mean, or deviation, is a tensor."""
+    parameters = (f"{'Tensor' if of_mean else 'float'} mean, "
+                  f"{'Tensor' if of_std else 'float'} std{'' if of_std else '=1.'}")
+    name = "_".join(["Tensor" if t else "float" for t in (of_mean, of_std)])
+
+    def arguments(mean: Any, std: Any, size: Any, generator: Any, out: Any) -> Any:
+        if size is not None or out is not None or (isinstance(mean, Tensor), isinstance(
+                std, Tensor)) != (of_mean, of_std):
+            return None
+        return (mean if of_mean else float(mean), std if of_std else float(std), generator)
+    grads = (lambda grad, mean, std: (flambeau.zeros_like(mean), flambeau.zeros_like(std))) \
+        if of_mean and of_std else (lambda grad, mean: (flambeau.zeros_like(mean),)) \
+        if of_mean else (lambda grad, std: (flambeau.zeros_like(std),))
+    shows("normal", f"normal.{name}({parameters}, {_DRAWN}", arguments, grads=grads)
+
+
+for _of_mean, _of_std in ((True, True), (True, False), (False, True)):
+    _shows_normal(_of_mean, _of_std)
+shows("normal", "normal.float_float(float mean, float std, SymInt[] size, *, Generator? "
+      "generator=None, ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
+      "bool? pin_memory=None) -> Tensor",
+      lambda mean, std, size, generator, out, dtype, device: None if size is None or out is not None
+      else (float(mean), float(std), list(size_of((size,))), generator, dtype, None,
+            flambeau.device(device or "cpu"), False))
 shows("bernoulli_", "bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) "
       "-> Tensor(a!)",
       lambda self, p, generator: None if type(p) in tensor_types else (self, p, generator))
@@ -295,12 +358,40 @@ shows("bernoulli_", "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? 
       "-> Tensor(a!)")
 
 
-def _dropout(input: Tensor, p: float, train: bool) -> Tensor:
-    if not 0 < p < 1 or not train or not input.numel():
-        return NotImplemented
-    with flambeau.no_grad():
-        noise = flambeau.empty_like(input).bernoulli_(1 - p).div_(1 - p)
-    return input * noise
+def _drops(input: Tensor, p: float, train: bool) -> bool:
+    return bool(0 < p < 1 and train and input.numel())
 
 
-becomes("dropout", _dropout)
+def _noise(input: Tensor, p: float, feature: bool) -> Tensor:
+    noise = input.new_empty(channels(input)) if feature else flambeau.empty_like(input)
+    return noise.bernoulli_(1 - p)
+
+
+def _shown_dropout(feature: bool, product: Any) -> Any:
+    def dropout(input: Tensor, p: float, train: bool) -> Tensor:
+        if not _drops(input, p, train):
+            return NotImplemented
+        with flambeau.no_grad():
+            noise = _noise(input, p, feature).div_(1 - p)
+        return product(input, noise)
+    return dropout
+
+
+def _shown_alpha_dropout(feature: bool, product: Any) -> Any:
+    def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+        if not _drops(input, p, train):
+            return NotImplemented
+        scale = 1 / math.sqrt((SATURATION**2 * p + 1) * (1 - p))
+        with flambeau.no_grad():
+            noise = _noise(input, p, feature)
+            offset = noise.add(-1).mul_(SATURATION * scale).add_(SATURATION * scale * p)
+            noise.mul_(scale)
+        return product(input, noise).add_(offset)
+    return alpha_dropout
+
+
+for _prefix, _feature in (("", False), ("feature_", True)):
+    becomes(f"{_prefix}dropout", _shown_dropout(_feature, flambeau.mul))
+    becomes(f"{_prefix}dropout_", _shown_dropout(_feature, Tensor.mul_))
+    becomes(f"{_prefix}alpha_dropout", _shown_alpha_dropout(_feature, flambeau.mul))
+    becomes(f"{_prefix}alpha_dropout_", _shown_alpha_dropout(_feature, Tensor.mul_))

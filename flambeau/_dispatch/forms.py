@@ -183,7 +183,8 @@ def _shown_whole(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shown
     schema, out, declaration = overload.signature.schema, given.get("out"), op.declaration
     form = _form_of(declaration.texts[declaration.schemas.index(schema)], out is not None)
     if schema.is_factory and out is None:
-        given["pin_memory"] = bool(given["pin_memory"])
+        plainly = "self" in given and inside.get()      # as C++ calls it, without options
+        given["pin_memory"] = None if plainly else bool(given["pin_memory"])
         if given["device"] is not None:
             given["device"] = devices.device(given["device"])
         elif "self" not in given:

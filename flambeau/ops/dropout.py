@@ -18,7 +18,7 @@ from flambeau.kernels.refused import no_kernel
 from flambeau.ops.node_names import one_node
 from flambeau.ops.random_fills import bernoulli_fill, drawn, is_common, stream_of
 
-_SATURATION = 1.7580993408473766        # minus the value that SELU tends to at minus infinity
+SATURATION = 1.7580993408473766        # minus the value that SELU tends to at minus infinity
 
 
 def check_probability(p: float, name: str = "dropout") -> None:
@@ -87,8 +87,8 @@ def _alpha_dropped(input: Tensor, p: float, train: bool, feature: bool, mul: Any
     shape, like = _shape_of_mask(input, feature)
     kept = drawn(shape, target, bernoulli_fill(target, 1 - p, None), input._device, like)
     _check_type(np.dtype(np.int64) if target.kind == "b" else target)
-    scale = 1 / math.sqrt((_SATURATION**2 * p + 1) * (1 - p))
-    shift = _SATURATION * scale
+    scale = 1 / math.sqrt((SATURATION**2 * p + 1) * (1 - p))
+    shift = SATURATION * scale
     offset = basis.add(basis.mul(basis.add(kept, -1), shift), shift * p)
     return add(mul(input, basis.mul(kept, scale)), offset)
 

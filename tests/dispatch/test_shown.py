@@ -257,3 +257,41 @@ def test_schemas():
     assert aten.permute.default._schema.arguments[0].alias_info.before_set == {"a"}
     assert aten.max.dim.name() == "aten::max.dim" and aten.max.dim.overloadpacket is aten.max
     assert "dim" in aten.max.overloads()
+
+
+DRAWS = [       # as PyTorch shows them: no draw is left out, so that a recorded program draws alike
+    (lambda: torch.rand(2, generator=torch.Generator()), "rand.generator"),
+    (lambda: torch.randint(5, (2,)), "randint"),
+    (lambda: torch.randint(0, 5, (2,)), "randint.low"),
+    (lambda: torch.randperm(4), "randperm"),
+    (lambda: torch.randint_like(V, 5), "randint_like"),
+    (lambda: torch.normal(0.0, 1.0, (2,)), "normal.float_float"),
+    (lambda: torch.normal(V, 1.0), "normal.Tensor_float"),
+    (lambda: torch.normal(V, V), "normal.Tensor_Tensor"),
+    (lambda: torch.bernoulli(V), "bernoulli"),
+    (lambda: torch.bernoulli(V, 0.5), "bernoulli.p"),
+    (lambda: torch.ones(2).random_(), "ones random_"),
+    (lambda: torch.ones(2).random_(3), "ones random_.to"),
+    (lambda: torch.ones(2).random_(0, 3), "ones random_.from"),
+    (lambda: torch.ones(2).uniform_(0, 2), "ones uniform_"),
+    (lambda: torch._standard_gamma(V), "_standard_gamma"),
+    (lambda: torch.hann_window(4), "hann_window"),
+    (lambda: F.dropout(X), "empty_like bernoulli_.float div_.Scalar mul.Tensor"),
+    (lambda: torch.feature_dropout(X, 0.5, True),
+     "new_empty bernoulli_.float div_.Scalar mul.Tensor"),
+    (lambda: torch.alpha_dropout(X, 0.5, True),
+     "empty_like bernoulli_.float add.Scalar mul_.Scalar add_.Scalar mul_.Scalar mul.Tensor "
+     "add_.Tensor"),
+    (lambda: F.dropout(torch.ones(3), inplace=True),
+     "ones empty_like bernoulli_.float div_.Scalar mul_.Tensor"),
+]
+
+
+@pytest.mark.parametrize("call, shown", DRAWS, ids=[shown for _, shown in DRAWS])
+def test_draws_are_shown(call, shown):
+    with Log() as log:
+        torch.manual_seed(0)
+        inside = call()
+    assert log.names == shown
+    torch.manual_seed(0)
+    assert torch.equal(inside.detach(), call().detach())
