@@ -14,6 +14,7 @@ import numpy as np
 from flambeau._places import bump, native
 from flambeau._scopes import within
 from flambeau.core import dtypes, overrides
+from flambeau.core.graph import next_order
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors
 from flambeau.core.op import composite, linear
 from flambeau.core.promotion import convert, type_name
@@ -23,7 +24,7 @@ from flambeau.kernels._extension import compiled
 from flambeau.kernels.refused import refuse
 from flambeau.ops.create import full
 from flambeau.ops.from_data import array_of
-from flambeau.ops.node_names import become, can_unfold
+from flambeau.ops.node_names import become, can_unfold, rename
 from flambeau.ops.overlap import warn_of_expanded
 from flambeau.ops.ranges import arange
 from flambeau.ops.shape import movedim, reshape, unsqueeze
@@ -623,7 +624,8 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             return
     try:
         basic, advanced = parse(self, index)
-        view = self if basic is None or index is Ellipsis else basic_view(self, basic)
+        whole = index is Ellipsis or (type(index) is slice and index == slice(None))
+        view = self if basic is None or whole else basic_view(self, basic)
     except IndexError as error:
         raise explain(self, index, error) from None
     if advanced is None:
@@ -710,7 +712,9 @@ def _assign(view: Tensor, value: Any) -> None:
                                    f"sizes: {list(target)}.  Tensor sizes: {list(shape)}") from None
             raise
         return
+    since = next_order()
     view.copy_(_scalar(value, view.dtype))
+    rename(view, "FillBackward3", since)
 
 
 def delitem(self: Tensor, index: Any) -> None:

@@ -201,7 +201,7 @@ def _name_of_formula(cls: type[Node]) -> str:
 def see_formula(node: Node, grad: Any, produced: Any, since: int) -> None:
     """Let the gradients that a node gives be results of one node, where PyTorch's are."""
     name = _name_of_formula(type(node))
-    if not name or type(grad) is list:
+    if not name or type(grad) is list or node.packed:      # what a hook holds is read once
         return
     edges = None
     for one in produced:

@@ -292,18 +292,18 @@ def _unless_zero(self: Any, other: Any, pole: float, value: Any) -> Any:
 
 
 xlogy = pointwise("xlogy.Tensor(Tensor self, Tensor other)",
-                  "xlogy.Scalar_Other(Tensor self, Scalar other)",
-                  "xlogy.Scalar_Self(Scalar self, Tensor other)", kernel=kernel.xlogy,
+                  "xlogy.Scalar_Self(Scalar self, Tensor other)",
+                  "xlogy.Scalar_Other(Tensor self, Scalar other)", kernel=kernel.xlogy,
                   floating=True, aliases=("special_xlogy(Tensor self, Tensor other) -> Tensor",
-                  "special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor",
-                  "special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor",),
+                  "special_xlogy.self_scalar(Scalar self, Tensor other) -> Tensor",
+                  "special_xlogy.other_scalar(Tensor self, Scalar other) -> Tensor",),
                   d_other=lambda self, other: self / other,
                   d_self=lambda self, other: _unless_zero(
                       self, other, 0, (log if isinstance(other, Tensor) else _number_log)(other)),
                   doc="input · log(other), 0 where the input is 0.")
 xlog1py = pointwise("special_xlog1py(Tensor self, Tensor other)",
-                    "special_xlog1py.other_scalar(Tensor self, Scalar other)",
                     "special_xlog1py.self_scalar(Scalar self, Tensor other)",
+                    "special_xlog1py.other_scalar(Tensor self, Scalar other)",
                     kernel=kernel.xlog1py, floating=True, inplace=False,
                     node="SpecialXlog1PyBackward{}",
                     d_other=lambda self, other: self / (other + 1),
