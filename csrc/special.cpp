@@ -120,6 +120,15 @@ struct Gammaincc {
     static float call(float a, float x) { return float(call(double(a), double(x))); }
 };
 
+// y^-s; by products where s is a small whole number.
+static double inverse_power(double y, double s) {
+    if (!(s >= 0 && s <= 64) || s != std::floor(s)) return std::pow(y, -s);
+    double result = 1, factor = 1 / y;
+    for (unsigned n = unsigned(s); n; n >>= 1, factor *= factor)
+        if (n & 1) result *= factor;
+    return result;
+}
+
 // Σ (k + q)^-s over k ≥ 0: the first terms, and Euler and Maclaurin's formula for the rest.
 struct Zeta {
     static double call(double s, double q) {
@@ -137,11 +146,11 @@ struct Zeta {
         if (std::isinf(s)) return q > 1 ? 0 : q == 1 ? 1 : vec::INF64;
         double enough = s < 190 ? 10 + s : 200, total = 0, y = q;
         for (double k = 1; y < enough; k++) {
-            total += std::pow(y, -s);
+            total += inverse_power(y, s);
             y = q + k;
         }
-        total += std::pow(y, 1 - s) / (s - 1) + 0.5 * std::pow(y, -s);
-        double rising = s, power = std::pow(y, -s - 1);
+        total += inverse_power(y, s - 1) / (s - 1) + 0.5 * inverse_power(y, s);
+        double rising = s, power = inverse_power(y, s + 1);
         for (int j = 0; j < 10; j++) {
             total += numbers[j] * rising * power;
             rising *= (s + 2 * j + 1) * (s + 2 * j + 2), power /= y * y;

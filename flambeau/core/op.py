@@ -263,11 +263,8 @@ def differentiated(op: Op) -> Any:
     if op.variadic:
         first = [int(n.removeprefix(op.tensors[0] + "_from")) for n in op.nondiff]
         return range(first[0]) if first else None
-    nondiff = op.nondiff
-    if op.declaration is not None and op.declaration.node:  # numbers stand for tensors: as there,
-        nondiff = op.declaration.nondiff.split()            # they have edges that lead nowhere
     found = [i for i, t in enumerate(op.tensors) if (
-        t not in nondiff if op.vjp is not None else op.rules.get(t) is not None)]
+        t not in op.nondiff if op.vjp is not None else op.rules.get(t) is not None)]
     return None if len(found) == len(op.tensors) else tuple(found)
 
 

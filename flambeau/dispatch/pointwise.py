@@ -52,6 +52,7 @@ class Pointwise(Declaration):
     check       raises for types of operands that PyTorch refuses: where they are not all the same
     check_bools     … where one of them is boolean
     raw         the kernel takes numbers as they are given
+    wraps       in the graph numbers stand for tensors without a history
     wide        numbers meet half types in float32: only the result is rounded
     usual       the kernel for when all parameters that are no operands have their defaults
     says        what to say of kinds of element types that are refused
@@ -65,6 +66,7 @@ class Pointwise(Declaration):
     check: Any = None
     check_bools: Any = None
     raw: bool = False
+    wraps: bool = False
     wide: bool = False
     inplace_check: Any = None
     usual: Any = None
@@ -83,7 +85,7 @@ class Pointwise(Declaration):
         operands = tuple([p.name for p in own if p.name in self.operand_names])
         rest = own[len(operands):]
         rules = {operands[0]: self.rules["d"]} if "d" in self.rules else self.rules
-        tensors = {p.name for p in own if p.is_tensor}
+        tensors = {p.name for p in own if p.is_tensor or self.wraps}
         kernel = rounding_once(self.kernel) if self.wide else self.kernel
         op = Op(self.name, self.kind, schema=schema,
                 key=self.key(schema.full_name) if self.is_further(index) else self.name,

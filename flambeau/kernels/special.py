@@ -11,9 +11,20 @@ from .reference import _rename, _special, is_reduced, no_kernel, pointwise, sile
 
 def _from_scipy(name, count=1):
     """The SciPy function of that name as a kernel for floating-point numbers."""
-    if count == 1:
-        return pointwise("f")(_rename(lambda x: _special(name)(x), name))
-    return pointwise("f")(_rename(lambda x, y: _special(name)(x, y), name))
+    general = pointwise("f")(_rename(
+        (lambda x: _special(name)(x)) if count == 1 else lambda x, y: _special(name)(x, y), name))
+    found = []                      # the function, once it has been called
+
+    def kernel(x, *rest, **out):
+        if not out and len(rest) == count - 1 and type(x) is np.ndarray and x.dtype.char in "fd" \
+                and all(type(y) is np.ndarray and y.dtype is x.dtype for y in rest):
+            if not found:
+                from flambeau.kernels import quiet
+                found.append(quiet(_special(name)))
+            return np.asarray(found[0](x, *rest))
+        return general(x, *rest, **out)
+
+    return _rename(kernel, name)
 
 
 def without_halves(kernel):

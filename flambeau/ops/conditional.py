@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import warnings
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -16,7 +17,7 @@ from flambeau.core.promotion import convert, scalar_operand, type_name
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
-from flambeau.kernels import views
+from flambeau.kernels import special, views
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import beyond_c, stored
 from flambeau.ops.comparison import isfinite
@@ -44,7 +45,7 @@ where = pointwise(
     "where.ScalarOther(Tensor condition, Tensor self, Scalar other)",
     "where.Scalar(Tensor condition, Scalar self, Scalar other)",
     kernel=kernels.where, apart="condition", check_apart=_check_condition, inplace=False,
-    out="self", node="WhereBackward0", nondiff="condition",
+    out="self", wraps=True, node="WhereBackward0", nondiff="condition",
     vjp=lambda grad, condition, needs: (None, where(condition, grad, 0) if needs[1] else None,
                                         where(condition, 0, grad) if needs[2] else None),
     doc="""`input` where the condition holds, else `other`; with a condition alone, where it holds.
@@ -200,12 +201,15 @@ def _replaced(self: np.ndarray, nan: float | None, posinf: float | None,
         result.real = _replaced(self.real, nan, posinf, neginf)
         result.imag = _replaced(self.imag, nan, posinf, neginf)
         return result
-    limits = type_info.finfo(dtypes.from_numpy_dtype(self.dtype))
-    high = limits.max if posinf is None else posinf
-    low = limits.min if neginf is None else neginf
-    result = kernels.where(kernels.isnan(self), 0.0 if nan is None else nan, self)
-    result = kernels.where(kernels.equal(self, float("inf")), high, result)
-    return kernels.where(kernels.equal(self, -float("inf")), low, result)
+    limit = _largest(self.dtype)
+    return special.nan_to_num(self, 0.0 if nan is None else nan,
+                              limit if posinf is None else posinf,
+                              -limit if neginf is None else neginf)
+
+
+@cache
+def _largest(dtype: np.dtype) -> float:
+    return type_info.finfo(dtypes.from_numpy_dtype(dtype)).max
 
 
 nan_to_num = pointwise(

@@ -10,7 +10,6 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.modes import grad_enabled
 from flambeau.core.op import checked_arguments, composite, over
 from flambeau.core.promotion import (
     convert,
@@ -21,6 +20,7 @@ from flambeau.core.promotion import (
 )
 from flambeau.core.shapes import broadcast_error
 from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.coercion import stored, wrong_types
@@ -307,14 +307,12 @@ def as_number(value: Any, function: str, argument: str, position: int) -> Any:
                     f"Number, not {type(value).__name__}")
 
 
-square = pointwise("square(Tensor self) -> Tensor",
-                   kernel=lambda self: kernels.square(
-                       convert(self, np.int64) if self.dtype.kind == "b" else self),
-                   refuses=("pow", "UW8"), node="PowBackward0",
-                   saved_as={"exponent": 2},
-                   # where the gradient is recorded, by PyTorch's steps: users see its graph
-                   d=lambda self: times(pow(self, 1), 2) if grad_enabled() else self * 2,
-                   doc="The square of each element.")
+
+
+@op("square(Tensor self) -> Tensor", inplace=True)
+def square(self: Tensor) -> Tensor:
+    """The square of each element."""
+    return pow(self, 2)
 
 
 @composite(method=True)

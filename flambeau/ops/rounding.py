@@ -10,6 +10,7 @@ from flambeau.core.dtypes import FLOATING, default_float
 from flambeau.core.promotion import convert, is_half
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.pointwise import pointwise
+from flambeau.kernels import special
 from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.pointwise import div, neg, operator
 
@@ -33,13 +34,7 @@ frac = pointwise("frac(Tensor self) -> Tensor", kernel=kernels.frac, d=1,
 def _round_decimals(self: np.ndarray, decimals: int) -> np.ndarray:
     if self.dtype not in FLOATING or self.dtype.kind in "cW":
         raise no_kernel("round_cpu", self.dtype)
-    wide = kernels.cast(self, np.float32) if self.dtype.itemsize < 4 else self
-    scale = wide.dtype.type(10.0 ** abs(decimals))
-    if decimals < 0:
-        result = kernels.multiply(kernels.rint(kernels.divide(wide, scale)), scale)
-    else:
-        result = kernels.divide(kernels.rint(kernels.multiply(wide, scale)), scale)
-    return kernels.cast(result, self.dtype)
+    return special.round_decimals(self, decimals)
 
 
 round = pointwise("round(Tensor self) -> Tensor",

@@ -152,8 +152,8 @@ igammac = pointwise("igammac(Tensor self, Tensor other)", kernel=kernel.gammainc
                     d_other=lambda self, other: neg(_gamma_density(self, other)),
                     doc="The regularised upper incomplete gamma function Q(input, other).")
 zeta = pointwise("special_zeta(Tensor self, Tensor other)",
-                 "special_zeta.other_scalar(Tensor self, Scalar other)",
-                 "special_zeta.self_scalar(Scalar self, Tensor other)", kernel=kernel.zeta,
+                 "special_zeta.self_scalar(Scalar self, Tensor other)",
+                 "special_zeta.other_scalar(Tensor self, Scalar other)", kernel=kernel.zeta,
                  floating=True, inplace=False, node="SpecialZetaBackward0",
                  d_self=lambda self, other: _zeta_slope(self, other),
                  d_other=lambda self, other: zeta(self + 1, other) * neg(self)

@@ -251,8 +251,12 @@ def _pointwise(op: Op, canonical: Any, tangents: list[Any], result: Any) -> Any:
             if rule is None:
                 continue
             factor = rule(*[values[n] for n in parameters(rule)]) if callable(rule) else rule
-            term = scaled(tangent, factor) if factor is rule or is_sign(rule, factor) \
-                else getattr(basis, chaining(rule))(tangent, factor)
+            if factor is rule:
+                term = scaled(tangent, factor)
+            elif is_sign(rule, factor):         # a tangent of its own, which may be written to
+                term = basis.clone(tangent) if factor == 1 else scaled(tangent, factor)
+            else:
+                term = getattr(basis, chaining(rule))(tangent, factor)
         total = term if total is None else basis.add(total, term)
     return None if total is None else fitted(total, result)
 
