@@ -157,3 +157,31 @@ def test_canonical_arguments_made_in_python():
         assert calls == [3, -1]
     finally:
         _forget("tens")
+
+
+# ---- further overloads, and further ways to call one ---------------------------------------------
+
+def test_joined_overloads_have_kernels_and_nodes_of_their_own():
+    x = X.clone().requires_grad_()
+    assert x.max().grad_fn.name() == "MaxBackward1" and x.max(1)[0].grad_fn.name() == "MaxBackward0"
+    assert torch.max(x, x + 1).grad_fn.name() == "MaximumBackward0"
+    assert table["max.other"].composite and table["max.dim"].schema.full_name == "max.dim"
+    with pytest.raises(TypeError, match=r"(?s)max\(\) received an invalid combination.*int dim"):
+        torch.max(X, "a")
+
+
+def test_further_ways_to_call_lead_to_one_op():
+    assert X.var(False).item() == X.var(correction=0).item() == X.var(None, False).item()
+    assert X.var(1, False).tolist() == X.var(dim=1, correction=0).tolist()
+    x = X.clone().requires_grad_()
+    assert x.var(1, True).grad_fn._saved_correction is True
+    assert {x.var().grad_fn.name(), x.var(1).grad_fn.name()} == {"VarBackward0"}
+
+
+def test_an_empty_list_of_dimensions():
+    assert X.any(dim=()).shape == X.shape and X.sum(()).shape == X.amax(()).shape == ()
+
+
+def test_out_of_another_type():
+    with pytest.raises(RuntimeError, match="Expected the dtype for input and out to match"):
+        torch.amax(X, 0, out=torch.empty(3, dtype=torch.float64))

@@ -1,0 +1,81 @@
+"""Losses and distances with their gradients: the native kernels against those in NumPy."""
+import numpy as np
+import pytest
+
+from flambeau.kernels import distances, losses
+
+random = np.random.RandomState(0)
+REDUCTIONS = ["none", "mean", "sum"]
+
+
+def close(found, expected):
+    if not isinstance(found, tuple):
+        found, expected = (found,), (expected,)
+    for one, other in zip(found, expected):
+        if other is None:
+            assert one is None
+            continue
+        assert np.asarray(one).shape == np.asarray(other).shape
+        np.testing.assert_allclose(one, other, rtol=2e-5, atol=2e-6)
+
+
+def both(kernel, *args):
+    found = kernel(*args)
+    close(found, kernel.reference(*args))
+    return found
+
+
+def gradient_of(loss, reduction):
+    return random.randn(*loss.shape).astype(loss.dtype) if reduction == "none" else np.asarray(
+        1.5, loss.dtype)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("reduction", REDUCTIONS)
+class TestLosses:
+    def test_negative_log_likelihood(self, reduction, dtype):
+        x, target = random.randn(3, 4, 2).astype(dtype), np.array([[0, 3], [2, -100], [1, 1]])
+        for weight in (None, random.rand(4).astype(dtype)):
+            loss, divisor = both(losses.nll_loss_reduced, x, target, weight, reduction, -100)
+            both(losses.nll_loss_reduced_backward, gradient_of(loss, reduction), target, weight,
+                 divisor, x.shape, -100)
+        with pytest.raises(IndexError, match="Target 4 is out of bounds"):
+            losses.nll_loss_reduced(x, target + 1, None, reduction, -99)
+
+    def test_margins(self, reduction, dtype):
+        x, target = random.randn(3, 4).astype(dtype), np.array([0, 3, 1])
+        for weight in (None, random.rand(4).astype(dtype)):
+            for p in (1, 2):
+                rest = (weight, p, 0.8, reduction)
+                loss = both(losses.multi_margin_loss, x, target, *rest)
+                both(losses.multi_margin_loss_backward, gradient_of(loss, reduction), x, target,
+                     *rest)
+        labels = np.array([[0, 2, -1, 1], [3, -1, 0, 0], [-1, 1, 1, 1]])
+        loss = both(losses.multilabel_margin_loss, x, labels, reduction)
+        both(losses.multilabel_margin_loss_backward, gradient_of(loss, reduction), x, labels,
+             reduction)
+        with pytest.raises(RuntimeError, match="target out of range"):
+            losses.multi_margin_loss(x, target + 1, None, 1, 1.0, reduction)
+
+    def test_binary_cross_entropy(self, reduction, dtype):
+        x, y = random.rand(2, 3).astype(dtype), random.rand(2, 3).astype(dtype)
+        weight = random.rand(2, 3).astype(dtype)
+        for w in (None, weight):
+            loss = both(losses.binary_cross_entropy, x, y, w, reduction)
+            g = gradient_of(loss, reduction)
+            both(losses.binary_cross_entropy_backward, g, x, y, w, reduction, [True, True])
+            for p in (None, weight + 1):
+                both(losses.binary_cross_entropy_with_logits, x - 0.5, y, w, p, reduction)
+                both(losses.binary_cross_entropy_with_logits_backward, g, x - 0.5, y, w, p,
+                     reduction, [True, False])
+        with pytest.raises(RuntimeError, match="all elements of input should be between 0 and 1"):
+            losses.binary_cross_entropy(x + 1, y, None, reduction)
+
+
+@pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, np.inf])
+def test_distances(p):
+    x, y = random.randn(2, 4, 3), random.randn(2, 5, 3)
+    found = both(distances.cdist, x, y, p)
+    both(distances.cdist_backward, random.randn(2, 4, 5), x, y, found, p)
+    found = both(distances.pdist, x[0], p)
+    both(distances.pdist_backward, random.randn(6), x[0], found, p)
