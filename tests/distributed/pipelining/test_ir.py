@@ -21,6 +21,7 @@ from flambeau.distributed.pipelining._IR import (
     annotate_split_points,
     aten_pipe_split_alias,
 )
+from flambeau.distributed.pipelining._utils import PipeliningMetadataError
 
 CPU = flambeau.device("cpu")
 loss_fn = nn.functional.mse_loss
@@ -209,6 +210,15 @@ def test_values_that_skip_stages_need_one_stage_a_rank(alone):
                                        loss_fn=loss_fn)
     with pytest.raises(NotImplementedError, match="skips a stage"):
         schedule.step(x, mask, target=target)
+
+
+def test_microbatches_of_another_shape(alone):
+    x, mask, _ = batch()
+    stage = pipeline(make(Net), (x, mask)).build_stage(0, CPU)
+    stage._prepare_forward_infra(2, (x[:3], mask[:3]))
+    stage.forward_one_chunk(0, (x[:3], mask[:3]))
+    with pytest.raises(PipeliningMetadataError, match=r"shape mismatch: .*\[6, 4\].*\[3, 4\]"):
+        stage.get_fwd_send_ops(0)
 
 
 def test_wrappers():

@@ -13,6 +13,7 @@ from .... import fx, nn
 from .._backward import _null_coalesce_accumulate
 from .._utils import (
     PipeInfo,
+    PipeliningMetadataError,
     _StageBackwardMeta,
     _StageForwardMeta,
     _TensorMeta,
@@ -138,12 +139,24 @@ class _PipelineStage(_PipelineStageBase):
 
     def get_fwd_send_ops(self, fwd_chunk_id: int) -> list[dist.P2POp]:
         outputs, _ = self.fwd_cache[fwd_chunk_id]
+        self._check_shapes(outputs)
         values = [(_Source(self.stage_index, place), value) for place, value in enumerate(outputs)]
         values += [(_Source(None, place), value)
                    for place, value in self._root_inputs.pop(fwd_chunk_id, {}).items()]
         return [self._message(dist.isend, to_local_if_dtensor(value, detach=True).contiguous(),
                               stage, True, fwd_chunk_id, place)
                 for source, value in values for stage, place in self._uses(source)]
+
+    def _check_shapes(self, outputs: tuple[Any, ...]) -> None:
+        """Other stages receive what they were traced with."""
+        nodes = _normalize_model_output_as_tuple(self._get_output_node().args[0])
+        for place, (node, output) in enumerate(zip(nodes, outputs)):
+            traced = node.meta["val"].shape
+            if self.act_send_info.get(place) and output.shape != traced:
+                raise PipeliningMetadataError(
+                    f"Stage {self.stage_index} output[{place}]: shape mismatch: {traced} vs "
+                    f"{output.shape}. A pipe works on microbatches of the shape of the example "
+                    "that it was made with.")
 
     def get_bwd_recv_ops(self, bwd_chunk_id: int) -> list[dist.P2POp]:
         if not self.has_backward or self.is_last:
