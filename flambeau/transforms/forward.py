@@ -49,6 +49,8 @@ class ForwardLevel(Level):
             return result
         found = derivative(op, canonical, tangents, result)
         if op.returns is None:
+            if not op.view and any(found is t for t in tangents if t is not None):
+                found = basis.clone(found)          # a write to the result must not reach it
             if result._array.dtype in FLOATING:
                 self.set_tangent(result, found)
             keep_state(result._edge, (result,))
