@@ -1627,7 +1627,7 @@ def detach_(self: Tensor) -> Tensor:
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Copies of what `detach` shows."""
 
-def diag(input: Tensor, diagonal: _int = 0, *, out: Any = None) -> Tensor:
+def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """A matrix with a vector on its diagonal, or the diagonal of a matrix."""
 
 def diag_embed(input: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
@@ -3436,7 +3436,7 @@ def rnn_tanh_cell(
 ) -> Tensor:
     """One step: h' = tanh(W x + b + U h + b')."""
 
-def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
+def roll(input: Tensor, shifts: Any, dims: Any = ()) -> Tensor:
     """Elements moved along dimensions, those that fall off coming in at the other end."""
 
 def rot90(input: Tensor, k: _int = 1, dims: Any = (0, 1)) -> Tensor:
@@ -3802,7 +3802,12 @@ def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
 
-def stack(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0) -> Tensor:
+def stack(
+    tensors: tuple[Tensor, ...] | list[Tensor],
+    dim: _int = 0,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """Tensors of one shape along a new dimension `dim`."""
 
 def std(
@@ -3959,7 +3964,7 @@ def threshold_backward(
     out: Tensor | None = None,
 ) -> Tensor: ...
 
-def tile(input: Tensor, *dims: Any) -> Tensor:
+def tile(input: Tensor, dims: Any) -> Tensor:
     """`repeat`, with missing repeats counted as 1."""
 
 def topk(

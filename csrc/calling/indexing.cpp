@@ -106,8 +106,8 @@ static bool take_slice(Parsed &p, PyObject *item, int dim, bool alone) {
     return true;
 }
 
-static bool parse(PyObject *self, PyObject *index, Parsed &p) {
-    p.array = array_of(self);
+static bool parse(PyArrayObject *array, PyObject *index, Parsed &p) {
+    p.array = array;
     PyObject *const *given = &index;
     Py_ssize_t n = 1;
     bool alone = !PyTuple_CheckExact(index);
@@ -220,7 +220,7 @@ static PyObject *take_at(PyObject *view, Parsed &p) {
 static PyObject *getitem(PyObject *, PyObject *const *args, Py_ssize_t n) {
     if (n == 2 && !watched() && has_array(args[0])) {
         Parsed p;
-        if (parse(args[0], args[1], p)) {
+        if (parse(array_of(args[0]), args[1], p)) {
             PyObject *result;
             if (!p.count) {
                 result = make_view(args[0], args[1], p);
@@ -354,7 +354,7 @@ static bool assign(PyObject *self, PyObject *index, PyObject *value) {
     DType type = dtype_of(PyArray_TYPE(array_of(self)));
     if (type == U2 || type == U4 || type == U8) return false;  // of which PyTorch lacks some kernels
     Parsed p;
-    if (!parse(self, index, p)) return false;
+    if (!parse(array_of(self), index, p)) return false;
     for (int d = 0; d < p.nd; d++)
         if (p.strides[d] == 0 && p.shape[d] > 1) return false;
     if (has_array(value)) {
@@ -376,6 +376,14 @@ static PyObject *setitem(PyObject *, PyObject *const *args, Py_ssize_t n) {
     }
     if (PyErr_Occurred()) return nullptr;
     return PyObject_Vectorcall(known.setitem, args, n, nullptr);
+}
+
+// basic_view(array, index): the kernel of views by integers, slices, None and `...`.
+static PyObject *basic_view(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (names || n != 2 || !PyArray_CheckExact(args[0])) return moving::declined();
+    Parsed p;
+    bool done = parse((PyArrayObject *)args[0], args[1], p) && !p.count;
+    return done ? view_of(p) : moving::declined();
 }
 
 // ---- for Python ---------------------------------------------------------------------------------
@@ -457,6 +465,6 @@ int register_indexing(PyObject *module) {
     t.tp_descr_get = bind_method;
     t.tp_getattro = attribute;
     t.tp_getset = getset;
-    if (PyType_Ready(&t) < 0) return -1;
+    if (PyType_Ready(&t) < 0 || make_function(module, "basic_view", basic_view)) return -1;
     return PyModule_AddFunctions(module, methods);
 }

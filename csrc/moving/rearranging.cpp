@@ -36,16 +36,29 @@ static PyObject *flip(PyObject *const *args, Py_ssize_t n, PyObject *names) {
 }
 
 // roll(x, shifts, dims): each block of slices that stay together is moved at once.
-static PyObject *roll(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+static PyObject *roll(PyObject *const *args, Py_ssize_t nargs, PyObject *names) {
     npy_intp shifts[NPY_MAXDIMS], dims[NPY_MAXDIMS], by[NPY_MAXDIMS] = {};
-    if (names || n != 3 || !is_movable(args[0])) return declined();
+    if (names || nargs != 3 || !is_movable(args[0])) return declined();
     PyArrayObject *x = (PyArrayObject *)args[0];
-    int nd = PyArray_NDIM(x), count = read_ints(args[1], shifts);
-    if (count < 0 || read_ints(args[2], dims) != count || nd > 8) return declined();
+    int nd = PyArray_NDIM(x), count = read_ints(args[1], shifts), given = read_ints(args[2], dims);
+    if (count < 1 || given < 0 || (given ? given != count : count != 1)) return misfit();
+    bool flat = !given && nd != 1;
+    if (nd > 8 || (flat && !PyArray_IS_C_CONTIGUOUS(x))) return declined();
+    for (int i = 0; i < given; i++) {
+        if (dims[i] < 0) dims[i] += nd;
+        if (dims[i] < 0 || dims[i] >= nd) return misfit();
+    }
     PyArrayObject *r = empty(x, nd, PyArray_DIMS(x));
-    if (!r || !PyArray_SIZE(x)) return as_object(r);
+    npy_intp n = PyArray_SIZE(x), item = PyArray_ITEMSIZE(x);
+    if (!r || !n) return as_object(r);
+    if (flat) {
+        npy_intp shift = (shifts[0] % n + n) % n * item;
+        std::memcpy(PyArray_BYTES(r) + shift, PyArray_BYTES(x), n * item - shift);
+        std::memcpy(PyArray_BYTES(r), PyArray_BYTES(x) + n * item - shift, shift);
+        return as_object(r);
+    }
+    if (!given) dims[0] = 0;
     for (int i = 0; i < count; i++) {
-        if (dims[i] < 0 || dims[i] >= nd) return Py_DECREF(r), declined();
         npy_intp size = PyArray_DIM(x, int(dims[i]));
         by[dims[i]] = ((by[dims[i]] + shifts[i]) % size + size) % size;
     }
@@ -96,9 +109,9 @@ static PyObject *repeat(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     if (names || n != 2 || !is_movable(args[0])) return declined();
     PyArrayObject *x = (PyArrayObject *)args[0];
     int count = read_ints(args[1], repeats), extra = count - PyArray_NDIM(x);
-    if (extra < 0 || count > NPY_MAXDIMS / 2) return declined();
+    if (extra < 0 || count > NPY_MAXDIMS / 2) return misfit();
     for (int d = 0; d < count; d++) {
-        if (repeats[d] < 0) return declined();
+        if (repeats[d] < 0) return misfit();
         shape[d] = repeats[d] * (d < extra ? 1 : PyArray_DIM(x, d - extra));
     }
     PyArrayObject *r = empty(x, count, shape);
@@ -246,15 +259,20 @@ constexpr int MANY = 256;
 static PyObject *stack(PyObject *const *args, Py_ssize_t count, PyObject *names) {
     PyArrayObject *arrays[MANY];
     npy_intp dim, shape[NPY_MAXDIMS];
-    if (names || count != 2 || !take_ints(args + 1, 1, &dim)) return declined();
-    int n = read_arrays(args[0], arrays, MANY);
-    if (n < 0) return declined();
-    int nd = PyArray_NDIM(arrays[0]);
-    if (dim < 0 || dim > nd) return misfit();
-    for (int i = 1; i < n; i++)
-        if (PyArray_NDIM(arrays[i]) != nd ||
-            !std::equal(PyArray_DIMS(arrays[0]), PyArray_DIMS(arrays[0]) + nd, PyArray_DIMS(arrays[i])))
+    if (names || count != 2 || !PyList_CheckExact(args[0]) || !take_ints(args + 1, 1, &dim))
+        return declined();
+    Py_ssize_t n = PyList_GET_SIZE(args[0]);
+    PyArrayObject *first = n && PyArray_Check(PyList_GET_ITEM(args[0], 0))
+                               ? (PyArrayObject *)PyList_GET_ITEM(args[0], 0) : nullptr;
+    int nd = first ? PyArray_NDIM(first) : 0;
+    if (!first || dim < 0 || dim > nd) return misfit();
+    for (Py_ssize_t i = 1; i < n; i++) {
+        PyArrayObject *x = (PyArrayObject *)PyList_GET_ITEM(args[0], i);
+        if (!PyArray_Check(PyList_GET_ITEM(args[0], i)) || PyArray_NDIM(x) != nd ||
+            !std::equal(PyArray_DIMS(first), PyArray_DIMS(first) + nd, PyArray_DIMS(x)))
             return misfit();
+    }
+    if (read_arrays(args[0], arrays, MANY) < 0) return declined();
     for (int d = 0, k = 0; d <= nd; d++) shape[d] = d == dim ? n : PyArray_DIM(arrays[0], k++);
     PyArrayObject *r = empty(arrays[0], nd + 1, shape);
     for (int i = 0; r && i < n; i++) {
@@ -338,7 +356,11 @@ static PyObject *constant_pad(PyObject *const *args, Py_ssize_t n, PyObject *nam
     if (names || n != 3 || !is_row_major(args[0])) return declined();
     PyArrayObject *x = (PyArrayObject *)args[0];
     int nd = PyArray_NDIM(x);
-    if (!read_sides(args[1], nd, sides) || !read_element(args[2], x, value)) return declined();
+    if (!read_sides(args[1], nd, sides)) return misfit();
+    for (int d = 0; d < nd; d++)
+        if (PyArray_DIM(x, d) + std::min<npy_intp>(sides[d][0], 0) + std::min<npy_intp>(sides[d][1], 0) < 0)
+            return misfit();
+    if (!read_element(args[2], x, value)) return declined();
     npy_intp to = 0, from = 0;
     Range range;
     for (int d = 0; d < nd; d++) {

@@ -44,9 +44,10 @@ static int64_t at(const char *p, bool wide) { return wide ? *(const int64_t *)p 
 static bool combine(PyArrayObject *x, npy_intp dim, PyArrayObject *index, PyArrayObject *source) {
     int nd = PyArray_NDIM(x);
     bool wide;
-    if (PyArray_NDIM(index) > 1 || !is_index(index, wide) || PyArray_DESCR(x) != PyArray_DESCR(source) ||
-        PyArray_NDIM(source) != nd || !nd || dim < 0 || dim >= nd)
+    if (PyArray_NDIM(index) > 1 || !is_index(index, wide) || PyArray_DESCR(x) != PyArray_DESCR(source))
         return false;
+    if (!nd) return !PyArray_NDIM(source) && PyArray_SIZE(index) == 1;
+    if (PyArray_NDIM(source) != nd || dim < 0 || dim >= nd) return false;
     for (int d = 0; d < nd; d++)
         if (PyArray_DIM(source, d) != (d == dim ? PyArray_SIZE(index) : PyArray_DIM(x, d))) return false;
     return true;
@@ -80,7 +81,8 @@ static PyObject *index_add(PyObject *const *args, Py_ssize_t n, PyObject *names)
     PyArrayObject *x = array(args[0]), *index = array(args[1]), *source = array(args[2]);
     if (!is_movable(args[0]) || !is_movable(args[2]) || !combine(x, dim, index, source)) return misfit();
     if (!PyLong_CheckExact(args[4]) || PyLong_AsLong(args[4]) != 1 || PyArray_SIZE(x) > SMALL ||
-        PyArray_SIZE(source) > SMALL || PyErr_Occurred() || !within(index, PyArray_DIM(x, int(dim))))
+        PyArray_SIZE(source) > SMALL || PyErr_Occurred() || !PyArray_NDIM(x) ||
+        !within(index, PyArray_DIM(x, int(dim))))
         return PyErr_Clear(), declined();
     PyArrayObject *r = copied(x);
     if (!r) return nullptr;
@@ -310,9 +312,10 @@ static PyObject *index_reduce(PyObject *const *args, Py_ssize_t n, PyObject *nam
     PyArrayObject *x = array(args[0]), *index = array(args[1]), *source = array(args[2]);
     Reduce reduce = reduce_of(args[4]);
     if (reduce == UNKNOWN || reduce == SUM || reduce == WRITE) return misfit();
-    if (!PyArray_NDIM(x)) return declined();
     if (!combine(x, dim, index, source)) return misfit();
-    if (PyArray_SIZE(source) > SMALL || !within(index, PyArray_DIM(x, int(dim)))) return declined();
+    bool number = !PyArray_NDIM(x);
+    if (PyArray_SIZE(source) > SMALL || !within(index, number ? 1 : PyArray_DIM(x, int(dim))))
+        return declined();
     PyArrayObject *r = copied(x);
     if (!r) return nullptr;
     Pairs pairs;
@@ -323,7 +326,7 @@ static PyObject *index_reduce(PyObject *const *args, Py_ssize_t n, PyObject *nam
         pairs.index[d] = d == dim && PyArray_NDIM(index) ? PyArray_STRIDE(index, 0) : 0;
         pairs.to[d] = d == dim ? 0 : PyArray_STRIDE(r, d);
     }
-    pairs.step = PyArray_STRIDE(r, int(dim));
+    pairs.step = number ? 0 : PyArray_STRIDE(r, int(dim));
     if (run_pairs(pairs, r, PyArray_BYTES(source), reduce, args[5] == Py_True)) return as_object(r);
     Py_DECREF(r);
     return declined();
@@ -441,7 +444,7 @@ static PyObject *nonzero_of(PyArrayObject *x) {
 static PyObject *nonzero(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     if (names || n != 1 || !is_movable(args[0])) return declined();
     PyArrayObject *x = array(args[0]);
-    if (!PyArray_IS_C_CONTIGUOUS(x) || PyArray_SIZE(x) > SMALL || !PyArray_NDIM(x)) return declined();
+    if (!PyArray_IS_C_CONTIGUOUS(x) || PyArray_SIZE(x) > SMALL) return declined();
     switch (dtype_of(PyArray_TYPE(x))) {
         case B1:
         case U1: return nonzero_of<uint8_t>(x);
@@ -492,6 +495,37 @@ static PyObject *geometry(PyObject *const *args, Py_ssize_t n, PyObject *names) 
     return Py_BuildValue("NNn", shape, strides, (PyArray_BYTES(x) - PyArray_BYTES(root)) / item);
 }
 
+// window(x, (size, stride, offset), own, given): any window on the memory of x, in elements.
+static PyObject *window(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS], offset;
+    if (names || n != 4 || !PyArray_CheckExact(args[0]) || !PyTuple_CheckExact(args[1]) ||
+        PyTuple_GET_SIZE(args[1]) != 3)
+        return declined();
+    PyArrayObject *x = array(args[0]), *root = x;
+    while (PyArray_BASE(root) && PyArray_CheckExact(PyArray_BASE(root))) root = array(PyArray_BASE(root));
+    int nd = read_ints(PyTuple_GET_ITEM(args[1], 0), shape);
+    if (PyArray_BASE(root) || nd < 0 || read_ints(PyTuple_GET_ITEM(args[1], 1), strides) != nd ||
+        !read_int(PyTuple_GET_ITEM(args[1], 2), offset) || offset < 0)
+        return declined();
+    npy_intp item = PyArray_ITEMSIZE(x), last = offset;
+    bool empty = false;
+    for (int d = 0; d < nd; d++) {
+        if (shape[d] < 0) return declined();
+        empty |= shape[d] == 0;
+        last += (shape[d] - 1) * strides[d];
+        strides[d] *= item;
+    }
+    if ((empty ? offset : last + 1) * item > PyArray_NBYTES(root)) return declined();
+    Py_INCREF(PyArray_DESCR(x));
+    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), nd, shape, strides,
+                                          PyArray_BYTES(root) + offset * item,
+                                          PyArray_FLAGS(x) & NPY_ARRAY_WRITEABLE, nullptr);
+    if (!view) return nullptr;
+    Py_INCREF(x);
+    if (PyArray_SetBaseObject(array(view), as_object(x)) < 0) Py_CLEAR(view);
+    return view;
+}
+
 }  // namespace moving
 
 int register_slices(PyObject *module) {
@@ -508,7 +542,7 @@ int register_slices(PyObject *module) {
                    make_function(module, "masked_scatter", masked_scatter) ||
                    make_function(module, "nonzero", nonzero) ||
                    make_function(module, "repeated_places", repeated_places) ||
-                   make_function(module, "geometry", geometry)
+                   make_function(module, "geometry", geometry) || make_function(module, "window", window)
                ? -1
                : 0;
 }

@@ -83,8 +83,6 @@ shows("as_strided_of", "as_strided(Tensor(a) self, SymInt[] size, SymInt[] strid
       lambda self, window, given: (self, tuple(window[0]), tuple(window[1]), given))
 becomes("real_view", lambda self: flambeau.view_as_real(self).select(-1, 0))
 becomes("imag_view", lambda self: flambeau.view_as_real(self).select(-1, 1))
-shows("roll_dims", "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
-      lambda self, shifts, dims: (self, tuple(shifts), tuple(dims)))
 
 
 def _is_whole(item: Any) -> bool:
@@ -201,21 +199,10 @@ shows("index_put_many", "index_put(Tensor self, Tensor?[] indices, Tensor values
           tensors[0], _spread(tensors[2:], where), tensors[1], accumulate))
 shows("scatter_src", "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
 shows("scatter_value", "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
-shows("scatter_add", "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
-shows("scatter_reduce", "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, "
-      "str reduce, *, bool include_self=True) -> Tensor")
-shows("gather", "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor")
-shows("index_select", "index_select(Tensor self, int dim, Tensor index) -> Tensor")
-shows("index_add", "index_add(Tensor self, int dim, Tensor index, Tensor source, *, "
-      "Scalar alpha=1) -> Tensor")
-shows("index_copy", "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor")
 shows("fill_slices", "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> "
       "Tensor")
 shows("cat", "cat(Tensor[] tensors, int dim=0) -> Tensor")
-shows("stack", "stack(Tensor[] tensors, int dim=0) -> Tensor")
 shows("masked_select", "masked_select(Tensor self, Tensor mask) -> Tensor")
-shows("repeat", "repeat(Tensor self, SymInt[] repeats) -> Tensor",
-      lambda input, repeats: (input, tuple(size_of(repeats))))
 
 # ---- reductions ----------------------------------------------------------------------------------
 

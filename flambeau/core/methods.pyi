@@ -501,7 +501,7 @@ class Methods:
         """`linalg.det`."""
     def detach_(self) -> Tensor:
         """Take this tensor out of the graph, in place. A view cannot be: its base keeps it in."""
-    def diag(self, diagonal: _int = 0, *, out: Any = None) -> Tensor:
+    def diag(self, diagonal: _int = 0) -> Tensor:
         """A matrix with a vector on its diagonal, or the diagonal of a matrix."""
     def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
         """The last dimension as the diagonal of two new ones, zeros elsewhere."""
@@ -1333,7 +1333,7 @@ class Methods:
         """Keep the gradient of this non-leaf tensor in `grad` during backward."""
     @property
     def retains_grad(self) -> _bool: ...
-    def roll(self, shifts: Any, dims: Any = None) -> Tensor:
+    def roll(self, shifts: Any, dims: Any = ()) -> Tensor:
         """Elements moved along dimensions, those that fall off coming in at the other end."""
     def rot90(self, k: _int = 1, dims: Any = (0, 1)) -> Tensor:
         """Turned by 90° `k` times in the plane of two dimensions."""

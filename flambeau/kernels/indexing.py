@@ -9,6 +9,7 @@ import math
 
 import numpy as np
 
+from flambeau.kernels._extension import compiled
 from flambeau.kernels.network import is_narrow, mover, updater
 
 _ALIASES = {
@@ -281,6 +282,7 @@ def masked(x, mask):
     return x[mask]
 
 
+@compiled("nonzero")
 @mover
 def nonzero(x):
     """Coordinates of the elements that are not zero, one row each."""

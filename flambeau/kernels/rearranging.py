@@ -3,7 +3,7 @@
 import numpy as np
 
 from flambeau.kernels import views
-from flambeau.kernels._extension import compiled
+from flambeau.kernels._extension import Misfit, compiled
 
 
 @compiled("flip")
@@ -16,8 +16,9 @@ def flip(x, dims):
 
 @compiled("roll")
 def roll(x, shifts, dims):
-    """The elements of x moved along dimensions, those that fall off at the other end."""
-    return np.roll(np.ascontiguousarray(x), shifts, dims)
+    """The elements of x moved along dimensions, or as one row if there are none, those that fall
+    off at the other end."""
+    return np.roll(np.ascontiguousarray(x), shifts, dims or None).reshape(x.shape)
 
 
 def rot90(x, k, dims):
@@ -64,6 +65,8 @@ def embedded_diagonal(x, shape, offset, dim1, dim2):
 
 def diagonal_embedding(x, offset, dim1, dim2):
     """Zeros with x, its last dimension, as the diagonal of two new ones."""
+    if dim1 == dim2 or not x.ndim:
+        raise Misfit
     if dim1 > dim2:
         dim1, dim2, offset = dim2, dim1, -offset
     size, shape = x.shape[-1] + abs(offset), [*x.shape[:-1]]
@@ -102,4 +105,16 @@ def scattered_slices(x, src, dim, start, step):
     result = np.array(x, order="C")
     count = src.shape[dim] if src.ndim == x.ndim else 1
     result[_slices_at(src, x.ndim, dim, start, step, count)] = src
+    return result
+
+
+@compiled("block_diag")
+def block_diag(arrays):
+    """A matrix with matrices, vectors as rows, and numbers along its diagonal."""
+    matrices = [x.reshape((1,) * (2 - x.ndim) + x.shape) for x in arrays]
+    result = np.zeros([sum(m.shape[d] for m in matrices) for d in range(2)], matrices[0].dtype)
+    row = column = 0
+    for m in matrices:
+        result[row:row + m.shape[0], column:column + m.shape[1]] = m
+        row, column = row + m.shape[0], column + m.shape[1]
     return result

@@ -48,6 +48,7 @@ def slice_backward(input: Tensor, shape: tuple[int, ...], index: Any) -> Any:
     return input, shape, index
 
 
+@compiled("basic_view")
 def _basic(self: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
     """An index is applied from left to right: a dimension that None adds steps over what follows
     it then."""
@@ -82,7 +83,7 @@ def _basic(self: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
 
 def _declare_view(kind: str) -> Any:
     """The view op of basic indices, under the name that torch's node for the last of them has."""
-    @linear(_basic, view=True, method=False, namespace=None,
+    @linear(_basic, params=("index",), view=True, method=False, namespace=None,
             name=f"basic_{kind.lower()}", node_name=f"{kind}Backward0",
             d_self=lambda grad, self_shape, index: slice_backward(grad, self_shape, index),
             batch=lambda size, dims, self, index: (

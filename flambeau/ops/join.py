@@ -22,10 +22,8 @@ from flambeau.kernels.layouts import has_channels_last
 from flambeau.kernels.refused import characters, refuse
 from flambeau.kernels.views import ALL
 from flambeau.ops.coercion import values_below
-from flambeau.ops.index import basic_view
 from flambeau.ops.index import take_slice as cut
 from flambeau.ops.inplace import publish_inplace_view
-from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import together
 from flambeau.ops.shape import (
     expand,
@@ -34,7 +32,6 @@ from flambeau.ops.shape import (
     reshape,
     select,
     transpose,
-    unsafe_view,
     unsqueeze,
     view,
 )
@@ -75,7 +72,7 @@ def _cat_back(grad: Tensor, tensors_shapes: list[Any], dim: int) -> list[Any]:
             parts.append(basis.new_zeros(grad, shape))
             continue
         n = shape[dim]
-        parts.append(basic_view(grad, (*(slice(None),) * dim, slice(at, at + n), Ellipsis)))
+        parts.append(cut(grad, (*ALL[:dim], slice(at, at + n), Ellipsis)))
         at += n
     return parts
 
@@ -137,23 +134,25 @@ def _stack(arrays: list[np.ndarray], dim: int) -> np.ndarray:
                  for a in arrays], dim)
 
 
-@linear(_stack, tensors=("tensors",), params=("dim",), variadic=True, dims="dim", method=False,
-        vjp=lambda grad, tensors_shapes, dim: [select(grad, dim, i)
-                                               for i in range(len(tensors_shapes))])
-def stack(tensors: Any, dim: int = 0) -> Any:
-    """Tensors of one shape along a new dimension `dim`."""
-    _check_list("stack", tensors)
-    tensors = tuple(tensors)
+def _stackable(tensors: Any, dim: int) -> tuple[Any, int]:
     _check_any("stack", tensors)
-    shape = tensors[0]._array.shape if isinstance(tensors[0], Tensor) else ()
+    shape = tensors[0]._array.shape
     for i, t in enumerate(tensors):
-        if not isinstance(t, Tensor):
-            raise TypeError(f"expected Tensor as element {i} in argument 0, but got "
-                            f"{type(t).__name__}")
         if t._array.shape != shape:
             raise RuntimeError(f"stack expects each tensor to be equal size, but got {list(shape)} "
                                f"at entry 0 and {list(t._array.shape)} at entry {i}")
-    return tensors, wrap_dim(dim, len(shape) + 1)
+    return tuple(tensors), wrap_dim(dim, len(shape) + 1)
+
+
+stack = op(
+    "stack(Tensor[] tensors, int dim=0) -> Tensor",
+    kernel=_stack, kind="linear", new_dims="dim", canonical=_stackable, kernel_checks=True,
+    method=False, vjp=lambda grad, tensors_shapes, dim: [
+        select(grad, dim, i) for i in range(len(tensors_shapes))],
+    batch=lambda size, dims, tensors, dim: (stack(
+        [expand(t, (size, *t._array.shape)) if d is None else movedim(t, d, 0)
+         for t, d in zip(tensors, dims)], dim + 1), 0),
+    doc="Tensors of one shape along a new dimension `dim`.")
 
 
 def _stacked(name: str, rank: int, dim: int, doc: str, aliases: tuple[str, ...] = ()) -> Any:
@@ -345,8 +344,7 @@ def tensor_split(input: Tensor, indices_or_sections: Any, dim: int = 0) -> tuple
         bounds = [i * (n // how) + min(i, n % how) for i in range(how + 1)]
     else:
         bounds = [0, *how, n]
-    lead = (slice(None),) * dim
-    return tuple([basic_view(input, (*lead, slice(a, b), Ellipsis))
+    return tuple([cut(input, (*ALL[:dim], slice(a, b), Ellipsis))
                   for a, b in itertools.pairwise(bounds)])
 
 
@@ -489,30 +487,45 @@ def broadcast_tensors(*tensors: Any) -> tuple[Tensor, ...]:
 # ---- repeating, turning --------------------------------------------------------------------------
 
 
-@composite(namespace=None, method=True)
-@one_node
-def repeat(input: Tensor, *repeats: Any) -> Tensor:
-    """A copy repeated along each dimension; more repeats than dimensions add some in front."""
-    repeats = size_of(repeats)
-    shape = tuple(input._array.shape)
+def _repetitions(input: Tensor, repeats: Any) -> tuple[Tensor, tuple[int, ...]]:
+    repeats, shape = tuple(repeats), tuple(input._array.shape)
     if len(repeats) < len(shape):
         raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of "
                            "dimensions of tensor")
     if repeats and min(repeats) < 0:
         wide = [r * n for r, n in zip(repeats, (1,) * (len(repeats) - len(shape)) + shape)]
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(wide)}: {wide}")
-    shape = (1,) * (len(repeats) - len(shape)) + shape
-    spread = reshape(input, tuple(itertools.chain(*[(1, n) for n in shape])))
-    wide = expand(spread, tuple(itertools.chain(*zip(repeats, shape))))
-    return unsafe_view.op.call(basis.clone(wide, memory_format=type_info.contiguous_format),
-                               tuple([r * n for r, n in zip(repeats, shape)]))
+    return input, repeats
 
 
-@composite(method=True)
-def tile(input: Tensor, *dims: Any) -> Tensor:
-    """`repeat`, with missing repeats counted as 1."""
-    dims = size_of(dims)
-    return repeat(input, (1,) * (input.ndim - len(dims)) + dims)
+def _repeat_back(grad: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...]) -> Tensor:
+    """The sum over all repetitions."""
+    if 0 in repeats:
+        return basis.new_zeros(grad, shape)
+    extra = len(repeats) - len(shape)
+    sizes = (*repeats[:extra], *itertools.chain(*zip(repeats[extra:], shape)))
+    dims = (*range(extra), *range(extra, len(sizes), 2))
+    return basis.sum(reshape(grad, sizes), dims, False) if dims else grad
+
+
+def _repeat_batched(size: int, dims: Any, self: Tensor, repeats: tuple[int, ...]) -> Any:
+    self = movedim(self, dims[0], 0)
+    n, *shape = self._array.shape
+    self = reshape(self, (n, *(1,) * (len(repeats) - len(shape)), *shape))
+    return repeat(self, (1, *repeats)), 0
+
+
+repeat = op(
+    "repeat(Tensor self, SymInt[] repeats) -> Tensor",
+    kernel=rearranging.repeat, kind="linear", canonical=_repetitions, kernel_checks=True,
+    function=False, batch=_repeat_batched,
+    d_self=lambda grad, self_shape, repeats: _repeat_back(grad, self_shape, repeats),
+    doc="A copy repeated along each dimension; more repeats than dimensions add some in front.")
+repeat = Tensor.repeat
+tile = op("tile(Tensor self, SymInt[] dims) -> Tensor", out=False,
+          body=lambda input, dims: repeat(input, (1,) * (input._array.ndim - len(dims))
+                                          + tuple(dims)),
+          doc="`repeat`, with missing repeats counted as 1.")
 
 
 def _check_repeats(repeats: Tensor, alone: bool) -> None:
@@ -528,9 +541,15 @@ def _check_repeats(repeats: Tensor, alone: bool) -> None:
         raise RuntimeError("repeats can not be negative")
 
 
+@compiled("repeated_places")
+def repeated_places(counts: np.ndarray) -> np.ndarray:
+    """The number of each count, as often as it says."""
+    return np.repeat(np.arange(len(counts)), counts)
+
+
 def _repeated(n: int, counts: np.ndarray, output_size: int | None) -> np.ndarray:
     """The numbers below n, each as many times as is counted, all in all `output_size`."""
-    places = np.repeat(np.arange(n), counts)
+    places = repeated_places(np.asarray(counts))
     if output_size not in (None, len(places)):
         raise RuntimeError("allocated size does not match required size")
     return places
@@ -564,6 +583,11 @@ def repeat_interleave(input: Tensor, repeats: Any = None, dim: int | None = None
     if isinstance(repeats, int) and output_size not in (None, n * repeats):
         raise RuntimeError(f"repeat_interleave: Invalid output_size, expected {n * repeats} but "
                            f"got {output_size}")
+    if isinstance(repeats, int):
+        dim, shape = wrap_dim(dim, input.ndim), tuple(input._array.shape)
+        wide = expand(unsqueeze(input, dim + 1), (*shape[:dim + 1], repeats, *shape[dim + 1:]))
+        return reshape(basis.clone(wide, memory_format=type_info.contiguous_format),
+                       (*shape[:dim], n * repeats, *shape[dim + 1:]))
     if hollow:
         return index_select(input, dim, repeat_interleave(repeats, output_size=output_size))
     places = _repeated(n, counts if counts.ndim and counts.size == n
@@ -590,34 +614,34 @@ fliplr = _turned_over("fliplr", 1, "The order of columns reversed.")
 flipud = _turned_over("flipud", 0, "The order of rows reversed.")
 
 
-@linear(rearranging.roll, params=("shifts", "dims"),
-        dims="dims", method=False, namespace=None, node_name="RollBackward0",
-        d_self=lambda grad, shifts, dims: roll_dims(grad, tuple([-s for s in shifts]), dims))
-def roll_dims(input: Tensor, shifts: Any, dims: Any) -> Any:
-    return input, shifts, dims
-
-
-@composite(method=True)
-@one_node
-def roll(input: Tensor, shifts: Any, dims: Any = None) -> Tensor:
-    """Elements moved along dimensions, those that fall off coming in at the other end."""
-    shifts = size_of((shifts,)) if not isinstance(shifts, int) else (shifts,)
+def _rolled(input: Tensor, shifts: Any, dims: Any) -> tuple[Tensor, Any, Any]:
+    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
     if not shifts:
         raise RuntimeError("`shifts` required")
-    if dims is None or dims == ():
-        if len(shifts) != 1:
-            raise RuntimeError("shifts and dimensions must align. shifts: "
-                               f"{len(shifts)}, dims:0")
-        return unsafe_view.op.call(roll_dims(reshape(input, (-1,)), shifts, (0,)), input.shape)
-    dims = (dims,) if isinstance(dims, int) else tuple(dims)
-    if len(dims) != len(shifts):
+    if len(dims) != len(shifts) and (dims or len(shifts) != 1):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:"
                            f"{len(dims)}")
-    if not input._array.size:
-        return basis.clone(input)
+    if not input._array.size or not dims:
+        return input, shifts, ()
     if not input.ndim:
         raise NO_DIMENSION
-    return roll_dims(input, shifts, tuple([wrap_dim(d, input.ndim) for d in dims]))
+    return input, shifts, tuple([wrap_dim(d, input.ndim) for d in dims])
+
+
+def _roll_batched(size: int, dims: Any, self: Tensor, shifts: Any, places: Any) -> Any:
+    self = movedim(self, dims[0], 0)
+    if places:
+        return roll(self, shifts, tuple([d + 1 if d >= 0 else d for d in places])), 0
+    return reshape(roll(reshape(self, (size, -1)), shifts, (1,)), self._array.shape), 0
+
+
+roll = op(
+    "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+    kernel=rearranging.roll, kind="linear", canonical=_rolled, kernel_checks=True, out=False,
+    batch=_roll_batched,
+    d_self=lambda grad, shifts, dims: roll(grad, tuple([-s for s in shifts]), dims),
+    doc="Elements moved along dimensions, those that fall off coming in at the other end.")
 
 
 def _quarter_turns(input: Tensor, k: int, dims: Any) -> tuple[Tensor, int, tuple[int, ...]]:
@@ -666,45 +690,40 @@ diagonal = op(
     doc="The diagonal of two dimensions as a last one, a view; `offset` > 0 is above the main one.")
 
 
-@composite(method=True)
-@one_node
-def diag_embed(input: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """The last dimension as the diagonal of two new ones, zeros elsewhere."""
-    n = input.ndim + 1
+def _embedding(input: Tensor, offset: int, dim1: int, dim2: int) -> tuple[Tensor, int, int, int]:
+    n = input._array.ndim + 1
     a, b = wrap_dim(dim1, n), wrap_dim(dim2, n)
     if a == b:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
-    if a > b:
-        a, b, offset = b, a, -offset
-    size = input._array.shape[-1] + abs(offset)
-    shape = list(input._array.shape[:-1])
-    shape.insert(a, size)
-    shape.insert(b, size)
-    return diagonal_backward(input, shape, offset, a, b)
+    return input, offset, a, b
 
 
-@composite(method=True)
-def diag(input: Tensor, diagonal: int = 0, *, out: Any = None) -> Tensor:
-    """A matrix with a vector on its diagonal, or the diagonal of a matrix."""
-    if input.ndim not in (1, 2):
+diag_embed = op(
+    "diag_embed(Tensor self, int offset=0, int dim1=-2, int dim2=-1) -> Tensor",
+    kernel=rearranging.diagonal_embedding, kind="linear", new_dims="dim1 dim2",
+    canonical=_embedding, kernel_checks=True, out=False,
+    d_self=lambda grad, offset, dim1, dim2: diagonal(grad, offset, dim1, dim2),
+    doc="The last dimension as the diagonal of two new ones, zeros elsewhere.")
+
+
+def _diag(input: Tensor, diagonal: int) -> Tensor:
+    if input._array.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    result = diag_embed(input, diagonal) if input.ndim == 1 else _diagonal_copy(input, diagonal)
-    return result if out is None else basis.into(out, diag.op, result)
+    return diag_embed(input, diagonal) if input._array.ndim == 1 else basis.clone(
+        diagonal_of(input, diagonal))
 
 
-@one_node(name="DiagonalBackward0_copy")
-def _diagonal_copy(input: Tensor, offset: int) -> Tensor:
-    return basis.clone(diagonal_of(input, offset))
+diag = op("diag(Tensor self, int diagonal=0) -> Tensor", body=_diag,
+          doc="A matrix with a vector on its diagonal, or the diagonal of a matrix.")
 
 
 def diagonal_of(input: Tensor, offset: int) -> Tensor:
     return diagonal(input, offset, 0, 1)
 
 
-@composite(method=True)
-def diagflat(input: Tensor, offset: int = 0) -> Tensor:
-    """A matrix with all elements of `input` on a diagonal."""
-    return diag(reshape(basis.contiguous(input), (-1,)), offset)
+diagflat = op("diagflat(Tensor self, int offset=0) -> Tensor", out=False,
+              body=lambda input, offset: diag(reshape(basis.contiguous(input), (-1,)), offset),
+              doc="A matrix with all elements of `input` on a diagonal.")
 
 
 def _triangle(name: str, kernel: Any, side: str) -> Any:
@@ -806,38 +825,51 @@ def meshgrid(*tensors: Any, indexing: str | None = None) -> tuple[Tensor, ...]:
 meshgrid.__kwdefaults__ = {"indexing": None}     # libraries look there for the argument
 
 
-def _blocks(matrices: list[np.ndarray]) -> np.ndarray:
-    shapes = [m.shape for m in matrices]
-    result = np.zeros([sum(extents) for extents in zip(*shapes)], matrices[0].dtype)
-    row = column = 0
-    for m, (rows, columns) in zip(matrices, shapes):
-        result[row:row + rows, column:column + columns] = m
-        row, column = row + rows, column + columns
-    return result
+def _blocks_back(grad: Tensor, tensors_shapes: list[Any]) -> list[Tensor]:
+    parts, row, column = [], 0, 0
+    for shape in tensors_shapes:
+        m, n = (1,) * (2 - len(shape)) + shape
+        part = cut(cut(grad, (slice(row, row + m), Ellipsis)),
+                   (slice(None), slice(column, column + n), Ellipsis))
+        parts.append(reshape(part, shape))
+        row, column = row + m, column + n
+    return parts
+
+
+def _blocks_of_each(size: int, dims: Any, tensors: Any) -> Tensor:
+    """The matrices of each example, between zeros."""
+    matrices = [expand(t, (size, *t._array.shape)) if d is None else movedim(t, d, 0)
+                for t, d in zip(tensors, dims)]
+    matrices = [reshape(m, (size, *(1,) * (3 - m.ndim), *m._array.shape[1:])) for m in matrices]
+    columns, before, bands = sum([m._array.shape[2] for m in matrices]), 0, []
+    for m in matrices:
+        height, width = m._array.shape[1:]
+        sides = [basis.new_zeros(m, (size, height, n)) for n in (before, columns - before - width)]
+        bands.append(cat([sides[0], m, sides[1]], 2))
+        before += width
+    return cat(bands, 1)
+
+
+@linear(rearranging.block_diag, tensors=("tensors",), params=(), variadic=True, method=False,
+        namespace=None, name="_block_diag", node_name="BlockDiagBackward0", vjp=_blocks_back,
+        batch=lambda size, dims, tensors: (_blocks_of_each(size, dims, tensors), 0))
+def _block_diag(tensors: Any) -> Any:
+    return (tuple(tensors),)
 
 
 @composite
-@one_node
 def block_diag(*tensors: Any) -> Tensor:
     """A matrix with the given matrices along its diagonal."""
     if not tensors:
         return wrap(np.empty((1, 0), default_float()))
     for i, t in enumerate(tensors):
+        if not isinstance(t, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 0, but got "
+                            f"{type(t).__name__}")
         if t._array.ndim > 2:
             raise RuntimeError("torch.block_diag: Input tensors must have 2 or fewer dimensions. "
                                f"Input {i} has {t._array.ndim} dimensions")
-    matrices = [at_least(t, 2) for t in together(*tensors)]
-    from flambeau.ops.linalg_support import differentiating
-    if not differentiating(*matrices):
-        return wrap(_blocks([m._array for m in matrices]))
-    columns = sum(m._array.shape[1] for m in matrices)
-    bands, before = [], 0
-    for m in matrices:
-        height, width = m._array.shape
-        sides = [basis.new_zeros(m, (height, n)) for n in (before, columns - before - width)]
-        bands.append(cat([sides[0], m, sides[1]], 1))
-        before += width
-    return cat(bands)
+    return _block_diag.op.call(tuple(together(*tensors)))
 
 
 @composite

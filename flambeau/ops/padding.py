@@ -5,9 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.op import composite, linear
+from flambeau.core.op import linear
 from flambeau.core.promotion import convert
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.kernels._extension import compiled
 from flambeau.kernels.layouts import keeping_layout
 
 NETWORK = "nn.functional"
@@ -24,6 +26,8 @@ def _sides(pad: Any, rank: int) -> list[tuple[int, int]]:
 # ---- constants -----------------------------------------------------------------------------------
 
 
+@compiled("constant_pad")
+@keeping_layout
 def _constant(self: np.ndarray, pad: tuple[int, ...], value: Any) -> np.ndarray:
     sides = _sides(pad, self.ndim)
     source = self[tuple([slice(max(-a, 0), n - max(-b, 0)) for (a, b), n
@@ -40,26 +44,10 @@ def _constant(self: np.ndarray, pad: tuple[int, ...], value: Any) -> np.ndarray:
 
 
 def _constant_batched(size: int, dims: Any, self: Tensor, pad: Any, value: Any) -> Any:
-    return _constant_pad(basis.movedim(self, dims[0], 0), pad, value), 0
+    return constant_pad_nd(basis.movedim(self, dims[0], 0), pad, value), 0
 
 
-@linear(keeping_layout(_constant), params=("pad", "value"), method=False, namespace=None,
-        name="_constant_pad", batch=_constant_batched,
-        node_name="ConstantPadNdBackward0",
-        d_self=lambda grad, pad: _constant_pad(grad, tuple([-p for p in pad]), 0),
-        jvp=lambda self_t, pad: _constant_pad(self_t, pad, 0))
-def _constant_pad(input: Tensor, pad: tuple[int, ...], value: Any) -> Any:
-    return input, pad, value
-
-
-@composite
-def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
-    """`value` before and after the last dimensions; a negative padding cuts off.
-
-    >>> import flambeau
-    >>> flambeau.constant_pad_nd(flambeau.ones(2), (1, 0), 7)
-    tensor([7., 1., 1.])
-    """
+def _padded(input: Tensor, pad: Any, value: Any) -> tuple[Tensor, tuple[int, ...], Any]:
     pad, shape = tuple([int(p) for p in pad]), input._array.shape
     if len(pad) % 2:
         raise RuntimeError(f"Length of pad must be even but instead it equals {len(pad)}")
@@ -70,7 +58,21 @@ def constant_pad_nd(input: Tensor, pad: Any, value: Any = 0) -> Tensor:
     for n, (a, b) in zip(shape, _sides(pad, len(shape))):
         if n + min(a, 0) + min(b, 0) < 0:
             raise RuntimeError("narrow(): length must be non-negative.")
-    return _constant_pad(input, pad, value)
+    return input, pad, value
+
+
+constant_pad_nd = op(
+    "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
+    kernel=_constant, canonical=_padded, kernel_checks=True, out=False, method=False,
+    batch=_constant_batched,
+    d_self=lambda grad, pad: constant_pad_nd(grad, tuple([-p for p in pad])),
+    jvp=lambda self_t, pad: constant_pad_nd(self_t, pad),
+    doc="""`value` before and after the last dimensions; a negative padding cuts off.
+
+    >>> import flambeau
+    >>> flambeau.constant_pad_nd(flambeau.ones(2), (1, 0), 7)
+    tensor([7., 1., 1.])
+    """)
 
 
 # ---- what the input itself gives -----------------------------------------------------------------
@@ -149,10 +151,16 @@ def _scattered(self: np.ndarray, shape: Any, pad: tuple[int, ...], mode: str) ->
     return self
 
 
+@compiled("mirror_pad")
+def _mirrored(self: np.ndarray, pad: tuple[int, ...], mode: str) -> np.ndarray:
+    return _gathered(self, pad, mode) if mode == "circular" else _gathered_alike(self, pad, mode)
+
+
+_gathered_alike = keeping_layout(_gathered)
+
+
 def _mirror_kernel(mode: str) -> Any:
-    def kernel(self: np.ndarray, pad: tuple[int, ...]) -> np.ndarray:
-        return _gathered(self, pad, mode)
-    return kernel if mode == "circular" else keeping_layout(kernel)
+    return lambda self, pad: _mirrored(self, pad, mode)
 
 
 def _mirrors(name: str, dims: int, mode: str) -> Any:
@@ -207,18 +215,8 @@ def _check_mirror(shape: Any, pad: tuple[int, ...], mode: str) -> None:
             raise RuntimeError("Negative padding value is resulting in an empty dimension")
 
 
-@composite(namespace=NETWORK)
-def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = None) -> Tensor:
-    """`input` with `pad` = (before, after) more elements in the last dimension, then in the one
-    before it, and so on: a constant `value`, or by `mode` "reflect", "replicate" or "circular".
-
-    >>> import flambeau
-    >>> flambeau.nn.functional.pad(flambeau.tensor([[1.0, 2.0, 3.0]]), (2, 1), mode="reflect")
-    tensor([[3., 2., 1., 2., 3., 2.]])
-    """
+def _pad(input: Tensor, pad: Any, mode: str, value: float | None) -> Tensor:
     shape = input._array.shape
-    if isinstance(pad, Tensor):
-        pad = pad.tolist()
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
     if len(pad) > 2 * len(shape):
@@ -233,7 +231,19 @@ def pad(input: Tensor, pad: Any, mode: str = "constant", value: float | None = N
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     pad = tuple([int(p) for p in pad])
     _check_mirror(shape, pad, mode)
-    return _MIRRORS[mode, len(pad) // 2](input, pad)
+    return _MIRRORS[mode, len(pad) // 2].op.call(input, pad)
+
+
+pad = op(
+    'pad(Tensor self, SymInt[] pad, str mode="constant", float? value=None) -> Tensor',
+    body=_pad, namespace=NETWORK, method=False, out=False,
+    doc="""`input` with `pad` = (before, after) more elements in the last dimension, then in the one
+    before it, and so on: a constant `value`, or by `mode` "reflect", "replicate" or "circular".
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.pad(flambeau.tensor([[1.0, 2.0, 3.0]]), (2, 1), mode="reflect")
+    tensor([[3., 2., 1., 2., 3., 2.]])
+    """)
 
 
 __all__ = ["constant_pad_nd", "pad"]

@@ -15,7 +15,9 @@ import numpy as np
 from flambeau.core.op import composite, linear
 from flambeau.core.shapes import contiguous_strides, size_of
 from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis, plain
+from flambeau.dispatch.declaration import op
 from flambeau.kernels import views
+from flambeau.kernels._extension import compiled
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 
@@ -26,6 +28,11 @@ def _geometry(input: Tensor) -> Geometry:
         return array.shape, input.stride(), input.storage_offset()
     if type(input) not in plain:            # a wrapper: its own strides say nothing
         return array.shape, contiguous_strides(array.shape), 0
+    return _geometry_of(array)
+
+
+@compiled("geometry")
+def _geometry_of(array: np.ndarray) -> Geometry:
     return array.shape, array_strides(array), array_offset(array) // array.itemsize
 
 
@@ -58,6 +65,7 @@ def _one_more(size: int, extent: int, geometry: Geometry) -> Geometry:
 # ---- views ---------------------------------------------------------------------------------------
 
 
+@compiled("window")
 def _as_strided(self: np.ndarray, window: Geometry, own: Geometry,
                 given: int | None = None) -> np.ndarray:
     size, stride, offset = window
@@ -109,17 +117,21 @@ as_strided_of.op.saved_as = {"size": lambda window: tuple(window[0]),
                              "storage_offset": lambda given: given}
 
 
-@composite(method=True)
-def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: int | None = None) -> Tensor:
-    """A view of `input`'s memory with any size, strides and offset (in elements).
+def _viewed(input: Tensor, size: Any, stride: Any, storage_offset: int | None) -> Tensor:
+    window, own = _checked(input, size, stride, storage_offset)
+    return as_strided_of.op.call(input, window, own, storage_offset)
+
+
+as_strided = op(
+    "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
+    "Tensor(a)", body=_viewed,
+    doc="""A view of `input`'s memory with any size, strides and offset (in elements).
 
     >>> import flambeau
     >>> flambeau.arange(5).as_strided((2, 2), (1, 2))
     tensor([[0, 2],
             [1, 3]])
-    """
-    window, own = _checked(input, size, stride, storage_offset)
-    return as_strided_of(input, window, own, storage_offset)
+    """)
 
 
 def _checked(input: Tensor, size: Any, stride: Any, offset: int | None) -> tuple[Geometry, ...]:
