@@ -44,7 +44,7 @@ def _with_kernel(op: Any, fn: Callable[..., Any]) -> Any:
         made.direct, made.fused = fn, False
         return made
     made.kernel = kernel
-    if op.kind == "pointwise":
+    if op.kind == "pointwise" and op.schema is None:
         make = core_op.make_binary if len(op.tensors) == 2 else core_op.make_unary
         made.direct = make(made, (), core_op.ANY)
     else:

@@ -83,7 +83,8 @@ def intercept(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any] | None = No
         out = kwargs.pop("out")
         result = intercept(op, args, kwargs)
         return result if out is None else op_module.into(out, op, result, args)
-    return intercept_canonical(*op.bound(args, kwargs))
+    bound, canonical = op.bound(args, kwargs)
+    return intercept_canonical(replaced.get(bound, bound) if replaced else bound, canonical)
 
 
 def intercept_canonical(op: Any, canonical: tuple[Any, ...]) -> Any:

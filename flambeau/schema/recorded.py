@@ -5,12 +5,12 @@ the methods that take nothing, its second the functions of `nn.functional` that 
 their own. Then `name(...)` is a signature of a function, `name:(...)` of a function and, without
 the input and `out`, of a method, `.name(...)` of a method.
 
->>> [str(s) for s in signatures("flip")]
-['(Tensor input, tuple of ints dims)']
->>> complaint("flip", (flambeau.ones(2), "a"), {})
-"flip(): argument 'dims' (position 2) must be tuple of ints, not str"
->>> complaint("flip", ("a",), {}, bound=True)
-"flip(): argument 'dims' (position 1) must be tuple of ints, not str"
+>>> [str(s) for s in signatures("matrix_power")]
+['(Tensor input, int n, *, Tensor out = None)']
+>>> complaint("matrix_power", (flambeau.ones(2, 2), "a"), {})
+"matrix_power(): argument 'n' (position 2) must be int, not str"
+>>> complaint("matrix_power", ("a",), {}, bound=True)
+"matrix_power(): argument 'n' (position 1) must be int, not str"
 """
 from __future__ import annotations
 
