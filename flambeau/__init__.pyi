@@ -1242,26 +1242,21 @@ def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) 
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
     """How many of `count` trials of probability `prob` succeed."""
 
-def bitwise_and(
-    input: Tensor | None = None,
-    other: Any = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
+def bitwise_and(input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The bits set in both."""
 
-def bitwise_and_(input: Tensor | None = None, other: Any = None) -> Tensor:
+def bitwise_and_(input: Any = None, other: Any = None) -> Tensor:
     """Write the result of `bitwise_and` into this tensor; returns the tensor."""
 
 def bitwise_left_shift(
-    input: Tensor | None = None,
+    input: Any = None,
     other: Any = None,
     *,
     out: Tensor | None = None,
 ) -> Tensor:
     """input · 2^other; 0 where `other` is no position of a bit."""
 
-def bitwise_left_shift_(input: Tensor | None = None, other: Any = None) -> Tensor:
+def bitwise_left_shift_(input: Any = None, other: Any = None) -> Tensor:
     """Write the result of `bitwise_left_shift` into this tensor; returns the tensor."""
 
 def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1270,37 +1265,27 @@ def bitwise_not(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def bitwise_not_(input: Tensor) -> Tensor:
     """Write the result of `bitwise_not` into this tensor; returns the tensor."""
 
-def bitwise_or(
-    input: Tensor | None = None,
-    other: Any = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
+def bitwise_or(input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The bits set in either."""
 
-def bitwise_or_(input: Tensor | None = None, other: Any = None) -> Tensor:
+def bitwise_or_(input: Any = None, other: Any = None) -> Tensor:
     """Write the result of `bitwise_or` into this tensor; returns the tensor."""
 
 def bitwise_right_shift(
-    input: Tensor | None = None,
+    input: Any = None,
     other: Any = None,
     *,
     out: Tensor | None = None,
 ) -> Tensor:
     """input / 2^other, rounded down."""
 
-def bitwise_right_shift_(input: Tensor | None = None, other: Any = None) -> Tensor:
+def bitwise_right_shift_(input: Any = None, other: Any = None) -> Tensor:
     """Write the result of `bitwise_right_shift` into this tensor; returns the tensor."""
 
-def bitwise_xor(
-    input: Tensor | None = None,
-    other: Any = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
+def bitwise_xor(input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The bits set in exactly one."""
 
-def bitwise_xor_(input: Tensor | None = None, other: Any = None) -> Tensor:
+def bitwise_xor_(input: Any = None, other: Any = None) -> Tensor:
     """Write the result of `bitwise_xor` into this tensor; returns the tensor."""
 
 def blackman_window(
@@ -1331,7 +1316,7 @@ def broadcast_to(input: Tensor, size: Any) -> Tensor:
     """`expand` to `size`."""
 
 def bucketize(
-    input: Tensor | None = None,
+    input: Any = None,
     boundaries: Tensor | None = None,
     *,
     out_int32: _bool = False,
@@ -1603,7 +1588,13 @@ def cumprod(input: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None =
 def cumsum(input: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """The sum of each element and all before it along `dim`."""
 
-def cumulative_trapezoid(y: Tensor, x: Tensor | None = None, *, dim: _int = -1) -> Tensor:
+def cumulative_trapezoid(
+    y: Tensor,
+    x: Tensor | None = None,
+    *,
+    dim: _int = -1,
+    dx: Any = 1,
+) -> Tensor:
     """The integrals from the first sample to each later one, by the trapezoidal rule."""
 
 def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2402,8 +2393,8 @@ def isfinite(input: Tensor) -> Tensor:
     """Is the element neither ±inf nor NaN?"""
 
 def isin(
-    elements: Tensor | None = None,
-    test_elements: Tensor | None = None,
+    elements: Any = None,
+    test_elements: Any = None,
     *,
     assume_unique: _bool = False,
     invert: _bool = False,
@@ -3160,10 +3151,10 @@ def polygamma_(n: _int, input: Tensor) -> Tensor:
 def positive(input: Tensor) -> Tensor:
     """The input itself; what `+x` means."""
 
-def pow(input: Tensor | None = None, exponent: Any = None, *, out: Tensor | None = None) -> Tensor:
+def pow(input: Any = None, exponent: Any = None, *, out: Tensor | None = None) -> Tensor:
     """`input` to the power of `exponent`; either may be a number."""
 
-def pow_(input: Tensor | None = None, exponent: Any = None) -> Tensor:
+def pow_(input: Any = None, exponent: Any = None) -> Tensor:
     """Write the result of `pow` into this tensor; returns the tensor."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
@@ -3262,7 +3253,7 @@ def rand_like(
 
 def randint(
     low: _int | None = None,
-    high: _int | None = None,
+    high: Any = None,
     size: Any = None,
     *,
     generator: Any = None,
@@ -3277,7 +3268,7 @@ def randint(
 
 def randint_like(
     input: Tensor,
-    low: _int | None = None,
+    low: Any = None,
     high: Any = None,
     *,
     generator: Any = None,
@@ -3360,15 +3351,10 @@ def relu(input: Tensor) -> Tensor:
 def relu_(input: Tensor) -> Tensor:
     """Write the result of `relu` into this tensor; returns the tensor."""
 
-def remainder(
-    input: Tensor | None = None,
-    other: Any = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
+def remainder(input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """What is left of input after division by other; it has the sign of `other`, as Python's %."""
 
-def remainder_(input: Tensor | None = None, other: Any = None) -> Tensor:
+def remainder_(input: Any = None, other: Any = None) -> Tensor:
     """Write the result of `remainder` into this tensor; returns the tensor."""
 
 def renorm(input: Tensor, p: Any, dim: _int, maxnorm: Any, *, out: Tensor | None = None) -> Tensor:
@@ -3496,7 +3482,7 @@ def scatter(
     input: Tensor,
     dim: _int,
     index: Tensor,
-    src: Tensor | None = None,
+    src: Any = None,
     *,
     reduce: str | None = None,
     out: Tensor | None = None,
@@ -3527,7 +3513,7 @@ def scatter_reduce(
 
 def searchsorted(
     sorted_sequence: Tensor,
-    input: Tensor | None = None,
+    input: Any = None,
     *,
     out_int32: _bool = False,
     right: _bool = False,
@@ -3813,18 +3799,21 @@ def stack(
 def std(
     input: Tensor,
     dim: Any = None,
-    unbiased: _bool = True,
+    unbiased: Any = True,
     keepdim: _bool = False,
     *,
     out: Tensor | None = None,
+    correction: Any = None,
 ) -> Tensor:
     """The standard deviation, the square root of `var`."""
 
 def std_mean(
     input: Tensor,
     dim: Any = None,
-    unbiased: _bool = True,
+    unbiased: Any = True,
     keepdim: _bool = False,
+    *,
+    correction: Any = None,
 ) -> tuple[Tensor, ...]:
     """The standard deviation and the mean."""
 
@@ -3987,7 +3976,7 @@ def transpose(input: Tensor, dim0: _int, dim1: _int) -> Tensor:
 def transpose_copy(input: Tensor, dim0: _int, dim1: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `transpose` shows."""
 
-def trapezoid(y: Tensor, x: Tensor | None = None, *, dim: _int = -1) -> Tensor:
+def trapezoid(y: Tensor, x: Tensor | None = None, *, dim: _int = -1, dx: Any = 1) -> Tensor:
     """The integral along `dim` by the trapezoidal rule: of samples y at x, or `dx` apart."""
 
 def trapz(y: Tensor, *, dx: _float = 1.0, dim: _int = -1) -> Tensor:
@@ -4125,10 +4114,11 @@ def vander(x: Tensor, N: _int | None = None, increasing: _bool = False) -> Tenso
 def var(
     input: Tensor,
     dim: Any = None,
-    unbiased: _bool = True,
+    unbiased: Any = True,
     keepdim: _bool = False,
     *,
     out: Tensor | None = None,
+    correction: Any = None,
 ) -> Tensor:
     """The variance of all elements, or along `dim`: the sum of the squared distances from the
     mean over n - correction."""
@@ -4136,8 +4126,10 @@ def var(
 def var_mean(
     input: Tensor,
     dim: Any = None,
-    unbiased: _bool = True,
+    unbiased: Any = True,
     keepdim: _bool = False,
+    *,
+    correction: Any = None,
 ) -> tuple[Tensor, ...]:
     """The variance and the mean."""
 
@@ -4167,17 +4159,17 @@ def vstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None) -> Te
 
 def where(
     condition: Tensor,
-    input: Tensor | None = None,
+    input: Any = None,
     other: Any = None,
     *,
     out: Tensor | None = None,
 ) -> Tensor:
     """`input` where the condition holds, else `other`; with a condition alone, where it holds."""
 
-def xlogy(input: Tensor | None = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
+def xlogy(input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """input · log(other), 0 where the input is 0."""
 
-def xlogy_(input: Tensor | None = None, other: Any = None) -> Tensor:
+def xlogy_(input: Any = None, other: Any = None) -> Tensor:
     """Write the result of `xlogy` into this tensor; returns the tensor."""
 
 def zero_(self: Tensor) -> Tensor:

@@ -178,11 +178,11 @@ def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
 def spherical_bessel_j0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(input) / input."""
 
-def xlog1py(input: Tensor | None = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
+def xlog1py(input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """input · log(1 + other), 0 where the input is 0."""
 
-def xlogy(input: Tensor | None = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
+def xlogy(input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """input · log(other), 0 where the input is 0."""
 
-def zeta(input: Tensor | None = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
+def zeta(input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The Hurwitz zeta function Σ (k + other)^-input, k = 0, 1, …."""

@@ -234,7 +234,7 @@ def function_text(name: str, function: Any, indent: str = "") -> str:
         return overloads_text(name, function, indent)
     found, method = signature(function), bool(indent)
     if name.startswith("__"):  # an operator has no way to pass keywords
-        kept = [p for p in found.parameters.values() if p.name != "out"]
+        kept = [p for p in found.parameters.values() if p.kind is not p.KEYWORD_ONLY]
         found = found.replace(parameters=kept)
     result = result_text(function, found.return_annotation)
     arguments = [with_lists(function, text) for text in parameters(found, method)]

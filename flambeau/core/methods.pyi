@@ -26,7 +26,7 @@ class Methods:
     def T(self) -> Tensor: ...
     def __abs__(self) -> Tensor:
         """The absolute value; of complex numbers, the modulus."""
-    def __add__(self, other: Any, *, alpha: Any = 1) -> Tensor:
+    def __add__(self, other: Any) -> Tensor:
         """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
     def __and__(self, other: Any) -> Tensor:
         """The bits set in both."""
@@ -45,7 +45,7 @@ class Methods:
     def __delitem__(self, index: Any) -> None:
         """Raises: tensors keep their elements."""
     def __dir__(self) -> list[str]: ...
-    def __div__(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    def __div__(self, other: Any) -> Tensor:
         """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
     def __dlpack__(self, **options: Any) -> Any:
         """The memory as a DLPack capsule, for other array libraries."""
@@ -62,11 +62,11 @@ class Methods:
         """`x[index]`."""
     def __gt__(self, other: Any) -> Tensor:
         """input > other."""
-    def __iadd__(self, other: Any, *, alpha: Any = 1) -> Tensor:
+    def __iadd__(self, other: Any) -> Tensor:
         """Write the result of `add` into this tensor; returns the tensor."""
     def __iand__(self, other: Any = None) -> Tensor:
         """Write the result of `bitwise_and` into this tensor; returns the tensor."""
-    def __idiv__(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    def __idiv__(self, other: Any) -> Tensor:
         """Write the result of `div` into this tensor; returns the tensor."""
     def __ifloordiv__(self, other: Any) -> Tensor:
         """Write the result of `floor_divide` into this tensor; returns the tensor."""
@@ -85,10 +85,10 @@ class Methods:
         """Write the result of `pow` into this tensor; returns the tensor."""
     def __irshift__(self, other: Any = None) -> Tensor:
         """Write the result of `bitwise_right_shift` into this tensor; returns the tensor."""
-    def __isub__(self, other: Any, *, alpha: Any = 1) -> Tensor:
+    def __isub__(self, other: Any) -> Tensor:
         """Write the result of `sub` into this tensor; returns the tensor."""
     def __iter__(self) -> Iterator[Tensor]: ...
-    def __itruediv__(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    def __itruediv__(self, other: Any) -> Tensor:
         """Write the result of `div` into this tensor; returns the tensor."""
     def __ixor__(self, other: Any = None) -> Tensor:
         """Write the result of `bitwise_xor` into this tensor; returns the tensor."""
@@ -117,12 +117,12 @@ class Methods:
         """The input itself; what `+x` means."""
     def __pow__(self, exponent: Any) -> Tensor:
         """`input` to the power of `exponent`; either may be a number."""
-    def __radd__(self, other: Any, *, alpha: Any = 1) -> Tensor:
+    def __radd__(self, other: Any) -> Tensor:
         """The sum of two tensors, or of a tensor and a number; `other` times `alpha`."""
     def __rand__(self, other: Any) -> Any: ...
     def __rdiv__(self, other: Any) -> Any: ...
     def __reduce_ex__(self, protocol: _int) -> tuple[Any, ...]: ...
-    def __repr__(self, *, tensor_contents: str | None = None) -> str: ...
+    def __repr__(self) -> str: ...
     def __rfloordiv__(self, other: Any) -> Any: ...
     def __rlshift__(self, other: Any) -> Any: ...
     def __rmatmul__(self, other: Any) -> Any: ...
@@ -141,9 +141,9 @@ class Methods:
     def __setitem__(self, index: Any, value: Any) -> None:
         """`x[index] = value`."""
     def __setstate__(self, state: Any) -> None: ...
-    def __sub__(self, other: Any, *, alpha: Any = 1) -> Tensor:
+    def __sub__(self, other: Any) -> Tensor:
         """The difference input - alpha · other."""
-    def __truediv__(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    def __truediv__(self, other: Any) -> Tensor:
         """The quotient input / other; with `rounding_mode` "floor" or "trunc" a whole number."""
     def __xor__(self, other: Any) -> Tensor:
         """The bits set in exactly one."""
@@ -1352,7 +1352,7 @@ class Methods:
         self,
         dim: _int,
         index: Tensor,
-        src: Tensor | None = None,
+        src: Any = None,
         *,
         reduce: str | None = None,
     ) -> Tensor:
@@ -1361,7 +1361,7 @@ class Methods:
         self,
         dim: _int,
         index: Tensor,
-        src: Tensor | None = None,
+        src: Any = None,
         *,
         reduce: str | None = None,
     ) -> Tensor:
@@ -1482,7 +1482,14 @@ class Methods:
         """`squeeze` in place; returns the tensor."""
     def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
-    def std(self, dim: Any = None, unbiased: _bool = True, keepdim: _bool = False) -> Tensor:
+    def std(
+        self,
+        dim: Any = None,
+        unbiased: Any = True,
+        keepdim: _bool = False,
+        *,
+        correction: Any = None,
+    ) -> Tensor:
         """The standard deviation, the square root of `var`."""
     def stft(
         self,
@@ -1670,7 +1677,14 @@ class Methods:
         """The memory as a row of bytes, one object for all tensors on it."""
     def values(self) -> Tensor:
         """The values of a sparse tensor, which must be coalesced."""
-    def var(self, dim: Any = None, unbiased: _bool = True, keepdim: _bool = False) -> Tensor:
+    def var(
+        self,
+        dim: Any = None,
+        unbiased: Any = True,
+        keepdim: _bool = False,
+        *,
+        correction: Any = None,
+    ) -> Tensor:
         """The variance of all elements, or along `dim`: the sum of the squared distances from
         the mean over n - correction."""
     def vdot(self, other: Tensor) -> Tensor:

@@ -122,8 +122,11 @@ def python_signature(overloads: Sequence[Sequence[Parameter]], result: str,
     overload does without may be left out. Are the numbers of its list given `one_by_one`? Do
     `numbers` stand for tensors?"""
     places = {p.name: i for o in overloads for i, p in enumerate(o) if not p.by_name}
-    longest = sorted([p._replace(by_name=p.name not in places) for p in max(overloads, key=len)],
-                     key=lambda p: places.get(p.name, len(places)))
+    longest = max(overloads, key=len)
+    taken = {p.name for p in longest}
+    named = {p.name: p for o in overloads for p in o if p.by_name and p.name not in taken}
+    every = [p._replace(by_name=p.name not in places) for p in (*longest, *named.values())]
+    longest = sorted(every, key=lambda p: places.get(p.name, len(places)))
     always = set.intersection(*[{p.name for p in overload} for overload in overloads])
     made: list[inspect.Parameter] = []
     kinds = inspect.Parameter
@@ -138,7 +141,8 @@ def python_signature(overloads: Sequence[Sequence[Parameter]], result: str,
         if one_by_one and p.is_list and p.name == positional[-1]:
             kind, default = kinds.VAR_POSITIONAL, kinds.empty
         optional = p._replace(nullable=p.nullable or default is None)
-        same = len({(q.kind, q.is_list) for o in overloads for q in o if q.name == p.name}) == 1
+        same = len({(q.kind, q.is_list) for o in overloads for i, q in enumerate(o)
+                    if p.name == q.name or (not q.by_name and i == places.get(p.name))}) == 1
         mixed = not same or (numbers and p.kind == "Tensor" and not p.by_name)
         made.append(kinds(p.name, kind, default=default,
                           annotation="Any" if mixed else annotation(optional)))

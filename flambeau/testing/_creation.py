@@ -38,7 +38,7 @@ def make_tensor(*shape: Any, dtype: Any, device: Any, low: float | None = None,
     if inexact:
         result = _uniform(shape, dtype, device, low, high)
     else:
-        result = flambeau.randint(low, high, shape, dtype=dtype, device=device)
+        result = flambeau.randint(int(low), int(high), shape, dtype=dtype, device=device)
     if noncontiguous and result.numel() > 1:
         result = flambeau.repeat_interleave(result, 2, dim=-1)[..., ::2]
     elif memory_format is not None:
