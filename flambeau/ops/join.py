@@ -24,6 +24,7 @@ from flambeau.kernels.views import ALL
 from flambeau.ops.coercion import values_below
 from flambeau.ops.index import take_slice as cut
 from flambeau.ops.inplace import publish_inplace_view
+from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import together
 from flambeau.ops.shape import (
     expand,
@@ -709,8 +710,13 @@ diag_embed = op(
 def _diag(input: Tensor, diagonal: int) -> Tensor:
     if input._array.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    return diag_embed(input, diagonal) if input._array.ndim == 1 else basis.clone(
-        diagonal_of(input, diagonal))
+    return diag_embed(input, diagonal) if input._array.ndim == 1 else _diagonal_copy(
+        input, diagonal)
+
+
+@one_node(name="DiagonalBackward0_copy")
+def _diagonal_copy(input: Tensor, offset: int) -> Tensor:
+    return basis.clone(diagonal_of(input, offset))
 
 
 diag = op("diag(Tensor self, int diagonal=0) -> Tensor", body=_diag,

@@ -39,8 +39,6 @@ torch.gradient(x)[0]
 torch.cov(x)
 torch.corrcoef(x)
 torch.masked.softmax(x, 1, mask=mask)
-x.repeat_interleave(2)
-x.repeat_interleave(2, dim=0)
 torch.combinations(v)
 torch.kron(x, y)
 torch.nn.utils.rnn.pad_sequence([x, y[:2]])

@@ -177,7 +177,7 @@ def tracing():
         return step
     for makes in ([FlopCounterMode], [FakeTensorMode], [FakeTensorMode, unset_fake_temporarily],
                   [FunctionalTensorMode], [FunctionalTensorMode, disable_functional_mode],
-                  [torch.autograd.profiler.profile], [fx_traceback.preserve_node_meta],
+                  [fx_traceback.preserve_node_meta],
                   [lambda: fx_traceback.annotate({"a": 1})],
                   [lambda: proxy_tensor.decompose({})], [proxy_tensor.disable_proxy_modes_tracing],
                   [lambda: fx_traceback.set_current_replay_node(1)]):
