@@ -122,7 +122,7 @@ struct Gammaincc {
 
 // y^-s; by products where s is a small whole number.
 static double inverse_power(double y, double s) {
-    if (!(s >= 0 && s <= 64) || s != std::floor(s)) return std::pow(y, -s);
+    if (!(s >= 0 && s <= 6) || s != std::floor(s)) return std::pow(y, -s);
     double result = 1, factor = 1 / y;
     for (unsigned n = unsigned(s); n; n >>= 1, factor *= factor)
         if (n & 1) result *= factor;

@@ -28,6 +28,7 @@ from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import LEAF, Tensor, basis, tensor_types, wrap
 from flambeau.ops import sparse_compressed as forms
+from flambeau.ops.inplace import write_result
 from flambeau.ops.sparse_compressed import BLOCKED, BY_ROW, COO, TITLES
 
 _ZEROS = bytes(32)
@@ -804,6 +805,8 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         name = f"{op.namespace}.{name}"
     if op is not None and op.inplace and is_sparse(args[0]):
         return write(op, args, kwargs)
+    if op is not None and op.inplace and op.functional.name in rules:
+        return write_result(op, args[0], args[1:], kwargs)      # into a dense tensor
     rule = rules.get(name)
     out = kwargs.pop("out", None) if "out" in kwargs else None
     if rule is not None:
