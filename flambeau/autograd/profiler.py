@@ -23,6 +23,7 @@ from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import Any, Literal
 
+from flambeau._scopes import Scope
 from flambeau.autograd._profiler_trace import count_flops, write_trace
 from flambeau.autograd.profiler_util import (
     EventList,
@@ -71,12 +72,12 @@ class Recorder(Level):
     # ---- start and stop -------------------------------------------------------------------------
 
     def start(self) -> None:
-        self._anomaly = engine.anomaly.enabled, engine.anomaly.run
-        self._accumulate = engine.accumulate_into
         self.__enter__()
-        self.origin = perf_counter_ns()
 
     def _changes(self) -> Any:
+        self._anomaly = engine.anomaly.enabled, engine.anomaly.run
+        self._accumulate = engine.accumulate_into
+        self.origin = perf_counter_ns()
         anomaly = vars(engine.anomaly)
         return (*super()._changes(), (anomaly, "enabled", True), (anomaly, "run", self._run_node),
                 (vars(engine), "accumulate_into", self._run_leaf),
@@ -230,7 +231,7 @@ def _stack() -> list[str]:
 # ---- what users see ------------------------------------
 
 
-class profile:
+class profile(Scope):
     """Records what runs inside the block; results are there when it has ended.
 
     `record_shapes` keeps the shapes of inputs, `profile_memory` the sizes of results, `with_stack`
@@ -251,28 +252,30 @@ class profile:
         self._recorder: Recorder | None = None
         self._metadata: dict[str, Any] = {}         # what goes into traces besides
 
-    def __enter__(self) -> profile | None:
+    @property
+    def _gives(self) -> Any:
+        return NotImplemented if self.enabled else None
+
+    def _changes(self) -> Any:
         if not self.enabled:
-            return None
+            return ()
         if self.entered:
             raise RuntimeError("Profiler context manager is not reentrant")
         self.entered = True
         self._recorder = Recorder(self.record_shapes, self.profile_memory, self.with_stack,
                                   self.with_flops)
-        self._recorder.start()
-        return self
+        return self._recorder._changes()
 
-    def __exit__(self, *exception: Any) -> Literal[False]:
+    def _has_left(self) -> None:
         if self._recorder is None:
-            return False
-        self._recorder.stop()
+            return
+        self._recorder.ended = perf_counter_ns()
         events = EventList(self._recorder.function_events(), profile_memory=self.profile_memory,
                            with_flops=self.with_flops)
         events._populate_cpu_children()
         if self.acc_events and self._events is not None:
             events[:0] = self._events
         self._events, self._recorder = events, None
-        return False
 
     @property
     def function_events(self) -> EventList:
