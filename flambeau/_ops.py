@@ -225,8 +225,14 @@ class OpOverloadPacket:
 
     def declare(self, overload: str, schema: str = "", run: Callable[..., Any] | None = None,
                 tags: Any = None) -> OpOverload:
-        """Make an overload."""
-        found = self._overloads[overload] = OpOverload(self, overload, schema, run, tags)
+        """Make an overload; one of aten's that is there already keeps its identity, since programs
+        have it in tables."""
+        found = self._overloads.get(overload)
+        if found is None or self.namespace != "aten":
+            found = self._overloads[overload] = OpOverload(self, overload, schema, run, tags)
+        else:
+            found._text, found._run, found._given_tags = schema, run, tags
+            vars(found).pop("_schema", None)
         return found
 
     def __call__(self, /, *args: Any, **kwargs: Any) -> Any:

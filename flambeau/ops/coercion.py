@@ -139,9 +139,19 @@ def wrong_types(name: str, args: tuple[Any, ...], expected: str) -> TypeError:
                      f"expected one of:{signatures}\n")
 
 
+def as_users_pass_them(op: Op, canonical: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
+    """Canonical arguments of an op that is declared by its schema, by place and by name."""
+    given = dict(zip((*op.tensors, *op.params), canonical))
+    own = op.schema.parameters
+    return (tuple([given.get(p.name, p.value) for p in own if not p.by_name]),
+            {p.name: given[p.name] for p in own if p.by_name and given.get(p.name) is not None})
+
+
 def coerce_general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], canonical: Any) -> Any:
     """A call of any other op whose tensors are not all plain."""
     if overrides.wanted(args, kwargs):
+        if op.schema is not None:
+            args, kwargs = as_users_pass_them(op, canonical)
         return overrides.call(op, args, kwargs)
     inputs = op.inputs(canonical)
     for position, tensor in enumerate(inputs):

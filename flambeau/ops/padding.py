@@ -231,7 +231,7 @@ def _pad(input: Tensor, pad: Any, mode: str, value: float | None) -> Tensor:
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
     pad = tuple([int(p) for p in pad])
     _check_mirror(shape, pad, mode)
-    return _MIRRORS[mode, len(pad) // 2].op.call(input, pad)
+    return _MIRRORS[mode, len(pad) // 2](input, pad)
 
 
 pad = op(
