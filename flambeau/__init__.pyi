@@ -3779,6 +3779,9 @@ def sqrt_(input: Tensor) -> Tensor:
 def square(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square of each element."""
 
+def square_(input: Tensor) -> Tensor:
+    """Write the result of `square` into this tensor; returns the tensor."""
+
 def squeeze(input: Tensor, dim: Any = None) -> Tensor:
     """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
 

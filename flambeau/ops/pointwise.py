@@ -309,7 +309,7 @@ def as_number(value: Any, function: str, argument: str, position: int) -> Any:
 
 
 
-@op("square(Tensor self) -> Tensor", inplace=True)
+@op("square(Tensor self) -> Tensor", inplace=True, inplace_function=True)
 def square(self: Tensor) -> Tensor:
     """The square of each element."""
     return pow(self, 2)

@@ -185,3 +185,8 @@ def test_an_empty_list_of_dimensions():
 def test_out_of_another_type():
     with pytest.raises(RuntimeError, match="Expected the dtype for input and out to match"):
         torch.amax(X, 0, out=torch.empty(3, dtype=torch.float64))
+
+
+def test_a_composite_that_writes_is_a_function_too():
+    x = torch.tensor([2.0, 3.0])
+    assert torch.square_(x) is x and x.square_().tolist() == [16.0, 81.0]
