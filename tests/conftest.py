@@ -4,6 +4,7 @@ import signal
 import threading
 
 import hypothesis
+import pytest
 
 # The same examples in every run, and no limit on the time of one: machines differ.
 hypothesis.settings.register_profile("flambeau", deadline=None, derandomize=True)
@@ -13,3 +14,16 @@ hypothesis.settings.load_profile("flambeau")
 # them ignored: tests that send one would wait for it without end.
 if threading.current_thread() is threading.main_thread():
     signal.signal(signal.SIGINT, signal.default_int_handler)
+
+_TAKEN_OVER = [getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP", "SIGQUIT")
+               if hasattr(signal, name)]
+
+
+@pytest.fixture(autouse=True)
+def handlers_of_signals():
+    """Those of before: an agent of `torchrun` takes signals over for good, as PyTorch's does."""
+    before = [signal.getsignal(number) for number in _TAKEN_OVER]
+    yield
+    for number, handler in zip(_TAKEN_OVER, before):
+        if signal.getsignal(number) is not handler:
+            signal.signal(number, handler)
