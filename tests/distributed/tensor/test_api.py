@@ -275,3 +275,9 @@ def test_optimizers_step_on_pieces(mesh):
     small = nn.Parameter(put(torch.ones(2, 2), mesh, Shard(0)))     # nothing of it is here
     small.grad = put(torch.ones(2, 2), mesh, Shard(0))
     torch.optim.AdamW([small]).step()
+
+
+def test_the_older_place_of_what_is_experimental():
+    from flambeau.distributed._tensor.experimental import implicit_replication
+    from flambeau.distributed.tensor import experimental
+    assert implicit_replication is experimental.implicit_replication
