@@ -68,12 +68,15 @@ def policies(dtype: dtypes.dtype) -> Callable[[Any], Policy | None]:
 
     groups = {lower: LOWER, _full: FULL, widest: WIDEST, _untouched: UNTOUCHED, _opened: OPENED}
     by_name = {name: policy for policy, names in groups.items() for name in names.split()}
+    declared = {"lower": lower, "full": _full, "widest": widest, "untouched": _untouched}
     known: dict[Any, Policy | None] = {}
 
     def find(op: Any) -> Policy | None:
         try:
             return known[op]
         except KeyError:
+            if op.declaration is not None and op.declaration.autocast:
+                return known.setdefault(op, declared[op.declaration.autocast])
             spaces = (op.namespace,) if isinstance(op.namespace, str) else op.namespace or ("",)
             prefix = "" if spaces[0] in ("", "torch") else f"{spaces[0]}."
             known[op] = policy = by_name.get(prefix + op.name)

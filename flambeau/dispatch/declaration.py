@@ -63,6 +63,8 @@ class Declaration:
     jvp         the tangent of the results, where it does not follow from the kind or from the vjp
     kind        "linear", "multilinear" or "general"
     batch       a batching rule, where none follows from the dimensions
+    core        core shapes, gufunc style, "(m,k),(k,n)->(m,n)": the dimensions in front broadcast,
+                and batching follows
 
     dims        parameters that are dimensions of the first tensor
     new_dims    … of one that has one dimension more
@@ -82,6 +84,12 @@ class Declaration:
     out         is there an `out=` form? If not of all overloads, the names of those
     out_type    what is said of an `out` of another type than the result's; if nothing, all types
                 that the result can be cast to will do
+    out_device  what is said of an `out` on another device
+    out_speaker the op that says that `out=` is not differentiable, where it is another; None: none
+    overlap     may memory be read that is written? "index": not at all; "element": only the very
+                elements; "anywhere": an expanded tensor may be written to
+    autocast    what autocast makes of floating tensors: "lower" or "full" precision, the "widest"
+                type that there is, or "untouched"
     typed_by_out    does the type of `out` stand for a `dtype` that is not given?
     inplace     is there a form that writes to the first tensor? as a function too?
     returns     the class of several results, where the schema does not say it
@@ -109,6 +117,7 @@ class Declaration:
     differentiable: Any = True
     kind: str = "general"
     batch: Any = None
+    core: str = ""
     dims: str = ""
     new_dims: str = ""
     all_dims: str = ""
@@ -124,6 +133,10 @@ class Declaration:
     refuses: Any = ()
     out: Any = True
     out_type: str = ""
+    out_device: str = ""
+    out_speaker: str | None = ""
+    overlap: str = ""
+    autocast: str = ""
     typed_by_out: bool = False
     inplace: bool = False
     inplace_function: bool = False
@@ -227,6 +240,7 @@ class Declaration:
                 differentiable=self.differentiable,
                 dims=(*self.dims.split(), *self.new_dims.split(), *self.some_dims.split()),
                 shapes=tuple(self.sizes.split()), shape=self.shape, unsized=self.unsized,
+                core=self.core,
                 floating=self.floating, refuses=self.refuses, namespace=self.namespace,
                 doc=self.doc,
                 saved_as=self.saved_as,

@@ -77,6 +77,7 @@ class Factory:
     module = "flambeau"
     namespace = "torch"
     typed_by_out = False
+    out_type = out_device = out_speaker = overlap = autocast = ""   # nothing is said of these
     explicit = True                     # modes that look below autograd see the call
 
     def __post_init__(self) -> None:

@@ -148,9 +148,10 @@ def _full_name(op: Op) -> str:
 
 def other_device(op: Op, out: Any, found: Any) -> RuntimeError:
     """What is said of an `out=` that is not on the device of the result."""
-    name = _full_name(op)
-    said = _elsewhere.get(name, "Attempting to copy from device {found} to device {out}, but "
-                                "cross-device copies are not allowed!")
+    name, declared = _full_name(op), (op.functional or op).declaration
+    said = (declared.out_device if declared is not None else "") or _elsewhere.get(
+        name, "Attempting to copy from device {found} to device {out}, but "
+              "cross-device copies are not allowed!")
     return RuntimeError(said.format(name=op.name if name in _SHORT else name, out=out, found=found))
 
 
@@ -159,8 +160,11 @@ def refuse_gradients(op: Op) -> None:
     name = _full_name(op)
     if name in _NEVER or (op.kind == "pointwise" and not op.is_differentiable):
         return
-    c_name = f"{op.namespace}_{op.name}" if op.namespace in ("linalg", "special") else op.name
-    speaker = _speakers.get(name, "{c_name}").format(c_name=c_name)
+    declared = (op.functional or op).declaration
+    c_name = f"{op.namespace}_{op.name}" if declared is None and op.namespace in (
+        "linalg", "special") else op.name
+    speaker = declared.out_speaker if declared is not None and declared.out_speaker != "" else \
+        _speakers.get(name, "{c_name}").format(c_name=c_name)
     raise RuntimeError(f"{speaker}(): functions with out=... arguments don't support automatic "
                        "differentiation, but one of the arguments requires grad." if speaker else
                        "a leaf Variable that requires grad is being used in an in-place operation.")

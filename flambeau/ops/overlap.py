@@ -41,7 +41,8 @@ _DEPRECATED = {"masked_fill": "tensor[mask] = scalar", "index_fill": "tensor[mas
 
 def written_anywhere(op: Op) -> bool:
     """May `op` write to a tensor of which several elements are one in memory?"""
-    return op.name in _ANYWHERE
+    declared = (op.functional or op).declaration
+    return op.name in _ANYWHERE or (declared is not None and declared.overlap == "anywhere")
 
 
 def write_changes(name: str, target: np.ndarray, before: np.ndarray, values: np.ndarray) -> None:
@@ -61,8 +62,11 @@ def warn_of_expanded(name: str) -> None:
 def check_overlap(op: Op, written: Tensor, operands: Any) -> None:
     """Raise if `op` would read memory that it has written already: dense tensors that overlap in
     part, or at all for ops that read by index."""
-    by_index = op.name in _BY_INDEX
-    if not by_index and op.kind != "pointwise" and op.name not in _BY_ELEMENT:
+    declared = (op.functional or op).declaration
+    said = declared.overlap if declared is not None else ""
+    by_index = said == "index" or op.name in _BY_INDEX
+    if not by_index and said != "element" and op.kind != "pointwise" and \
+            op.name not in _BY_ELEMENT:
         return
     target = slot(written)
     for operand in operands:
