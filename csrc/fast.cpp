@@ -112,9 +112,7 @@ PyObject *call_closure(PyObject *self, PyObject *const *args, size_t nargsf, PyO
 static const struct {
     const char *name;
     vectorcallfunc call, unguarded;
-} kinds[] = {{"pointwise", call_pointwise, call_pointwise},
-             {"elementwise", call_elementwise, call_elementwise},
-             {"inplace", call_inplace, call_inplace},
+} kinds[] = {{"elementwise", call_elementwise, call_elementwise},
              {"general", guarded<call_general>, call_general},
              {"composite", guarded<call_composite>, call_composite},
              {"creation", guarded<call_creation>, call_creation},

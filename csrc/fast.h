@@ -164,11 +164,6 @@ PyObject *guarded(PyObject *self, PyObject *const *args, size_t nargsf, PyObject
 
 PyObject *call_closure(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 
-// Of pointwise ops: what they compute themselves fits, and only their closure needs the guard.
-inline PyObject *guarded_closure(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
-    return guarded<call_closure>((PyObject *)f, args, nargsf, names);
-}
-
 PyObject *make_tensor(PyObject *stolen_array);
 PyObject *as_array(PyObject *stolen);                        // a kernel's result as an array
 int grad_enabled();                                          // -1: an error
@@ -192,9 +187,7 @@ PyObject *finish(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyObject
 // without an error: it is not of that kind.
 PyObject *call_plain(Callable *f, PyObject *const *canonical, Py_ssize_t n);
 
-PyObject *call_pointwise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_elementwise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
-PyObject *call_inplace(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
 PyObject *call_creation(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);

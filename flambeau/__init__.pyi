@@ -1423,7 +1423,8 @@ def concatenate(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0) -> Te
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate, as a view of the same memory; a real tensor is its own."""
 
-def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor: ...
+def conj_physical(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The complex conjugate in memory of its own."""
 
 def conj_physical_(input: Tensor) -> Tensor:
     """Write the result of `conj_physical` into this tensor; returns the tensor."""

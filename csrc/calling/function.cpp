@@ -299,6 +299,29 @@ static PyObject *run_straight(const Overload &o, PyObject *const *args) {
     return o.writes ? write_inplace(op, canonical, o.count) : run_pointwise(op, canonical, o.count);
 }
 
+// Is the op made of others, by a body that may have had effects?
+static bool is_composite(const Overload &o) {
+    return (o.run == run_op || o.run == run_prepared) && Py_TYPE(o.target) != &CallableType;
+}
+
+// The error of a body that has run, in PyTorch's words if it is about memory.
+static PyObject *reworded(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    PyObject *type, *value, *trace;
+    PyErr_Fetch(&type, &value, &trace);
+    PyErr_NormalizeException(&type, &value, &trace);
+    if (trace) PyException_SetTraceback(value, trace);
+    Ref all(tuple_of(args, n + (names ? PyTuple_GET_SIZE(names) : 0)));
+    Ref hook(PyObject_GetAttrString(core.basis, "too_large"));
+    Ref better(all && hook ? PyObject_CallFunctionObjArgs(hook.get(), all.get(), value, nullptr) : nullptr);
+    if (!better || better.get() != Py_None) {
+        Py_XDECREF(type), Py_XDECREF(value), Py_XDECREF(trace);
+        if (better) PyErr_SetObject((PyObject *)Py_TYPE(better.get()), better.get());
+        return nullptr;
+    }
+    PyErr_Restore(type, value, trace);
+    return nullptr;
+}
+
 static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
     Function *f = (Function *)self;
     Py_ssize_t n = PyVectorcall_NARGS(nargsf);
@@ -317,10 +340,12 @@ static PyObject *call(PyObject *self, PyObject *const *args, size_t nargsf, PyOb
                                    ? f->overloads[i].run(f->overloads[i], bound.values)
                                    : nullptr;
             if (!result && (PyErr_ExceptionMatches(PyExc_MemoryError) ||
-                            PyErr_ExceptionMatches(PyExc_ValueError)))
-                PyErr_Clear();  // no memory, or not so much: the twin says so in PyTorch's words
-            else if (result || PyErr_Occurred())
+                            PyErr_ExceptionMatches(PyExc_ValueError))) {
+                if (is_composite(f->overloads[i])) return reworded(args, n, names);
+                PyErr_Clear();  // no memory, or a Misfit: the twin says so in PyTorch's words
+            } else if (result || PyErr_Occurred()) {
                 return result;
+            }
             break;
         }
     }

@@ -44,9 +44,5 @@ def _with_kernel(op: Any, fn: Callable[..., Any]) -> Any:
         made.direct, made.fused = fn, False
         return made
     made.kernel = kernel
-    if op.kind == "pointwise" and op.schema is None:
-        make = core_op.make_binary if len(op.tensors) == 2 else core_op.make_unary
-        made.direct = make(made, (), core_op.ANY)
-    else:
-        made.direct = core_op.make_general(made, (), core_op.ANY, None)
+    made.direct = core_op.make_general(made, (), core_op.ANY, None)
     return made

@@ -428,7 +428,8 @@ class Methods:
         """The column of each entry, in csr and bsr."""
     def conj(self) -> Tensor:
         """The complex conjugate, as a view of the same memory; a real tensor is its own."""
-    def conj_physical(self, *, out: Tensor | None = None) -> Tensor: ...
+    def conj_physical(self) -> Tensor:
+        """The complex conjugate in memory of its own."""
     def conj_physical_(self) -> Tensor:
         """Write the result of `conj_physical` into this tensor; returns the tensor."""
     def const_data_ptr(self) -> _int:

@@ -1,9 +1,12 @@
-"""How an op is declared, and the one path that a call takes.
+"""What an op is, and the one path that a call takes once its arguments are canonical.
 
-A declaration gives kernel (arrays in, arrays out) and derivative; its *kind* gives the rest:
+An op has a kernel (arrays in, arrays out) and a derivative; its *kind* gives the rest. Both are
+declared together with PyTorch's schema, in `flambeau/dispatch`:
 
-    sin = pointwise("sin", kernels.sin, d=lambda self: cos(self))
-    mul = pointwise("mul", kernels.multiply, d_self=lambda other: other, d_other=lambda self: self)
+    mul = pointwise("mul.Tensor(Tensor self, Tensor other) -> Tensor", kernel=kernels.multiply,
+                    d_self=lambda other: other, d_other=lambda self: self)
+
+or, in families that have no schemas yet, by a function that makes arguments canonical:
 
     @primitive(kernel, d_self=lambda grad, self_shape, dim: ...)
     def cumsum(input, dim, *, dtype=None):          # what users call: signature, documentation
@@ -14,10 +17,10 @@ shapes and types of inputs (`self_shape`, `self_dtype`), and the op's other argu
 that does not name a value never keeps it alive. Formulas call ops on tensors, so they can be
 differentiated, batched and traced themselves.
 
-The path of a call: (1) does a level take over? (2) plain tensors of one type? else promotion,
-wrapping, overrides; (3) the kernel; (4) if an input requires grad, a node. Each op has three
-callables made from one source: the public one, `op.call` (canonical arguments, levels respected)
-and `op.direct` (canonical arguments, nothing is asked).
+The path of a call: (1) does a level take over? (2) the arrays of the tensors, promoted and checked;
+(3) the kernel; (4) if an input requires grad, a node. Each op has three callables made from one
+source: the public one, `op.call` (canonical arguments, levels respected) and `op.direct` (canonical
+arguments, nothing is asked).
 """
 from __future__ import annotations
 
@@ -43,8 +46,8 @@ from flambeau.core.graph import (
     unpack,
 )
 from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors
-from flambeau.core.promotion import convert, promote, scalar_cache, scalar_operand, type_name
-from flambeau.core.shapes import Size, broadcast_error
+from flambeau.core.promotion import convert, type_name
+from flambeau.core.shapes import Size
 from flambeau.core.tensor import (
     LOOKUP,
     Tensor,
@@ -56,8 +59,7 @@ from flambeau.core.tensor import (
     tensor_types,
     wrap,
 )
-from flambeau.kernels.reference import rounding_once
-from flambeau.kernels.refused import kernel_name, kernel_of, no_kernel, refused_by
+from flambeau.kernels.refused import kernel_name, kernel_of, no_kernel
 
 public: dict[str, dict[str, Any]] = {}  # the public functions of each namespace
 SCALARS = frozenset({float, int, bool, complex})
@@ -452,118 +454,9 @@ def make_view(parent: Tensor, array: ndarray, replay: Any, made: str) -> Tensor:
     return result
 
 
-# ---- pointwise ops -------------------------------------------------------------------------------
-
-def pointwise(name: str, kernel: Any, *, d: Any = None, d_self: Any = None, d_other: Any = None,
-              vjp: Any = None, floating: bool = False, tensors: tuple[str, ...] | None = None,
-              namespace: Any = "torch", method: Any = True, inplace: bool = True,
-              dunder: str = "", aliases: tuple[str, ...] = (), real_result: bool = False,
-              doc: str = "", node_name: str = "",
-              numbers: str = "other", wide: bool = False) -> Any:
-    """Declare an op that works element by element on one tensor, or on two that broadcast.
-
-    d           the derivative by the only argument, as a formula of `self` and `result`
-    d_self      of two arguments: the derivative by each, as formulas of `self`, `other`, `result`
-    d_other
-    vjp         instead of those: the gradients themselves, as a formula that also names `grad`
-    floating    integers become the default floating type first (`sin`), as opposed to `add`
-    numbers     which of two arguments may be a Python number: "" (none), "other", "any"
-    wide        numbers meet half types in float32: only the result is rounded
-    """
-    two = tensors == ("self", "other") or d_self is not None or d_other is not None
-    names = tensors or (("self", "other") if two else ("self",))
-    rules = {"self": d_self, "other": d_other} if two else {"self": d}
-    op = Op(name, "pointwise", kernel=rounding_once(kernel) if wide else kernel, tensors=names,
-            rules=rules, vjp=vjp, node_name=node_name or class_name(name), floating=floating,
-            namespace=namespace, doc=doc, reject=refused_by(name), numbers=numbers, wide=wide,
-            one_type=kernel)                    # for operands of the same type
-    plan_saving(op)
-    make = make_binary if two else make_unary
-    function = fast.callable_of("pointwise", op, make(op, interceptors, plain), kernel)
-    op.direct, op.call, op.function = make(op, (), ANY), function, function
-    publish(op, function, method, aliases)
-    if inplace:
-        publish_inplace(op, aliases)
-    for each in dunder.split():
-        setattr(Tensor, each, as_method(function, True))
-    return function
-
-
 def class_name(name: str) -> str:
     """`floor_divide` → `FloorDivideBackward0`."""
     return "".join(part.capitalize() for part in name.strip("_").split("_")) + "Backward0"
-
-
-def make_unary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
-    kernel, floating, rejected = op.kernel, op.floating, op.reject
-    differentiable = op.is_differentiable
-
-    def call(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-        if interceptors:
-            return intercept(op, (input,), {} if out is None else {"out": out})
-        if type(input) not in plain or out is not None:
-            return coerce(op, (input,), out)
-        x = input._array
-        if floating and x.dtype not in FLOATING:
-            x = convert(x, dtypes.default_float())
-        if x.dtype.char in rejected:
-            raise unsupported(op, x)
-        try:
-            r = kernel(x)
-        except TypeError:
-            raise unsupported(op, x) from None
-        result = wrap(r)
-        edge = input._edge
-        if edge is not None and differentiable and grad_enabled():
-            edge = gradient_edge(input)
-            if edge is not None:
-                record(op, (input,), (edge,), result)
-        return result
-    return call
-
-
-def make_binary(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
-    kernel, floating, rejected = op.kernel, op.floating, op.reject
-    differentiable, wide, scalars = op.is_differentiable, op.wide, SCALARS if op.numbers else ()
-
-    def call(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
-        if interceptors:
-            return intercept(op, (input, other), {} if out is None else {"out": out})
-        if type(input) not in plain or out is not None:
-            return coerce(op, (input, other), out)
-        x = input._array
-        if floating and x.dtype not in FLOATING and not (
-                type(other) in plain and other._array.dtype in FLOATING):
-            x = convert(x, dtypes.default_float())
-        if type(other) in plain:
-            y = other._array
-            if x.dtype is not y.dtype:
-                x, y = promote(x, y, wide)
-            b = other._edge
-        elif type(other) in scalars:
-            try:
-                y = scalar_cache[(x.dtype, other) if type(other) is not complex else None]
-            except KeyError:
-                x, y = scalar_operand(x, other, wide)
-            b = None
-        else:
-            return coerce(op, (input, other), out)
-        if x.dtype.char in rejected:
-            raise unsupported(op, x)
-        try:
-            r = kernel(x, y)
-        except ValueError:
-            raise broadcast_error(x.shape, y.shape) from None
-        except TypeError:
-            raise unsupported(op, x) from None
-        result = wrap(r)
-        if (input._edge is None and b is None) or not differentiable or not grad_enabled():
-            return result
-        edges = edges_of((input, other))
-        if edges is not None and result._array.dtype in FLOATING:
-            record(op, (input, other), edges, result)
-        return result
-    return call
 
 
 # ---- all other ops with a kernel ----------------------------------------------------------------
@@ -809,11 +702,6 @@ def unsupported(op: Op, x: ndarray) -> RuntimeError:
     plain_name = op.name.removeprefix(f"{op.namespace}_")
     kernel = kernel_name(op.name, x.dtype) or op.refusal.get("", f"{plain_name}_cpu")
     return NotImplementedError(f'"{kernel}" not implemented for \'{name}\'')
-
-
-def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
-    """A pointwise call whose arguments are not all plain tensors and numbers."""
-    return basis.coerce(op, args, out)
 
 
 def coerce_general(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any], canonical: Any) -> Any:

@@ -9,20 +9,17 @@ from sys import exception
 from typing import Any
 
 import numpy as np
-from numpy import ndarray
 
 from flambeau._places import bump
 from flambeau.core import overrides
 from flambeau.core.devices import cpu
-from flambeau.core.dtypes import FLOATING, default_float, from_numpy_dtype
+from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import SCALARS, Op
 from flambeau.core.promotion import (
     convert,
-    scalar_operand,
-    scalar_type,
 )
-from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
+from flambeau.core.tensor import Tensor, basis, plain, tensor_types
 from flambeau.core.views import check_places
 from flambeau.ops.out_types import check_out_type, other_device, refuse_gradients
 from flambeau.ops.overlap import check_overlap, written_anywhere
@@ -34,93 +31,6 @@ def values_below(tensor: Tensor) -> np.ndarray:
     while hasattr(tensor, "_value"):
         tensor = tensor._value
     return tensor._array
-
-
-def coerce(op: Op, args: tuple[Any, ...], out: Any = None) -> Any:
-    """A pointwise call whose arguments are not all plain tensors and numbers."""
-    kwargs = {} if out is None else {"out": out}
-    if overrides.wanted(args, kwargs):
-        return overrides.call(op, args, kwargs)
-    if out is not None:
-        return store(out, op, op.call(*args), args)
-    converted = []
-    for position, arg in enumerate(args):
-        if type(arg) in tensor_types:
-            converted.append(arg)
-        elif isinstance(arg, (int, float, complex, np.generic)) and takes_number(op, args,
-                                                                                 position):
-            converted.append(arg if type(arg) in SCALARS else _number(arg))
-        elif isinstance(arg, ndarray) and position > 0:
-            converted.append(wrap(arg))
-        else:
-            return _reflected(op, args, position)
-    if type(converted[0]) not in tensor_types:
-        other = converted[1]
-        if op.floating and type(other) in tensor_types and other._array.dtype not in FLOATING:
-            other = converted[1] = basis.cast(other, default_float())
-        converted[0] = number_tensor(converted[0], other) if type(other) in tensor_types \
-            else wrap(np.asarray(converted[0], scalar_type(converted[0]).numpy))
-    if any(type(a) in tensor_types and a._device is not cpu for a in converted):
-        return on_meta(op, tuple(converted))
-    return op.direct(*converted)
-
-
-def takes_number(op: Op, args: tuple[Any, ...], position: int) -> bool:
-    """May that argument be a Python number? Of two numbers only sums and their like are taken."""
-    if position:
-        return op.numbers != ""
-    return op.numbers == "any" and len(args) > 1 and (
-        type(args[1]) in tensor_types or op.name in _OF_NUMBERS)
-
-
-_OF_NUMBERS = {"add", "sub", "mul", "div", "floor_divide"}
-
-
-def number_tensor(value: Any, other: Tensor) -> Tensor:
-    """A Python number as the 0-d tensor that promotes with `other` as the number would."""
-    array, _ = promote_number(value, other)
-    return wrap(array)
-
-
-def promote_number(value: Any, other: Tensor) -> tuple[ndarray, ndarray]:
-    x, y = scalar_operand(other._array, value)
-    return y, x
-
-
-def _number(value: Any) -> Any:
-    """A number of NumPy or of a subclass (`IntEnum`) as the plain Python number."""
-    if isinstance(value, np.generic):
-        return value.item()
-    return next(kind(value) for kind in (bool, int, float, complex) if isinstance(value, kind))
-
-
-REFLECTED = {"add": "__radd__", "sub": "__rsub__", "mul": "__rmul__", "div": "__rtruediv__",
-             "pow": "__rpow__", "remainder": "__rmod__", "floor_divide": "__rfloordiv__",
-             "eq": "__eq__", "ne": "__ne__", "bitwise_and": "__rand__", "bitwise_or": "__ror__",
-             "bitwise_xor": "__rxor__", "lt": "__gt__", "le": "__ge__", "gt": "__lt__",
-             "ge": "__le__"}
-
-
-def _reflected(op: Op, args: tuple[Any, ...], position: int) -> Any:
-    """The operand's own method for the operator, as Python would try next."""
-    method = getattr(type(args[position]), REFLECTED.get(op.name, ""), None) if position else None
-    if method is not None and type(args[position]) not in (str, bytes, list, tuple, dict, set):
-        answer = method(args[position], args[0])
-        if answer is not NotImplemented:
-            return answer
-    if op.name in ("eq", "ne") and position:
-        return op.name == "ne"
-    raise wrong_type(op, args, position)
-
-
-def wrong_type(op: Op, args: tuple[Any, ...], position: int) -> TypeError:
-    if getattr(op, "numbers", "") and op.name not in _OF_NUMBERS and len(args) > 1:
-        number_first = "; (Number input, Tensor other)" if op.numbers == "any" else ""
-        return wrong_types(op.name, args, "(Tensor input, Tensor other); (Tensor input, Number "
-                                          f"other){number_first}")
-    name = "input" if position == 0 else "other"
-    return TypeError(f"{op.name}(): argument '{name}' (position {position + 1}) must be Tensor, "
-                     f"not {type(args[position]).__name__}")
 
 
 def check_tensors(name: str, **given: Any) -> None:
@@ -337,5 +247,5 @@ def resize_output(out: Tensor, shape: tuple[int, ...]) -> None:
     out._array = np.empty(shape, out._array.dtype)
 
 
-basis.coerce, basis.coerce_general, basis.into = coerce, coerce_general, store
+basis.coerce_general, basis.into = coerce_general, store
 basis.respelled = respelled

@@ -8,9 +8,10 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import dtypes
 from flambeau.core.dtypes import as_numpy_dtype, from_numpy_dtype
-from flambeau.core.op import composite, linear, pointwise, primitive
+from flambeau.core.op import composite, linear, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import views
 from flambeau.kernels.refused import characters, refuse
 from flambeau.ops.coercion import check_tensors
@@ -18,8 +19,10 @@ from flambeau.ops.create import full_like
 from flambeau.ops.node_names import one_node
 from flambeau.ops.refusals import refusing
 
-_conj = pointwise("conj_physical", lambda x: kernels.conj(x) if x.dtype.kind in "cW" else x.copy(),
-                  vjp=lambda grad: conjugated(grad))
+_conj = pointwise("conj_physical(Tensor self) -> Tensor",
+                  kernel=lambda x: kernels.conj(x) if x.dtype.kind in "cW" else x.copy(),
+                  vjp=lambda grad: conjugated(grad),
+                  doc="The complex conjugate in memory of its own.")
 
 
 def conjugated(tensor: Tensor) -> Tensor:

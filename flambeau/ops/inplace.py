@@ -10,8 +10,8 @@ from flambeau._places import bump, counter_of
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors, levels
-from flambeau.core.op import ANY, SCALARS, Op, checked_arguments
-from flambeau.core.promotion import convert, scalar_cache, type_name
+from flambeau.core.op import ANY, Op, checked_arguments
+from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import (
     LEAF,
@@ -28,7 +28,6 @@ from flambeau.ops.blame import op_name
 from flambeau.ops.out_types import can_cast
 from flambeau.ops.overlap import (
     check_overlap,
-    share_memory,
     slot,
     write_changes,
     written_anywhere,
@@ -87,19 +86,12 @@ def make_inplace(functional: Op) -> Callable[..., Any]:
             tensors=functional.tensors, arguments=functional.arguments,
             namespace=functional.namespace, doc=_inplace_doc(functional),
             composite=functional.composite, fused=functional.fused)
-    pointwise = hasattr(functional, "one_type") and len(functional.tensors) == 2
-    if pointwise:
-        op.function = fast.callable_of("inplace", op, _pointwise_inplace(op, interceptors, plain),
-                                       functional.one_type)
-        op.call, op.direct = op.function, _pointwise_inplace(op, (), ANY)
-    else:
-        op.function = fast.callable_of("closure", op,
-                                       _general_inplace(op, interceptors, plain, True))
-        public = functional.composite and functional.schema is None
-        op.call = _general_inplace(op, interceptors, plain, public)
-        op.direct = _general_inplace(op, (), ANY, public)
-        if functional.composite:
-            op.plain_call = op.direct
+    op.function = fast.callable_of("closure", op, _general_inplace(op, interceptors, plain, True))
+    public = functional.composite and functional.schema is None
+    op.call = _general_inplace(op, interceptors, plain, public)
+    op.direct = _general_inplace(op, (), ANY, public)
+    if functional.composite:
+        op.plain_call = op.direct
     function = op.function
     function.op = op
     function.__name__ = function.__qualname__ = op.name
@@ -111,38 +103,6 @@ def make_inplace(functional: Op) -> Callable[..., Any]:
 
 def _inplace_doc(functional: Op) -> str:
     return f"Write the result of `{functional.name}` into this tensor; returns the tensor."
-
-
-def _pointwise_inplace(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
-    functional = op.functional
-    kernel, floating, rejected = functional.one_type, functional.floating, functional.reject
-    scalars = SCALARS if functional.numbers else ()
-
-    def call(input: Tensor, other: Any) -> Tensor:
-        if interceptors:
-            return intercept(op, (input, other))
-        if type(input) not in plain:
-            return coerce_inplace(op, (input, other), {})
-        x, y = input._array, None
-        edge = input._edge
-        if type(other) in plain:
-            if other._array.dtype is x.dtype and (other._edge is None or not grad_enabled()) \
-                    and not share_memory(x, other._array):
-                y = other._array
-        elif type(other) in scalars:
-            y = scalar_cache.get((x.dtype, other)) if type(other) is not complex else None
-        if y is None or (edge is not None and grad_enabled()) or floating \
-                or x.dtype.char in rejected or not x.flags.c_contiguous or input._inference:
-            return write_result(op, input, (other,), {})
-        try:
-            r = kernel(x, y, x)
-        except (ValueError, TypeError):
-            return write_result(op, input, (other,), {})
-        if r is not x:
-            return write_result(op, input, (other,), {})
-        bump(input)
-        return input
-    return call
 
 
 def _general_inplace(op: Op, interceptors: Any, plain: Any, public: bool) -> Callable[..., Any]:

@@ -24,11 +24,11 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._scopes import within
-from flambeau.core import engine, fast
+from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Node, next_order, node_class, unpack
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors
-from flambeau.core.op import class_name, publish
+from flambeau.core.op import class_name
 from flambeau.core.tensor import Tensor, basis, gradient_edge, tensor_types
 
 
@@ -219,25 +219,6 @@ def see_formula(node: Node, grad: Any, produced: Any, since: int) -> None:
 basis.see_formula = see_formula
 
 
-def number_nodes(op: Any, second: str, first: str = "") -> Any:
-    """Publish a pointwise op again, so that its nodes have names of their own where the second
-    argument is a number, or the first."""
-    call = op.function
-
-    def function(input: Any, other: Any, *, out: Any = None) -> Any:
-        since = next_order()
-        result = call(input, other) if out is None else call(input, other, out=out)
-        if type(other) not in tensor_types:
-            rename(result, second, since, (0,))
-        elif first and type(input) not in tensor_types:
-            rename(result, first, since, (1,))
-        return result
-    function = fast.callable_of("closure", op, functools.update_wrapper(function, call))
-    op.function = function
-    publish(op, function, True, ())
-    return function
-
-
 def with_number(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """A function of a tensor and a number whose node bears the name of the overload for numbers:
     PyTorch's composites and formulas call that, where Python's operators make tensors of numbers.
@@ -265,5 +246,5 @@ def clamped_value(input: Any, least: float) -> Any:
     return result
 
 
-__all__ = ["become", "can_unfold", "clamped_value", "edge_of", "known_as", "minus", "number_nodes",
-           "one_node", "over", "plus", "rename", "stand_for", "times", "with_number"]
+__all__ = ["become", "can_unfold", "clamped_value", "edge_of", "known_as", "minus", "one_node",
+           "over", "plus", "rename", "stand_for", "times", "with_number"]

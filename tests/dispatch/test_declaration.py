@@ -190,3 +190,37 @@ def test_out_of_another_type():
 def test_a_composite_that_writes_is_a_function_too():
     x = torch.tensor([2.0, 3.0])
     assert torch.square_(x) is x and x.square_().tolist() == [16.0, 81.0]
+
+
+@pytest.mark.parametrize("error", [ValueError("no"), MemoryError(), RuntimeError("no")])
+def test_a_body_that_fails_has_run_once(error):
+    runs = []
+
+    @op("fail_after_effects(Tensor self, *, int n=1) -> Tensor")
+    def fail_after_effects(self, n):
+        runs.append(n)
+        raise error
+
+    try:
+        with pytest.raises(type(error)) as raised:
+            fail_after_effects(X, n=2)
+        assert raised.value is error
+        with pytest.raises(type(error)):
+            X.fail_after_effects()
+    finally:
+        _forget("fail_after_effects")
+    assert runs == [2, 1]
+
+
+def test_a_body_that_wants_too_much_memory_says_so_in_pytorchs_words():
+    @op("want_too_much(Tensor self, int[] size) -> Tensor")
+    def want_too_much(self, size):
+        return torch.from_numpy(np.empty(size))
+
+    try:
+        with pytest.raises(RuntimeError, match="DefaultCPUAllocator: can't allocate memory"):
+            want_too_much(X, [1 << 40, 1 << 10])
+        with pytest.raises(RuntimeError, match="numel: integer multiplication overflow"):
+            want_too_much(X, [1 << 62, 1 << 30])
+    finally:
+        _forget("want_too_much")
