@@ -21,6 +21,14 @@ static bool all_ints(PyObject *list) {
     return true;
 }
 
+static bool all_numbers(PyObject *list, bool bools) {
+    PyObject **items = PySequence_Fast_ITEMS(list);
+    for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(list); i < n; i++)
+        if (bools ? !PyBool_Check(items[i]) : !PyFloat_CheckExact(items[i]) && !PyLong_CheckExact(items[i]))
+            return false;
+    return true;
+}
+
 static bool all_tensors(PyObject *list) {
     PyObject **items = PySequence_Fast_ITEMS(list);
     for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(list); i < n; i++)
@@ -35,6 +43,8 @@ static Answer fits_list(const Parameter &p, PyObject *value) {
         return no_if(is_builtin(type) || fast::is_plain_tensor(value));
     }
     if (p.kind == TENSORS) return all_tensors(value) ? Answer::YES : Answer::UNSURE;
+    if (p.kind == FLOATS || p.kind == BOOLS)
+        return all_numbers(value, p.kind == BOOLS) ? Answer::YES : Answer::UNSURE;
     return all_ints(value) ? Answer::YES : Answer::UNSURE;
 }
 
@@ -49,6 +59,8 @@ static Answer fits(const Parameter &p, PyObject *value) {
                 return Answer::YES;
             break;
         case TENSORS:
+        case FLOATS:
+        case BOOLS:
         case INTS: return fits_list(p, value);
         case SCALAR:
             if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type ||

@@ -224,3 +224,121 @@ def test_a_body_that_wants_too_much_memory_says_so_in_pytorchs_words():
             want_too_much(X, [1 << 62, 1 << 30])
     finally:
         _forget("want_too_much")
+
+
+def test_parameters_may_be_called_input():
+    weigh = op("weigh(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor", method=False,
+               kernel=lambda x, w, b: x * w if b is None else x * w + b,
+               vjp=lambda grad, input, weight: (grad * weight, grad * input, grad))
+    try:
+        w = torch.tensor([2.0, 3.0, 4.0], requires_grad=True)
+        assert weigh(X, weight=w).tolist() == (X * w).tolist()
+        bias = torch.ones(3, requires_grad=True)
+        weigh(X, w, bias).sum().backward()
+        assert w.grad.tolist() == X.sum(0).tolist()
+        assert bias.grad.tolist() == [2.0, 2.0, 2.0]
+        with pytest.raises(TypeError, match=r"'weight' \(position 2\) must be Tensor, not int"):
+            weigh(X, 1)
+    finally:
+        del table["weigh"], public["torch"]["weigh"]
+
+
+def test_lists_of_numbers_and_of_bools():
+    seen = []
+    pick = op("pick(Tensor self, bool[2] mask, float[]? scales=None) -> Tensor",
+              kernel=lambda x, *rest: seen.append(rest) or x.copy())
+    try:
+        pick(X, [True, False])
+        X.pick((False, True), scales=[1, 2.5])
+        with pytest.raises(TypeError, match="must be tuple of bools, not int"):
+            pick(X, 1)
+    finally:
+        _forget("pick")
+    assert seen == [([True, False], None), ((False, True), [1, 2.5])]
+
+
+# ---- writes ----
+
+def test_results_go_into_several_tensors(last_max):
+    values, places = torch.empty(2), torch.empty(2, dtype=torch.int64)
+    found = torch.last_max(X, 1, out=(values, places))
+    assert found.values is values
+    assert found.indices is places
+    assert (values.tolist(), places.tolist()) == ([3.0, 5.0], [1, 2])
+    assert (values._version, places._version) == (1, 1)
+    with pytest.raises(RuntimeError, match=r"doesn't match|dtype|cast"):
+        torch.last_max(X, 1, out=(values, torch.empty(2, dtype=torch.bool)))
+
+
+def _leaf(*values):
+    return torch.tensor(values, requires_grad=True)
+
+
+@pytest.mark.parametrize(("write", "slope"), [
+    (lambda y: y.mul_(torch.tensor([2.0, 3.0])), [2.0, 3.0]),
+    (lambda y: y.exp_(), np.exp([1.0, 2.0]).tolist()),
+    (lambda y: y.mul_(y.detach().clone()), [1.0, 2.0]),
+    (lambda y: y.pow_(3), [3.0, 12.0]),
+    (lambda y: y.cumsum_(0), [2.0, 1.0])])
+def test_writes_are_recorded(write, slope):
+    x = _leaf(1.0, 2.0)
+    y = x.clone()
+    before = y.grad_fn
+    y.retain_grad()
+    assert write(y) is y
+    assert y.grad_fn is not before
+    assert y._version == 1
+    y.sum().backward()
+    np.testing.assert_allclose(x.grad.numpy(), slope, rtol=1e-6)
+    assert y.grad.tolist() == [1.0, 1.0]
+
+
+def test_what_is_saved_must_not_be_written_to():
+    y = _leaf(1.0, 2.0).clone()
+    y.mul_(y)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        y.sum().backward()
+
+
+def test_second_derivatives_go_through_writes():
+    x = _leaf(1.0, 2.0)
+    y = x.clone().pow_(3)
+    first, = torch.autograd.grad(y.sum(), x, create_graph=True)
+    second, = torch.autograd.grad(first.sum(), x)
+    assert second.tolist() == [6.0, 12.0]
+
+
+def test_constants_become_part_of_the_graph():
+    w, z = _leaf(1.0, 2.0), torch.zeros(2)
+    z.add_(w * 3)
+    z.add_(1)
+    z.sum().backward()
+    assert w.grad.tolist() == [3.0, 3.0]
+
+
+def test_leaves_and_their_views_are_not_written_to():
+    x = _leaf(1.0, 2.0)
+    with pytest.raises(RuntimeError, match="a leaf Variable that requires grad is being used"):
+        x.add_(1)
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        x[0].add_(1)
+    with torch.no_grad():
+        x.add_(1)
+        x[0].add_(1)
+    assert x.tolist() == [3.0, 3.0]
+
+
+def test_views_of_tensors_without_history():
+    base = torch.zeros(2, 2)
+    base[0].add_(1)
+    row = base[1]
+    row.mul_(2).add_(3)
+    assert base.tolist() == [[1.0, 1.0], [3.0, 3.0]]
+    assert base._version == 3
+    base.requires_grad_()
+    with pytest.raises(RuntimeError, match="a view of a leaf Variable that requires grad"):
+        row.add_(1)
+    w = _leaf(1.0, 2.0)
+    other = torch.zeros(2, 2)
+    other[0].mul_(w)
+    assert other.requires_grad
