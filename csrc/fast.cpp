@@ -82,7 +82,7 @@ static PyMethodDef callable_methods[] = {{"__reduce__", reduce, METH_NOARGS, nul
 // ---- making callables ---------------------------------------------------------------------------
 
 static int read_plan(Callable *f, PyObject *plan) {
-    static const char *kinds[] = {"tensor", "param",   "shape",  "dtype",
+    static const char *kinds[] = {"tensor", "param",   "shape",  "dtype", "geometry",
                                   "result", "tensors", "shapes", "dtypes"};
     f->nsaved = int(PyTuple_GET_SIZE(plan));
     if (f->nsaved > MAX_SAVED) {
@@ -95,8 +95,8 @@ static int read_plan(Callable *f, PyObject *plan) {
         unsigned long long users;
         if (!PyArg_ParseTuple(PyTuple_GET_ITEM(plan, i), "siK", &kind, &where, &users)) return -1;
         int k = 0;
-        while (k < 8 && std::strcmp(kind, kinds[k])) k++;
-        if (k == 8) {
+        while (k < 9 && std::strcmp(kind, kinds[k])) k++;
+        if (k == 9) {
             PyErr_Format(PyExc_ValueError, "unknown kind of saved value: %s", kind);
             return -1;
         }

@@ -134,6 +134,10 @@ static PyObject *save(const Saved &s, PyObject *const *canonical, PyObject *edge
             return is_tensor(value) ? shape_of(slot(value, core.array)) : PyTuple_New(0);
         case Saved::DTYPE:
             return is_tensor(value) ? dtype_object(slot(value, core.array)) : incref(Py_None);
+        case Saved::GEOMETRY: {
+            static PyObject *name = PyUnicode_InternFromString("geometry");
+            return PyObject_CallMethodOneArg(core.basis, name, value);
+        }
         default: return incref(value);
     }
 }

@@ -173,6 +173,22 @@ struct Angle {
     static INLINE T call(Complex<T> x) { return std::atan2(x.im, x.re); }
 };
 
+// A complex number of two real ones: its parts, or its size and its angle.
+struct ComplexOf {
+    template <class T>
+    using of = Complex<T>;
+};
+struct FromParts {
+    template <class T>
+    static INLINE Complex<T> call(T re, T im) { return {re, im}; }
+};
+struct FromPolar {
+    template <class T>
+    static INLINE Complex<T> call(T size, T angle) {
+        return {size * std::cos(angle), size * std::sin(angle)};
+    }
+};
+
 // The neighbour in the element's own type: a step of its bits.
 template <class Float, class Bits>
 int nextafter_loop(npy_intp n, char *const *p) {
@@ -250,6 +266,8 @@ int register_functions(PyObject *m) {
     declare<Logaddexp2, 2>(m, "logaddexp2", Floats{});
     declare<Heaviside, 2>(m, "heaviside", Bools{}, Integers{}, Floats{});
     declare<Angle, 1, Real>(m, "angle", Floats{}, Complexes{});
+    declare<FromParts, 2, ComplexOf>(m, "complex", Types<float, double>{});
+    declare<FromPolar, 2, ComplexOf>(m, "polar", Types<float, double>{});
     Kernel *power = declare<PowerFloat, 2>(m, "power", Floats{});
     if (!power || register_power(m, power)) return -1;
     Kernel *next = declare<Copysign, 2>(m, "nextafter", Floats{});

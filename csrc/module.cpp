@@ -35,6 +35,7 @@ int register_places_kernels(PyObject *module);
 int register_view_kernels(PyObject *module);
 int register_rearranging(PyObject *module);
 int register_slices(PyObject *module);
+int register_windows(PyObject *module);
 int register_fortran(PyObject *module);
 int register_matrix_exp(PyObject *module);
 int register_sparse(PyObject *module);
@@ -123,7 +124,7 @@ PyMODINIT_FUNC PyInit__native() {
         register_reductions(module) || register_statistics(module) || register_scans(module) ||
         register_random(module) || register_views(module) || register_fast(module) ||
         register_calling(module) || register_indexing(module) || register_places_kernels(module) ||
-        register_view_kernels(module) || register_slices(module) || register_rearranging(module) ||
+        register_view_kernels(module) || register_slices(module) || register_windows(module) || register_rearranging(module) ||
         register_copying(module) || register_creation(module) || register_lapack(module) ||
         register_fortran(module) || register_matrix_exp(module) || register_sparse(module)
 #ifdef FLAMBEAU_NETWORK

@@ -160,7 +160,8 @@ static PyObject *view_transpose(PyObject *, PyObject *const *args, Py_ssize_t na
 // The strides of `array` seen with another shape of as many elements; false where there are none.
 // From the last dimension on, each range of memory that dimensions of the array share is divided
 // anew.
-static bool reshaped_strides(PyArrayObject *array, int nd, const npy_intp *shape, npy_intp *strides) {
+bool moving::reshaped_strides(PyArrayObject *array, int nd, const npy_intp *shape,
+                              npy_intp *strides) {
     int at = nd - 1;
     npy_intp base = PyArray_NDIM(array) ? PyArray_STRIDE(array, PyArray_NDIM(array) - 1) : 1;
     npy_intp range = 1, divided = 1;
@@ -196,7 +197,7 @@ static PyObject *view_reshape(PyObject *, PyObject *const *args, Py_ssize_t narg
             PyErr_SetString(moving::Misfit, "the shape has another number of elements");
             return nullptr;
         }
-        if (reshaped_strides(array, nd, shape, strides))
+        if (moving::reshaped_strides(array, nd, shape, strides))
             return make_view(array, nd, shape, strides, 0);
         Py_RETURN_NONE;
     }

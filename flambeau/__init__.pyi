@@ -1101,8 +1101,6 @@ def as_strided_scatter(
     size: Any,
     stride: Any,
     storage_offset: _int | None = None,
-    *,
-    out: Any = None,
 ) -> Tensor:
     """A copy of `input` in which the elements that `as_strided` would show are those of `src`."""
 
@@ -1411,7 +1409,7 @@ def column_stack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None)
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
     """All combinations of `r` elements of a vector, one a row."""
 
-def complex(real: Tensor, imag: Tensor) -> Tensor:
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """real + i · imag, of two float tensors that broadcast."""
 
 def concat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0) -> Tensor:
@@ -3140,7 +3138,7 @@ def poisson_nll_loss(
 ) -> Tensor:
     """`nn.functional.poisson_nll_loss` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
-def polar(abs: Tensor, angle: Tensor, *, out: Any = None) -> Tensor:
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """abs · (cos angle + i sin angle)."""
 
 def polygamma(n: _int, input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -161,33 +161,6 @@ static bool take_ints(PyObject *const *args, int n, npy_intp *to) {
     return true;
 }
 
-// embedded_diagonal(x, shape, offset, dim1, dim2): zeros of that shape with x as a diagonal.
-static PyObject *embedded_diagonal(PyObject *const *args, Py_ssize_t n, PyObject *names) {
-    npy_intp shape[NPY_MAXDIMS], a[3];
-    if (names || n != 5 || !is_movable(args[0]) || !take_ints(args + 2, 3, a)) return declined();
-    PyArrayObject *x = (PyArrayObject *)args[0];
-    int nd = read_ints(args[1], shape);
-    if (nd < 2) return declined();
-    PyArrayObject *r = zeros(x, nd, shape);
-    if (!r || write_diagonal(r, x, a[0], a[1], a[2])) return as_object(r);
-    Py_DECREF(r);
-    return declined();
-}
-
-// diagonal_scatter(x, src, offset, dim1, dim2)
-static PyObject *diagonal_scatter(PyObject *const *args, Py_ssize_t n, PyObject *names) {
-    npy_intp a[3];
-    if (names || n != 5 || !is_movable(args[0]) || !is_movable(args[1]) ||
-        !take_ints(args + 2, 3, a))
-        return declined();
-    PyArrayObject *x = (PyArrayObject *)args[0], *src = (PyArrayObject *)args[1];
-    if (PyArray_DESCR(x) != PyArray_DESCR(src)) return misfit();
-    PyArrayObject *r = copied(x);
-    if (!r || write_diagonal(r, src, a[0], a[1], a[2])) return as_object(r);
-    Py_DECREF(r);
-    return misfit();
-}
-
 // Copies `x` to the slices start, start + step … of `r` along `dim`; without `dim` if it has one less
 // dimension. False: no fit.
 static bool write_slices(PyArrayObject *r, PyArrayObject *x, npy_intp dim, npy_intp start,
@@ -212,21 +185,26 @@ static bool write_slices(PyArrayObject *r, PyArrayObject *x, npy_intp dim, npy_i
     return true;
 }
 
-// embedded_slices(x, shape, dim, start, step): zeros of that shape with x as slices of it.
-static PyObject *embedded_slices(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+// Writes an array into part of another, which three numbers name; false: it does not fit there.
+using Writer = bool (*)(PyArrayObject *r, PyArrayObject *x, npy_intp, npy_intp, npy_intp);
+
+// (x, shape, …): zeros of that shape with x as the part.
+template <Writer write>
+static PyObject *embedded(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     npy_intp shape[NPY_MAXDIMS], a[3];
     if (names || n != 5 || !is_movable(args[0]) || !take_ints(args + 2, 3, a)) return declined();
     PyArrayObject *x = (PyArrayObject *)args[0];
     int nd = read_ints(args[1], shape);
     if (nd < 1) return declined();
     PyArrayObject *r = zeros(x, nd, shape);
-    if (!r || write_slices(r, x, a[0], a[1], a[2])) return as_object(r);
+    if (!r || write(r, x, a[0], a[1], a[2])) return as_object(r);
     Py_DECREF(r);
     return declined();
 }
 
-// scattered_slices(x, src, dim, start, step): x with src as slices of it.
-static PyObject *scattered_slices(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+// (x, src, …): a copy of x with src as the part.
+template <Writer write>
+static PyObject *scattered(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     npy_intp a[3];
     if (names || n != 5 || !is_movable(args[0]) || !is_movable(args[1]) ||
         !take_ints(args + 2, 3, a))
@@ -234,7 +212,7 @@ static PyObject *scattered_slices(PyObject *const *args, Py_ssize_t n, PyObject 
     PyArrayObject *x = (PyArrayObject *)args[0], *src = (PyArrayObject *)args[1];
     if (PyArray_DESCR(x) != PyArray_DESCR(src)) return misfit();
     PyArrayObject *r = copied(x);
-    if (!r || write_slices(r, src, a[0], a[1], a[2])) return as_object(r);
+    if (!r || write(r, src, a[0], a[1], a[2])) return as_object(r);
     Py_DECREF(r);
     return misfit();
 }
@@ -442,10 +420,10 @@ int register_rearranging(PyObject *module) {
     return make_function(module, "flip", flip) || make_function(module, "roll", roll) ||
                    make_function(module, "triangle", triangle) ||
                    make_function(module, "repeat", repeat) ||
-                   make_function(module, "embedded_diagonal", embedded_diagonal) ||
-                   make_function(module, "diagonal_scatter", diagonal_scatter) ||
-                   make_function(module, "embedded_slices", embedded_slices) ||
-                   make_function(module, "scattered_slices", scattered_slices) ||
+                   make_function(module, "embedded_diagonal", embedded<write_diagonal>) ||
+                   make_function(module, "diagonal_scatter", scattered<write_diagonal>) ||
+                   make_function(module, "embedded_slices", embedded<write_slices>) ||
+                   make_function(module, "scattered_slices", scattered<write_slices>) ||
                    make_function(module, "stack", moving::stack) ||
                    make_function(module, "block_diag", block_diag) ||
                    make_function(module, "constant_pad", constant_pad) ||

@@ -476,56 +476,6 @@ static PyObject *repeated_places(PyObject *const *args, Py_ssize_t n, PyObject *
     return r;
 }
 
-// geometry(x): extents, strides and offset in the memory that it lies in, in elements.
-static PyObject *geometry(PyObject *const *args, Py_ssize_t n, PyObject *names) {
-    if (names || n != 1 || !PyArray_CheckExact(args[0])) return declined();
-    PyArrayObject *x = array(args[0]), *root = x;
-    while (PyArray_BASE(root) && PyArray_CheckExact(PyArray_BASE(root))) root = array(PyArray_BASE(root));
-    int nd = PyArray_NDIM(x);
-    npy_intp item = PyArray_ITEMSIZE(x), after = 1;
-    if (PyArray_BASE(root) || !item) return declined();
-    PyObject *shape = PyTuple_New(nd), *strides = PyTuple_New(nd);
-    for (int d = nd - 1; shape && strides && d >= 0; d--) {
-        npy_intp length = PyArray_DIM(x, d), stride = PyArray_STRIDE(x, d) / item;
-        if (length == 1 && !stride) stride = after;     // as PyTorch counts it
-        after = length * stride;
-        PyTuple_SET_ITEM(shape, d, PyLong_FromSsize_t(length));
-        PyTuple_SET_ITEM(strides, d, PyLong_FromSsize_t(stride));
-    }
-    return Py_BuildValue("NNn", shape, strides, (PyArray_BYTES(x) - PyArray_BYTES(root)) / item);
-}
-
-// window(x, (size, stride, offset), own, given): any window on the memory of x, in elements.
-static PyObject *window(PyObject *const *args, Py_ssize_t n, PyObject *names) {
-    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS], offset;
-    if (names || n != 4 || !PyArray_CheckExact(args[0]) || !PyTuple_CheckExact(args[1]) ||
-        PyTuple_GET_SIZE(args[1]) != 3)
-        return declined();
-    PyArrayObject *x = array(args[0]), *root = x;
-    while (PyArray_BASE(root) && PyArray_CheckExact(PyArray_BASE(root))) root = array(PyArray_BASE(root));
-    int nd = read_ints(PyTuple_GET_ITEM(args[1], 0), shape);
-    if (PyArray_BASE(root) || nd < 0 || read_ints(PyTuple_GET_ITEM(args[1], 1), strides) != nd ||
-        !read_int(PyTuple_GET_ITEM(args[1], 2), offset) || offset < 0)
-        return declined();
-    npy_intp item = PyArray_ITEMSIZE(x), last = offset;
-    bool empty = false;
-    for (int d = 0; d < nd; d++) {
-        if (shape[d] < 0) return declined();
-        empty |= shape[d] == 0;
-        last += (shape[d] - 1) * strides[d];
-        strides[d] *= item;
-    }
-    if ((empty ? offset : last + 1) * item > PyArray_NBYTES(root)) return declined();
-    Py_INCREF(PyArray_DESCR(x));
-    PyObject *view = PyArray_NewFromDescr(&PyArray_Type, PyArray_DESCR(x), nd, shape, strides,
-                                          PyArray_BYTES(root) + offset * item,
-                                          PyArray_FLAGS(x) & NPY_ARRAY_WRITEABLE, nullptr);
-    if (!view) return nullptr;
-    Py_INCREF(x);
-    if (PyArray_SetBaseObject(array(view), as_object(x)) < 0) Py_CLEAR(view);
-    return view;
-}
-
 }  // namespace moving
 
 int register_slices(PyObject *module) {
@@ -541,8 +491,7 @@ int register_slices(PyObject *module) {
                    make_function(module, "take", take_flat) || make_function(module, "put", put_flat) ||
                    make_function(module, "masked_scatter", masked_scatter) ||
                    make_function(module, "nonzero", nonzero) ||
-                   make_function(module, "repeated_places", repeated_places) ||
-                   make_function(module, "geometry", geometry) || make_function(module, "window", window)
+                   make_function(module, "repeated_places", repeated_places)
                ? -1
                : 0;
 }

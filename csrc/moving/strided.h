@@ -70,6 +70,15 @@ PyArrayObject *copied(PyArrayObject *x);
 // Python's ints in a tuple; -1 for anything else.
 int read_ints(PyObject *tuple, npy_intp *to);
 
+// The array that has the memory that `x` looks at.
+inline PyArrayObject *root_of(PyArrayObject *x) {
+    while (PyArray_BASE(x) && PyArray_CheckExact(PyArray_BASE(x))) x = (PyArrayObject *)PyArray_BASE(x);
+    return x;
+}
+
+// The strides of `x` seen with another shape of as many elements; false where there are none.
+bool reshaped_strides(PyArrayObject *x, int nd, const npy_intp *shape, npy_intp *strides);
+
 // Raised for arguments that do not fit: whoever called then says so in PyTorch's words.
 extern PyObject *Misfit;
 PyObject *misfit();

@@ -16,10 +16,12 @@ struct View {
     explicit View(PyArrayObject *array) : array(array) {}
     void add(npy_intp n, npy_intp stride) { shape[nd] = n, strides[nd++] = stride; }
     void add(int dim) { add(PyArray_DIM(array, dim), PyArray_STRIDE(array, dim)); }
-    PyObject *make() const {
-        Py_INCREF(PyArray_DESCR(array));
+    PyObject *make(int type = -1) const {  // of the array's own type, if no other is said
+        PyArray_Descr *descr = PyArray_DESCR(array);
+        if (type >= 0) descr = PyArray_DescrFromType(type);
+        else Py_INCREF(descr);
         PyObject *view = PyArray_NewFromDescr(
-            &PyArray_Type, PyArray_DESCR(array), nd, const_cast<npy_intp *>(shape),
+            &PyArray_Type, descr, nd, const_cast<npy_intp *>(shape),
             const_cast<npy_intp *>(strides), PyArray_BYTES(array) + offset,
             PyArray_FLAGS(array) & NPY_ARRAY_WRITEABLE, nullptr);
         if (!view) return nullptr;
@@ -83,6 +85,105 @@ static PyObject *slices(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     view.shape[a[0]] = length;
     view.offset = start * PyArray_STRIDE(x, int(a[0]));
     return view.make();
+}
+
+// A place in a dimension of n, which may be counted from the end; `other` if there is none. False: no
+// number.
+static bool read_place(PyObject *value, npy_intp n, npy_intp other, npy_intp &to) {
+    to = other;
+    if (value == Py_None) return true;
+    if (!PyLong_Check(value)) return false;
+    int overflow;
+    long long place = PyLong_AsLongLongAndOverflow(value, &overflow);
+    if (overflow) place = overflow < 0 ? -n : n;
+    to = std::clamp<long long>(place < 0 ? place + n : place, 0, n);
+    return true;
+}
+
+// slice(x, dim, start, end, step)
+static PyObject *slice(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (names || n != 5 || !PyArray_CheckExact(args[0]) || !PyLong_Check(args[1]) ||
+        !PyLong_Check(args[4]))
+        return declined();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    npy_intp dim = PyLong_AsSsize_t(args[1]), step = PyLong_AsSsize_t(args[4]), start, end;
+    if (PyErr_Occurred()) return PyErr_Clear(), declined();
+    if (dim < 0 || dim >= PyArray_NDIM(x) || step <= 0) return misfit();
+    npy_intp size = PyArray_DIM(x, int(dim));
+    if (!read_place(args[2], size, 0, start) || !read_place(args[3], size, size, end)) return misfit();
+    View view(x);
+    for (int d = 0; d < PyArray_NDIM(x); d++) view.add(d);
+    view.shape[dim] = end > start ? (end - start - 1) / step + 1 : 0;
+    view.strides[dim] *= step;
+    view.offset = start * PyArray_STRIDE(x, int(dim));
+    return view.make();
+}
+
+// Replaces a -1 among extents for `size` elements; false: they do not fit.
+static bool infer(npy_intp *shape, int nd, npy_intp size) {
+    npy_intp known = 1, open = -1;
+    for (int d = 0; d < nd; d++) {
+        if (shape[d] < 0) {
+            if (open >= 0 || shape[d] != -1) return false;
+            open = d;
+        } else {
+            if (shape[d] && known > size / shape[d]) return false;
+            known *= shape[d];
+        }
+    }
+    if (open < 0) return known == size;
+    if (!known || size % known) return false;
+    shape[open] = size / known;
+    return true;
+}
+
+// view(x, size)
+static PyObject *view(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (names || n != 2 || !PyArray_CheckExact(args[0])) return declined();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    View view(x);
+    view.nd = read_ints(args[1], view.shape);
+    if (view.nd < 0 || !infer(view.shape, view.nd, PyArray_SIZE(x))) return misfit();
+    if (PyArray_IS_C_CONTIGUOUS(x) || !PyArray_SIZE(x)) {
+        npy_intp step = PyArray_ITEMSIZE(x);
+        for (int d = view.nd - 1; d >= 0; d--) {
+            view.strides[d] = step;
+            step *= std::max<npy_intp>(view.shape[d], 1);
+        }
+    } else if (!reshaped_strides(x, view.nd, view.shape, view.strides)) {
+        return misfit();
+    }
+    return view.make();
+}
+
+// view_as_real(x): each complex number as a row of two.
+static PyObject *view_as_real(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (names || n != 1 || !PyArray_CheckExact(args[0])) return declined();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    int type = PyArray_TYPE(x) == NPY_CFLOAT ? NPY_FLOAT : PyArray_TYPE(x) == NPY_CDOUBLE ? NPY_DOUBLE : -1;
+    if (type < 0 || PyArray_NDIM(x) >= NPY_MAXDIMS / 2) return declined();
+    View view(x);
+    for (int d = 0; d < PyArray_NDIM(x); d++) view.add(d);
+    view.add(2, PyArray_ITEMSIZE(x) / 2);
+    return view.make(type);
+}
+
+// view_as_complex(x): each row of two as a complex number.
+static PyObject *view_as_complex(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (names || n != 1 || !PyArray_CheckExact(args[0])) return declined();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    int last = PyArray_NDIM(x) - 1;
+    int type = PyArray_TYPE(x) == NPY_FLOAT ? NPY_CFLOAT : PyArray_TYPE(x) == NPY_DOUBLE ? NPY_CDOUBLE : -1;
+    if (type < 0) return declined();
+    if (last < 0 || PyArray_DIM(x, last) != 2) return misfit();
+    View view(x);
+    bool fits = !PyArray_SIZE(x) || PyArray_STRIDE(x, last) == PyArray_ITEMSIZE(x);
+    fits &= (PyArray_BYTES(x) - PyArray_BYTES(root_of(x))) % (2 * PyArray_ITEMSIZE(x)) == 0;
+    for (int d = 0; d < last; d++) {
+        view.add(d);
+        fits &= !PyArray_SIZE(x) || PyArray_STRIDE(x, d) % (2 * PyArray_ITEMSIZE(x)) == 0;
+    }
+    return fits ? view.make(type) : misfit();
 }
 
 // The parts of `x` along `dim` with these extents.
@@ -193,7 +294,11 @@ static PyObject *windows(PyObject *const *args, Py_ssize_t n, PyObject *names) {
 int register_view_kernels(PyObject *module) {
     using namespace moving;
     return make_function(module, "squeeze", squeeze) || make_function(module, "t", t) ||
-                   make_function(module, "slices", slices) || make_function(module, "split", split) ||
+                   make_function(module, "slices", slices) || make_function(module, "slice", slice) ||
+                   make_function(module, "view", view) ||
+                   make_function(module, "view_as_real", view_as_real) ||
+                   make_function(module, "view_as_complex", view_as_complex) ||
+                   make_function(module, "split", split) ||
                    make_function(module, "split_with_sizes", split_with_sizes) ||
                    make_function(module, "unbind", unbind) ||
                    make_function(module, "diagonal", diagonal) ||

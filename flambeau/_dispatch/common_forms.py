@@ -78,9 +78,6 @@ shows("diagonal_backward", "diagonal_backward(Tensor grad_output, SymInt[] input
 shows("unfold_backward", "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size,"
       " int step) -> Tensor", lambda self, shape, dim, size, step: (
           self, tuple(shape), dim, size, step))
-shows("as_strided_of", "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, "
-      "SymInt? storage_offset=None) -> Tensor(a)",
-      lambda self, window, given: (self, tuple(window[0]), tuple(window[1]), given))
 becomes("real_view", lambda self: flambeau.view_as_real(self).select(-1, 0))
 becomes("imag_view", lambda self: flambeau.view_as_real(self).select(-1, 1))
 
@@ -300,8 +297,6 @@ shows("cauchy_", f"cauchy_(Tensor(a!) self, float median=0., float sigma=1., {_W
       lambda self, median, sigma, generator: (self, float(median), float(sigma), generator))
 shows("exponential_", f"exponential_(Tensor(a!) self, float lambd=1., {_WRITTEN}",
       lambda self, lambd, generator: (self, float(lambd), generator))
-shows("polar", "polar(Tensor abs, Tensor angle) -> Tensor",
-      lambda abs, angle, out: None if out is not None else (abs, angle))
 shows("geometric_", f"geometric_(Tensor(a!) self, float p, {_WRITTEN}")
 shows("bernoulli", f"bernoulli(Tensor self, {_DRAWN}",
       lambda input, p, generator, out: (input, generator) if p is None and out is None else None,

@@ -300,8 +300,6 @@ class Methods:
         size: Any,
         stride: Any,
         storage_offset: _int | None = None,
-        *,
-        out: Any = None,
     ) -> Tensor:
         """A copy of `input` in which the elements that `as_strided` would show are those of
         `src`."""
@@ -717,7 +715,7 @@ class Methods:
     def igammac_(self, other: Tensor) -> Tensor:
         """Write the result of `igammac` into this tensor; returns the tensor."""
     @property
-    def imag(self) -> Tensor: ...
+    def imag(self) -> Any: ...
     @imag.setter
     def imag(self, value: Any) -> None: ...
     def index_add(self, dim: _int, index: Tensor, source: Tensor, *, alpha: Any = 1) -> Tensor:
@@ -1279,7 +1277,7 @@ class Methods:
     def ravel(self) -> Tensor:
         """All elements as a vector; a view if possible."""
     @property
-    def real(self) -> Tensor: ...
+    def real(self) -> Any: ...
     @real.setter
     def real(self, value: Any) -> None: ...
     def reciprocal(self) -> Tensor:

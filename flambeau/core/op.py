@@ -244,6 +244,9 @@ def plan_saving(op: Op) -> None:
         elif stem != name and stem in op.tensors:
             kinds.append("value")
             plan.append(("shape" if name.endswith("shape") else "dtype", op.tensors.index(stem)))
+        elif name.removesuffix("_geometry") in op.tensors:
+            kinds.append("value")
+            plan.append(("geometry", op.tensors.index(name.removesuffix("_geometry"))))
         elif name in op.params:
             first = 1 if op.variadic else len(op.tensors)
             kinds.append("value"), plan.append(("param", op.params.index(name) + first))
@@ -418,6 +421,8 @@ def record(op: Op, canonical: tuple[Any, ...], edges: tuple[Any, ...], results: 
         elif kind == "dtype":
             of = canonical[where]
             saved.append(of._array.dtype if type(of) in tensor_types else None)
+        elif kind == "geometry":
+            saved.append(basis.geometry(canonical[where]))
         elif kind == "result":
             saved.append(save_result(results[where], where))
         elif kind == "tensors":

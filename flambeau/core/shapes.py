@@ -6,6 +6,8 @@ from math import prod
 from operator import index
 from typing import Any
 
+from flambeau.kernels.views import contiguous_strides as contiguous_strides
+
 
 class Size(tuple):
     """A tensor's shape: a tuple that knows its number of elements.
@@ -150,16 +152,3 @@ def is_expandable_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:
     """Can a tensor of `shape` be expanded to `target`?"""
     return len(shape) <= len(target) and all(
         a == b or a == 1 for a, b in zip(reversed(shape), reversed(target)))
-
-
-def contiguous_strides(shape: tuple[int, ...]) -> tuple[int, ...]:
-    """Row-major strides, in elements, as torch counts them (an extent of 0 counts as 1).
-
-    >>> contiguous_strides((2, 3, 4))
-    (12, 4, 1)
-    """
-    strides, step = [], 1
-    for n in reversed(shape):
-        strides.append(step)
-        step *= n or 1
-    return tuple(reversed(strides))

@@ -25,8 +25,10 @@ from flambeau._scopes import within
 from flambeau.core import devices, dtypes
 from flambeau.core.dtypes import FROM_NUMPY, from_numpy_dtype
 from flambeau.core.modes import grad_mode, is_inference_mode_enabled
-from flambeau.core.shapes import Size, as_size, contiguous_strides
-from flambeau.kernels.views import stepping
+from flambeau.core.shapes import Size, as_size
+from flambeau.kernels.views import array_offset as array_offset
+from flambeau.kernels.views import array_root as array_root
+from flambeau.kernels.views import array_strides
 
 if TYPE_CHECKING:
     from flambeau.core.methods import Methods  # a stub: what ops/ give to Tensor
@@ -398,22 +400,6 @@ def arrays_of(tensors: list[Tensor]) -> list[np.ndarray]:
     return [t._array for t in tensors]
 
 
-def array_strides(array: np.ndarray) -> tuple[int, ...]:
-    """Strides in elements, as torch counts them."""
-    size = array.itemsize
-    strides = tuple([s // size for s in array.strides])
-    if not array.size and not any(strides):         # made so: NumPy has zeros for all of them
-        return contiguous_strides(array.shape)
-    return stepping(array.shape, strides)
-
-
-def array_root(array: np.ndarray) -> np.ndarray:
-    """The array that owns the memory that `array` looks at."""
-    while isinstance(array.base, np.ndarray):
-        array = array.base
-    return array
-
-
 def dense_memory(root: np.ndarray) -> np.ndarray | None:
     """An array that owns its memory, with its dimensions in the order in which they lie there; None
     if that leaves gaps."""
@@ -421,11 +407,3 @@ def dense_memory(root: np.ndarray) -> np.ndarray | None:
         return root
     ordered = root.transpose(np.argsort([-stride for stride in root.strides], kind="stable"))
     return ordered if ordered.flags.c_contiguous else None
-
-
-def array_offset(array: np.ndarray) -> int:
-    """Bytes between the start of the memory and the first element."""
-    root = array_root(array)
-    if root is array:
-        return 0
-    return (array.__array_interface__["data"][0] - root.__array_interface__["data"][0])

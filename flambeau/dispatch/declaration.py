@@ -77,6 +77,7 @@ class Declaration:
     order       of those that are no tensors, where it is not that of the schema
     shape       the shape of the result: "self", or a formula of the canonical arguments
     unsized     do extents of the result depend on values?
+    replay      of a view: is it made again by a call, since strides on its base cannot say it?
 
     floating    do integers become the default floating type first?
     refuses     PyTorch's name of the kernel, or a sentence, and the kinds of dtypes that it is not
@@ -129,6 +130,7 @@ class Declaration:
     order: str = ""
     shape: Any = None
     unsized: Any = False
+    replay: bool = False
     floating: bool = False
     refuses: Any = ()
     out: Any = True
@@ -235,7 +237,8 @@ class Declaration:
                 batch_rule=self.batch, nondiff=tuple(self.nondiff.split()),
                 tensors=tuple([p.name for p in own if p.is_tensor]),
                 params=tuple([p.name for p in own if not p.is_tensor]),
-                variadic=any(p.is_list for p in own[:1]), view=schema.is_view,
+                variadic=any(p.is_list for p in own[:1]),
+                view="replay" if self.replay and schema.is_view else schema.is_view,
                 returns=self.returns or _class_of_results(self.name, schema),
                 differentiable=self.differentiable,
                 dims=(*self.dims.split(), *self.new_dims.split(), *self.some_dims.split()),

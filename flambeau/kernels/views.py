@@ -131,6 +131,32 @@ def windows(x, dim, size, step):
                     x.strides[dim]), 0)
 
 
+def buffer(x):
+    """The memory that x looks at, in one row, and how many bytes into it x starts."""
+    start, item = array_offset(x), x.itemsize
+    return strided(x, (array_root(x).nbytes // item,), (item,), -start), start
+
+
+@compiled("view")
+def view(x, size):
+    """x in another shape on the same memory; RuntimeError where that needs a copy."""
+    r = reshape(x, size)
+    if r is None:
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at "
+                           "least one dimension spans across two contiguous subspaces). Use "
+                           ".reshape(...) instead.")
+    return r
+
+
+@compiled("slice")
+def slice_(x, dim, start, end, step):
+    """Every `step`-th slice of x along `dim`, from `start` to before `end`."""
+    first, stop, step = slice(start, end, step).indices(x.shape[dim])
+    strides = (*x.strides[:dim], x.strides[dim] * step, *x.strides[dim + 1:])
+    return strided(x, (*x.shape[:dim], len(range(first, stop, step)), *x.shape[dim + 1:]), strides,
+                   first * x.strides[dim])
+
+
 def memory_order(x):
     """The dimensions of x from the outermost in memory to the innermost; an expanded one keeps the
     place that its number gives it."""
@@ -224,6 +250,43 @@ def stepping(shape, strides):
             found[d] = after
         after = shape[d] * found[d]
     return tuple(found)
+
+
+def contiguous_strides(shape):
+    """Row-major strides, in elements, as PyTorch counts them (an extent of 0 counts as 1).
+
+    >>> contiguous_strides((2, 3, 4))
+    (12, 4, 1)
+    """
+    strides, step = [], 1
+    for n in reversed(shape):
+        strides.append(step)
+        step *= n or 1
+    return tuple(reversed(strides))
+
+
+def array_strides(array):
+    """Strides in elements, as torch counts them."""
+    size = array.itemsize
+    strides = tuple([s // size for s in array.strides])
+    if not array.size and not any(strides):         # made so: NumPy has zeros for all of them
+        return contiguous_strides(array.shape)
+    return stepping(array.shape, strides)
+
+
+def array_root(array):
+    """The array that owns the memory that `array` looks at."""
+    while isinstance(array.base, np.ndarray):
+        array = array.base
+    return array
+
+
+def array_offset(array):
+    """Bytes between the start of the memory and the first element."""
+    root = array_root(array)
+    if root is array:
+        return 0
+    return (array.__array_interface__["data"][0] - root.__array_interface__["data"][0])
 
 
 def has_one_place(array):

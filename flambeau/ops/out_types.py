@@ -38,8 +38,6 @@ _EXACT = {
         "linalg.solve_triangular",
     "self and mat2 must have the same dtype, but got {out} and {found}": "addbmm",
     "addmv input tensors must have the same dtype, but got {out}, {found}, and {found}": "mv",
-    "Expected object of scalar type {found} but got scalar type {out} for argument 'out'":
-        "complex polar",
     "{name}(): self and result must have the same scalar type": "masked_select index_select",
     "{name}(): self and out expected to have the same dtype, but got self.dtype = {found} and "
     "out.dtype = {out}": "take",

@@ -12,119 +12,90 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.op import composite, linear
-from flambeau.core.shapes import contiguous_strides, size_of
-from flambeau.core.tensor import Tensor, array_offset, array_root, array_strides, basis, plain
+from flambeau.core.op import linear
+from flambeau.core.shapes import contiguous_strides
+from flambeau.core.tensor import Tensor, array_offset, array_strides, basis, plain
 from flambeau.dispatch.declaration import op
-from flambeau.kernels import views
-from flambeau.kernels._extension import compiled
+from flambeau.kernels import strided as kernels
+from flambeau.kernels.strided import extent
 
 Geometry = tuple[tuple[int, ...], tuple[int, ...], int]
 
 
-def _geometry(input: Tensor) -> Geometry:
+def geometry(input: Tensor) -> Geometry:
+    """Where the elements of a tensor lie in its memory."""
     array = input._array
     if hasattr(input, "_bdim"):             # a slice under vmap
         return array.shape, input.stride(), input.storage_offset()
     if type(input) not in plain:            # a wrapper: its own strides say nothing
         return array.shape, contiguous_strides(array.shape), 0
-    return _geometry_of(array)
+    return kernels.geometry(array)
 
 
-@compiled("geometry")
-def _geometry_of(array: np.ndarray) -> Geometry:
-    return array.shape, array_strides(array), array_offset(array) // array.itemsize
+def _window(size: Any, stride: Any, offset: int | None, own: Geometry) -> Geometry:
+    return size, stride, own[2] if offset is None else offset
 
 
-def _extent(*geometries: Geometry) -> int:
-    """The elements of a memory that holds these windows."""
-    return 1 + max([offset + sum([(n - 1) * s for n, s in zip(size, stride)])
-                    for size, stride, offset in geometries if 0 not in size], default=0)
-
-
-def _places(geometry: Geometry) -> np.ndarray:
-    """For each element of a window, its place in memory."""
-    size, stride, offset = geometry
-    index = np.full((), offset, np.int64)
-    for n, s in zip(size, stride):
-        index = index[..., None] + np.arange(n, dtype=np.int64) * s
-    return index.reshape(size)
-
-
-def _window(memory: np.ndarray, geometry: Geometry) -> np.ndarray:
-    size, stride, offset = geometry
-    item = memory.itemsize
-    return views.strided(memory, size, tuple([s * item for s in stride]), offset * item)
-
-
-def _one_more(size: int, extent: int, geometry: Geometry) -> Geometry:
+def _one_more(size: int, step: int, geometry: Geometry) -> Geometry:
     """The windows on `size` memories, one after the other."""
-    return (size, *geometry[0]), (extent, *geometry[1]), geometry[2]
+    return (size, *geometry[0]), (step, *geometry[1]), geometry[2]
+
+
+def _examples(whole: Tensor) -> Geometry:
+    """The geometry of the first of the slices of a tensor."""
+    size, stride, offset = geometry(whole)
+    return size[1:], stride[1:], offset
 
 
 # ---- views ---------------------------------------------------------------------------------------
 
 
-@compiled("window")
-def _as_strided(self: np.ndarray, window: Geometry, own: Geometry,
-                given: int | None = None) -> np.ndarray:
-    size, stride, offset = window
-    root, item = array_root(self), self.itemsize
-    if offset < 0:
-        raise RuntimeError(f"Tensor: invalid storage offset {offset}")
-    last = offset + sum((n - 1) * s for n, s in zip(size, stride)) if 0 not in size else offset - 1
-    if (last + 1) * item > root.nbytes:
-        raise RuntimeError(f"setStorage: sizes {list(size)}, strides {list(stride)}, storage "
-                           f"offset {offset}, and itemsize {item} requiring a storage size of "
-                           f"{(last + 1) * item} are out of bounds for storage of size "
-                           f"{root.nbytes}")
-    return views.strided(self, size, tuple([s * item for s in stride]),
-                         offset * item - array_offset(self))
+def _of_the_memory(input: Tensor, size: Any, stride: Any, storage_offset: int | None
+                   ) -> tuple[Any, ...]:
+    size, stride = tuple(size), tuple(stride)
+    if len(size) != len(stride):
+        raise RuntimeError("mismatch in length of strides and shape")
+    if any(s < 0 for s in stride):
+        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got "
+                           f"strides: {list(stride)}")
+    return input, size, stride, storage_offset
 
 
-def _as_strided_batched(size: int, dims: Any, self: Tensor, window: Geometry,
-                        own: Geometry, given: int | None) -> Any:
-    first, end = window[2], _extent(window)
-    if 0 not in window[0] and (first < own[2] or end > _extent(own)):
+def _as_strided_batched(count: int, dims: Any, self: Tensor, size: Any, stride: Any,
+                        storage_offset: int | None) -> Any:
+    whole = basis.movedim(self, dims[0], 0)
+    own = _examples(whole)
+    window = _window(size, stride, storage_offset, own)
+    first, end = window[2], extent(window)
+    if 0 not in size and (first < own[2] or end > extent(own)):
         raise RuntimeError(
-            f"result = tensor.as_strided({list(window[0])}, {list(window[1])}, {first}) can access "
+            f"result = tensor.as_strided({list(size)}, {list(stride)}, {first}) can access "
             f"memory outside of `tensor`. `result` can access some memory in range [{first}, "
             f"{end}], but `tensor` can only access some memory in range [{own[2]}, "
-            f"{_extent(own)}]. This is not supported inside of vmap, please try to rewrite the "
+            f"{extent(own)}]. This is not supported inside of vmap, please try to rewrite the "
             "`as_strided` call as a sequence of PyTorch view operations")
-    step, whole = self.stride(dims[0]), basis.movedim(self, dims[0], 0)
-    return as_strided_of(whole, _one_more(size, step, window), _geometry(whole), given), 0
+    return as_strided(whole, (count, *size), (whole.stride()[0], *stride), storage_offset), 0
 
 
-def _as_strided_tangent(self_t: Tensor, window: Geometry, own: Geometry) -> Tensor:
+def _as_strided_tangent(self: Tensor, self_t: Tensor, size: Any, stride: Any,
+                        storage_offset: int | None) -> Tensor:
     """The same window on the tangent: a view, if its memory is like that of the tensor."""
+    own = geometry(self)
+    window = _window(size, stride, storage_offset, own)
     shift = window[2] - own[2]
-    if shift >= 0 and _extent((window[0], window[1], shift)) <= prod(own[0]) and (
-            type(self_t) in plain or hasattr(self_t, "_bdim")) and _geometry(self_t)[:2] == own[:2]:
-        return _part(self_t, window[0], window[1], shift)
+    if shift >= 0 and extent((size, stride, shift)) <= prod(own[0]) and (
+            type(self_t) in plain or hasattr(self_t, "_bdim")) and geometry(self_t)[:2] == own[:2]:
+        return _part(self_t, size, stride, shift)
     return by_memory(self_t, own, window, None)
-
-
-@linear(_as_strided, view=True, method=False, namespace=None, node_name="AsStridedBackward0",
-        batch=_as_strided_batched, jvp=_as_strided_tangent, params=("window", "own", "given"),
-        shows="given", d_self=lambda grad, window, own: by_memory(grad, window, own, own))
-def as_strided_of(input: Tensor, window: Geometry, own: Geometry, given: int | None) -> Any:
-    return input, window, own, given
-
-
-as_strided_of.op.saved_as = {"size": lambda window: tuple(window[0]),
-                             "stride": lambda window: tuple(window[1]),
-                             "storage_offset": lambda given: given}
-
-
-def _viewed(input: Tensor, size: Any, stride: Any, storage_offset: int | None) -> Tensor:
-    window, own = _checked(input, size, stride, storage_offset)
-    return as_strided_of.op.call(input, window, own, storage_offset)
 
 
 as_strided = op(
     "as_strided(Tensor(a) self, SymInt[] size, SymInt[] stride, SymInt? storage_offset=None) -> "
-    "Tensor(a)", body=_viewed,
+    "Tensor(a)",
+    kernel=kernels.as_strided, kind="linear", canonical=_of_the_memory, kernel_checks=True,
+    batch=_as_strided_batched, jvp=_as_strided_tangent,
+    d_self=lambda grad, self_geometry, size, stride, storage_offset: by_memory(
+        grad, _window(size, stride, storage_offset, self_geometry), self_geometry, self_geometry),
     doc="""A view of `input`'s memory with any size, strides and offset (in elements).
 
     >>> import flambeau
@@ -134,48 +105,18 @@ as_strided = op(
     """)
 
 
-def _checked(input: Tensor, size: Any, stride: Any, offset: int | None) -> tuple[Geometry, ...]:
-    size, stride = size_of((size,)), size_of((stride,))
-    if len(size) != len(stride):
-        raise RuntimeError("mismatch in length of strides and shape")
-    if any(s < 0 for s in stride):
-        raise RuntimeError(f"as_strided: Negative strides are not supported at the moment, got "
-                           f"strides: {list(stride)}")
-    own = _geometry(input)
-    return (size, stride, own[2] if offset is None else offset), own
-
-
 # ---- derivatives ---------------------------------------------------------------------------------
-
-
-def _by_memory(self: np.ndarray, source: Geometry, target: Geometry,
-               shared: Geometry | None) -> np.ndarray:
-    put, taken = _places(source), _places(target)
-    start = min(int(put.min(initial=0)), int(taken.min(initial=0)))
-    put, taken = put - start, taken - start
-    length = _extent(source, target) - start
-    if shared == source:
-        self = self / np.bincount(put.reshape(-1), minlength=length)[put].astype(self.dtype)
-    memory = np.zeros(length, self.dtype)
-    if len(np.unique(put)) == put.size:
-        memory[put] = self
-    else:
-        np.add.at(memory, put, self)
-    r = memory[taken]
-    if shared == target and len(np.unique(taken)) != taken.size:
-        r = r / np.bincount(taken.reshape(-1), minlength=length)[taken].astype(self.dtype)
-    return r
 
 
 def _by_memory_batched(size: int, dims: Any, self: Tensor, source: Geometry, target: Geometry,
                        shared: Geometry | None) -> Any:
-    extent = _extent(source, target)
-    more = [None if g is None else _one_more(size, extent, g) for g in (source, target, shared)]
+    step = extent(source, target)
+    more = [None if g is None else _one_more(size, step, g) for g in (source, target, shared)]
     return by_memory(basis.movedim(self, dims[0], 0), *more), 0
 
 
-@linear(_by_memory, method=False, namespace=None, node_name="AsStridedBackwardBackward0",
-        batch=_by_memory_batched,
+@linear(kernels.by_memory, method=False, namespace=None, node_name="AsStridedBackwardBackward0",
+        batch=_by_memory_batched, params=("source", "target", "shared"),
         d_self=lambda grad, source, target, shared: by_memory(grad, target, source, shared))
 def by_memory(input: Tensor, source: Geometry, target: Geometry, shared: Any) -> Any:
     """`input` added up into memory as `source` lies there, read as `target` does; of `shared`, one
@@ -186,23 +127,15 @@ def by_memory(input: Tensor, source: Geometry, target: Geometry, shared: Any) ->
 # ---- writes as new tensors -----------------------------------------------------------------------
 
 
-def _replaced(self: np.ndarray, src: np.ndarray, window: Geometry, own: Geometry) -> np.ndarray:
-    memory = np.empty(_extent(window, own), self.dtype)
-    result = _window(memory, own)
-    result[...] = self
-    _window(memory, window)[...] = src
-    return result
-
-
 def _replaced_batched(size: int, dims: Any, self: Tensor, src: Tensor, window: Geometry,
                       own: Geometry) -> Any:
     self, src = [basis.expand(t, (size, *t._array.shape)) if d is None
                  else basis.movedim(t, d, 0) for t, d in zip((self, src), dims)]
-    extent = _extent(window, own)
-    return replaced(self, src, _one_more(size, extent, window), _one_more(size, extent, own)), 0
+    step = extent(window, own)
+    return replaced(self, src, _one_more(size, step, window), _one_more(size, step, own)), 0
 
 
-@linear(_replaced, tensors=("self", "src"), method=False, namespace=None,
+@linear(kernels.replaced, tensors=("self", "src"), method=False, namespace=None,
         node_name="AsStridedScatterBackward0", batch=_replaced_batched,
         d_self=lambda grad, src_shape, window, own: replaced(
             grad, basis.new_zeros(grad, src_shape), window, own),
@@ -212,25 +145,40 @@ def replaced(input: Tensor, src: Tensor, window: Geometry, own: Geometry) -> Any
     return input, src, window, own
 
 
-@composite(method=True)
-def as_strided_scatter(input: Tensor, src: Tensor, size: Any, stride: Any,
-                       storage_offset: int | None = None, *, out: Any = None) -> Tensor:
-    """A copy of `input` in which the elements that `as_strided` would show are those of `src`."""
-    window, own = _checked(input, size, stride, storage_offset)
-    if src._array.shape != window[0]:
+def _for_a_window(input: Tensor, src: Tensor, size: Any, stride: Any, storage_offset: int | None
+                  ) -> tuple[Any, ...]:
+    size, stride = _of_the_memory(input, size, stride, storage_offset)[1:3]
+    if src._array.shape != size:
         raise RuntimeError("expected src to have a size equal to the slice of self. src size = "
-                           f"{list(src._array.shape)}, slice size = {list(window[0])}")
-    if type(input) in plain:
-        _as_strided(input._array, window, own)          # is the window inside the memory?
+                           f"{list(src._array.shape)}, slice size = {list(size)}")
     if src._array.dtype != input._array.dtype:
         src = basis.cast(src, input._array.dtype)
-    result = replaced(input, src, window, own)
-    return result if out is None else basis.into(out, as_strided_scatter.op, result)
+    return input, src, size, stride, storage_offset
+
+
+def _scatter_batched(count: int, dims: Any, self: Tensor, src: Tensor, size: Any, stride: Any,
+                     storage_offset: int | None) -> Any:
+    own = geometry(self) if dims[0] is None else _examples(basis.movedim(self, dims[0], 0))
+    return _replaced_batched(count, dims, self, src, _window(size, stride, storage_offset, own),
+                             own)
+
+
+as_strided_scatter = op(
+    "as_strided_scatter(Tensor self, Tensor src, SymInt[] size, SymInt[] stride, "
+    "SymInt? storage_offset=None) -> Tensor",
+    kernel=kernels.as_strided_scatter, kind="linear", canonical=_for_a_window, kernel_checks=True,
+    batch=_scatter_batched, out=False,
+    d_self=lambda grad, src_shape, self_geometry, size, stride, storage_offset: replaced(
+        grad, basis.new_zeros(grad, src_shape),
+        _window(size, stride, storage_offset, self_geometry), self_geometry),
+    d_src=lambda grad, self_geometry, size, stride, storage_offset: by_memory(
+        grad, self_geometry, _window(size, stride, storage_offset, self_geometry), None),
+    doc="A copy of `input` in which the elements that `as_strided` would show are those of `src`.")
 
 
 def _part(input: Tensor, size: Any, stride: Any, offset: int) -> Tensor:
     """`as_strided` with an offset that counts from `input`'s first element."""
-    return as_strided(input, size, stride, offset + _geometry(input)[2])
+    return as_strided(input, size, stride, offset + geometry(input)[2])
 
 
 def _same_part(input: Tensor, array: np.ndarray, own: np.ndarray) -> Tensor:
@@ -261,4 +209,4 @@ def _cut_out(grad: Tensor, strides: Any, replay: Any, size: Any, stride: Any,
 
 
 basis.as_strided, basis.part, basis.cut_out = as_strided, _part, _cut_out
-basis.same_part = _same_part
+basis.same_part, basis.geometry = _same_part, geometry

@@ -214,6 +214,8 @@ def named_values(op: Op, canonical: tuple[Any, ...], result: Any) -> dict[str, A
             if type(tensor) in tensor_types:
                 values[name + "_shape"] = tensor._array.shape
                 values[name + "_dtype"] = tensor._array.dtype
+                if f"{name}_geometry" in op.saved:
+                    values[f"{name}_geometry"] = basis.geometry(tensor)
         values.update(zip(op.params, canonical[len(op.tensors):]))
     if op.returns is None:
         values["result"] = result

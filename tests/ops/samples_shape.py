@@ -238,7 +238,7 @@ family.untested |= dict.fromkeys(
      "triu_indices", "is_conj", "is_neg", "alias", "copy", "view"),
     "makes or asks; nothing to differentiate by samples")
 family.untested |= dict.fromkeys(
-    ("with_strides", "graph_alias", "as_strided_of", "basic_alias", "put_at_", "take_at", "index",
+    ("with_strides", "graph_alias", "replaced", "basic_alias", "put_at_", "take_at", "index",
      "index_put_many", "select_first"), "inner parts of indexing and views; reached under vmap")
 family.untested |= dict.fromkeys(
     ("_neg_view", "conj_view", "negative_view"), "see test_conjugate_views.py")
