@@ -203,8 +203,11 @@ PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyO
     Py_ssize_t count = PyTuple_GET_SIZE(canonical.get());
     if (!fits(f, items, count)) return fall_back(f, args, nargsf, names);
     PyObject *given = run(f, items, count);
-    if (!given) return PyErr_Occurred() ? nullptr : coerce(f, args, n, names, canonical.get());
-    return finish(f, items, count, given);
+    if (given) return finish(f, items, count, given);
+    if (!PyErr_Occurred()) return coerce(f, args, n, names, canonical.get());
+    if (!PyErr_ExceptionMatches(moving::Misfit) || f->arguments != Py_None) return nullptr;
+    PyErr_Clear();  // not the common case: the closure's kernel knows it, or what is wrong
+    return fall_back(f, args, nargsf, names);
 }
 
 PyObject *call_creation(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {

@@ -114,7 +114,7 @@ int register_network(PyObject *module) {
           register_network_distances, register_network_fourier, register_network_indexing,
           register_network_losses, register_network_normalization, register_network_pooling,
           register_network_recurrent, register_network_resampling, register_network_searching,
-          register_network_softmax, register_network_sorting})
+          register_network_softmax, register_network_sorting, register_checked})
         if (add(module)) return -1;
     return 0;
 }

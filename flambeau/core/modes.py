@@ -92,6 +92,8 @@ def intercept_canonical(op: Any, canonical: tuple[Any, ...]) -> Any:
     stack = levels.get()
     if not stack:
         return op.plain(canonical)
+    if op.parts is not None and not (stack[-1].observes or stack[-1].makes):
+        return op.parts(*canonical)
     return within(levels, stack[:-1], stack[-1], op, canonical)
 
 

@@ -156,6 +156,7 @@ class Op:
     Backward: Any                       # the class of its nodes
     inplace_node = ""                   # what the nodes of its in-place form are called, if not so
     body: Any                           # of a composite
+    parts: Any = None                   # the same as the kernel, made of other ops
     plain_call: Any                     # of a composite: the call that only observers see
     published: Any = None               # what users call
     schema: Any = None                  # PyTorch's, of an op that is declared by it
@@ -211,6 +212,9 @@ class Op:
 
 def parameters(formula: Any) -> tuple[str, ...]:
     """The names of a formula's parameters; a constant has none."""
+    names = getattr(formula, "names", None)         # of a callable object
+    if names is not None:
+        return names
     code = getattr(formula, "__code__", None)
     return () if code is None else code.co_varnames[:code.co_argcount]
 

@@ -35,6 +35,7 @@ from flambeau.dispatch.function import (
     in_front,
     operator,
 )
+from flambeau.dispatch.parts import ThroughParts
 from flambeau.schema.parser import MISSING, Parameter, Schema, parse
 from flambeau.schema.signature import function_signature, in_order, method_signature
 
@@ -58,6 +59,10 @@ class Declaration:
     joins       a function that these are further overloads of, with a kernel or a body of their own
     same_as     schemas of further ways to call the first op
     spelled     what these call its parameters: "unbiased=correction"
+    parts       the same as the kernel, made of other ops: what every transform runs, and what is
+                differentiated where no rule is given
+    quick       a compiled kernel that checks its arguments: C tries it first, and it raises Misfit
+                for all that is not the common case
     rules       for a tensor argument its gradient, a formula of `grad` and of what it names
     vjp         instead: all gradients at once, as a sequence; `nondiff` names tensors without one
     jvp         the tangent of the results, where it does not follow from the kind or from the vjp
@@ -111,6 +116,8 @@ class Declaration:
     joins: Any = None
     same_as: tuple[str, ...] = ()
     spelled: str = ""
+    parts: Callable[..., Any] | None = None
+    quick: Any = None
     rules: dict[str, Any] = field(default_factory=dict)
     vjp: Any = None
     jvp: Any = None
@@ -179,7 +186,7 @@ class Declaration:
     def needs_preparing(self) -> bool:
         """Are its canonical arguments made in Python?"""
         return self.canonical is not None and self.body is None and self.kind != "pointwise" \
-            and not (self.kernel_checks or self.all_dims or self.sizes)
+            and not (self.kernel_checks or self.quick or self.all_dims or self.sizes)
 
     def op_for(self, other: Schema) -> Op:
         """The op that an alias with that schema leads to: the one with the most like it."""
@@ -232,11 +239,15 @@ class Declaration:
             op.call = op.direct = op.plain_call = self.body
             op.function = op.published = self.published
             return op
+        tensors = tuple([p.name for p in own if p.is_tensor])
+        others = tuple([p.name for p in own if not p.is_tensor])
+        vjp = self.vjp
+        if self.parts is not None and vjp is None and not self.rules and self.differentiable:
+            vjp = ThroughParts(self.parts, tensors, others)
         op = Op(self.name, self.kind, key=key, schema=schema, declaration=self,
-                kernel=self.kernel, vjp=self.vjp, rules=self.rules, jvp_rule=self.jvp,
-                batch_rule=self.batch, nondiff=tuple(self.nondiff.split()),
-                tensors=tuple([p.name for p in own if p.is_tensor]),
-                params=tuple([p.name for p in own if not p.is_tensor]),
+                kernel=self.kernel, vjp=vjp, rules=self.rules, jvp_rule=self.jvp,
+                batch_rule=self.batch, nondiff=tuple(self.nondiff.split()), parts=self.parts,
+                tensors=tensors, params=others,
                 variadic=any(p.is_list for p in own[:1]),
                 view="replay" if self.replay and schema.is_view else schema.is_view,
                 returns=self.returns or _class_of_results(self.name, schema),
@@ -250,7 +261,7 @@ class Declaration:
                 node_name=(self.node or f"{class_name(self.name)[:-1]}{{}}").format(index))
         plan_saving(op)
         op.call = fast.callable_of("canonical", op, make_general(op, interceptors, plain, None),
-                                   op.kernel)
+                                   self.quick or op.kernel)
         op.direct = make_general(op, (), ANY, None)
         op.function = op.published = self.published
         return op

@@ -24,6 +24,12 @@ def native(name):
     return getattr(_extension.native, f"network_{name}", None)
 
 
+def checked(name):
+    """The compiled kernel of that name that checks its arguments itself, or None: it raises Misfit
+    for all that is not plain, fits badly, or has another type than float and double."""
+    return native(f"checked_{name}")
+
+
 def is_narrow(dtype):
     """Whether numbers of this dtype are computed in float32: every float of two bytes or fewer."""
     return dtype.char not in _WIDE and dtype.kind in "fV"
