@@ -1,6 +1,5 @@
 // Kernels that check their arguments themselves, so that a call needs no Python. They take what is
-// common: plain arrays of float or double, with elements, whose channels don't lie last. For all
-// else, wrong or rare, they raise Misfit: whoever called them knows more.
+// common: plain arrays of float or double whose channels don't lie last. For all else, wrong or rare, they raise Misfit: whoever called them knows more.
 #pragma once
 #include "../moving/strided.h"
 #include "../network_module.h"
@@ -38,8 +37,14 @@ class Held {
 
 inline PyArrayObject *floats(PyObject *x) {
     int type = type_of(x);
-    bool fits = (type == NPY_FLOAT || type == NPY_DOUBLE) && PyArray_SIZE((PyArrayObject *)x);
-    return fits ? (PyArrayObject *)x : nullptr;
+    return type == NPY_FLOAT || type == NPY_DOUBLE ? (PyArrayObject *)x : nullptr;
+}
+
+// Has each of the last `n` dimensions elements?
+inline bool has_elements(PyArrayObject *x, int n) {
+    for (int d = PyArray_NDIM(x) - n; d < PyArray_NDIM(x); d++)
+        if (PyArray_DIM(x, d) < 1) return false;
+    return true;
 }
 
 // None, or as many elements in one dimension as there are channels, of the type of `x`.

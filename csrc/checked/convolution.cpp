@@ -24,7 +24,8 @@ static PyObject *convolution(PyObject *const *args) {
     Held held[4];
     int n = x ? PyArray_NDIM(x) - 2 : 0;
     if (!x || !w || n < 1 || n > MAX_DIMS || PyArray_NDIM(w) != n + 2 ||
-        PyArray_TYPE(x) != PyArray_TYPE(w) || has_channels_last(x) || has_channels_last(w) ||
+        PyArray_TYPE(x) != PyArray_TYPE(w) || !has_elements(x, n + 1) || !has_elements(w, n + 2) ||
+        has_channels_last(x) || has_channels_last(w) ||
         !take_int(args[8], groups) || groups < 1)
         return moving::misfit();
     PyObject *strides = per_axis(args[3], n, stride, held[0]),
@@ -34,8 +35,7 @@ static PyObject *convolution(PyObject *const *args) {
     bool transposed = args[6] == Py_True;
     const npy_intp *size = PyArray_DIMS(x) + 2, *kernel = PyArray_DIMS(w) + 2;
     for (int d = 0; d < n; d++)
-        if (stride[d] < 1 || padding[d] < 0 || dilation[d] < 1 || kernel[d] < 1)
-            return moving::misfit();
+        if (stride[d] < 1 || padding[d] < 0 || dilation[d] < 1) return moving::misfit();
     npy_intp first = PyArray_DIM(w, 0), second = PyArray_DIM(w, 1),
              channels = transposed ? second * groups : first;
     if (first % groups || PyArray_DIM(x, 1) != (transposed ? first : second * groups) ||

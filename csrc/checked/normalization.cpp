@@ -76,7 +76,8 @@ static PyObject *evaluated(PyObject *const *args, int type) {
 static PyObject *batch_norm(PyObject *const *args) {
     PyArrayObject *x = floats(args[0]);
     double momentum;
-    if (!x || PyArray_NDIM(x) < 2 || has_channels_last(x) || !take_float(args[6], momentum) ||
+    if (!x || PyArray_NDIM(x) < 2 || !PyArray_SIZE(x) || has_channels_last(x) ||
+        !take_float(args[6], momentum) ||
         (args[3] == Py_None) != (args[4] == Py_None))
         return moving::misfit();
     npy_intp channels = PyArray_DIM(x, 1), count = PyArray_SIZE(x) / channels;

@@ -11,7 +11,7 @@ static int dims_of(PyArrayObject *x, PyObject *sizes) {
     if (!x || !PyTuple_CheckExact(sizes)) return 0;
     int n = int(PyTuple_GET_SIZE(sizes)), rank = PyArray_NDIM(x);
     bool fits = n >= 2 && n <= MAX_DIMS && (rank == n + 1 || rank == n + 2);
-    return fits && !has_channels_last(x) ? n : 0;
+    return fits && has_elements(x, n + 1) && !has_channels_last(x) ? n : 0;
 }
 
 struct Windows {
@@ -50,6 +50,22 @@ static PyObject *max_pool(PyObject *const *args) {
     return max_of(given, 6);
 }
 
+// (self, kernel_size, stride, padding, dilation, ceil_mode) of lines: only the values.
+static PyObject *max_pool1d(PyObject *const *args) {
+    PyArrayObject *x = floats(args[0]);
+    Windows w;
+    if (!x || PyArray_NDIM(x) < 2 || PyArray_NDIM(x) > 3 || !has_elements(x, 2) ||
+        !PyTuple_CheckExact(args[1]) || PyTuple_GET_SIZE(args[1]) != 1 ||
+        !w.read(x, 1, args + 1, args[4]))
+        return wrong();
+    PyObject *given[] = {args[0], args[1], w.strides, w.paddings, w.dilations, args[5]};
+    Held found;
+    if (!found.hold(max_of(given, 6))) return nullptr;
+    PyObject *values = PyTuple_GET_ITEM(found.get(), 0);
+    Py_INCREF(values);
+    return values;
+}
+
 // (self, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override)
 static PyObject *avg_pool(PyObject *const *args) {
     PyArrayObject *x = floats(args[0]);
@@ -77,7 +93,8 @@ static PyObject *adaptive_avg_pool(PyObject *const *args) {
 }
 static PyObject *adaptive_max_pool(PyObject *const *args) { return adaptive(adaptive_max_of, args); }
 
-static PyMethodDef methods[] = {CHECKED_METHOD(max_pool, 6), CHECKED_METHOD(avg_pool, 7),
+static PyMethodDef methods[] = {CHECKED_METHOD(max_pool, 6), CHECKED_METHOD(max_pool1d, 6),
+                                CHECKED_METHOD(avg_pool, 7),
                                 CHECKED_METHOD(adaptive_avg_pool, 2),
                                 CHECKED_METHOD(adaptive_max_pool, 2),
                                 {nullptr, nullptr, 0, nullptr}};

@@ -212,27 +212,6 @@ becomes("_rms_norm", _rms_norm)
 # ---- convolution, pooling, resampling ------------------------------------------------------------
 
 
-def _convolution_back(grad: Tensor, input: Tensor, weight: Tensor, bias_sizes: Any, *rest: Any
-                      ) -> Any:
-    *geometry, mask = rest
-    bias = None if bias_sizes is None else flambeau.zeros(bias_sizes, dtype=weight.dtype)
-    return _masked(gradient(flambeau.convolution, (input, weight, bias), grad, *geometry), mask)
-
-
-_CONVOLVED = ("SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
-              "SymInt[] output_padding, SymInt groups")
-_conv_back = defines(
-    "convolution_backward(Tensor grad_output, Tensor input, Tensor weight, "
-    f"SymInt[]? bias_sizes, {_CONVOLVED}, bool[3] output_mask) -> (Tensor, Tensor, Tensor)",
-    _convolution_back)
-shows("convolution", f"convolution(Tensor input, Tensor weight, Tensor? bias, {_CONVOLVED}) -> "
-      "Tensor", grads=lambda grad, needs, input, weight, bias, stride, padding, dilation,
-      transposed, output_padding, groups: _conv_back(
-          grad, input, weight, None if bias is None else list(bias.shape), list(stride),
-          list(padding), list(dilation), transposed, list(output_padding), groups,
-          _three(needs, (input, weight, bias))))
-
-
 def _upsampled(kind: str, n: int) -> None:
     """One way to resample in `n` dimensions, and its gradient."""
     align = "" if "nearest" in kind else "bool align_corners, "

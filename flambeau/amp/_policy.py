@@ -19,8 +19,8 @@ Policy = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
 LOWER = """
     mm bmm matmul addmm addbmm baddbmm chain_matmul linalg.multi_dot linalg.matmul linalg.vecdot
-    nn.functional.linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
-    conv_tbc nn.functional.prelu nn.functional.scaled_dot_product_attention lstm rnn_tanh rnn_relu
+    nn.functional.linear nn.functional.prelu nn.functional.scaled_dot_product_attention lstm
+    rnn_tanh rnn_relu
 """
 
 FULL = """

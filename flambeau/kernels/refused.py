@@ -41,15 +41,6 @@ def refuse(x, kinds, name):
 
 # ---- the table ----------------------------------------------------------------------------------
 
-def _convolution_name(self, weight, bias, stride, padding, dilation, transposed, *_):
-    n = max(self.ndim - 2, 2)
-    if transposed:
-        return f"slow_conv_transpose{n}d_out_cpu"
-    if any(d != 1 for d in dilation):
-        return "slow_conv_dilated<>"
-    return "" if self.dtype.char in characters("Bi") else f"slow_conv{n}d_cpu"
-
-
 def _power_name(self, exponent, *_):
     return "" if exponent in (0, 1) else "pow"
 
@@ -201,7 +192,7 @@ triu                    triu                               U8
 xor_of_bits             xor_sum_cpu                        UcW8
 """)
 REFUSED |= {name: [(characters(kinds), said)] for name, said, kinds in (
-    ("convolution", _convolution_name, "bBiU8"), ("pow_number", _power_name, "bUW8"),
+    ("pow_number", _power_name, "bUW8"),
     ("flip", _flip_name, "UW8"),
     ("scatter_reduce", _reduce_name, "UW8"), ("clamp_tensors", _clamp_name, "bU8"),
     ("polygamma_of", _polygamma_name, "cW8"),

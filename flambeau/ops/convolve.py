@@ -12,12 +12,14 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.op import composite, multilinear, primitive, public
+from flambeau.core.op import multilinear, public
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
 from flambeau.kernels import convolution as kernels
 from flambeau.kernels.layouts import channels_last, has_channels_last
-from flambeau.kernels.network import is_narrow
+from flambeau.kernels.network import checked, is_narrow
+from flambeau.kernels.refused import characters
 from flambeau.ops.matmul import conj
 from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise import c_name
@@ -97,35 +99,74 @@ def _convolution_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bi
     return _parted(size, result, 1), 1
 
 
-@primitive(_convolve, tensors=("input", "weight", "bias"), method=False,
-           d_input=lambda grad, input_shape, weight, stride, padding, dilation, transposed,
-           output_padding, groups: convolution_input_grad(
-               grad, conj(weight), input_shape, stride, padding, dilation, transposed,
-               output_padding, groups),
-           d_weight=lambda grad, input, weight_shape, stride, padding, dilation, transposed,
-           output_padding, groups: convolution_weight_grad(
-               grad, conj(input), weight_shape, stride, padding, dilation, transposed,
-               output_padding, groups),
-           d_bias=lambda grad, bias_shape: grad.sum((0, *range(2, grad._array.ndim))),
-           jvp=lambda input, weight, bias, input_t, weight_t, bias_t, stride, padding, dilation,
-           transposed, output_padding, groups: (
-               convolution(input_t, weight, bias_t, stride, padding, dilation, transposed,
-                           output_padding, groups)
-               + convolution(input, weight_t, None, stride, padding, dilation, transposed,
-                             output_padding, groups)),
-           batch=_convolution_batched,
-           shape=lambda input, weight, bias, *geometry: kernels.output_shape(
-               input._array.shape, weight._array.shape, *geometry))
-def convolution(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
-                dilation: Any, transposed: bool, output_padding: Any, groups: int) -> Any:
-    """The general convolution: `input` (n, c, ...) with `weight` (o, c / groups, ...), or with
-    (c, o / groups, ...) if `transposed`, and `bias` (o)."""
+_GEOMETRY = ("SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+             "SymInt[] output_padding, SymInt groups")
+
+
+def _geometry_of(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
+                 dilation: Any, transposed: bool, output_padding: Any, groups: int
+                 ) -> tuple[Any, ...]:
     n = input._array.ndim - 2
     stride = numbers(stride, n, "stride")
     return (input, weight, bias, *_checked(
         input, weight, bias, stride, numbers(padding, n, "padding"),
         numbers(dilation, n, "dilation"), bool(transposed),
         numbers(output_padding, n, "output_padding"), groups))
+
+
+def _kernel_name(self: np.ndarray, weight: Any, bias: Any, stride: Any, padding: Any,
+                 dilation: Any, transposed: bool, *rest: Any) -> str:
+    """What PyTorch calls the kernel of a convolution of such elements."""
+    n = max(self.ndim - 2, 2)
+    if transposed:
+        return f"slow_conv_transpose{n}d_out_cpu"
+    if any(d != 1 for d in dilation):
+        return "slow_conv_dilated<>"
+    return "" if self.dtype.char in characters("Bi") else f"slow_conv{n}d_cpu"
+
+
+@op("convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
+    f"{_GEOMETRY}, bool[3] output_mask) -> (Tensor, Tensor, Tensor)", explicit=True, out=False,
+    function=False, method=False)
+def convolution_backward(grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Any,
+                         stride: Any, padding: Any, dilation: Any, transposed: bool,
+                         output_padding: Any, groups: int, output_mask: Any) -> tuple[Any, ...]:
+    """The gradients of `convolution`, of those arguments that `output_mask` names."""
+    n = input._array.ndim - 2
+    geometry = (numbers(stride, n, "stride"), numbers(padding, n, "padding"),
+                numbers(dilation, n, "dilation"), transposed,
+                numbers(output_padding, n, "output_padding"), groups)
+    by_input, by_weight, by_bias = output_mask
+    return (
+        convolution_input_grad(grad_output, conj(weight), input._array.shape, *geometry)
+        if by_input else None,
+        convolution_weight_grad(grad_output, conj(input), weight._array.shape, *geometry)
+        if by_weight else None,
+        grad_output.sum((0, *range(2, grad_output._array.ndim))) if by_bias else None)
+
+
+def _gradients(grad: Tensor, needs: Any, input: Tensor, weight: Tensor, bias_shape: Any,
+               stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+               groups: int) -> Any:
+    return convolution_backward(
+        grad, input, weight, bias_shape or None, stride, padding, dilation, transposed,
+        output_padding, groups, [needs[0], needs[1], needs[2] and bias_shape != ()])
+
+
+convolution = op(
+    f"convolution(Tensor input, Tensor weight, Tensor? bias, {_GEOMETRY}) -> Tensor",
+    kernel=_convolve, quick=checked("convolution"), canonical=_geometry_of, method=False, out=False,
+    refuses=(_kernel_name, "bBiU8"), vjp=_gradients, batch=_convolution_batched,
+    jvp=lambda input, weight, bias, input_t, weight_t, bias_t, stride, padding, dilation,
+    transposed, output_padding, groups: (
+        convolution(input_t, weight, bias_t, stride, padding, dilation, transposed,
+                    output_padding, groups)
+        + convolution(input, weight_t, None, stride, padding, dilation, transposed,
+                      output_padding, groups)),
+    shape=lambda input, weight, bias, *geometry: kernels.output_shape(
+        input._array.shape, weight._array.shape, *geometry),
+    doc="""The general convolution: `input` (n, c, ...) with `weight` (o, c / groups, ...), or with
+    (c, o / groups, ...) if `transposed`, and `bias` (o).""")
 
 
 def _input_grad_batched(size: int, dims: Any, grad: Tensor, weight: Tensor, shape: Any,
@@ -315,57 +356,69 @@ def _same_padding(input: Tensor, kernel: Any, stride: Any, dilation: Any) -> Any
 
 
 def _convolver(n: int, doc: str) -> Any:
-    name = f"conv{n}d"
+    name, all_zero = f"conv{n}d", (0,) * n
+    given = f"Tensor input, Tensor weight, Tensor? bias=None, SymInt[{n}] stride=1, "
+    rest = f"SymInt[{n}] dilation=1, SymInt groups=1) -> Tensor"
 
-    def conv(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
-             padding: Any = 0, dilation: Any = 1, groups: int = 1) -> Tensor:
+    def conv(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
+             dilation: Any, groups: int) -> Tensor:
         rank = input._array.ndim
         if rank != n + 2:
-            if rank != n + 1:
-                raise _rank_error(name, n, input)
-            input = input.unsqueeze(0)
-        stride = (stride,) * n if type(stride) is int else numbers(stride, n, "stride")
-        dilation = (dilation,) * n if type(dilation) is int else numbers(dilation, n, "dilation")
+            input = _batched(input, n, name)
         if type(padding) is str:
-            if padding == "valid":
-                padding = (0,) * n
-            elif padding == "same":
-                _check_dimensions(input._array, weight._array)
-                input, padding = _same_padding(input, weight._array.shape[2:], stride, dilation)
-            else:
-                raise RuntimeError(f"Invalid padding string: '{padding}'")
-        result = convolution(input, weight, bias, stride, padding, dilation, False, 0, groups)
+            input, padding = _named_padding(
+                padding, input, weight, numbers(stride, n, "stride"),
+                numbers(dilation, n, "dilation"))
+        result = convolution(input, weight, bias, stride, padding, dilation, False, all_zero,
+                             groups)
         return result if rank == n + 2 else result.squeeze(0)
 
-    return _published(conv, name, doc)
+    return _published(n, op(
+        f"{name}({given}SymInt[{n}] padding=0, {rest}",
+        f"{name}.padding({given}str padding=\"valid\", {rest}", body=conv, out=False, method=False,
+        autocast="lower", doc=doc))
 
 
 def _transposed_convolver(n: int, doc: str) -> Any:
     name = f"conv_transpose{n}d"
 
-    def conv(input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1,
-             padding: Any = 0, output_padding: Any = 0, groups: int = 1,
-             dilation: Any = 1) -> Tensor:
+    def conv(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
+             output_padding: Any, groups: int, dilation: Any) -> Tensor:
         rank = input._array.ndim
         if rank != n + 2:
-            if rank != n + 1:
-                raise _rank_error(name, n, input)
-            input = input.unsqueeze(0)
+            input = _batched(input, n, name)
         result = convolution(input, weight, bias, stride, padding, dilation, True, output_padding,
                              groups)
         return result if rank == n + 2 else result.squeeze(0)
 
-    return _published(conv, name, doc)
+    return _published(n, op(
+        f"{name}{'.input' * (n > 1)}(Tensor input, Tensor weight, Tensor? bias=None, "
+        f"SymInt[{n}] stride=1, SymInt[{n}] padding=0, SymInt[{n}] output_padding=0, "
+        f"SymInt groups=1, SymInt[{n}] dilation=1) -> Tensor", body=conv, out=False, method=False,
+        autocast="lower", doc=doc))
 
 
-def _published(function: Any, name: str, doc: str) -> Any:
-    function.__name__, function.__doc__ = name, doc
-    return composite(function, namespace=("torch", "nn.functional"))
+def _published(n: int, function: Any) -> Any:
+    public.setdefault("nn.functional", {})[function.__name__] = function
+    return function
 
 
-def _rank_error(name: str, n: int, input: Tensor) -> RuntimeError:
-    return RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, but "
-                        f"got input of size: {list(input._array.shape)}")
+def _batched(input: Tensor, n: int, name: str) -> Tensor:
+    """The input, which has no batch, as one of one sample."""
+    if input._array.ndim != n + 1:
+        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, "
+                           f"but got input of size: {list(input._array.shape)}")
+    return input.unsqueeze(0)
+
+
+def _named_padding(padding: str, input: Tensor, weight: Tensor, stride: Any, dilation: Any) -> Any:
+    """The input and how much it is padded, for "valid" and "same"."""
+    if padding == "valid":
+        return input, (0,) * len(stride)
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    _check_dimensions(input._array, weight._array)
+    return _same_padding(input, weight._array.shape[2:], stride, dilation)
 
 
 conv1d = _convolver(1, """Cross-correlation over one dimension.
@@ -392,13 +445,17 @@ conv_transpose2d = _transposed_convolver(2, "The transpose of `conv2d`; see `con
 conv_transpose3d = _transposed_convolver(3, "The transpose of `conv3d`; see `conv_transpose1d`.")
 
 
-@composite(namespace=("torch", "nn.functional"))
+@op("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", method=False,
+    out=False, explicit=True, autocast="lower")
 @one_node
-def conv_tbc(input: Tensor, weight: Tensor, bias: Tensor, pad: int = 0) -> Tensor:
+def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tensor:
     """`conv1d` of (time, batch, channels) with weights (k, c, o)."""
-    result = conv1d(input.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
+    result = conv1d(self.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
     return result.permute(2, 0, 1)
 
 
+public["nn.functional"]["conv_tbc"] = conv_tbc
+
+
 __all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
-           "convolution", "public"]
+           "convolution"]

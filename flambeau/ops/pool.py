@@ -9,13 +9,17 @@ from __future__ import annotations
 from math import prod
 from typing import Any
 
+import numpy as np
+
 import flambeau
+from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import linear, public
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import pooling as kernels
 from flambeau.kernels.layouts import keeping_layout
+from flambeau.kernels.network import checked
 from flambeau.kernels.refused import refuse
 from flambeau.ops.pooling_checks import (
     adaptive_sizes,
@@ -111,7 +115,8 @@ def _declare_max_pool(n: int) -> Any:
     pool = op(
         f"{name}_with_indices(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], "
         f"int[{n}] padding=0, int[{n}] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
-        kernel=keeping_layout(kernels.max_pool), canonical=canonical, **_INNER,
+        kernel=keeping_layout(kernels.max_pool), quick=checked("max_pool"), canonical=canonical,
+        **_INNER,
         differentiable=(True, False), node=f"MaxPool{n}DWithIndicesBackward0", jvp=_taking(n),
         batch=leading(lambda: pool.op.call),
         d_self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
@@ -135,8 +140,23 @@ def _declare_max_pools() -> None:
         return kernel, single(stride, "max_pool1d", "stride") if stride else kernel, padding, \
             dilation
 
+    def checked_line(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+                     ceil_mode: bool) -> tuple[Any, ...]:
+        windows = line_of(kernel_size, stride, padding, dilation)
+        refuse(input._array, "bBilUW8", "max_pool1d_impl")
+        check_line(input._array, *windows, ceil_mode)
+        return input, *windows, ceil_mode
+
+    def largest(self: np.ndarray, *windows: Any) -> np.ndarray:
+        *sizes, ceil_mode = windows
+        return kernels.max_pool(self, *[(size,) for size in sizes], ceil_mode)[0]
+
     parameters = "Tensor self, int[{0}] kernel_size, int[{0}] stride=[], int[{0}] padding=0, " \
         "int[{0}] dilation=1, bool ceil_mode=False"
+
+    values = op(f"_max_pool1d_values({parameters.format(1)}) -> Tensor", kernel=largest,
+                quick=checked("max_pool1d"), canonical=checked_line, differentiable=False,
+                out=False, function=False, method=False)
 
     @op(f"max_pool1d({parameters.format(1)}) -> Tensor", method=False, out=False)
     def max_pool1d(self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
@@ -149,10 +169,9 @@ def _declare_max_pools() -> None:
         >>> flambeau.max_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
         tensor([[3., 2.]])
         """
-        windows = line_of(kernel_size, stride, padding, dilation)
-        refuse(self._array, "bBilUW8", "max_pool1d_impl")
-        check_line(self._array, *windows, ceil_mode)
-        return line(self, *windows, ceil_mode)[0]
+        if not interceptors and (self._edge is None or not grad_enabled()):
+            return values(self, kernel_size, stride, padding, dilation, ceil_mode)
+        return line(*checked_line(self, kernel_size, stride, padding, dilation, ceil_mode))[0]
 
     @op(f"max_pool1d_with_indices({parameters.format(1)}) -> (Tensor, Tensor)", method=False,
         out=False)
@@ -221,8 +240,11 @@ def _declare_avg_pool(n: int) -> Any:
         check_windows(x, *windows, (1,) * n, ceil_mode, name)
         return input, *windows, ceil_mode, count_include_pad, divisor_override
 
-    def gradient(grad_output: Tensor, self: Tensor, *windows: Any) -> Tensor:
-        return transposed(grad_output, self._array.shape, *windows)
+    def gradient(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any,
+                 *rest: Any) -> Tensor:
+        kernel = per_axis(kernel_size, n, name, "kernel_size")
+        return transposed(grad_output, self._array.shape, kernel, strides(stride, kernel, name),
+                          per_axis(padding, n, name, "padding"), *rest)
 
     def spread(input: Tensor, shape: Any, *windows: Any) -> Any:
         return input, shape, *windows
@@ -239,8 +261,8 @@ def _declare_avg_pool(n: int) -> Any:
                   "Tensor", body=gradient, explicit=True, out=False, **_INNER)
     pool = op(
         f"{name}(Tensor self, {given.format('=[]', '=0', '=False', '=True', '=None')}) -> Tensor",
-        kernel=_flat_images(n, kernels.avg_pool), canonical=canonical, kind="linear",
-        refuses=(name, "BiUW8") if n == 2 else ("avg_pool3d_out_frame", "BiUeW8"),
+        kernel=_flat_images(n, kernels.avg_pool), quick=checked("avg_pool"), canonical=canonical,
+        kind="linear", refuses=(name, "BiUW8") if n == 2 else ("avg_pool3d_out_frame", "BiUeW8"),
         namespace=NETWORK, method=False, node=f"AvgPool{n}DBackward0",
         batch=leading(lambda: pool.op.call),
         d_self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
@@ -302,13 +324,18 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
                   explicit=True, out=False, method=False)
     inner = op(
         f"_{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", method=False, out=False,
-        kernel=_flat_images(n, kernels.adaptive_avg_pool), canonical=canonical, kind="linear",
+        kernel=_flat_images(n, kernels.adaptive_avg_pool), quick=checked("adaptive_avg_pool"),
+        canonical=canonical, kind="linear",
         node=f"AdaptiveAvgPool{n}DBackward0", batch=leading(lambda: inner.op.call),
         d_self=lambda grad, self: backward(grad, self))
 
+    single = (1,) * n
+
     def body(self: Tensor, output_size: Any) -> Tensor:
-        sizes = adaptive_sizes(n, self, output_size, name)
-        return self.mean(tuple(range(-n, 0)), True) if sizes == (1,) * n else inner(self, sizes)
+        if output_size != single:
+            return inner(self, output_size)
+        adaptive_sizes(n, self, output_size, name)
+        return self.mean(tuple(range(-n, 0)), True)
 
     return op(f"{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", body=body, **_INNER)
 
@@ -329,6 +356,7 @@ def _declare_adaptive_max_pool(n: int) -> Any:
                   body=gradient, explicit=True, out=False, **_INNER)
     pool = op(f"{name}(Tensor self, int[{n}] output_size) -> (Tensor, Tensor)",
               kernel=_flat_images(n, kernels.adaptive_max_pool), canonical=canonical,
+              quick=checked("adaptive_max_pool"),
               differentiable=(True, False), node=f"AdaptiveMaxPool{n}DBackward0", jvp=_taking(n),
               batch=leading(lambda: pool.op.call), **_INNER,
               d_self=lambda grad, self, result1: backward(grad, self, result1))

@@ -135,9 +135,11 @@ def sizes_or_own(output_size: Any, input: Tensor) -> Any:
     """The sizes, with the input's for those that are None."""
     if isinstance(output_size, int):
         return output_size
-    shape = input.shape
-    if len(shape) <= len(output_size):
+    if input.ndim <= len(output_size):
         raise ValueError(f"Input dimension should be at least {len(output_size) + 1}")
+    if None not in output_size:
+        return output_size
+    shape = input.shape
     return [own if size is None else size
             for size, own in zip(output_size, shape[-len(output_size):])]
 
