@@ -1434,9 +1434,9 @@ def conv1d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Any = (1,),
+    padding: Any = (0,),
+    dilation: Any = (1,),
     groups: _int = 1,
 ) -> Tensor:
     """Cross-correlation over one dimension."""
@@ -1445,9 +1445,9 @@ def conv2d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Any = (1, 1),
+    padding: Any = (0, 0),
+    dilation: Any = (1, 1),
     groups: _int = 1,
 ) -> Tensor:
     """Cross-correlation over two dimensions; see `conv1d`."""
@@ -1456,9 +1456,9 @@ def conv3d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    dilation: Any = 1,
+    stride: Any = (1, 1, 1),
+    padding: Any = (0, 0, 0),
+    dilation: Any = (1, 1, 1),
     groups: _int = 1,
 ) -> Tensor:
     """Cross-correlation over three dimensions; see `conv1d`."""
@@ -1470,11 +1470,11 @@ def conv_transpose1d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: Any = (1,),
+    padding: Any = (0,),
+    output_padding: Any = (0,),
     groups: _int = 1,
-    dilation: Any = 1,
+    dilation: Any = (1,),
 ) -> Tensor:
     """The transpose of `conv1d` as a linear map: `weight` is (c, o / groups, k); the length is
     (l - 1) · stride - 2 · padding + dilation · (k - 1) + output_padding + 1."""
@@ -1483,11 +1483,11 @@ def conv_transpose2d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: Any = (1, 1),
+    padding: Any = (0, 0),
+    output_padding: Any = (0, 0),
     groups: _int = 1,
-    dilation: Any = 1,
+    dilation: Any = (1, 1),
 ) -> Tensor:
     """The transpose of `conv2d`; see `conv_transpose1d`."""
 
@@ -1495,11 +1495,11 @@ def conv_transpose3d(
     input: Tensor,
     weight: Tensor,
     bias: Tensor | None = None,
-    stride: Any = 1,
-    padding: Any = 0,
-    output_padding: Any = 0,
+    stride: Any = (1, 1, 1),
+    padding: Any = (0, 0, 0),
+    output_padding: Any = (0, 0, 0),
     groups: _int = 1,
-    dilation: Any = 1,
+    dilation: Any = (1, 1, 1),
 ) -> Tensor:
     """The transpose of `conv3d`; see `conv_transpose1d`."""
 

@@ -290,8 +290,8 @@ class Declaration:
                 schema if schema.name == op.schema.name or self.hidden else op.schema) else None)
         signature = signature._replace(is_deprecated=is_deprecated)
         own = (_before_the_dot(schema), *signature.parameters) if bound else signature.parameters
-        first = schema.parameters[0].name if schema.parameters else ""
-        names = ["self" if p.name == "input" != first else p.name for p in own]
+        shown = any(p.name == "self" for p in schema.parameters)    # as `input`
+        names = ["self" if shown and p.name == "input" else p.name for p in own]
         if schema.name == op.schema.name:
             spelled = dict([pair.split("=") for pair in self.spelled.split()])
             names = [spelled.get(name, name) for name in names]
