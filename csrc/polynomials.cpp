@@ -1,5 +1,5 @@
 // Orthogonal polynomials of degree n (rounded towards zero; of a negative one 0) by their recurrences
-// p_{k+1} = (a x + b) p_k - c p_{k-1}, p_0 = 1: see `flambeau/ops/polynomials.py`.
+// p_{k+1} = (a x + b) p_k - c p_{k-1}, p_0 = 1: see `flambeau/ops/special/polynomials.py`.
 #include "kernel.h"
 
 namespace {

@@ -7,7 +7,7 @@
 from typing import Any
 
 import flambeau
-from flambeau.ops.searching import unique_dim
+from flambeau.ops.reduction.searching import unique_dim
 
 
 def __getattr__(name: str) -> Any:

@@ -110,7 +110,7 @@ def rebuild_quantized_tensor(storage: Any, offset: int, size: Any, stride: Any, 
                              requires_grad: bool, backward_hooks: Any) -> Tensor:
     """The integers in a typed storage, with what they mean: the scheme, scale and zero point; or
     scales, zero points and the dimension of the channels."""
-    from flambeau.ops.quantized_tensors import Scheme, make
+    from flambeau.ops.quantized.tensors import Scheme, make
     integers = _view(storage.untyped(), _plain_type(storage.dtype), offset, size, stride)
     scheme, scale, zero_point, *axis = how
     if scheme is flambeau.per_tensor_affine:

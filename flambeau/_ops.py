@@ -386,7 +386,7 @@ class _Ops(types.ModuleType):
             from flambeau._higher_order import higher_order
             found: Any = higher_order
         elif name == "quantized":
-            found = importlib.import_module("flambeau.ops.quantized")
+            found = importlib.import_module("flambeau.ops.quantized.library")
         else:
             found = _OpNamespace(name)
         self.__dict__[name] = found

@@ -386,7 +386,7 @@ def storage_of(tensor: Tensor) -> UntypedStorage:
 def element_type(dtype: Any) -> Any:
     """NumPy's type for the elements; quantised ones are seen as their integers."""
     if dtype.kind == "quantized":
-        from flambeau.ops.quantized_tensors import HELD
+        from flambeau.ops.quantized.tensors import HELD
         return HELD[dtype]
     return dtype.numpy
 

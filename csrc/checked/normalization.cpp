@@ -1,4 +1,4 @@
-// Normalisations with what they used: flambeau/ops/normalize.py.
+// Normalisations with what they used: flambeau/ops/nn/normalize.py.
 #include "checked.h"
 
 namespace checked {

@@ -11,10 +11,10 @@ from flambeau.core import engine
 from flambeau.core.op import conjugate, table
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor, tensor_types
-from flambeau.ops.dropout import SATURATION, channels
-from flambeau.ops.index import _slice as take_slice
-from flambeau.ops.index import slice_backward
-from flambeau.ops.matmul import adjoint
+from flambeau.ops.indexing.index import _slice as take_slice
+from flambeau.ops.indexing.index import slice_backward
+from flambeau.ops.linalg.matmul import adjoint
+from flambeau.ops.nn.dropout import SATURATION, channels
 
 END = 2**63 - 1
 

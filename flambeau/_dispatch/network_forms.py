@@ -9,8 +9,9 @@ import flambeau
 from flambeau._dispatch.forms import becomes, defines, shows
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.nn import functional as F
-from flambeau.ops import attention, cross_entropy
-from flambeau.ops import softmax as _softmax
+from flambeau.ops.loss import cross_entropy
+from flambeau.ops.nn import attention
+from flambeau.ops.nn import softmax as _softmax
 
 
 def gradient(function: Callable[..., Any], inputs: Any, grad: Any, *rest: Any, **options: Any
@@ -87,7 +88,7 @@ def _whole(number: Any) -> Any:
 
 
 def _elu(self: Tensor, alpha: float = 1, scale: float = 1, input_scale: float = 1) -> Tensor:
-    from flambeau.ops.activation import _elu as body
+    from flambeau.ops.nn.activation import _elu as body
     return body(self, alpha, scale, input_scale)
 
 

@@ -13,7 +13,7 @@ from flambeau import Tensor
 from flambeau.autograd import forward_ad
 from flambeau.autograd.differentiate import grad
 from flambeau.autograd.grad_mode import enable_grad, no_grad
-from flambeau.ops.opaque import uncovered
+from flambeau.ops.quantized.mkldnn import uncovered
 
 
 def is_differentiable(x: Any) -> bool:

@@ -208,7 +208,7 @@ BackwardCFunction = BackwardNode
 
 def _zeros(meta: Any) -> Tensor:
     from flambeau.core.dtypes import from_numpy_dtype
-    from flambeau.ops.create import zeros
+    from flambeau.ops.factory.create import zeros
     shape, array_type, like = meta
     if like is not None:
         return basis.zeros_like(like)

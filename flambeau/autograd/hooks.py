@@ -268,7 +268,7 @@ def check_grad(tensor: Tensor, grad: Any) -> None:
         raise RuntimeError("can't assign Variable as its own grad")
     wanted = None if tensor._hooks is None else tensor._hooks.grad_dtype
     if wanted != "any" and grad.dtype is not (wanted or tensor.dtype):
-        from flambeau.ops.random_fills import C_NAMES
+        from flambeau.ops.random.fills import C_NAMES
         found = C_NAMES.get(grad.dtype.name, type_name(grad.dtype).lower())
         raise RuntimeError(
             f"attempting to assign a gradient with dtype '{found}' to a "

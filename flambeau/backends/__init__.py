@@ -135,7 +135,7 @@ cudnn = Backend("cudnn", enabled=False, benchmark=False, deterministic=False, al
 cuda = _CUDA("cuda", matmul=Backend("cuda.matmul", allow_tf32=False, fp32_precision="none"),
                preferred_linalg_library=lambda backend=None: None)
 mkl = Backend("mkl", verbose=_Verbose, VERBOSE_OFF=0, VERBOSE_ON=1)
-# Its layout is offered (ops/opaque.py), on the package's own kernels.
+# Its layout is offered (ops/quantized/mkldnn.py), on the package's own kernels.
 mkldnn = Backend("mkldnn", available=True, enabled=True, deterministic=False, verbose=_Verbose,
                  VERBOSE_OFF=0, VERBOSE_ON=1, VERBOSE_ON_CREATION=2)
 mps = Backend("mps", is_macos_or_newer=lambda *version: False)

@@ -174,7 +174,7 @@ class Factory:
         where = devices.checked(own._device if own is not None and options["device"] is None
                                 else options["device"])
         if options.get("layout") not in (None, type_info.strided):
-            from flambeau.ops.sparse import without_entries
+            from flambeau.ops.sparse.tensors import without_entries
             return without_entries(self.name, canonical[0], array_type, options["layout"],
                                    bool(options.get("requires_grad")))
         if options.get("pin_memory"):

@@ -347,7 +347,7 @@ def linearize(func: Callable[..., Any], *primals: Any) -> Any:
 
 def _unit_vectors(leaves: list[Tensor]) -> list[Tensor]:
     """For each leaf, a stack of directions: together they are the unit vectors of all elements."""
-    from flambeau.ops.create import eye, zeros
+    from flambeau.ops.factory.create import eye, zeros
     total, at, stacks = sum(leaf.numel() for leaf in leaves), 0, []
     for leaf in leaves:
         n = leaf.numel()

@@ -27,7 +27,7 @@ import numpy as np
 import flambeau
 from flambeau import Tensor
 from flambeau.core.tensor import array_offset
-from flambeau.ops.methods import _rebuild
+from flambeau.ops.python.methods import _rebuild
 from flambeau.storage import SharedArray, TypedStorage, UntypedStorage, storage_of
 from flambeau.utils.hooks import warn_if_has_hooks
 

@@ -9,8 +9,8 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau.nn import functional as F
-from flambeau.ops.attention import _is_batched, _projected
-from flambeau.ops.softmax import implicit_dim
+from flambeau.ops.nn.attention import _is_batched, _projected
+from flambeau.ops.nn.softmax import implicit_dim
 
 GRID_SAMPLE_INTERPOLATION_MODES = {"bilinear": 0, "nearest": 1, "bicubic": 2}
 GRID_SAMPLE_PADDING_MODES = {"zeros": 0, "border": 1, "reflection": 2}

@@ -10,8 +10,8 @@ from typing import Any
 import flambeau
 from flambeau.core.op import composite, public
 from flambeau.core.tensor import Tensor
-from flambeau.ops import grouped_products
 from flambeau.ops import load as _load
+from flambeau.ops.linalg import grouped_products
 from flambeau.overrides import has_torch_function as has_torch_function
 from flambeau.overrides import has_torch_function_unary as has_torch_function_unary
 from flambeau.overrides import has_torch_function_variadic as has_torch_function_variadic

@@ -11,7 +11,7 @@ from typing import Any
 
 from flambeau.core.tensor import Tensor
 from flambeau.core.op import composite as composite
-from flambeau.ops import grouped_products as grouped_products
+from flambeau.ops.linalg import grouped_products as grouped_products
 from flambeau.overrides import has_torch_function as has_torch_function
 from flambeau.overrides import has_torch_function_unary as has_torch_function_unary
 from flambeau.overrides import has_torch_function_variadic as has_torch_function_variadic

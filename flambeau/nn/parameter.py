@@ -8,7 +8,7 @@ import flambeau
 from flambeau import Tensor
 from flambeau.core import overrides
 from flambeau.core.tensor import disabled_torch_function, plain
-from flambeau.ops.methods import NOT_COPIED
+from flambeau.ops.python.methods import NOT_COPIED
 from flambeau.transforms.function_modes import DisableTorchFunctionSubclass
 from flambeau.transforms.meta import MetaTensor
 

@@ -20,18 +20,25 @@ for _module in ("transforms.meta", "transforms.function_modes", "ops.misfit", "o
 # first asked for, in this order (the likeliest first). Families that bring operators are common:
 # Python looks for `__and__` on the class without asking anybody.
 COMMON = (
-    "pointwise", "elementary", "comparison", "bitwise", "rounding", "conditional", "complex",
-    "copying", "from_data", "create", "legacy_types", "ranges", "index", "gather", "slices", "join",
-    "matmul", "methods", "reduce", "shape", "strided",
+    "pointwise.arithmetic", "pointwise.elementary", "pointwise.comparison", "pointwise.bitwise",
+    "pointwise.rounding", "pointwise.conditional", "pointwise.complex", "view.copying",
+    "factory.from_data", "factory.create", "factory.legacy_types", "factory.ranges",
+    "indexing.index", "indexing.gather", "indexing.slices", "view.join", "linalg.matmul",
+    "python.methods", "reduction.sums", "view.shape", "view.strided",
 )
 LATE = [
-    "blame", "random", "extremes", "activation", "softmax", "moments", "sort", "dropout",
-    "conjugate_views", "inquiry", "embedding", "convolve", "pool", "normalize", "cross_entropy",
-    "loss", "attention", "padding", "scan", "searching", "added", "affine_graph", "products",
-    "einsum", "differences", "histograms", "sampling", "facts", "rearrange", "memory_methods",
-    "bilinear", "decompositions", "distance", "foreach", "fourier", "ldl", "linalg", "lowrank",
-    "polynomials", "recurrent", "resample", "scatter_views", "segments", "solvers", "sparse",
-    "special", "spectrogram", "windows", "quantized_tensors", "fake_quantize", "opaque",
+    "python.backward_errors", "random.draws", "reduction.minmax", "nn.activation", "nn.softmax",
+    "reduction.statistics", "reduction.sort", "nn.dropout", "view.conjugate_views",
+    "python.inquiry", "nn.embedding", "nn.convolve", "nn.pool", "nn.normalize",
+    "loss.cross_entropy", "loss.elementwise", "nn.attention", "nn.padding", "reduction.scan",
+    "reduction.searching", "linalg.added_products", "python.affine_graph", "linalg.products",
+    "linalg.einsum", "python.differences", "reduction.histograms", "random.sampling",
+    "python.facts", "view.pixel_shuffle", "view.memory", "nn.bilinear", "linalg.decompositions",
+    "loss.distance", "python.foreach", "fft.transforms", "linalg.ldl",
+    "linalg.matrix_functions", "linalg.lowrank", "special.polynomials", "nn.recurrent",
+    "nn.resample", "view.scatter_views", "reduction.segments", "linalg.solvers",
+    "sparse.tensors", "special.functions", "fft.spectrogram", "factory.windows",
+    "quantized.tensors", "quantized.fake_quantize", "quantized.mkldnn",
 ]
 for _module in COMMON:
     importlib.import_module(f"flambeau.ops.{_module}")
@@ -54,9 +61,3 @@ def _missing_method(self: Tensor, name: str) -> Any:
 
 
 Tensor.__getattr__ = _missing_method
-
-
-def __getattr__(name: str) -> Any:
-    if name in LATE:
-        return importlib.import_module(f"flambeau.ops.{name}")
-    raise AttributeError(f"module 'flambeau.ops' has no attribute {name!r}")

@@ -24,7 +24,6 @@ from flambeau.core.tensor import (
 )
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
 from flambeau.kernels.views import copy_into, has_one_place
-from flambeau.ops.blame import op_name
 from flambeau.ops.out_types import can_cast
 from flambeau.ops.overlap import (
     check_overlap,
@@ -32,6 +31,7 @@ from flambeau.ops.overlap import (
     write_changes,
     written_anywhere,
 )
+from flambeau.ops.python.backward_errors import op_name
 
 _WHY = "Given that this use case is ambiguous and error-prone, it is forbidden. You can clarify " \
     "your code by moving both the view and the inplace either both inside the {} block (if you " \

@@ -189,7 +189,7 @@ def check_out_type(op: Op, out: Any, found: Any) -> None:
     said = (declared.out_type if declared is not None else "") or _exact.get(name) or (
         None if castable else _castable.get(name))
     if said is not None:
-        from flambeau.ops.matmul import c_name
+        from flambeau.ops.linalg.matmul import c_name
         kind = TypeError if said.startswith("torch.cat()") else RuntimeError
         raise kind(said.format(
             name=op.name if name in _SHORT else name, found=type_name(found),

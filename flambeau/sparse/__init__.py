@@ -19,9 +19,12 @@ from typing import Any
 
 from flambeau import Tensor
 from flambeau.core.op import checked_arguments
-from flambeau.ops import sparse as _sparse
-from flambeau.ops import sparse_math, sparse_places, sparse_products, sparse_reduce
-from flambeau.ops.sparse_diagonals import spdiags
+from flambeau.ops.sparse import math as sparse_math
+from flambeau.ops.sparse import places as sparse_places
+from flambeau.ops.sparse import products as sparse_products
+from flambeau.ops.sparse import reduce as sparse_reduce
+from flambeau.ops.sparse import tensors as _sparse
+from flambeau.ops.sparse.diagonals import spdiags
 
 _rules = _sparse.rules
 
@@ -88,7 +91,7 @@ def log_softmax(input: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
 
 def spsolve(input: Tensor, other: Tensor, *, left: bool = True) -> Tensor:
     """x with input @ x = other, for a square csr matrix and a vector."""
-    from flambeau.ops.sparse_diagonals import solve
+    from flambeau.ops.sparse.diagonals import solve
     if not left:
         raise NotImplementedError("spsolve with left=False")
     return solve(input, other)

@@ -8,7 +8,7 @@ import flambeau as torch
 from flambeau.core.op import public, table
 from flambeau.dispatch.declaration import op
 from flambeau.func import jvp, vmap
-from flambeau.ops.extremes import put_along
+from flambeau.ops.reduction.minmax import put_along
 
 
 def _forget(*names):

@@ -17,5 +17,5 @@ for _name, _op in table.items():
         family.untested[_name] = "see network_cases.py"
     elif _source.__module__.removeprefix("flambeau.ops.") in DRAWS or "dropout" in _name:
         family.untested[_name] = "draws: see test_random.py"
-    elif _source.__module__ == "flambeau.ops.grouped_products":
+    elif _source.__module__ == "flambeau.ops.linalg.grouped_products":
         family.untested[_name] = "recorded calls: see tests/nn/scripts/details.txt"

@@ -7,7 +7,7 @@ import pytest
 
 import flambeau
 import flambeau.kernels
-from flambeau.ops.index import _getitem, _setitem
+from flambeau.ops.indexing.index import _getitem, _setitem
 
 SHAPE = (3, 4, 5)
 

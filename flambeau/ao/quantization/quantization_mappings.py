@@ -16,7 +16,7 @@ from flambeau.ao.quantization import fake_quantize
 from flambeau.ao.quantization.stubs import DeQuantStub, QuantStub
 from flambeau.nn.modules.linear import NonDynamicallyQuantizableLinear
 from flambeau.nn.utils.parametrize import type_before_parametrizations
-from flambeau.ops import quantized as ops
+from flambeau.ops.quantized import library as ops
 
 _DIMENSIONS = (1, 2, 3)
 _CONVS = [f"Conv{n}d" for n in _DIMENSIONS]

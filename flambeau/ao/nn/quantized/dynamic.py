@@ -11,7 +11,7 @@ from flambeau.ao.nn.quantized.modules import linear as static_linear
 from flambeau.ao.nn.quantized.modules.utils import _Described, _quantize_weight
 from flambeau.nn.modules import rnn as float_rnn
 from flambeau.nn.utils.rnn import PackedSequence
-from flambeau.ops import quantized as ops
+from flambeau.ops.quantized import library as ops
 
 __all__ = [
     "GRU",

@@ -6,7 +6,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn
 from flambeau.nn.modules.utils import _ntuple
-from flambeau.ops import quantized as ops
+from flambeau.ops.quantized import library as ops
 
 __all__ = ["adaptive_avg_pool2d", "adaptive_avg_pool3d", "avg_pool2d", "avg_pool3d", "celu",
            "clamp", "conv1d", "conv2d", "conv3d", "elu", "hardsigmoid", "hardswish", "hardtanh",

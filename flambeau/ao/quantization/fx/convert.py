@@ -19,7 +19,7 @@ from flambeau.ao.quantization.observer import _is_activation_post_process
 from flambeau.ao.quantization.quantize import get_qparam_dict
 from flambeau.fx import GraphModule, Node
 from flambeau.nn.modules.utils import _ntuple
-from flambeau.ops import quantized as ops
+from flambeau.ops.quantized import library as ops
 
 
 class QuantizedGraphModule(GraphModule):

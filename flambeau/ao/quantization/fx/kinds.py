@@ -7,7 +7,7 @@ from typing import Any
 import flambeau
 from flambeau import nn
 from flambeau.ao.quantization import quantization_mappings as mappings
-from flambeau.ops import quantized as ops
+from flambeau.ops.quantized import library as ops
 
 F = nn.functional
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from flambeau.ao.nn import intrinsic
 from flambeau.ao.nn.quantized import dynamic
-from flambeau.ops import quantized as ops
+from flambeau.ops.quantized import library as ops
 
 __all__ = ["LinearReLU"]
 

@@ -7,7 +7,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn
 from flambeau.ao.nn.quantized.modules.utils import _Described
-from flambeau.ops import quantized as ops
+from flambeau.ops.quantized import library as ops
 
 
 class _Observed:

@@ -7,7 +7,7 @@ import flambeau
 from flambeau import Tensor, nn
 from flambeau.ao.nn import intrinsic
 from flambeau.ao.nn.quantized.modules.activation import _Buffered
-from flambeau.ops import quantized as ops
+from flambeau.ops.quantized import library as ops
 
 
 class _BatchNorm(_Buffered, nn.modules.batchnorm._BatchNorm):

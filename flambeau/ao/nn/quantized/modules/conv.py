@@ -9,7 +9,7 @@ from flambeau.ao.nn import intrinsic
 from flambeau.ao.nn.quantized.modules.utils import WeightedQuantizedModule, _empty_weight
 from flambeau.nn.modules import conv as float_conv
 from flambeau.nn.modules.utils import _ntuple
-from flambeau.ops import quantized as ops
+from flambeau.ops.quantized import library as ops
 
 _SHAPES = {1: "(N, C, L)", 2: "(N, C, H, W)", 3: "(N, C, D, H, W)"}
 

@@ -6,7 +6,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor, nn
 from flambeau.ao.nn.quantized.modules.utils import _Described, _quantize_weight
-from flambeau.ops import quantized as ops
+from flambeau.ops.quantized import library as ops
 
 _TYPES = (flambeau.quint8, flambeau.quint4x2)
 

@@ -6,7 +6,7 @@ from typing import Any
 from flambeau import Tensor, nn
 from flambeau.ao.nn.float_functional import FloatFunctional, FXFloatFunctional, _Operations
 from flambeau.ao.nn.quantized.modules.utils import _WithScale
-from flambeau.ops import quantized as ops
+from flambeau.ops.quantized import library as ops
 
 __all__ = ["FXFloatFunctional", "FloatFunctional", "QFunctional"]
 

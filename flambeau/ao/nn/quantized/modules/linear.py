@@ -8,7 +8,7 @@ from flambeau import Tensor, nn
 from flambeau.ao.nn import intrinsic
 from flambeau.ao.nn.quantized.modules.utils import WeightedQuantizedModule, _empty_weight
 from flambeau.nn.modules.linear import NonDynamicallyQuantizableLinear
-from flambeau.ops import quantized as ops
+from flambeau.ops.quantized import library as ops
 
 
 class LinearPackedParams(nn.Module):

@@ -5,7 +5,7 @@ from typing import Any
 
 from flambeau import Tensor, nn
 from flambeau.ao.nn.quantized.modules.activation import _Buffered, _Observed
-from flambeau.ops import quantized as ops
+from flambeau.ops.quantized import library as ops
 
 
 class _Normalization(_Observed, _Buffered):

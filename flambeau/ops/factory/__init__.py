@@ -1,0 +1,1 @@
+"""Making tensors: of nothing, of data, of numbers at equal steps, of windows."""

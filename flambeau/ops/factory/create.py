@@ -1,0 +1,190 @@
+"""Making tensors: of a value, of a matrix's diagonal or triangle, with given strides."""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.op import checked_arguments
+from flambeau.core.promotion import convert
+from flambeau.core.shapes import size_of
+from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.factory import FORMAT, OPTIONS, factory
+from flambeau.kernels.refused import characters, no_kernel
+from flambeau.ops.coercion import beyond_c, stored
+from flambeau.ops.factory.from_data import tensor
+
+# ---- filled with a value -------------------------------------------------------------------------
+
+
+def checked_shape(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
+    """The shape that the arguments of `name` say."""
+    shape = size_of(size)
+    if shape and min(shape) < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: "
+                           f"{list(shape)}")
+    if shape and prod(shape) >= 2**60:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    return shape
+
+
+def _full(shape: tuple[int, ...], value: Any, target: np.dtype) -> np.ndarray:
+    if type(value) is int and not -2**63 <= value < 2**64:
+        raise beyond_c(value)
+    array = np.empty(shape, target)
+    array[...] = convert(np.asarray(stored(value, target)), target)
+    return array
+
+
+zeros = factory(f"zeros(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=np.zeros, native="zeros",
+                out=True, doc="""A tensor of zeros: `zeros(2, 3)` or `zeros((2, 3))`.
+
+    >>> import flambeau
+    >>> flambeau.zeros(2)
+    tensor([0., 0.])
+    """)
+ones = factory(f"ones(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=np.ones, native="ones",
+               out=True, doc="A tensor of ones: `ones(2, 3)` or `ones((2, 3))`.")
+empty = factory(f"empty.memory_format(SymInt[] size, *, {OPTIONS}, {FORMAT}) -> Tensor",
+                kernel=np.empty, native="empty", out=True,
+                doc="A tensor with whatever values its memory had.")
+full = factory(f"full(SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor", kernel=_full,
+               native="full", type="value", out=True,
+               doc="A tensor of shape `size` filled with `fill_value`, whose type it takes.")
+
+zeros_like = factory(f"zeros_like(Tensor self, *, {OPTIONS}, {FORMAT}) -> Tensor", like=True,
+                     kernel=np.zeros, native="zeros",
+                     doc="Zeros in the shape, type and layout of `input`.")
+ones_like = factory(f"ones_like(Tensor self, *, {OPTIONS}, {FORMAT}) -> Tensor", like=True,
+                    kernel=np.ones, native="ones",
+                    doc="Ones in the shape, type and layout of `input`.")
+empty_like = factory(f"empty_like(Tensor self, *, {OPTIONS}, {FORMAT}) -> Tensor", like=True,
+                     kernel=np.empty, native="empty",
+                     doc="An uninitialised tensor in the shape, type and layout of `input`.")
+full_like = factory(f"full_like(Tensor self, Scalar fill_value, *, {OPTIONS}, {FORMAT}) -> Tensor",
+                    like=True, kernel=_full, native="full",
+                    doc="`fill_value` in the shape, type and layout of `input`.")
+
+for _name, _kernel in (("zeros", np.zeros), ("ones", np.ones), ("empty", np.empty)):
+    factory(f"new_{_name}(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor", method=True,
+            kernel=_kernel, native=_name,
+            doc=f"`{_name}` with this tensor's type and device unless given.")
+factory(f"new_full(Tensor self, SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor",
+        method=True, kernel=_full, native="full",
+        doc="`full` with this tensor's type and device unless given.")
+
+scalar_tensor = factory(
+    f"scalar_tensor(Scalar s, *, {OPTIONS}) -> Tensor", native="scalar",
+    kernel=lambda value, target: _full((), value, target),
+    doc="""A 0-d tensor that holds the number `s`, in the default floating type unless said
+    otherwise.
+
+    >>> import flambeau
+    >>> flambeau.scalar_tensor(2)
+    tensor(2.)
+    """)
+
+
+def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None,
+               requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Tensor:
+    """`tensor` with this tensor's type and device unless given."""
+    if hasattr(self, "_level"):             # one slice of a batch: a new tensor for each
+        return self._level.repeated(tensor(data, dtype=dtype or self.dtype))
+    return tensor(data, dtype=dtype or self.dtype, device=device or self._device,
+                  requires_grad=requires_grad)
+
+
+Tensor.new_tensor = checked_arguments(new_tensor)
+
+# ---- matrices ------------------------------------------------------------------------------------
+
+
+def _eye(n: int, m: int | None, target: np.dtype) -> np.ndarray:
+    for name, value in (("n", n), ("m", m)):
+        if value is not None and value < 0:
+            raise RuntimeError(f"{name} must be greater or equal to 0, got {value}")
+    if target.char in characters("UW"):
+        raise no_kernel("eye", target)
+    return np.eye(n, m, dtype=target)
+
+
+eye = factory(f"eye(SymInt n, *, {OPTIONS}) -> Tensor", f"eye.m(SymInt n, SymInt m, *, {OPTIONS}) "
+              "-> Tensor", kernel=_eye, native="eye", out=True,
+              doc="A matrix with ones on the diagonal.")
+
+
+def _triangle(name: str) -> None:
+    of = {"tril_indices": np.tril_indices, "triu_indices": np.triu_indices}[name]
+
+    def kernel(row: int, col: int, offset: int, target: np.dtype) -> np.ndarray:
+        for title, extent in (("row", row), ("col", col)):
+            if extent < 0:
+                raise RuntimeError(f"{title} must be non-negative, got{extent}")
+        if target.name not in ("int64", "int32"):
+            raise no_kernel(name, target)
+        return np.stack(of(row, offset, col)).astype(target)
+    factory(f"{name}(int row, int col, int offset=0, *, "
+            f"{OPTIONS.replace('dtype=None', 'dtype=long')}) -> Tensor", kernel=kernel,
+            native=name, type=np.dtype(np.int64),
+            doc=f"Row and column numbers of the {name[:4]} part of a matrix.")
+
+
+_triangle("tril_indices"), _triangle("triu_indices")
+
+# ---- with strides --------------------------------------------------------------------------------
+
+
+def _empty_strided(size: Any, stride: Any, target: np.dtype) -> np.ndarray:
+    shape, steps = checked_shape("empty_strided", (size,)), size_of((stride,))
+    if len(shape) != len(steps):
+        raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of "
+                           f"strides ({len(steps)})")
+    if steps and min(steps) < 0:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and "
+                           f"strides={list(steps)}")
+    extent = 1 + sum((n - 1) * s for n, s in zip(shape, steps)) if 0 not in shape else 0
+    return np.ndarray(shape, target, np.empty(extent, target), 0,
+                      tuple([s * target.itemsize for s in steps]))
+
+
+def _empty_permuted(size: Any, physical_layout: Any, target: np.dtype) -> np.ndarray:
+    shape, order = size_of((size,)), size_of((physical_layout,))
+    if len(shape) != len(order):
+        raise RuntimeError("Number of dimensions in size does not match the length of the "
+                           f"physical_layout; i.e. len(size) = {len(shape)} is not equal to "
+                           f"len(physical_layout) = {len(order)}")
+    steps = [0] * len(shape)
+    extent = 1
+    for i, dim in reversed(list(enumerate(order))):
+        if not 0 <= dim < len(shape):
+            raise RuntimeError(f"Dimension out of range (expected to be between 0 and "
+                               f"{len(shape) - 1}, but got {dim} at index {i}).  NB: negative dims "
+                               "not currently supported; file an issue if you want it.")
+        if dim in order[:i]:
+            raise RuntimeError("Duplicate dim not allowed")
+        steps[dim] = extent
+        extent *= max(shape[dim], 1)
+    return _empty_strided(shape, steps, target)
+
+
+empty_strided = factory(
+    f"empty_strided(SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor",
+    kernel=_empty_strided, native="empty_strided",
+    doc="An uninitialised tensor with the given strides (in elements).")
+factory(f"new_empty_strided(Tensor self, SymInt[] size, SymInt[] stride, *, {OPTIONS}) -> Tensor",
+        method=True, kernel=_empty_strided, native="empty_strided",
+        doc="`empty_strided` with this tensor's type and device unless given.")
+empty_permuted = factory(
+    f"empty_permuted(SymInt[] size, int[] physical_layout, *, {OPTIONS}) -> Tensor",
+    kernel=_empty_permuted, native="empty_permuted",
+    doc="""An uninitialised tensor without gaps, whose dimensions lie in memory in the given order,
+    the outermost first.
+
+    >>> import flambeau
+    >>> flambeau.empty_permuted((2, 3, 4), (1, 0, 2)).stride()
+    (4, 8, 1)
+    """)
+
+basis.zeros_like, basis.ones_like, basis.empty_like = zeros_like, ones_like, empty_like
+__all__ = ["checked_shape"]

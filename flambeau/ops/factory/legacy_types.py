@@ -1,0 +1,117 @@
+"""The historical constructors: `Tensor(2, 3)`, `FloatTensor`, `x.type()`."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import devices, dtypes
+from flambeau.core.op import checked_arguments, public
+from flambeau.core.promotion import type_name
+from flambeau.core.shapes import Size
+from flambeau.core.tensor import Tensor, alias, basis
+from flambeau.ops.factory.create import checked_shape
+from flambeau.ops.factory.from_data import array_of, is_sequence
+from flambeau.schema.errors import type_name as type_name_of
+from flambeau.schema.recorded import complaint
+
+
+def legacy_constructor(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`Tensor()`, `Tensor(2, 3)`, `Tensor([1, 2])`, `Tensor(other)`."""
+    if len(args) + len(kwargs) == 1:
+        other = args[0] if args else kwargs.get("other")
+        if isinstance(other, Tensor):
+            return _another(other, cls)
+    return _legacy(cls, dtypes.get_default_dtype(), args, kwargs)
+
+
+def _another(source: Tensor, cls: type) -> Tensor:
+    """Another tensor with the same memory, which is a view of the first."""
+    if source._edge is not None or source._device is not devices.cpu:
+        return basis.graph_alias(source) if cls is Tensor else source.as_subclass(cls)
+    if source._conjugated or source._negated:
+        return alias(basis.resolved(source)._array, cls)
+    result = alias(source._array, cls)
+    result._counter = source._counter
+    return result
+
+
+def _legacy(cls: type, target: dtypes.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]
+            ) -> Any:
+    plain = not kwargs and (all(type(a) is int for a in args) or (
+        len(args) == 1 and type(args[0]) in (list, tuple, np.ndarray)))
+    if not plain and (said := complaint("new", args, kwargs, True)):
+        raise TypeError(said)
+    device = kwargs.get("device")
+    if device is not None and devices.device(device).type != "cpu":
+        raise RuntimeError("legacy constructor expects device type: cpu but device type: "
+                           f"{devices.device(device).type} was passed")
+    data = next(iter((*args, *[kwargs[k] for k in ("other", "data", "size") if k in kwargs])), ())
+    if isinstance(data, Tensor):
+        if data.dtype is not target:
+            raise TypeError(f"expected {_options(target)} (got {_options(data.dtype)})")
+        return _another(data, cls)
+    if isinstance(data, (int, Size)) and type(data) is not bool:
+        return alias(np.empty(checked_shape("new", args), target.numpy), cls)
+    if not args and not kwargs:
+        return alias(np.empty(0, target.numpy), cls)
+    if isinstance(data, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{type(data).__name__}'")
+    if not isinstance(data, np.ndarray) and not is_sequence(data):
+        raise TypeError(f"new(): data must be a sequence (got {type_name_of(data)})")
+    return alias(array_of(data, target), cls)
+
+
+def _options(d: dtypes.dtype) -> str:
+    """What PyTorch prints of a tensor's type, layout and place."""
+    name = {"float32": "float", "float64": "double", "int64": "long int", "int32": "int",
+            "int16": "short int", "int8": "signed char", "uint8": "unsigned char",
+            "float16": "c10::Half", "bfloat16": "c10::BFloat16"}.get(d.name, d.name)
+    return (f"TensorOptions(dtype={name}, device=cpu, layout=Strided, requires_grad=false "
+            "(default), pinned_memory=false (default), memory_format=(nullopt))")
+
+
+def typed_constructor(name: str, target: dtypes.dtype) -> type:
+    """`FloatTensor` and its kind: makes tensors of one type, and knows its instances."""
+    class Meta(type):
+        def __instancecheck__(cls, instance: Any) -> bool:
+            return isinstance(instance, Tensor) and instance.dtype is target
+
+        def __call__(cls, *args: Any, **kwargs: Any) -> Tensor:
+            return _legacy(Tensor, target, args, kwargs)
+
+    made = Meta(name, (), {"__module__": "torch", "dtype": target,
+                           "__doc__": f"Makes tensors of type {target.name}."})
+    public["torch"][name] = made
+    return made
+
+
+LEGACY_TYPES = {"FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64,
+                "HalfTensor": dtypes.float16, "BFloat16Tensor": dtypes.bfloat16,
+                "ByteTensor": dtypes.uint8, "CharTensor": dtypes.int8,
+                "ShortTensor": dtypes.int16, "IntTensor": dtypes.int32,
+                "LongTensor": dtypes.int64, "BoolTensor": dtypes.bool_}
+for _name, _target in LEGACY_TYPES.items():
+    typed_constructor(_name, _target)
+_TYPE_NAMES = {target: name for name, target in LEGACY_TYPES.items()} | {
+    dtypes.complex32: "ComplexHalfTensor",
+    dtypes.complex64: "ComplexFloatTensor", dtypes.complex128: "ComplexDoubleTensor"}
+
+
+def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+    """The historical name of the tensor's type, or the tensor as another type."""
+    if dtype is None:
+        return f"torch.{'sparse.' * self.is_sparse}{type_name(self.dtype)}Tensor"
+    if isinstance(dtype, str):
+        names = {f"torch.{place}{name}": target for target, name in _TYPE_NAMES.items()
+                 for place in ("", "sparse.")}
+        if dtype not in names:
+            raise ValueError(f"invalid type: '{dtype}'")
+        dtype = names[dtype]
+    elif isinstance(dtype, type) and hasattr(dtype, "dtype"):
+        dtype = dtype.dtype
+    return self.to(dtype)
+
+
+Tensor.type = checked_arguments(type_, name="type")
+basis.legacy_constructor = legacy_constructor

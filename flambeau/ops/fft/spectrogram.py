@@ -1,0 +1,203 @@
+"""Fourier transforms of short, overlapping pieces of a signal, and the way back."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import Tensor, wrap
+from flambeau.kernels.refused import characters
+from flambeau.ops.fft.transforms import c2c, c2r, r2c, resized
+from flambeau.ops.indexing.index import slice_backward
+from flambeau.ops.linalg.support import composed, values_of
+from flambeau.ops.nn.padding import pad
+from flambeau.ops.pointwise.arithmetic import class_of, mul
+from flambeau.ops.pointwise.complex import view_as_real
+from flambeau.ops.view.join import narrow, unfold, unfold_backward
+from flambeau.ops.view.shape import expand, squeeze, transpose, unsqueeze
+
+
+def _shown(x: Tensor, braces: bool = False) -> str:
+    sizes = list(x._array.shape)
+    return f"{class_of(x)}{{{sizes}}}" if braces else f"{class_of(x)}{sizes}"
+
+
+def _window(window: Tensor | None, win_length: int, n_fft: int, like: Tensor) -> Tensor:
+    """The window, ones by default, in the middle of `n_fft` values."""
+    if window is None:
+        window = wrap(np.ones(win_length, like._array.real.dtype))
+    if win_length == n_fft:
+        return window
+    left = (n_fft - win_length) // 2
+    return slice_backward(window, (n_fft,), (slice(left, left + win_length),))
+
+
+@composed(method=True)
+def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
+         window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect",
+         normalized: bool = False, onesided: bool | None = None,
+         return_complex: bool | None = None, align_to_window: bool | None = None) -> Tensor:
+    """X[f, t] = Σ_k window_k input[t · hop + k] exp(-2πi f k / n_fft) of signals (…, time).
+
+    With `center`, time t is the middle of its piece, and the signal is padded on both sides. Real
+    signals give n_fft//2 + 1 frequencies unless `onesided` is false.
+
+    >>> import flambeau
+    >>> flambeau.stft(flambeau.ones(8), 4, window=flambeau.ones(4), return_complex=True).shape
+    torch.Size([3, 9])
+    """
+    hop = n_fft // 4 if hop_length is None else hop_length
+    size = n_fft if win_length is None else win_length
+    if center and align_to_window:
+        raise RuntimeError("stft only supports align_to_window for center = False.")
+    is_complex = input._array.dtype.kind in "cW" or (
+        window is not None and window._array.dtype.kind in "cW")
+    if return_complex is None:
+        if not is_complex:
+            raise RuntimeError("stft requires the return_complex parameter be given for real "
+                               "inputs, and will further require that return_complex=True in a "
+                               "future PyTorch release.")
+        return_complex = True
+    x, single = input, input._array.ndim == 1
+    if center:
+        front = (1,) * (3 - x._array.ndim) + tuple(x._array.shape)
+        x = pad(x.view(front), (n_fft // 2, n_fft // 2), pad_mode)
+        x = x.view(*x._array.shape[3 - input._array.ndim:])
+
+    elif align_to_window and size < n_fft:
+        # the first piece starts where its window does, not where the zeros around that do
+        before = (n_fft - size) // 2
+        x = pad(x, (before, n_fft - size - before))
+
+    def refused(why: str) -> RuntimeError:
+        shown = "None" if window is None else _shown(window, True)
+        return RuntimeError(
+            f"stft({_shown(x)}, n_fft={n_fft}, hop_length={hop}, win_length={size}, "
+            f"window={shown}, normalized={int(normalized)}, onesided={_flag(onesided)}, "
+            f"return_complex={_flag(return_complex)}, align_to_window={_flag(align_to_window)}) : "
+            f"{why}")
+    if x._array.dtype.char in characters("8"):
+        x.dtype.to_complex()                # which there is none of
+    if x._array.dtype.char not in characters("efcW"):
+        raise refused("expected a tensor of floating point or complex values")
+    if x._array.ndim not in (1, 2):
+        raise refused("expected a 1D or 2D tensor")
+    length = x._array.shape[-1]
+    if not 0 < n_fft <= length:
+        raise refused(f"expected 0 < n_fft < {length}, but got n_fft={n_fft}")
+    if hop <= 0:
+        raise refused(f"expected hop_length > 0, but got hop_length={hop}")
+    if not 0 < size <= n_fft:
+        raise refused(f"expected 0 < win_length <= n_fft, but got win_length={size}")
+    if window is not None and window._array.shape != (size,):
+        raise refused(f"expected a 1D window tensor of size equal to win_length={size}, but got "
+                      f"window with size {list(window._array.shape)}")
+    if onesided and is_complex:
+        raise RuntimeError("Cannot have onesided output if window or input is complex")
+    if single:
+        x = unsqueeze(x, 0)
+    pieces = mul(unfold(x, 1, n_fft, hop), _window(window, size, n_fft, x))
+    scale = "ortho" if normalized else "none"
+    if x._array.dtype.char in characters("eW"):
+        part = type_name(x.dtype).removeprefix("Complex")
+        raise RuntimeError(f"MKL FFT doesn't support tensors of type: {part}")
+    if is_complex:
+        found = c2c(pieces, (2,), True, scale)
+    else:
+        found = r2c(pieces, (2,), scale, onesided is None or onesided)
+    found = transpose(found, 1, 2)
+    if single:
+        found = squeeze(found, 0)
+    return found if return_complex else view_as_real(found)
+
+
+def _flag(value: Any) -> Any:
+    return value if value is None else int(value)
+
+
+@composed(method=True)
+def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
+          window: Tensor | None = None, center: bool = True, normalized: bool = False,
+          onesided: bool | None = None, length: int | None = None,
+          return_complex: bool = False) -> Tensor:
+    """The signal that `stft` gave `input` for: pieces, windowed again, added up, and divided by the
+    sum of the squared windows (Griffin and Lim, Signal estimation from modified short-time Fourier
+    transform, 1984).
+
+    >>> import flambeau
+    >>> x, w = flambeau.arange(16.0), flambeau.hann_window(8)
+    >>> y = flambeau.istft(flambeau.stft(x, 8, window=w, return_complex=True), 8, window=w)
+    >>> flambeau.allclose(x, y, atol=1e-5)
+    True
+    """
+    hop = n_fft // 4 if hop_length is None else hop_length
+    size = n_fft if win_length is None else win_length
+    if input._array.dtype.kind not in "cW":
+        raise RuntimeError("istft requires a complex-valued input tensor matching the output from "
+                           "stft with return_complex=True.")
+
+    def refused(why: str) -> RuntimeError:
+        shown = "None" if window is None else _shown(window, True)
+        kind = f"CPU{type_name(input.dtype)}Type"
+        return RuntimeError(
+            f"istft({kind}{list(input._array.shape)}, n_fft={n_fft}, hop_length={hop}, "
+            f"win_length={size}, window={shown}, center={int(center)}, "
+            f"normalized={int(normalized)}, onesided={_flag(onesided)}, length={length}, "
+            f"return_complex={int(return_complex)}) {why}")
+    if not input._array.size:
+        raise refused(": input tensor cannot be empty.")
+    if input._array.ndim not in (2, 3):
+        raise refused(": expected a tensor with 3 or 4 dimensions, but got "
+                      f"{input._array.ndim + 1}")
+    bins = input._array.shape[-2]
+    half = (onesided is None and bins != n_fft) or bool(onesided)
+    if half and bins != n_fft // 2 + 1:
+        raise refused(": expected the frequency dimension (3rd to the last) of the input tensor to "
+                      f"match n_fft / 2 + 1 when onesided=True, but got {bins}")
+    if not half and bins != n_fft:
+        raise refused(": expected the frequency dimension (3rd to the last) of the input tensor to "
+                      f"match n_fft when onesided=False, but got {bins}")
+    if not 0 < hop <= size:
+        raise refused(": expected 0 < hop_length <= win_length")
+    if not 0 < size <= n_fft:
+        raise refused(": expected 0 < win_length <= n_fft")
+    if window is not None and window._array.shape != (size,):
+        raise refused(": Invalid window shape. window has to be 1D and length of `win_length`")
+    if return_complex and half:
+        raise refused("Cannot have onesided output if window or input is complex")
+    spectrum = transpose(input, -1, -2)
+    if input._array.ndim == 2:
+        spectrum = unsqueeze(spectrum, 0)
+    scale = "ortho" if normalized else "by_n"
+    if return_complex:
+        pieces = c2c(spectrum, (2,), False, scale)
+    else:
+        pieces = c2r(resized(spectrum, 2, n_fft // 2 + 1), (2,), scale, n_fft)
+    full = _window(window, size, n_fft, input)
+    signal = _overlapped(mul(pieces, full), pieces, hop)
+    squares = expand(mul(full, full), pieces._array.shape[1:])
+    envelope = _overlapped(unsqueeze(squares, 0), pieces, hop)
+    start = n_fft // 2 if center else 0
+    total = signal._array.shape[1]
+    end = start + length if length is not None else total - n_fft // 2 if center else total
+    stop = min(end, total)
+    signal = narrow(signal, 1, start, stop - start)
+    envelope = narrow(envelope, 1, start, stop - start)
+    if not signal.is_meta and not (np.abs(values_of(envelope)) > 1e-11).all():
+        raise refused("window overlap add min: 1\n[ CPUBoolType{} ]")
+    signal = signal / envelope
+    if end > total:
+        import warnings
+        warnings.warn("The length of signal is shorter than the length parameter. Result is being "
+                      "padded with zeros in the tail. Please check your center and hop_length "
+                      "settings.", UserWarning, stacklevel=3)
+        signal = resized(signal, 1, end - start)
+    return squeeze(signal, 0) if input._array.ndim == 2 else signal
+
+
+def _overlapped(pieces: Tensor, like: Tensor, hop: int) -> Tensor:
+    """Pieces (batch, count, n) added up where they overlap, each `hop` after the one before."""
+    count, n = like._array.shape[1:]
+    total = n + hop * (count - 1)
+    return unfold_backward(pieces, (pieces._array.shape[0], total), 1, n, hop)

@@ -1,0 +1,1 @@
+"""Reading and writing by index: `x[…]`, gather and scatter, slices and masks."""

@@ -1,0 +1,746 @@
+"""Reading and writing by index: `x[…]`, gather and scatter, and their kin.
+
+`x[index]` is done as torch does it: integers, slices, None and `...` first, as one view; then all
+index tensors at once, which copies.
+"""
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from flambeau._places import bump, native
+from flambeau._scopes import within
+from flambeau.core import dtypes, overrides
+from flambeau.core.graph import next_order
+from flambeau.core.modes import grad_enabled, grad_mode, interceptors
+from flambeau.core.op import composite, linear
+from flambeau.core.promotion import convert, type_name
+from flambeau.core.tensor import Tensor, alias, array_strides, basis, plain, tensor_types
+from flambeau.kernels import indexing, views
+from flambeau.kernels._extension import compiled
+from flambeau.kernels.refused import refuse
+from flambeau.ops.factory.create import full
+from flambeau.ops.factory.from_data import array_of
+from flambeau.ops.factory.ranges import arange
+from flambeau.ops.node_names import become, can_unfold, rename
+from flambeau.ops.overlap import warn_of_expanded
+from flambeau.ops.view.shape import movedim, reshape, unsqueeze
+from flambeau.schema.errors import type_name as type_name_of
+
+# ---- basic indices: a view -----------------------------------------------------------------------
+
+
+def _scatter_basic(self: np.ndarray, shape: tuple[int, ...], index: Any) -> np.ndarray:
+    r = np.zeros(shape, self.dtype)
+    r[index] = self
+    return r
+
+
+@linear(_scatter_basic, method=False, namespace=None, name="slice_backward", shapes="shape",
+        d_self=lambda grad, index: basic_view(grad, index),
+        batch=lambda size, dims, self, shape, index: (
+            slice_backward(movedim(self, dims[0], 0), (size, *shape), (slice(None), *index)), 0))
+def slice_backward(input: Tensor, shape: tuple[int, ...], index: Any) -> Any:
+    """Zeros of a shape with `input` at an index."""
+    return input, shape, index
+
+
+@compiled("basic_view")
+def _basic(self: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
+    """An index is applied from left to right: a dimension that None adds steps over what follows
+    it then."""
+    shape: list[int] = []
+    strides: list[int] = []
+    offset = dim = 0
+    left = self.ndim - sum([item is not None and item is not Ellipsis for item in index])
+    for item in index:
+        if item is Ellipsis:
+            shape += self.shape[dim:dim + left]
+            strides += self.strides[dim:dim + left]
+            dim, left = dim + left, 0
+            continue
+        n, step = (self.shape[dim], self.strides[dim]) if dim < self.ndim else (1, self.itemsize)
+        if item is None:
+            shape.append(1), strides.append(n * step)
+            continue
+        dim += 1
+        if type(item) is slice:
+            start, stop, by = item.indices(n)
+            shape.append(len(range(start, stop, by))), strides.append(step * by)
+            offset += start * step
+        elif -n <= item < n:
+            offset += (item + n if item < 0 else item) * step
+        else:
+            raise IndexError(f"index {item} is out of bounds")
+    found = self[index]
+    if found.size and None not in index:
+        return found
+    return views.strided(self, tuple(shape), tuple(strides), offset)
+
+
+def _declare_view(kind: str) -> Any:
+    """The view op of basic indices, under the name that torch's node for the last of them has."""
+    @linear(_basic, params=("index",), view=True, method=False, namespace=None,
+            name=f"basic_{kind.lower()}", node_name=f"{kind}Backward0",
+            d_self=lambda grad, self_shape, index: slice_backward(grad, self_shape, index),
+            batch=lambda size, dims, self, index: (
+                basic_view(movedim(self, dims[0], 0), (slice(None), *index)), 0))
+    def take(input: Tensor, index: Any) -> Any:
+        return input, index
+    take.op.Backward.unfold = lambda node: _one_by_one(node)
+    return take.op.call
+
+
+@linear(lambda self, index: views.select(self, 0, index), view=True, method=False, namespace=None,
+        name="select_first", node_name="SelectBackward0",
+        d_self=lambda grad, self_shape, index: slice_backward(grad, self_shape, (index, ...)),
+        batch=lambda size, dims, self, index: (
+            basic_view(movedim(self, dims[0], 0), (slice(None), index, ...)), 0))
+def select_first(input: Tensor, index: int) -> Any:
+    """The slice at `index` of the first dimension."""
+    return input, index
+
+
+take_first = select_first.op.call
+_select, _slice, _unsqueeze, _alias = (_declare_view(k) for k in (
+    "Select", "Slice", "Unsqueeze", "Alias"))
+take_slice = _slice
+
+
+_WHOLE = slice(None)
+
+
+def basic_view(input: Tensor, index: tuple[Any, ...], alone: bool = False) -> Tensor:
+    """The view that a tuple of integers, slices, None and `...` names; `alone`, if its one slice
+    counts although it is all there is."""
+    take, dim = _alias, 0
+    shape = input._array.shape
+    left = len(shape) - sum([item is not None and item is not Ellipsis for item in index])
+    for item in index:
+        if item is Ellipsis:
+            dim, left = dim + left, 0
+        elif item is None:
+            take = _unsqueeze
+        else:
+            if type(item) is int:
+                take = _select
+            elif alone or not _is_whole(item, shape[dim]):
+                take = _slice
+            dim += 1
+    return take(input, index)
+
+
+def _is_whole(item: slice, n: int) -> bool:
+    return (item.start or 0) == 0 and (item.stop is None or item.stop >= n) and item.step in (
+        None, 1)
+
+
+def _one_by_one(node: Any) -> Any:
+    """The graph that PyTorch shows of a view by several indices: each is a view of its own."""
+    if not can_unfold(node):
+        return node
+    (edge,), (shape, index) = node.edges, node.saved
+    steps, dim, at = [], 0, 0               # the next dimension of the result, and of the source
+    for item in index:
+        if item is Ellipsis:
+            left = len(shape) - sum([type(i) in (int, slice) for i in index])
+            dim, at = dim + left, at + left
+            continue
+        if type(item) is not slice or not _is_whole(item, shape[at]):
+            steps.append((*(slice(None),) * dim, item, Ellipsis))
+        dim, at = dim + (type(item) is not int), at + (item is not None)
+    if len(steps) < 2:
+        return node
+    seen = alias(np.broadcast_to(np.zeros((), node.dtype), shape), Tensor)
+    seen._edge = edge
+    for step in steps:
+        seen = within(grad_mode, True, basic_view, seen, step, True)
+    return become(node, seen)
+
+
+def _getitem(self: Tensor, index: Any) -> Tensor:
+    """`x[index]`."""
+    if type(self) not in plain and overrides.wanted((self, index)):
+        return overrides.handle_torch_function(Tensor.__getitem__, (self, index), self, index)
+    try:
+        if type(index) is int:
+            return take_first(self, index)
+        basic, advanced = parse(self, index)
+        view = self if basic is None else basic_view(self, basic, type(index) is slice)
+        return view if advanced is None else take_at(view, advanced)
+    except IndexError as error:
+        raise explain(self, index, error) from None
+    except OverflowError:
+        raise ValueError("Overflow when unpacking long long") from None
+
+
+def explain(tensor: Tensor, index: Any, error: IndexError) -> IndexError:
+    """NumPy's complaint about an index in torch's words."""
+    shape = tensor._array.shape
+    items = [int(i._array) if isinstance(i, Tensor) and not i._array.ndim
+             and i._array.dtype.kind in "ui" else i
+             for i in (index if isinstance(index, tuple) else (index,))]
+    if not shape and len(items) == 1 and type(items[0]) is slice:
+        return IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if not shape and len(items) == 1 and type(items[0]) is int:
+        return IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                          "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
+    count = 0
+    for item in items:
+        if item is None or item is Ellipsis or isinstance(item, bool):
+            continue
+        count += item.ndim if isinstance(item, Tensor) and item.dtype.kind == "b" else 1
+    if count > len(shape):
+        return IndexError(f"too many indices for tensor of dimension {len(shape)}")
+    dim = new = 0                       # those of the tensor, and those that None adds
+    for item in items:
+        new += item is None
+        if item is Ellipsis:
+            dim += len(shape) - count
+        elif item is not None and not isinstance(item, bool):
+            if type(item) is int and not -shape[dim] <= item < shape[dim]:
+                return IndexError(f"index {item} is out of bounds for dimension {dim + new} with "
+                                  f"size {shape[dim]}")
+            dim += item.ndim if isinstance(item, Tensor) and item.dtype.kind == "b" else 1
+    return error
+
+
+def parse(self: Tensor, index: Any) -> tuple[Any, Any]:
+    """Split an index into its basic part (None if that changes nothing) and its tensors, one or
+    None for each dimension of the view that the basic part gives (None if there are none)."""
+    items = list(index) if type(index) is tuple else _as_items(index)
+    ndim = self._array.ndim
+    used = 0
+    for i, item in enumerate(items):
+        item = items[i] = _normal(item)
+        if isinstance(item, Tensor):
+            used += item._array.ndim if item._array.dtype.kind == "b" else 1
+        elif item is not None and item is not Ellipsis:
+            used += 1
+    if used > ndim:
+        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+    if not any(item is Ellipsis for item in items):
+        items.append(Ellipsis)
+    basic: list[Any] = []
+    tensors: list[Any] = []
+    changed = False
+    for item in items:
+        if item is Ellipsis:
+            basic += [slice(None)] * (ndim - used)
+            tensors += [None] * (ndim - used)
+            ndim = used                         # a second `...` stands for nothing
+        elif type(item) is int:
+            basic.append(item)
+            changed = True
+        elif item is None:
+            basic.append(None)
+            tensors.append(None)
+            changed = True
+        elif type(item) is slice:
+            basic.append(item)
+            tensors.append(None)
+            changed = changed or item != _WHOLE
+        elif item._array.dtype.kind == "b":
+            if not item._array.ndim:
+                basic.append(None)
+                changed = True
+                tensors.append(unsqueeze(item, 0))
+            else:
+                basic += [slice(None)] * item._array.ndim
+                tensors += [item] + ["covered"] * (item._array.ndim - 1)
+        else:
+            basic.append(slice(None))
+            tensors.append(item)
+    advanced = None
+    if any(isinstance(t, Tensor) for t in tensors):
+        advanced = tensors
+    # one more `...` keeps 0-d results arrays
+    return ((*basic, Ellipsis) if changed or advanced is None else None), advanced
+
+
+def _as_items(index: Any) -> list[Any]:
+    """A list is a tuple of indices if it is short and holds anything but numbers, as NumPy once
+    had it."""
+    if isinstance(index, (list, range)) and len(index) < 32 and any(
+            i is None or i is Ellipsis or isinstance(i, (Tensor, Sequence, slice, np.ndarray))
+            for i in index):
+        warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated and "
+                      "will be changed; use x[tuple(seq)] instead of x[seq], which will be "
+                      "interpreted as tensor index, x[torch.tensor(seq)]", UserWarning,
+                      stacklevel=4)
+        return list(index)
+    return [index]
+
+
+def _normal(item: Any) -> Any:
+    """One item of an index as int, slice, None, Ellipsis or a tensor of integers or booleans."""
+    kind = type(item)
+    if kind is int or item is None or item is Ellipsis:
+        return item
+    if kind is slice:
+        try:
+            start, stop, step = (None if v is None else v.__index__()
+                                 for v in (item.start, item.stop, item.step))
+        except AttributeError:
+            raise TypeError("slice indices must be integers or None or have an __index__ "
+                            "method") from None
+        if step is not None and step <= 0:
+            raise ValueError("step must be greater than zero" if step else
+                             "slice step cannot be zero")
+        return slice(start, stop, step)
+    if kind is bool:
+        return Tensor_of(np.array(item))
+    if isinstance(item, Tensor):
+        d = item._array.dtype
+        if (d.kind not in "bi" and d != np.uint8) or (d.kind == "i" and d.itemsize < 4):
+            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
+        if d == np.uint8:
+            warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype "
+                          "torch.bool instead.", UserWarning, stacklevel=4)
+            return item.to(dtypes.bool_)
+        if not item._array.ndim and d.kind != "b" and type(item) in plain:
+            return int(item._array)
+        return item
+    if isinstance(item, (list, tuple, range, np.ndarray)):
+        if isinstance(item, list) and item and item[0] is item:
+            raise TypeError("new(): self-referential lists are incompatible")
+        array = array_of(list(item) if isinstance(item, range) else item)
+        if array.dtype.kind == "f":
+            array = array.astype(np.int64)      # numbers of a list are places, whatever their type
+        return _normal(Tensor_of(array))
+    if isinstance(item, (str, bytes)):
+        raise TypeError(f"new(): invalid data type '{kind.__name__}'")
+    if hasattr(item, "__index__"):
+        return int(item.__index__())
+    raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte "
+                     f"Variables are valid indices (got {type_name_of(item)})")
+
+
+def Tensor_of(array: np.ndarray) -> Tensor:
+    from flambeau.core.tensor import wrap
+    return wrap(array)
+
+
+# ---- index tensors: a copy -----------------------------------------------------------------------
+
+
+def numpy_index(arrays: Any, where: tuple[int, ...], ndim: int) -> tuple[Any, ...]:
+    """What NumPy indexes with: `arrays[i]` begins at dimension `where[i]`."""
+    items: list[Any] = []
+    for array, at in zip(arrays, where):
+        items += [slice(None)] * (at - _covered(items))
+        items.append(array)
+    return tuple(items)
+
+
+def _covered(items: list[Any]) -> int:
+    return sum(i.ndim if isinstance(i, np.ndarray) and i.dtype.kind == "b" else 1 for i in items)
+
+
+_FIRST = tuple(range(64))
+
+
+@compiled("index")
+def _take(arrays: list[np.ndarray], where: tuple[int, ...]) -> np.ndarray:
+    self, *indices = arrays
+    in_front = self.flags.c_contiguous and where == _FIRST[:len(where)]
+    # one mask of all dimensions, or one list of places, has kernels of its own
+    if len(indices) == 1 and not (in_front and indices[0].ndim != (
+            self.ndim if indices[0].dtype.kind == "b" else 1)):
+        found = _take_one(self, indices[0], where[0])
+        if found is not None:
+            return found
+    try:
+        result = self[numpy_index(indices, where, self.ndim)]
+    except IndexError as error:
+        raise _out_of_bounds(self, indices, where, error) from None
+    if result.ndim < 2 or (in_front and all(i.flags.c_contiguous for i in indices)):
+        return result
+    return views.arranged(result, _order_of_taken(self, indices, where, result.shape))
+
+
+def _take_one(self: np.ndarray, index: np.ndarray, at: int) -> np.ndarray | None:
+    """Slices along one dimension, or along those that a mask covers; None where the general way
+    is to do it, or to say what is wrong."""
+    shape = index.shape
+    if index.dtype.kind == "b":
+        after = at + index.ndim
+        if shape != self.shape[at:after]:
+            return None
+        if shape == self.shape:
+            return indexing.masked(self, index)
+        merged = views.reshape(self, (*self.shape[:at], index.size, *self.shape[after:]))
+        index = np.flatnonzero(index)
+        shape = index.shape
+    else:
+        merged = self
+        if index.ndim != 1:
+            if not index.flags.c_contiguous:
+                return None
+            index = index.reshape(-1)
+        if index.size and index.min() < 0:
+            index = np.where(index < 0, index + self.shape[at], index)
+    if merged is None:
+        return None
+    order = None
+    if not merged.flags.c_contiguous:
+        extents = (*merged.shape[:at], len(index), *merged.shape[at + 1:])
+        order = _order_of_taken(merged, [index], [at], extents)
+        merged, at = merged.transpose(order), order.index(at)
+    try:
+        result = indexing.index_select(merged, at, index)
+    except (IndexError, RuntimeError):
+        return None
+    if order is not None:
+        result, at = views.in_order(result, order), order[at]
+    return result if len(shape) == 1 else result.reshape(
+        *result.shape[:at], *shape, *result.shape[at + 1:])
+
+
+def _order_of_taken(self: np.ndarray, indices: Any, where: Any, shape: Any) -> list[int]:
+    """The order of the result's dimensions in memory: that of the operands, to which `self` is one
+    that is expanded in the dimensions of the indices."""
+    covered = [at + i for index, at in zip(indices, where)
+               for i in range(index.ndim if index.dtype.kind == "b" else 1)]
+    kept = [d for d in range(self.ndim) if d not in covered]
+    taken = len(shape) - len(kept)
+    before = where[0] if covered[-1] - covered[0] + 1 == len(covered) else 0
+    steps = array_strides(self)
+    own = [steps[d] for d in kept]
+    operands = [[*own[:before], *[0] * taken, *own[before:]]]
+    for index in indices:
+        mask = index.dtype.kind == "b"          # stands for one list of places a dimension
+        extents = shape[before:before + 1] if mask else index.shape
+        strides = (index.ndim,) if mask else array_strides(index)
+        front = before + taken - len(extents)
+        first, last = (extents[0] * strides[0], strides[-1]) if extents else (1, 1)
+        wide = [first] * front + [*strides] + [last] * (len(kept) - before)
+        fits = (1,) * front + tuple(extents) + (1,) * (len(kept) - before)
+        operands.append([s if n == own else 0 for n, own, s in zip(fits, shape, wide)])
+    return views.common_order(shape, *operands)
+
+
+def _out_of_bounds(self: np.ndarray, indices: Any, where: Any, error: IndexError) -> IndexError:
+    for index, at in zip(indices, where):
+        if index.dtype.kind == "b":
+            for i, (n, own) in enumerate(zip(index.shape, self.shape[at:])):
+                if n != own:
+                    return IndexError(f"The shape of the mask {list(index.shape)} at index {i} "
+                                      f"does not match the shape of the indexed tensor "
+                                      f"{list(self.shape)} at index {at + i}")
+        elif index.size and not self.shape[at]:
+            return IndexError("index is out of bounds for dimension with size 0")
+        elif index.size and (index.max() >= self.shape[at] or index.min() < -self.shape[at]):
+            wrong = indexing.outside(index, self.shape[at])[0]
+            return IndexError(f"index {wrong} is out of bounds for dimension {at} with size "
+                              f"{self.shape[at]}")
+    shapes = ", ".join(str(list(i.shape)) for i in indices)
+    if "broadcast" in str(error):
+        return IndexError("shape mismatch: indexing tensors could not be broadcast together with "
+                          f"shapes {shapes}")
+    return error
+
+
+def _take_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[int, ...]) -> Any:
+    """Slices in front of the tensor; if an index differs between slices, one more index counts
+    them."""
+    self, *indices = tensors
+    if any(i._array.dtype.kind == "b" for i in indices):
+        return NotImplemented
+    bself = dims[0]
+    if bself is not None:
+        self = movedim(self, bself, 0)
+    if all(d is None for d in dims[1:]):
+        result = take_many((self, *indices), tuple([w + 1 for w in where]))
+        front = len(where) == 1 or all(b - a == 1 for a, b in zip(where, where[1:]))
+        return result, 0 if front else max(i._array.ndim for i in indices)
+    rank = max(i._array.ndim - (d is not None) for i, d in zip(indices, dims[1:]))
+    fitted = []
+    for index, d in zip(indices, dims[1:]):
+        if d is not None:
+            index = _ranked(movedim(index, d, 0), rank)
+        fitted.append(index)
+    adjacent = all(b - a == 1 for a, b in zip(where, where[1:]))
+    if bself is None:
+        result = take_many((self, *fitted), where)
+        return result, (where[0] if adjacent else 0)
+    counter = reshape(arange(size), (size, *(1,) * rank))
+    result = take_many((self, counter, *fitted), (0, *[w + 1 for w in where]))
+    if where[0] == 0 and adjacent:
+        return result, 0
+    if adjacent:
+        # NumPy put the indexed dimensions in front: (size, *index, *before, *after)
+        spots = tuple(range(1, rank + 1))
+        return movedim(result, spots, tuple([s + where[0] for s in spots])), 0
+    return result, 0
+
+
+@linear(_take, tensors=("tensors",), params=("where",), variadic=True, method=False,
+        namespace=None, name="index", node_name="IndexBackward0", nondiff="tensors_from1",
+        batch=_take_batched,
+        unsized=lambda tensors, where: any(t.is_meta and t._array.dtype.kind == "b"
+                                           for t in tensors[1:]),
+        vjp=lambda grad, tensors_from1, tensors_shapes, where: [
+            put_at(basis.new_zeros(grad, tensors_shapes[0]), tensors_from1, where, grad, True),
+            *[None] * len(tensors_from1)],
+        jvp=lambda tensors, tensors_t, where: take_many((tensors_t[0], *tensors[1:]), where))
+def take_many(tensors: Any, where: tuple[int, ...]) -> Any:
+    """The elements of the first tensor that the others index."""
+    return tuple(tensors), where
+
+
+take_many.op.saved_as = {
+    "indices": lambda tensors_from1, where: tuple([
+        tensors_from1[where.index(i)] if i in where else None for i in range(where[-1] + 1)]),
+    "self_sym_sizes": lambda tensors_shapes: tuple(tensors_shapes[0])}
+
+
+def take_at(self: Tensor, advanced: list[Any]) -> Tensor:
+    where = tuple([i for i, t in enumerate(advanced) if isinstance(t, Tensor)])
+    return take_many((self, *[advanced[i] for i in where]), where)
+
+
+@compiled("index_put")
+def _put(arrays: list[np.ndarray], where: tuple[int, ...], accumulate: bool) -> np.ndarray:
+    self, values, *indices = arrays
+    refuse(self, "U", "index_put")
+    return _put_into(self.copy(), values, indices, where, accumulate)
+
+
+def _put_into(target: np.ndarray, values: np.ndarray, indices: Any, where: Any,
+              accumulate: bool) -> np.ndarray:
+    index = numpy_index(indices, where, target.ndim)
+    values = convert(values, target.dtype)
+    try:
+        if accumulate:
+            return indexing.index_put_(target, index, values, True)
+        target[index] = values
+        return target
+    except IndexError as error:
+        raise _out_of_bounds(target, indices, where, error) from None
+    except (ValueError, TypeError):
+        found = target[index].shape
+        raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be "
+                           f"broadcast to indexing result of shape {list(found)}") from None
+
+
+def _put_gradients(grad: Any, needs: Any, tensors_from2: Any, where: Any,
+                   accumulate: bool) -> list[Any]:
+    to_self = to_values = None
+    if needs[0]:
+        to_self = grad if accumulate else put_at(
+            grad, tensors_from2, where, basis.new_zeros(grad, ()), False)
+    if needs[1]:
+        to_values = take_many((grad, *tensors_from2), where)
+    return [to_self, to_values, *[None] * len(tensors_from2)]
+
+
+def _put_batched(size: int, dims: Any, tensors: tuple[Any, ...], where: tuple[int, ...],
+                 accumulate: bool) -> Any:
+    """One more index, that counts the examples, in front."""
+    self, values, *indices = tensors
+    if any(i._array.dtype.kind == "b" for i in indices):
+        return NotImplemented
+    self = basis.expand(self, (size, *self._array.shape)) if dims[0] is None \
+        else movedim(self, dims[0], 0)
+    rank = max(i._array.ndim - (d is not None) for i, d in zip(indices, dims[2:]))
+    fitted = [i if d is None else _ranked(movedim(i, d, 0), rank)
+              for i, d in zip(indices, dims[2:])]
+    counter = reshape(arange(size), (size, *(1,) * rank))
+    values = unsqueeze(values, 0) if dims[1] is None else movedim(values, dims[1], 0)
+    values = _ranked(values, rank + self._array.ndim - 1 - len(where))
+    adjacent = all(b - a == 1 for a, b in zip(where, where[1:]))
+    if adjacent and where[0]:
+        # NumPy wants the indexed dimensions in front: (size, *index, *before, *after)
+        spots = tuple(range(1, rank + 1))
+        values = movedim(values, tuple([s + where[0] for s in spots]), spots)
+    return put_many((self, values, counter, *fitted), (0, *[w + 1 for w in where]),
+                    accumulate), 0
+
+
+def _ranked(tensor: Tensor, rank: int) -> Tensor:
+    """Examples in front of `rank` dimensions, as many of them of 1 as are missing."""
+    shape = tensor._array.shape
+    return reshape(tensor, (shape[0], *(1,) * (rank + 1 - len(shape)), *shape[1:]))
+
+
+@linear(_put, tensors=("tensors",), params=("where", "accumulate"), variadic=True, method=False,
+        namespace=None, name="index_put_many", node_name="IndexPutBackward0", batch=_put_batched,
+        vjp=_put_gradients, nondiff="tensors_from2",
+        jvp=lambda tensors, tensors_t, where, accumulate: put_many(
+            (tensors_t[0], tensors_t[1], *tensors[2:]), where, accumulate))
+def put_many(tensors: Any, where: tuple[int, ...], accumulate: bool) -> Any:
+    """The first tensor with the second where the others index; `accumulate` adds there."""
+    return tuple(tensors), where, accumulate
+
+
+def put_at(self: Tensor, indices: Any, where: Any, values: Tensor, accumulate: bool) -> Tensor:
+    return put_many((self, values, *indices), where, accumulate)
+
+
+def _check_types(input: Tensor, values: Tensor) -> None:
+    if values._array.dtype != input._array.dtype:
+        raise RuntimeError("Index put requires the source and destination dtypes match, got "
+                           f"{type_name(input.dtype)} for the destination and "
+                           f"{type_name(values.dtype)} for the source.")
+
+
+@composite(method=True, inplace=True)
+def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = False) -> Tensor:
+    """`input` with `values` at `indices` (a tuple of index tensors, one a dimension).
+
+    With `accumulate`, values are added, and those for one place add up.
+    """
+    for position, i in enumerate(indices):
+        if i is not None and not isinstance(i, Tensor):
+            raise TypeError(f"expected Tensor as element {position} in argument 0, but got "
+                            f"{type_name_of(i)}")
+    advanced = [None if i is None else _normal_tensor(i) for i in indices]
+    if len(advanced) > input._array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input._array.ndim} (got "
+                         f"{len(advanced)})")
+    _check_types(input, values)
+    where, at = [], 0
+    for item in advanced:
+        if item is not None:
+            where.append(at)
+        at += item._array.ndim if item is not None and item._array.dtype.kind == "b" else 1
+    return put_at(input, [i for i in advanced if i is not None], tuple(where), values, accumulate)
+
+
+def _normal_tensor(item: Any) -> Tensor:
+    found = _normal(item)
+    return Tensor_of(np.array(found)) if isinstance(found, int) else found
+
+
+def _setitem(self: Tensor, index: Any, value: Any) -> None:
+    """`x[index] = value`."""
+    if type(self) not in plain or type(value) not in plain:
+        if overrides.wanted((self, index, value)):
+            overrides.handle_torch_function(Tensor.__setitem__, (self, index, value), self, index,
+                                            value)
+            return
+    try:
+        basic, advanced = parse(self, index)
+        whole = index is Ellipsis or (type(index) is slice and index == slice(None))
+        view = self if basic is None or whole else basic_view(self, basic)
+    except IndexError as error:
+        raise explain(self, index, error) from None
+    if advanced is None:
+        _assign(view, value)
+        return
+    filled = _is_mask(advanced) and (not isinstance(value, Tensor) or value._array.size == 1)
+    if filled and any(isinstance(i, Tensor) and i._array.dtype == np.uint8
+                      for i in (index if isinstance(index, tuple) else (index,))):
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
+                           "unsigned char")
+    if not isinstance(value, Tensor):
+        value = _scalar(value, self.dtype)
+    elif filled:
+        value = value.to(self.dtype)                # as `masked_fill` takes it
+    else:
+        value = _without_ones(value)
+        _check_types(self, value)
+    where = tuple([i for i, t in enumerate(advanced) if isinstance(t, Tensor)])
+    indices = [advanced[i] for i in where]
+    tensors = (view, value, *indices)
+    if all(type(t) in plain for t in tensors) and not interceptors and not (
+            grad_enabled() and (view.requires_grad or value.requires_grad)):
+        from flambeau.core.views import check_inplace
+        check_inplace(view, False, apart=False)
+        if views.has_one_place(view._array):
+            warn_of_expanded("index_put")
+        _put_into(view._array, value._array, [i._array for i in indices], where, False)
+        bump(view)
+        return
+    _put_inplace(view, value, tuple(indices), where)
+
+
+@composite(namespace=None, name="put_at_", inplace=True)
+def _put_functional(input: Tensor, value: Tensor, indices: Any, where: Any) -> Tensor:
+    return put_at(input, indices, where, value, False)
+
+
+def _is_mask(advanced: Any) -> bool:
+    tensors = [t for t in advanced if isinstance(t, Tensor)]
+    return len(tensors) == 1 and tensors[0]._array.dtype.kind == "b"
+
+
+def _scalar(value: Any, own: Any) -> Tensor:
+    """A number that is assigned, as a tensor of the type."""
+    if isinstance(value, (np.integer, np.bool_)):
+        value = value.item()
+    if not isinstance(value, (int, float, complex)):
+        raise TypeError(f"can't assign a {type_name_of(value)} to a torch.{type_name(own)}Tensor")
+    if isinstance(value, int) and not -2**63 <= value < 2**63:
+        raise ValueError("Overflow when unpacking long long")
+    return full((), value, dtype=own)
+
+
+def _without_ones(value: Tensor) -> Tensor:
+    """A value to be assigned, without leading dimensions of 1."""
+    shape = value._array.shape
+    ones = next((i for i, n in enumerate(shape) if n != 1), len(shape))
+    return reshape(value, shape[ones:]) if ones else value
+
+
+def _put_inplace(view: Tensor, value: Tensor, indices: Any, where: Any) -> None:
+    _put_functional.op.inplace_op.function(view, value, indices, where)
+
+
+def _assign(view: Tensor, value: Any) -> None:
+    if isinstance(value, Tensor):
+        shape, target = value._array.shape, view._array.shape
+        if len(shape) > len(target):
+            value = _without_ones(value)
+            shape = value._array.shape
+            if len(shape) > len(target):
+                raise RuntimeError(
+                    f"expand({value.type()}{{{list(shape)}}}, size={list(target)}): the number of "
+                    f"sizes provided ({len(target)}) must be greater or equal to the number of "
+                    f"dimensions in the tensor ({len(shape)})")
+        try:
+            view.copy_(value)
+        except RuntimeError as error:
+            if "match" in str(error) and "broadcast" not in str(error):
+                raise RuntimeError("The expanded size of the tensor "
+                                   f"({target[-1] if target else 1})"
+                                   f" must match the existing size ({shape[-1] if shape else 1}) "
+                                   f"at non-singleton dimension {max(len(target) - 1, 0)}.  Target "
+                                   f"sizes: {list(target)}.  Tensor sizes: {list(shape)}") from None
+            raise
+        return
+    since = next_order()
+    view.copy_(_scalar(value, view.dtype))
+    rename(view, "FillBackward3", since)
+
+
+def delitem(self: Tensor, index: Any) -> None:
+    """Raises: tensors keep their elements."""
+    raise TypeError("Tensor does not support deleting items")
+
+
+getitem, setitem = _getitem, _setitem
+for _name, _function in (("getitem", _getitem), ("setitem", _setitem)):
+    _function.__name__ = _function.__qualname__ = _name
+    vars(_function)["is_member"] = True     # modes and subclasses see it as they see a property
+if native is not None:                      # C does it for plain tensors without a history
+    getitem, setitem = native.make_indexing(
+        _getitem, _setitem, take_first, _select, _slice, _unsqueeze, _alias, take_many.op.call)
+Tensor.__getitem__, Tensor.__setitem__ = getitem, setitem
+Tensor.__delitem__ = delitem                # type: ignore[attr-defined]
+
+
+def new_zeros(like: Tensor, shape: tuple[int, ...]) -> Tensor:
+    from flambeau.ops.factory.create import zeros
+    if interceptors or type(like) not in plain:
+        return like.new_zeros(shape)
+    return zeros(shape, dtype=like.dtype, device=like._device)
+
+
+basis.new_zeros = new_zeros
+
+__all__ = ["getitem", "setitem", "tensor_types"]

@@ -1,0 +1,1 @@
+"""Products, factorisations, equations and functions of matrices."""

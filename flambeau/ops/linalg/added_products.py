@@ -1,0 +1,266 @@
+"""A product added to something: beta · input + alpha · (a product of two further tensors).
+
+One kernel and one set of rules for all: what differs is the product, and how far half precision
+goes. As in torch, `input` broadcasts, and beta 0 leaves it out, NaN or not.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau import kernels
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.op import primitive
+from flambeau.core.promotion import convert, is_half, result_type, type_name
+from flambeau.core.shapes import is_expandable_to
+from flambeau.core.tensor import Tensor, basis
+from flambeau.ops.coercion import numbers_between, stored
+from flambeau.ops.linalg.matmul import (
+    adjoint,
+    bmm,
+    c_name,
+    conj,
+    matmul,
+    mm,
+    mv,
+    product,
+    same_as_mv,
+)
+from flambeau.ops.pointwise.arithmetic import add, mul
+from flambeau.ops.reduction.sums import sum
+from flambeau.ops.view.shape import expand, movedim, reshape, transpose, unsqueeze
+
+_SINGLE = np.dtype(np.float32)
+
+
+def _number(value: Any, dtype: np.dtype) -> Any:
+    """beta or alpha as a number that multiplies elements of this type."""
+    if type(value) is complex and dtype.kind != "c":
+        return stored(value, dtype)
+    return int(value) if dtype.kind in "bui" else value
+
+
+def _weighted(self: np.ndarray, product: np.ndarray, beta: Any, alpha: Any) -> np.ndarray:
+    """beta · self + alpha · product, where `product` may be written to."""
+    d = product.dtype
+    beta, alpha = _number(beta, d), _number(alpha, d)
+    if alpha != 1:
+        product = kernels.multiply(product, np.asarray(alpha).astype(d))
+    if beta == 0:
+        return product
+    if beta != 1:
+        self = kernels.multiply(self, np.asarray(beta).astype(d))
+    return kernels.add(self, product)
+
+
+def _in_single(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any,
+               name: str = "addmm_impl_cpu_") -> Any:
+    """Half types, and narrower ones, in single precision, rounded once."""
+    if a.dtype.itemsize > 2 or a.dtype not in FLOATING:
+        return _weighted(self, product(a, b, name), beta, alpha)
+    wide = [convert(x, _SINGLE) for x in (self, a, b)]
+    return convert(_in_single(*wide, beta, alpha), a.dtype)
+
+
+def _addmv_kernel(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any) -> Any:
+    """As `_in_single`, but beta · self is rounded to its half type, as are both factors."""
+    d = a.dtype
+    if is_half(d) and (beta != 1 or alpha != 1):
+        beta, alpha = (float(np.asarray(x).astype(d)) for x in (beta, alpha))
+        if beta not in (0, 1):
+            self, beta = kernels.multiply(self, np.asarray(beta).astype(d)), 1
+    return _in_single(self, a, b, beta, alpha, "addmv_impl_cpu")
+
+
+def _addbmm_kernel(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any) -> Any:
+    """One matrix after the other; half types are rounded after each."""
+    if not is_half(a.dtype) or not len(a):
+        return _weighted(self, np.sum(product(a, b), 0, dtype=a.dtype), beta, alpha)
+    for x, y in zip(a, b):
+        self, beta = _in_single(self, x, y, beta, alpha), 1
+    return self
+
+
+def _addr_kernel(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any) -> Any:
+    """Each step rounded; truth values are combined by "and" and "or"."""
+    d = a.dtype
+    if d.kind == "b":
+        found = bool(alpha) & a[:, None] & b
+        return found | self if beta else found
+    scaled = a if alpha == 1 else kernels.multiply(a, np.asarray(_number(alpha, d)).astype(d))
+    return _weighted(self, kernels.multiply(scaled[:, None], b), beta, 1)
+
+
+def _scaled(grad: Tensor, factor: Any) -> Tensor:
+    return grad if factor == 1 else mul(grad, factor.conjugate())
+
+
+def _added(kernel: Any, multiply: Any, factors: str, **formulas: Any) -> Any:
+    """Declare such an op: its kernel, its product over leading dimensions, its two factors."""
+
+    def batched(size: int, dims: Any, self: Tensor, a: Tensor, b: Tensor, beta: Any,
+                alpha: Any) -> Any:
+        self, a, b = (x if d is None else movedim(x, d, 0) for x, d in zip((self, a, b), dims))
+        found = multiply(a, b)
+        if alpha != 1:
+            found = mul(found, alpha)
+        if beta == 0:
+            return expand(found, (size, *found._array.shape)) if dims[1] is dims[2] is None \
+                else found, 0
+        if dims[0] is not None:
+            shape = self._array.shape
+            rank = found._array.ndim + (dims[1] is dims[2] is None)
+            self = reshape(self, (size, *(1,) * (rank - len(shape)), *shape[1:]))
+        return add(self if beta == 1 else mul(self, beta), found), 0
+    return primitive(kernel, tensors=("self", *factors.split()), batch=batched, inplace=True,
+                     d_self=lambda grad, beta: _scaled(grad, beta), **formulas)
+
+
+def _check(input: Tensor, shape: tuple[int, ...]) -> None:
+    if not is_expandable_to(input._array.shape, shape):
+        expand(input, shape)                    # which says what is wrong
+
+
+def _same_types(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
+    names = [type_name(t.dtype) for t in (input, mat1, mat2)]
+    for other, first in (("self", names[0]), ("mat1", names[1])):
+        if first != names[2]:
+            raise RuntimeError(f"{other} and mat2 must have the same dtype, but got {first} and "
+                               f"{names[2]}")
+
+
+@_added(lambda self, a, b, beta, alpha: _in_single(self, a, b, beta, alpha), matmul, "mat1 mat2",
+        d_mat1=lambda grad, mat2, alpha: mm(_scaled(grad, alpha), adjoint(mat2)),
+        d_mat2=lambda grad, mat1, alpha: mm(adjoint(mat1), _scaled(grad, alpha)))
+@numbers_between("beta", "alpha")
+def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0 ignores `input`.
+
+    >>> import flambeau
+    >>> flambeau.addmm(flambeau.ones(2), flambeau.ones(1, 3), flambeau.ones(3, 2), alpha=2)
+    tensor([[7., 7.]])
+    """
+    _same_types(input, mat1, mat2)
+    a, b = mat1._array.shape, mat2._array.shape
+    for name, shape in (("mat1", a), ("mat2", b)):
+        if len(shape) != 2:
+            raise RuntimeError(f"{name} must be a matrix, got {len(shape)}-D tensor")
+    if a[1] != b[0]:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and "
+                           f"{b[0]}x{b[1]})")
+    _check(input, (a[0], b[1]))
+    return input, mat1, mat2, beta, alpha
+
+
+def _mv(mat: Tensor, vec: Tensor) -> Tensor:
+    return matmul(mat, unsqueeze(vec, -1)).squeeze(-1)
+
+
+@_added(_addmv_kernel, _mv, "mat vec",
+        d_mat=lambda grad, vec, alpha: mul(unsqueeze(_scaled(grad, alpha), -1), conj(vec)),
+        d_vec=lambda grad, mat, alpha: mv(adjoint(mat), _scaled(grad, alpha)))
+@numbers_between("beta", "alpha")
+def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta · input + alpha · mat @ vec.
+
+    >>> import flambeau
+    >>> flambeau.addmv(flambeau.ones(2), flambeau.ones(2, 3), flambeau.ones(3))
+    tensor([4., 4.])
+    """
+    a, b, c = mat._array.shape, vec._array.shape, input._array.shape
+    if len(a) != 2 or len(b) != 1 or len(c) > 1:
+        raise RuntimeError(f"vector + matrix @ vector expected, got {len(c)}, {len(a)}, {len(b)}")
+    if a[1] != b[0] or (c and c[0] not in (a[0], 1)):
+        raise RuntimeError(f"size mismatch, got input ({c[0] if c else 1}), mat ({a[0]}x{a[1]}), "
+                           f"vec ({b[0]})")
+    same_as_mv(input, mat, vec)
+    return input, mat, vec, beta, alpha
+
+
+@_added(_addr_kernel, lambda a, b: mul(unsqueeze(a, -1), unsqueeze(b, -2)), "vec1 vec2",
+        d_vec1=lambda grad, vec2, alpha: mv(_scaled(grad, alpha), conj(vec2)),
+        d_vec2=lambda grad, vec1, alpha: mv(transpose(_scaled(grad, alpha), 0, 1), conj(vec1)))
+@numbers_between("beta", "alpha")
+def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta · input + alpha · outer(vec1, vec2).
+
+    >>> import flambeau
+    >>> flambeau.addr(flambeau.zeros(2, 2), flambeau.tensor([1., 2.]), flambeau.tensor([3., 4.]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """
+    for name, vector in (("vec1", vec1), ("vec2", vec2)):
+        if vector._array.ndim != 1:
+            raise RuntimeError(f"addr: Expected 1-D argument {name}, but got "
+                               f"{vector._array.ndim}-D")
+    _check(input, vec1._array.shape + vec2._array.shape)
+    common = result_type([t._array for t in (input, vec1, vec2)]).numpy
+    if common.kind in "bui":
+        for name, factor in (("beta", beta), ("alpha", alpha)):
+            if not isinstance(factor, int):
+                raise RuntimeError(f"For integral input tensors, argument {name} must not be a "
+                                   "floating point number.")
+    return *[t if t._array.dtype == common else basis.cast(t, common)
+             for t in (input, vec1, vec2)], beta, alpha
+
+
+def _check_batches(input: Tensor, batch1: Tensor, batch2: Tensor, first: int) -> None:
+    """Raise unless the products can be made and `input` expands to their dimensions from `first`
+    on."""
+    a, b = batch1._array.shape, batch2._array.shape
+    _check(input, (*[batch1.size(i) for i in range(first, 2)], batch2.size(2)))
+    for name, shape in (("batch1", a), ("batch2", b)):
+        if len(shape) != 3:
+            raise RuntimeError(f"{name} must be a 3D tensor")
+    if first and a[0] != b[0]:
+        raise RuntimeError("batch1 and batch2 must have same number of batches, got "
+                           f"{a[0]} and {b[0]}")
+    if first and a[2] != b[1]:
+        raise RuntimeError("Incompatible matrix sizes for bmm "
+                           f"({a[1]}x{a[2]} and {b[1]}x{b[2]})")
+    if a[0] != b[0] or a[2] != b[1]:
+        raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: "
+                           f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}].")
+
+
+def _spread(grad: Tensor, batch: Tensor, alpha: Any) -> Tensor:
+    return expand(_scaled(grad, alpha), (batch._array.shape[0], *grad._array.shape))
+
+
+@_added(_addbmm_kernel, lambda a, b: sum(matmul(a, b), -3), "batch1 batch2",
+        d_batch1=lambda grad, batch2, alpha: bmm(_spread(grad, batch2, alpha), adjoint(batch2)),
+        d_batch2=lambda grad, batch1, alpha: bmm(adjoint(batch1), _spread(grad, batch1, alpha)))
+@numbers_between("beta", "alpha")
+def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1,
+           alpha: Any = 1) -> Any:
+    """beta · input + alpha · Σ batch1[i] @ batch2[i].
+
+    >>> import flambeau
+    >>> flambeau.addbmm(flambeau.zeros(1), flambeau.ones(2, 1, 3), flambeau.ones(2, 3, 1))
+    tensor([[6.]])
+    """
+    _check_batches(input, batch1, batch2, 1)
+    _same_types(input, batch1, batch2)
+    return input, batch1, batch2, beta, alpha
+
+
+@_added(lambda self, a, b, beta, alpha: _in_single(self, a, b, beta, alpha, "baddbmm"), matmul,
+        "batch1 batch2",
+        d_batch1=lambda grad, batch2, alpha: bmm(_scaled(grad, alpha), adjoint(batch2)),
+        d_batch2=lambda grad, batch1, alpha: bmm(adjoint(batch1), _scaled(grad, alpha)))
+@numbers_between("beta", "alpha")
+def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1,
+            alpha: Any = 1) -> Any:
+    """beta · input + alpha · batch1[i] @ batch2[i] for each i.
+
+    >>> import flambeau
+    >>> flambeau.baddbmm(flambeau.zeros(1), flambeau.ones(2, 1, 3), flambeau.ones(2, 3, 1)).shape
+    torch.Size([2, 1, 1])
+    """
+    _check_batches(input, batch1, batch2, 0)
+    names = [c_name(t.dtype) for t in (input, batch1, batch2)]
+    if len(set(names)) > 1:
+        raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: "
+                           "{}".format(*names))
+    return input, batch1, batch2, beta, alpha

@@ -1,0 +1,274 @@
+"""Einstein's summation convention: products of tensors whose dimensions have names."""
+from __future__ import annotations
+
+from functools import lru_cache
+from math import prod
+from typing import Any
+
+from flambeau.core.op import composite, public
+from flambeau.core.tensor import Tensor
+from flambeau.ops.linalg.matmul import bmm
+from flambeau.ops.pointwise.arithmetic import mul
+from flambeau.ops.reduction.sums import sum
+from flambeau.ops.view.join import diagonal
+from flambeau.ops.view.shape import permute, reshape, squeeze, unsqueeze
+
+ELLIPSIS = "..."
+
+
+def einsum(*args: Any) -> Tensor:
+    """Sums of products of elements, where letters name dimensions: `einsum("ik,kj->ij", a, b)` is
+    the matrix product. A letter that the output lacks is summed over; "..." stands for any
+    dimensions, which broadcast. Without "->", letters that occur once are kept, in alphabetical
+    order. The other form is `einsum(a, [0, 2], b, [2, 1], [0, 1])`.
+
+    More than two operands are multiplied in the order that opt_einsum finds, where it is installed
+    (Smith and Gray, opt_einsum, 2018), else from left to right.
+
+    >>> import flambeau
+    >>> flambeau.einsum("ii", flambeau.ones(3, 3))
+    tensor(3.)
+    >>> flambeau.einsum("bi,ij,bj->b", flambeau.ones(2, 3), flambeau.eye(3), flambeau.ones(2, 3))
+    tensor([3., 3.])
+    """
+    if len(args) == 2 and isinstance(args[0], str) and isinstance(args[1], (tuple, list)):
+        args = (args[0], *args[1])          # so that overrides see the operands, not a list
+    return _einsum(*args)
+
+
+def _einsum(*args: Any) -> Tensor:
+    if len(args) < 2:
+        raise ValueError("einsum(): must specify the equation string and at least one operand, or "
+                         "at least one operand and its subscripts list")
+    if isinstance(args[0], Tensor):
+        inputs, output, operands = _from_lists(args)
+    else:
+        operands = args[1:]
+        inputs, output = _parse(args[0])
+    for i, operand in enumerate(operands):
+        if not isinstance(operand, Tensor):
+            raise TypeError(f"expected Tensor as element {i} in argument 1, but got "
+                            f"{type(operand).__name__}")
+    if len(inputs) != len(operands):
+        more = "more" if len(operands) > len(inputs) else "fewer"
+        raise RuntimeError(f"einsum(): {more} operands were provided than specified in the "
+                           "equation")
+    return _evaluate([list(i) for i in inputs], output, list(operands))
+
+
+_einsum.__doc__ = einsum.__doc__
+_einsum = composite(_einsum, name="einsum")
+einsum.op, einsum.__module__ = _einsum.op, "flambeau"
+_einsum.op.published = public["torch"]["einsum"] = einsum
+
+
+# ---- the equation -------------------------------------------------------------------------------
+
+
+def _labels(text: str, where: str) -> list[Any]:
+    found: list[Any] = []
+    i = 0
+    while i < len(text):
+        c = text[i]
+        if c == " ":
+            i += 1
+        elif c == ".":
+            if text[i:i + 3] != "..." or ELLIPSIS in found:
+                raise RuntimeError("einsum(): found '.' for "
+                                   f"{where} that is not part of any ellipsis"
+                                   if text[i:i + 3] != "..." else
+                                   "einsum(): found '.' for "
+                                   f"{where} for which an ellipsis was already found")
+            found.append(ELLIPSIS)
+            i += 3
+        elif c.isascii() and c.isalpha():
+            found.append(c)
+            i += 1
+        else:
+            raise RuntimeError(f"einsum(): invalid subscript given at index {i} in the equation "
+                               "string, subscripts must be in [a-zA-Z]")
+    return found
+
+
+@lru_cache(maxsize=256)
+def _parse(equation: str) -> tuple[list[list[Any]], list[Any] | None]:
+    left, arrow, right = equation.partition("->")
+    inputs = [_labels(part, f"operand {i}") for i, part in enumerate(left.split(","))]
+    return inputs, _labels(right, "the output") if arrow else None
+
+
+def _from_lists(args: Any) -> tuple[list[list[Any]], list[Any] | None, list[Tensor]]:
+    """The form `operand, labels, operand, labels, …, [output labels]`."""
+    operands, inputs = list(args[:len(args) - len(args) % 2:2]), list(args[1::2])
+    output = args[-1] if len(args) % 2 else None
+
+    def named(labels: Any) -> list[Any]:
+        for n in labels:
+            if n is not Ellipsis and not 0 <= n < 52:
+                raise RuntimeError("einsum(): not within the valid range [0, 52)")
+        return [ELLIPSIS if n is Ellipsis else chr(ord("A") + n if n < 26 else ord("a") + n - 26)
+                for n in labels]
+    return [named(i) for i in inputs], None if output is None else named(output), operands
+
+
+# ---- evaluation ---------------------------------------------------------------------------------
+
+
+def _evaluate(inputs: list[list[Any]], output: list[Any] | None,
+              operands: list[Tensor]) -> Tensor:
+    wide = 0
+    for i, (labels, x) in enumerate(zip(inputs, operands)):
+        named = len(labels) - (ELLIPSIS in labels)
+        rank = x._array.ndim
+        if ELLIPSIS in labels:
+            wide = max(wide, rank - named)
+        if rank < named or (rank > named and ELLIPSIS not in labels):
+            how = "is more than" if rank < named and ELLIPSIS in labels else "does not match"
+            ending = "" if ELLIPSIS in labels else " and no ellipsis was given"
+            raise RuntimeError(f"einsum(): the number of subscripts in the equation ({named}) "
+                               f"{how} the number of dimensions ({rank}) for operand {i}{ending}")
+    # the dimensions of an ellipsis are labelled by number, the last one 0
+    for i, (labels, x) in enumerate(zip(inputs, operands)):
+        if ELLIPSIS in labels:
+            at, n = labels.index(ELLIPSIS), x._array.ndim - len(labels) + 1
+            inputs[i] = labels[:at] + list(range(n - 1, -1, -1)) + labels[at + 1:]
+    output = _output_labels(inputs, output, wide)
+    sizes = _sizes(inputs, operands)
+    terms = [_diagonals(x, labels) for x, labels in zip(operands, inputs)]
+    for i, j in _order(terms, output, sizes):
+        second, first = terms.pop(max(i, j)), terms.pop(min(i, j))
+        if i > j:
+            first, second = second, first
+        kept = {n for _, labels in terms for n in labels} | set(output)
+        terms.append(_pair_product(first, second, kept, sizes))
+    return _finish(*terms[0], output)
+
+
+def _output_labels(inputs: list[list[Any]], output: list[Any] | None, wide: int) -> list[Any]:
+    everything = [n for labels in inputs for n in labels]
+    if output is None:
+        once = sorted(n for n in set(everything) if isinstance(n, str) and everything.count(n) == 1)
+        return list(range(wide - 1, -1, -1)) + once
+    for n in output:
+        if n != ELLIPSIS and n not in everything:
+            raise RuntimeError(f"einsum(): output subscript {n} does not appear in the equation "
+                               "for any input operand")
+        if output.count(n) > 1:
+            raise RuntimeError(f"einsum(): output subscript {n} appears more than once in the "
+                               "output")
+    if ELLIPSIS in output:
+        at = output.index(ELLIPSIS)
+        return output[:at] + list(range(wide - 1, -1, -1)) + output[at + 1:]
+    return list(output)
+
+
+def _sizes(inputs: list[list[Any]], operands: list[Tensor]) -> dict[Any, int]:
+    """The extent of each label; 1 broadcasts."""
+    sizes: dict[Any, int] = {}
+    for i, (labels, x) in enumerate(zip(inputs, operands)):
+        own: dict[Any, int] = {}
+        for label, n in zip(labels, x._array.shape):
+            if own.setdefault(label, n) != n:
+                raise RuntimeError(f"einsum(): subscript {label} is repeated for operand {i} but "
+                                   f"the sizes don't match, {n} != {own[label]}")
+            known = sizes.get(label, 1)
+            if known != n and known != 1 and n != 1:
+                raise RuntimeError(f"einsum(): subscript {label} has size {n} for operand {i} "
+                                   f"which does not broadcast with previously seen size {known}")
+            sizes[label] = n if known == 1 else known
+    return sizes
+
+
+def _diagonals(x: Tensor, labels: list[Any]) -> tuple[Tensor, list[Any]]:
+    """Repeated labels taken along the diagonal."""
+    labels = list(labels)
+    for label in [n for i, n in enumerate(labels) if n in labels[:i]]:
+        a = labels.index(label)
+        b = labels.index(label, a + 1)
+        x = diagonal(x, 0, a, b)
+        labels = [n for i, n in enumerate(labels) if i not in (a, b)] + [label]
+    return x, labels
+
+
+def _order(terms: list[Any], output: list[Any], sizes: dict[Any, int]) -> list[tuple[int, int]]:
+    """Which two terms to multiply next, each time; the product goes to the end."""
+    count = len(terms)
+    if count <= 2:
+        return [(0, 1)] * (count - 1)
+    try:
+        import opt_einsum
+    except ImportError:
+        return [(0, 1)] + [(n - 1, 0) for n in range(count - 1, 1, -1)]
+    names = {n: opt_einsum.get_symbol(i) for i, n in enumerate(sizes)}
+    equation = ",".join("".join(names[n] for n in labels) for _, labels in terms) + "->" \
+        + "".join(names[n] for n in output)
+    shapes = [[sizes[n] for n in labels] for _, labels in terms]
+    path = opt_einsum.contract_path(equation, *shapes, shapes=True, memory_limit=None)[0]
+    return [tuple(sorted(step)) for step in path if len(step) == 2]
+
+
+def _pair_product(first: Any, second: Any, kept: set[Any],
+                  sizes: dict[Any, int]) -> tuple[Tensor, list[Any]]:
+    """Two terms multiplied, and summed over the labels that nothing else needs: one `bmm` with the
+    shared labels that stay in front, and those summed over inside."""
+    (x, a), (y, b) = first, second
+    x, a = _without(x, a, [n for n in a if n not in kept and n not in b])
+    y, b = _without(y, b, [n for n in b if n not in kept and n not in a])
+    # a shared label that one side has with extent 1 only broadcasts
+    x, a = _drop_ones(x, a, b, y, sizes)
+    y, b = _drop_ones(y, b, a, x, sizes)
+    shared = [n for n in a if n in b]
+    batch = [n for n in shared if n in kept]
+    inside = [n for n in shared if n not in kept]
+    left, right = [n for n in a if n not in b], [n for n in b if n not in a]
+    if not inside and not left and not right:
+        return mul(_ordered(x, a, batch), _ordered(y, b, batch)), batch
+    if not inside:
+        return _outer(x, a, y, b, batch, left, right)
+    extents = [prod([_extent(n, x, a, y, b) for n in group])
+               for group in (batch, left, inside, right)]
+    p = reshape(_ordered(x, a, batch + left + inside), (extents[0], extents[1], extents[2]))
+    q = reshape(_ordered(y, b, batch + inside + right), (extents[0], extents[2], extents[3]))
+    labels = batch + left + right
+    return reshape(bmm(p, q), [_extent(n, x, a, y, b) for n in labels]), labels
+
+
+def _outer(x: Tensor, a: list[Any], y: Tensor, b: list[Any], batch: list[Any], left: list[Any],
+           right: list[Any]) -> tuple[Tensor, list[Any]]:
+    p, q = _ordered(x, a, batch + left), _ordered(y, b, batch + right)
+    for _ in right:
+        p = unsqueeze(p, -1)
+    for _ in left:
+        q = unsqueeze(q, len(batch))
+    return mul(p, q), batch + left + right
+
+
+def _extent(label: Any, x: Tensor, a: list[Any], y: Tensor, b: list[Any]) -> int:
+    return x._array.shape[a.index(label)] if label in a else y._array.shape[b.index(label)]
+
+
+def _drop_ones(x: Tensor, a: list[Any], b: list[Any], y: Tensor,
+               sizes: dict[Any, int]) -> tuple[Tensor, list[Any]]:
+    ones = tuple([i for i, n in enumerate(a) if n in b and x._array.shape[i] == 1
+                  and y._array.shape[b.index(n)] != 1])
+    if not ones:
+        return x, a
+    return squeeze(x, ones), [n for i, n in enumerate(a) if i not in ones]
+
+
+def _without(x: Tensor, labels: list[Any], drop: list[Any]) -> tuple[Tensor, list[Any]]:
+    if not drop:
+        return x, labels
+    dims = tuple([labels.index(n) for n in drop])
+    return sum(x, dims), [n for n in labels if n not in drop]
+
+
+def _ordered(x: Tensor, labels: list[Any], wanted: list[Any]) -> Tensor:
+    if labels == wanted:
+        return x
+    return permute(x, [labels.index(n) for n in wanted])
+
+
+def _finish(x: Tensor, labels: list[Any], output: list[Any]) -> Tensor:
+    x, labels = _without(x, labels, [n for n in labels if n not in output])
+    return _ordered(x, labels, output)

@@ -1,0 +1,318 @@
+"""Functions of matrices: powers, exponentials, norms, ranks, condition numbers."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.dtypes import FLOATING, as_numpy_dtype, int64
+from flambeau.core.op import primitive
+from flambeau.core.promotion import convert, join
+from flambeau.core.shapes import wrap_dim
+from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.kernels import lapack
+from flambeau.ops.linalg.decompositions import singular_values
+from flambeau.ops.linalg.solvers import _inv, inverse, numbers, tolerance
+from flambeau.ops.linalg.support import (
+    HIDDEN,
+    adjoint,
+    check_floating,
+    check_lapack,
+    check_matrix,
+    check_square,
+    composed,
+    failures,
+    identity,
+    matmul,
+)
+from flambeau.ops.pointwise.arithmetic import abs
+from flambeau.ops.pointwise.conditional import where
+from flambeau.ops.reduction.minmax import amax, amin
+from flambeau.ops.reduction.scan import cumprod
+from flambeau.ops.reduction.statistics import vector_norm
+from flambeau.ops.reduction.sums import sum
+from flambeau.ops.refusals import refusing
+from flambeau.ops.view.join import cat, flip, narrow
+from flambeau.ops.view.shape import expand, movedim, unsqueeze
+
+# ---- powers and exponentials --------------------------------------------------------------------
+
+
+def _power(A: Tensor, n: int) -> Tensor:
+    check_square(A, "linalg.matrix_power")
+    if not isinstance(n, int) or isinstance(n, bool):
+        raise TypeError("linalg_matrix_power(): argument 'n' (position 2) must be int, not "
+                        f"{type(n).__name__}")
+    size = A._array.shape[-1]
+    if n == 0:                              # derives from A, if only by gradients of zero
+        return where(wrap(np.zeros((), np.bool_)), A, expand(identity(size, A), A._array.shape))
+    if n < 0:
+        A, n = inverse(A), -n
+    if n == 3:                              # with the square first, as PyTorch multiplies
+        return matmul(matmul(A, A), A)
+    result = None
+    while n:
+        if n & 1:
+            result = A if result is None else matmul(result, A)
+        n >>= 1
+        A = matmul(A, A) if n else A
+    return result
+
+
+@composed(namespace="linalg", name="matrix_power")
+def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
+    """A multiplied with itself `n` times, by squaring; its inverse if n < 0.
+
+    >>> import flambeau
+    >>> flambeau.linalg.matrix_power(flambeau.tensor([[1, 1], [0, 1]]), 5)
+    tensor([[1, 5],
+            [0, 1]])
+    """
+    return _power(A, n)
+
+
+@composed(method=True)
+def matrix_power(input: Tensor, n: int) -> Tensor:
+    """`linalg.matrix_power`."""
+    return _power(input, n)
+
+
+def _exp_back(grad: Tensor, self: Tensor) -> Tensor:
+    """Fréchet's derivative at Aᴴ in direction grad, a corner of the exponential of a block matrix
+    (Higham, Functions of Matrices, 2008, section 3.2)."""
+    return _exp_derivative(adjoint(self), grad)
+
+
+def _exp_derivative(A: Tensor, direction: Tensor) -> Tensor:
+    n = A._array.shape[-1]
+    if A._array.shape != direction._array.shape:
+        direction = expand(direction, A._array.shape)
+    top = cat([A, direction], -1)
+    bottom = cat([basis.zeros_like(A), A], -1)
+    return narrow(narrow(_matrix_exp(cat([top, bottom], -2)), -2, 0, n), -1, n, n)
+
+
+def _exp_kernel(self: np.ndarray) -> np.ndarray:
+    if self.dtype.itemsize == 2:
+        return convert(lapack.matrix_exp(convert(self, np.dtype(np.float32))), self.dtype)
+    return lapack.matrix_exp(self)
+
+
+@primitive(_exp_kernel, core="(n,n)->(n,n)", d_self=_exp_back,
+           jvp=lambda self, self_t: _exp_derivative(self, self_t), name="linalg_matrix_exp",
+           **HIDDEN)
+def _matrix_exp(input: Tensor) -> Any:
+    return (input,)
+
+
+def _exponential(A: Tensor) -> Tensor:
+    """Σ Aᵏ / k!, by scaling and squaring of Padé approximants.
+
+    >>> import flambeau
+    >>> flambeau.linalg.matrix_exp(flambeau.zeros(2, 2))
+    tensor([[1., 0.],
+            [0., 1.]])
+    """
+    check_square(A, "linalg.matrix_exp")
+    if A._array.dtype not in FLOATING:
+        check_floating(A, "linalg.matrix_exp")
+    return _matrix_exp(A)
+
+
+linalg_matrix_exp = composed(lambda A: _exponential(A), namespace="linalg", name="matrix_exp")
+linalg_matrix_exp.__doc__ = linalg_matrix_exp.op.doc = _exponential.__doc__
+
+
+@composed(method=True)
+def matrix_exp(input: Tensor) -> Tensor:
+    """`linalg.matrix_exp`."""
+    return _exponential(input)
+
+
+# ---- norms --------------------------------------------------------------------------------------
+
+
+def _pair(dim: Any, name: str, ndim: int) -> tuple[int, int]:
+    if isinstance(dim, int) or len(dim) != 2:
+        shown = dim if isinstance(dim, int) else " ".join(map(str, dim))
+        raise RuntimeError(f"{name}: dim must be a 2-tuple. Got {shown}")
+    a, b = wrap_dim(dim[0], ndim), wrap_dim(dim[1], ndim)
+    if a == b:
+        raise RuntimeError(f"{name}: dims must be different. Got ({dim[0]}, {dim[1]})")
+    return a, b
+
+
+@composed(namespace="linalg")
+def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *,
+                dtype: Any = None) -> Tensor:
+    """A norm of matrices: "fro", "nuc", ±2 (extreme singular value), ±1 (columns), ±inf (rows).
+
+    >>> import flambeau
+    >>> flambeau.linalg.matrix_norm(flambeau.tensor([[3.0, 0.0], [4.0, 0.0]]), 1)
+    tensor(7.)
+    """
+    name = "linalg.matrix_norm"
+    check_matrix(A, name)
+    if A._array.dtype.kind in "bui":
+        check_floating(A, name)
+    rows, columns = _pair(dim, name, A._array.ndim)
+    if dtype is not None:
+        A = basis.cast(A, as_numpy_dtype(dtype))
+    if ord == "fro":
+        return vector_norm(A, 2, (rows, columns), keepdim)
+    if isinstance(ord, str) and ord != "nuc":
+        raise RuntimeError(f"{name}: Order {ord} not supported.")
+    if ord == "nuc" or ord in (2, -2):
+        check_floating(A, name)
+        S = singular_values(movedim(A, (rows, columns), (-2, -1)))
+        found = sum(S, -1) if ord == "nuc" else amax(S, -1) if ord > 0 else amin(S, -1)
+        if keepdim:
+            for d in sorted((rows, columns)):
+                found = unsqueeze(found, d)
+        return found
+    if ord not in (1, -1, math.inf, -math.inf):
+        raise RuntimeError(f"{name}: Order {ord} not supported.")
+    inside, across = (rows, columns) if ord in (1, -1) else (columns, rows)
+    if across > inside and not keepdim:
+        across -= 1
+    return (amax if ord > 0 else amin)(sum(abs(A), inside, keepdim), across, keepdim)
+
+
+@composed(namespace="linalg", name="norm")
+def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *,
+                dtype: Any = None) -> Tensor:
+    """A vector norm (one dimension, or all) or a matrix norm (two dimensions, with `ord`).
+
+    >>> import flambeau
+    >>> flambeau.linalg.norm(flambeau.tensor([3.0, 4.0]))
+    tensor(5.)
+    """
+    n = A._array.ndim
+    if dim is not None and not isinstance(dim, int) and len(dim) == 1:
+        dim = dim[0]
+    if isinstance(ord, str) and dim is not None and isinstance(dim, int):
+        return matrix_norm(A, ord, dim, keepdim, dtype=dtype)
+    if ord is not None and dim is None and n not in (1, 2):
+        raise RuntimeError("linalg.norm: If dim is not specified but ord is, the input must be 1D "
+                           f"or 2D. Got {n}D.")
+    if ord is not None and dim is None and n == 2:
+        return matrix_norm(A, ord, (0, 1), keepdim, dtype=dtype)
+    if ord is not None and dim is not None and not isinstance(dim, int):
+        return matrix_norm(A, ord, dim, keepdim, dtype=dtype)
+    if isinstance(ord, str):
+        return matrix_norm(A, ord, (-2, -1), keepdim, dtype=dtype)
+    return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+
+
+@composed(namespace="linalg")
+def cond(A: Tensor, p: Any = None) -> Tensor:
+    """The condition number |A| |A⁻¹| in a matrix norm; by default that of the singular values.
+
+    >>> import flambeau
+    >>> flambeau.linalg.cond(flambeau.tensor([[4.0, 0.0], [0.0, 2.0]]))
+    tensor(2.)
+    """
+    check_matrix(A, "linalg.cond", "")
+    check_floating(A, "linalg.svd", "linalg_svd_cpu")
+    if p in (None, 2, -2):
+        S = singular_values(A)
+        if not A._array.shape[-1] or not A._array.shape[-2]:
+            return basis.new_zeros(S, S._array.shape[:-1])
+        big, small = amax(S, -1), amin(S, -1)
+        return small / big if p == -2 else big / small
+    if p not in ("fro", "nuc", 1, -1, math.inf, -math.inf):
+        raise RuntimeError(f"linalg.cond got an invalid norm type: {p}")
+    m, n = A._array.shape[-2:]
+    if m != n:
+        raise RuntimeError(f"linalg.cond(ord={p}): A must be batches of square matrices, but they "
+                           f"are {m} by {n} matrices")
+    inverted, info = _inv(A)
+    result = matrix_norm(A, p) * matrix_norm(inverted, p)
+    return result if failures(info) is None else where(info != 0, math.inf, result)
+
+
+# ---- ranks --------------------------------------------------------------------------------------
+
+
+@composed(namespace="linalg")
+def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None,
+                rtol: Any = None) -> Tensor:
+    """How many singular values are larger than max(atol, rtol σ₁).
+
+    >>> import flambeau
+    >>> flambeau.linalg.matrix_rank(flambeau.ones(3, 3))
+    tensor(1)
+    """
+    check_matrix(A, "torch.linalg.matrix_rank", "input")
+    check_lapack(A)
+    if tol is not None:
+        atol, rtol = tol, 0.0
+    return _rank(A, numbers(atol), numbers(rtol), hermitian)
+
+
+def _rank_kernel(self: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndarray:
+    size = np.abs(lapack.eigvalsh(self, "L")) if hermitian else lapack.svdvals(self)
+    return np.sum(size > tolerance(self, size, atol, rtol)[..., None], -1, dtype=np.int64)
+
+
+@primitive(_rank_kernel, name="linalg_matrix_rank_kernel",
+           batch=lambda size, dims, self, atol, rtol, hermitian: (
+               _rank(movedim(self, dims[0], 0), atol, rtol, hermitian), 0), **HIDDEN)
+def _rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Any:
+    return input, atol, rtol, hermitian
+
+
+# ---- Vandermonde --------------------------------------------------------------------------------
+
+
+@composed(namespace="linalg", name="vander")
+@refusing("beW8", "linalg.vander supports floating point, complex, and integer tensors, but "
+          "got {}")
+def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+    """The powers 0 … N - 1 of each element, along a new last dimension.
+
+    >>> import flambeau
+    >>> flambeau.linalg.vander(flambeau.tensor([1, 2, 3]))
+    tensor([[1, 1, 1],
+            [1, 2, 4],
+            [1, 3, 9]])
+    """
+    x = x if x._array.ndim else unsqueeze(x, 0)
+    n = x._array.shape[-1] if N is None else N
+    if n <= 1:
+        raise RuntimeError("N must be greater than 1.")
+    if x._array.dtype.kind in "ui":
+        x = basis.cast(x, np.dtype(np.int64))
+    spread = unsqueeze(x, -1)
+    ones = basis.ones_like(spread)
+    wide = expand(spread, (*x._array.shape, n - 1))
+    return cat([ones, cumprod(wide, -1)], -1)
+
+
+@composed
+def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The powers of a vector's elements as columns, falling unless `increasing`.
+
+    >>> import flambeau
+    >>> flambeau.vander(flambeau.tensor([2, 3]), 3)
+    tensor([[4, 2, 1],
+            [9, 3, 1]])
+    """
+    join(x.dtype, int64)
+    if x._array.ndim != 1:
+        raise RuntimeError("x must be a one-dimensional tensor.")
+    n = x._array.shape[0] if N is None else N
+    if n < 0:
+        raise RuntimeError("N must be non-negative.")
+    if x._array.dtype.kind in "bui":
+        x = basis.cast(x, np.dtype(np.int64))
+    if n == 0:
+        return wrap(np.empty((x._array.shape[0], 0), x._array.dtype))
+    spread = unsqueeze(x, 1)
+    columns = [basis.ones_like(spread)]
+    if n > 1:
+        columns.append(cumprod(expand(spread, (x._array.shape[0], n - 1)), 1))
+    result = cat(columns, 1)
+    return result if increasing else flip(result, (1,))
+

@@ -1,0 +1,341 @@
+"""Products of vectors and tensors: outer, inner, Kronecker, cross, and contractions."""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau import kernels
+from flambeau.core.op import multilinear
+from flambeau.core.promotion import join
+from flambeau.core.shapes import broadcast_shapes, wrap_dim
+from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.ops.linalg.matmul import conj, dot, matmul, mm
+from flambeau.ops.linalg.support import check_same_type, composed, differentiating
+from flambeau.ops.node_names import one_node
+from flambeau.ops.pointwise.arithmetic import mul
+from flambeau.ops.reduction.sums import sum
+from flambeau.ops.refusals import refusing
+from flambeau.ops.view.join import diagonal
+from flambeau.ops.view.shape import expand, permute, reshape, transpose, unsqueeze
+
+# ---- of vectors ---------------------------------------------------------------------------------
+
+
+@composed(method=True)
+def outer(input: Tensor, vec2: Tensor) -> Tensor:
+    """All products of an element of one vector and one of another, (n) and (m) to (n, m).
+
+    >>> import flambeau
+    >>> flambeau.outer(flambeau.tensor([1, 2]), flambeau.tensor([3, 4]))
+    tensor([[3, 4],
+            [6, 8]])
+    """
+    for name, vector in (("self", input), ("vec2", vec2)):
+        if vector._array.ndim != 1:
+            raise RuntimeError(f"outer: Expected 1-D argument {name}, but got "
+                               f"{vector._array.ndim}-D")
+    return mul(reshape(input, (-1, 1)), vec2)
+
+
+@composed(method=True)
+def ger(input: Tensor, vec2: Tensor) -> Tensor:
+    """`outer`, by its older name."""
+    return outer(input, vec2)
+
+
+@composed(method=True)
+def inner(input: Tensor, other: Tensor) -> Tensor:
+    """The sums of products along the last dimensions; a number multiplies.
+
+    >>> import flambeau
+    >>> flambeau.inner(flambeau.tensor([1, 2, 3]), flambeau.tensor([0, 2, 1]))
+    tensor(7)
+    """
+    a, b = input._array.shape, other._array.shape
+    if not a or not b:
+        return mul(input, other)
+    if a[-1] == b[-1] and input._array.dtype.char in "fd" and not differentiating(input, other) \
+            and input._array.dtype == other._array.dtype:
+        return wrap(np.asarray(np.inner(input._array, other._array)))
+    if a[-1] != b[-1]:
+        raise RuntimeError("inner() the last dimension must match on both input tensors but got "
+                           f"shapes {list(a)} and {list(b)}")
+    return tensordot(input, other, ([-1], [-1]))
+
+
+@composed(method=True)
+@one_node
+def vdot(input: Tensor, other: Tensor) -> Tensor:
+    """The sum of conj(input) · other over the elements of two vectors."""
+    if input._array.dtype.kind == "W":
+        raise NotImplementedError("\"vdot\" not implemented for 'ComplexHalf'")
+    return dot(conj(input) if input._array.dtype.kind == "c" else input, other)
+
+
+@composed(namespace="linalg")
+@refusing("bBilU", "linalg.vecdot: Expected a floating point or complex tensor as input. Got {}")
+def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+    """The sums of conj(x) · y along `dim`; other dimensions broadcast.
+
+    >>> import flambeau
+    >>> flambeau.linalg.vecdot(flambeau.ones(2, 3), flambeau.tensor([1.0, 2.0, 3.0]))
+    tensor([6., 6.])
+    """
+    check_same_type(x, y, "linalg.vecdot", "x", "y")
+    return sum(mul(conj(x), y), dim)
+
+
+# ---- of matrices and tensors --------------------------------------------------------------------
+
+
+@composed(method=True)
+def kron(input: Tensor, other: Tensor) -> Tensor:
+    """The Kronecker product: each element of `input` times all of `other`, as a block.
+
+    >>> import flambeau
+    >>> flambeau.kron(flambeau.eye(2), flambeau.ones(1, 2))
+    tensor([[1., 1., 0., 0.],
+            [0., 0., 1., 1.]])
+    """
+    a, b = input._array.shape, other._array.shape
+    rank = max(len(a), len(b))
+    a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
+    left = reshape(input, [n for size in a for n in (size, 1)])
+    right = reshape(other, [n for size in b for n in (1, size)])
+    return reshape(mul(left, right), [m * n for m, n in zip(a, b)])
+
+
+def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
+    if isinstance(dims, Tensor) and dims.numel() < 2:
+        dims = int(dims.item())
+    elif isinstance(dims, Tensor):
+        if dims.shape[0] != 2:
+            raise AssertionError("dims tensor must have size 2 in first dimension, got "
+                                 f"{dims.shape[0]}")
+        dims = dims.tolist()
+    if isinstance(dims, int):
+        if dims < 0:
+            raise RuntimeError(f"tensordot expects dims >= 0, but got dims={dims}")
+        if dims > min(a._array.ndim, b._array.ndim):
+            raise RuntimeError("tensordot expects dims < ndim_a or ndim_b, but got "
+                               f"dims={dims}")
+        return list(range(-dims, 0)), list(range(dims))
+    if len(dims) == 1:
+        return _contracted(a, b, int(dims[0]))
+    first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
+    if len(first) != len(second):
+        raise RuntimeError("both dimension lists should have same length")
+    return first, second
+
+
+@composed
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """Sums of products over dimensions of `a` paired with ones of `b`: a number of last and first
+    dimensions, or a list for each.
+
+    >>> import flambeau
+    >>> flambeau.tensordot(flambeau.ones(3, 4, 5), flambeau.ones(4, 3, 2),
+    ...                    dims=([1, 0], [0, 1])).shape
+    torch.Size([5, 2])
+    """
+    first, second = _contracted(a, b, dims)
+    m, n = a._array.shape, b._array.shape
+    for i, j in zip(first, second):
+        p, q = m[wrap_dim(i, len(m))], n[wrap_dim(j, len(n))]
+        if p != q and 1 not in (p, q):
+            raise RuntimeError(f"contracted dimensions need to match, but first has size {p} in "
+                               f"dim {i} and second has size {q} in dim {j}")
+        if p != q and p == 1:
+            b = sum(b, j, True, dtype=b.dtype)
+        elif p != q:
+            a = sum(a, i, True, dtype=a.dtype)
+    m, n = a._array.shape, b._array.shape
+    first = [wrap_dim(i, len(m)) for i in first]
+    second = [wrap_dim(j, len(n)) for j in second]
+    kept = [i for i in range(len(m)) if i not in first]
+    other = [j for j in range(len(n)) if j not in second]
+    rows, inside = [m[i] for i in kept], prod([m[i] for i in first])
+    columns = [n[j] for j in other]
+    left = reshape(permute(a, (*kept, *first)), (prod(rows), inside))
+    right = reshape(permute(b, (*second, *other)), (inside, prod(columns)))
+    return reshape(mm(left, right), (*rows, *columns))
+
+
+@composed(namespace=("linalg",))
+def multi_dot(tensors: Any) -> Tensor:
+    """The product of several matrices, in the order that takes the fewest multiplications; the
+    first and the last may be vectors (Cormen et al., Introduction to Algorithms, 15.2).
+
+    >>> import flambeau
+    >>> flambeau.linalg.multi_dot([flambeau.ones(2, 3), flambeau.ones(3, 1), flambeau.ones(1)])
+    tensor([3., 3.])
+    """
+    tensors = list(tensors)
+    count = len(tensors)
+    if count < 2:
+        raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
+    for i, t in enumerate(tensors):
+        end = i in (0, count - 1)
+        if t._array.ndim != 2 and not (end and t._array.ndim == 1):
+            which = "the first" if i == 0 else "the last"
+            raise RuntimeError(f"multi_dot(): {which} tensor must be 1D or 2D but got "
+                               f"{t._array.ndim}D" if end else
+                               f"multi_dot(): tensor {i} must be 2D but got {t._array.ndim}D")
+    row, column = tensors[0]._array.ndim == 1, tensors[-1]._array.ndim == 1
+    tensors[0] = unsqueeze(tensors[0], 0) if row else tensors[0]
+    tensors[-1] = unsqueeze(tensors[-1], 1) if column else tensors[-1]
+    for i in range(count - 1):
+        a, b = tensors[i]._array.shape, tensors[i + 1]._array.shape
+        if a[1] != b[0]:
+            raise RuntimeError(f"multi_dot(): tensors {i} and {i + 1} with shapes {list(a)} and "
+                               f"{list(b)} cannot be multiplied")
+    result = _chained(tensors, _best_splits(tensors), 0, count - 1)
+    shape = result._array.shape
+    if row or column:
+        result = reshape(result, shape[int(row):2 - int(column)])
+    return result
+
+
+def _best_splits(tensors: list[Tensor]) -> dict[tuple[int, int], int]:
+    """For each stretch of the chain, after which matrix to cut it."""
+    sizes = [t._array.shape[0] for t in tensors] + [tensors[-1]._array.shape[1]]
+    n = len(tensors)
+    cost = {(i, i): 0 for i in range(n)}
+    split: dict[tuple[int, int], int] = {}
+    for length in range(1, n):
+        for i in range(n - length):
+            j = i + length
+            cost[i, j], split[i, j] = min(
+                (cost[i, k] + cost[k + 1, j] + sizes[i] * sizes[k + 1] * sizes[j + 1], k)
+                for k in range(i, j))
+    return split
+
+
+def _chained(tensors: list[Tensor], split: dict[tuple[int, int], int], i: int, j: int) -> Tensor:
+    if i == j:
+        return tensors[i]
+    k = split[i, j]
+    return mm(_chained(tensors, split, i, k), _chained(tensors, split, k + 1, j))
+
+
+@composed
+def chain_matmul(*matrices: Tensor) -> Tensor:
+    """`linalg.multi_dot` of matrices given one by one."""
+    if not matrices:
+        raise RuntimeError("chain_matmul(): Expected one or more matrices")
+    return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
+
+
+# ---- cross products -----------------------------------------------------------------------------
+
+
+def _cross(input: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
+    if kernels._native is not None:
+        found = kernels._native.small_cross(input, other, dim)
+        if found is not None:
+            return found
+    a, b = (np.moveaxis(x, dim, 0) for x in np.broadcast_arrays(input, other))
+    r = np.empty(np.broadcast_shapes(input.shape, other.shape), np.result_type(a, b))
+    turned = np.moveaxis(r, dim, 0)
+    for i in range(3):
+        j, k = (i + 1) % 3, (i + 2) % 3
+        turned[i] = a[j] * b[k] - a[k] * b[j]
+    return r
+
+
+@multilinear(_cross, tensors=("input", "other"), dims="dim", method=False, namespace=None,
+             node_name="LinalgCrossBackward0",
+             d_input=lambda grad, other, dim: _cross_of(conj(other), grad, dim),
+             d_other=lambda grad, input, dim: _cross_of(grad, conj(input), dim))
+def cross_along(input: Tensor, other: Tensor, dim: int) -> Any:
+    return input, other, dim
+
+
+@one_node(name="LinalgCrossBackward0")
+def _cross_of(a: Tensor, b: Tensor, dim: int) -> Tensor:
+    shape = broadcast_shapes(a._array.shape, b._array.shape)
+    return cross_along(expand(a, shape), expand(b, shape), dim)
+
+
+def _linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """The cross product of vectors of three elements along `dim`; other dimensions broadcast.
+
+    >>> import flambeau
+    >>> flambeau.linalg.cross(flambeau.tensor([1., 0, 0]), flambeau.tensor([0., 1, 0]))
+    tensor([0., 0., 1.])
+    """
+    if input._array.ndim != other._array.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    at = wrap_dim(dim, input._array.ndim)
+    p, q = input._array.shape[at], other._array.shape[at]
+    if p != 3 or q != 3:
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {p} and "
+                           f"{q}")
+    if input._array.dtype != other._array.dtype:
+        common = join(input.dtype, other.dtype).numpy
+        input, other = basis.cast(input, common), basis.cast(other, common)
+    return _cross_of(input, other, at)
+
+
+_linalg_cross.__name__ = "cross"
+linalg_cross = composed(_linalg_cross, namespace="linalg")
+
+
+@composed(method=True)
+def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The cross product along `dim`, or along the first dimension of extent 3."""
+    if dim is None:
+        dim = next((i for i, n in enumerate(input._array.shape) if n == 3), None)
+        if dim is None:
+            raise RuntimeError("no dimension of size 3 in input")
+    return linalg_cross(input, other, dim=dim)
+
+
+# ---- of one matrix ------------------------------------------------------------------------------
+
+
+def _conjugate_transpose(self: Tensor) -> Tensor:
+    """The conjugate transpose of a matrix."""
+    if self.ndim not in (0, 2):
+        raise RuntimeError("tensor.H is only supported on matrices (2-D tensors). Got "
+                           f"{self.ndim}-D tensor." + " For batches of matrices, consider "
+                           "using tensor.mH" * (self.ndim > 2))
+    return _adjoint_view(self)
+
+
+def _checked_adjoint(self: Tensor, name: str) -> Tensor:
+    n = self.ndim
+    if n == 1:
+        raise RuntimeError(f"tensor.{name} is only supported on matrices or batches of matrices. "
+                           f"Got {n}-D tensor.")
+    return _adjoint_view(self)
+
+
+def _adjoint_view(self: Tensor) -> Tensor:
+    return basis.conj_view(transpose(self, -2, -1) if self.ndim else self)
+
+
+@composed(method=True, name="adjoint")
+def conjugate_transposed(input: Tensor) -> Tensor:
+    """The conjugate transpose of the last two dimensions, as a view."""
+    return _checked_adjoint(input, "adjoint()")
+
+
+Tensor.H = property(_conjugate_transpose)
+Tensor.mH = property(lambda self: _checked_adjoint(self, "mH"), doc="`adjoint()`")
+
+
+@composed(namespace="linalg", name="matmul")
+def linalg_matmul(input: Tensor, other: Tensor) -> Tensor:
+    """`flambeau.matmul`."""
+    return matmul(input, other)
+
+
+@composed(namespace="linalg", name="diagonal")
+def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """The diagonals of matrices, as a view."""
+    return diagonal(A, offset, dim1, dim2)
+
+

@@ -1,0 +1,175 @@
+"""What the families of linear algebra share: torch's messages, `out=`, small algebra."""
+from __future__ import annotations
+
+from functools import wraps
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.modes import grad_enabled, interceptors
+from flambeau.core.op import composite
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import Tensor, basis, plain, wrap
+from flambeau.kernels.lapack import LinAlgError
+from flambeau.kernels.refused import characters, no_kernel
+from flambeau.ops.linalg.matmul import adjoint, conj, matmul
+from flambeau.ops.pointwise.arithmetic import mul
+from flambeau.ops.view.shape import transpose, unsqueeze
+
+HIDDEN: dict[str, Any] = {"namespace": None, "method": False}
+
+
+def composed(body: Any = None, **declaration: Any) -> Any:
+    """A `composite` that takes `out=`, where the body need not know about it."""
+    if body is None:
+        return lambda b: composed(b, **declaration)
+
+    @wraps(body)
+    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
+        result = body(*args, **kwargs)
+        return result if out is None else basis.into(out, function.op, result, args)
+    function = composite(call, **declaration)
+    return function
+
+
+# ---- checks -------------------------------------------------------------------------------------
+
+
+def check_matrix(A: Tensor, name: str, argument: str = "A") -> None:
+    if A._array.ndim < 2:
+        raise RuntimeError(f"{name}: The input tensor {argument}".rstrip()
+                           + " must have at least 2 dimensions.")
+
+
+def check_square(A: Tensor, name: str, argument: str = "A") -> None:
+    check_matrix(A, name, argument)
+    m, n = A._array.shape[-2:]
+    if m != n:
+        raise RuntimeError(f"{name}: {argument} must be batches of square matrices, but they are "
+                           f"{m} by {n} matrices")
+
+
+def check_floating(A: Tensor, name: str, kernel: str = "") -> None:
+    """Raise unless LAPACK knows the type; of low precision says so the function or its `kernel`."""
+    if A._array.dtype not in FLOATING:
+        raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got "
+                           f"{type_name(A.dtype)}")
+    check_precision(A, name, kernel)
+
+
+def check_precision(A: Tensor, name: str, kernel: str = "") -> None:
+    if A._array.dtype.char not in characters("eW8"):
+        return
+    if kernel:
+        raise no_kernel(kernel, A._array.dtype)
+    raise RuntimeError(f"{name}: Low precision dtypes not supported. Got {type_name(A.dtype)}")
+
+
+def check_lapack(A: Tensor) -> None:
+    if A._array.dtype.char in characters("bBilUeW8"):
+        raise RuntimeError("This function doesn't handle types other than float and double")
+
+
+def check_same_type(A: Tensor, B: Tensor, name: str, a: str = "A", b: str = "B") -> None:
+    if A._array.dtype != B._array.dtype:
+        p, q = type_name(A.dtype), type_name(B.dtype)
+        raise RuntimeError(f"{name}: Expected {a} and {b} to have the same dtype, but found {a} of "
+                           f"type {p} and {b} of type {q} instead")
+
+
+def check_fit(A: Tensor, B: Tensor, left: bool, name: str) -> None:
+    """Do A X = B, or X A = B, agree in their extents?"""
+    a, b = A._array.shape[-2:], B._array.shape[-2:]
+    if a[0] != b[0 if left else 1]:
+        raise RuntimeError(f"{name}: Incompatible shapes of A and B for the equation "
+                           f"{'AX = B' if left else 'XA = B'} ({a[0]}x{a[1]} and {b[0]}x{b[1]})")
+
+
+def check_solve(b: Tensor, A: Tensor, name: str) -> None:
+    """What the older solvers ask of A x = b."""
+    if b._array.dtype != A._array.dtype:
+        raise RuntimeError("Expected b and A to have the same dtype, but found b of type "
+                           f"{type_name(b.dtype)} and A of type {type_name(A.dtype)} instead.")
+    m, n = A._array.shape[-2:]
+    if m != n:
+        raise RuntimeError(f"A must be batches of square matrices, but they are {m} by {n} "
+                           "matrices")
+    rows, columns = b._array.shape[-2:]
+    if n != rows:
+        raise RuntimeError(f"Incompatible matrix sizes for {name}: each A matrix is {n} by {n} but "
+                           f"each b matrix is {rows} by {columns}")
+
+
+def values_of(tensor: Tensor) -> np.ndarray:
+    """The values of a tensor, of all slices under vmap."""
+    while hasattr(tensor, "_value"):
+        tensor = tensor._value
+    return tensor._array
+
+
+def failures(info: Tensor) -> np.ndarray | None:
+    """The values of `info`; None if all is well (or nothing is known, on meta)."""
+    found = values_of(info)
+    return found if found.any() else None
+
+
+def raise_failure(info: Tensor, name: str, message: str) -> None:
+    """Raise LinAlgError for the first nonzero `info`; `{}` in the message is its value."""
+    found = failures(info)
+    if found is None:
+        return
+    flat = found.reshape(-1)
+    first = int(np.flatnonzero(flat)[0])
+    where = f"(Batch element {first}): " if found.ndim else ""
+    raise LinAlgError(f"{name}: {where}{message.format(int(flat[first]))}")
+
+
+def differentiating(*tensors: Tensor) -> bool:
+    """Might derivatives of what follows be wanted, or does a transform look on?"""
+    return bool(interceptors) or any(
+        type(t) not in plain or (t.requires_grad and grad_enabled()) for t in tensors)
+
+
+def by_columns(X: Tensor) -> Tensor:
+    """The same matrices in LAPACK's layout, each column by column."""
+    return transpose(basis.contiguous(transpose(X, -2, -1)), -2, -1)
+
+
+# ---- small algebra ------------------------------------------------------------------------------
+
+
+def constant(values: np.ndarray, like: Tensor) -> Tensor:
+    """Real numbers as a tensor of the real type that goes with `like`."""
+    return wrap(values.astype(np.zeros(0, like._array.dtype).real.dtype))
+
+
+def identity(n: int, like: Tensor) -> Tensor:
+    return wrap(np.eye(n, dtype=like._array.dtype))
+
+
+def skew(X: Tensor) -> Tensor:
+    """X - Xᴴ"""
+    return X - adjoint(X)
+
+
+def scale_columns(X: Tensor, s: Tensor) -> Tensor:
+    """X diag(s)"""
+    return mul(X, unsqueeze(s, -2))
+
+
+def scale_rows(X: Tensor, s: Tensor) -> Tensor:
+    """diag(s) X"""
+    return mul(X, unsqueeze(s, -1))
+
+
+def differences(s: Tensor) -> Tensor:
+    """E with E_ij = s_j - s_i, and ones on the diagonal."""
+    return unsqueeze(s, -2) - unsqueeze(s, -1) + constant(np.eye(s._array.shape[-1]), s)
+
+
+def off_diagonal(n: int, like: Tensor) -> Tensor:
+    return constant(1 - np.eye(n), like)
+
+
+__all__ = ["adjoint", "composed", "conj", "matmul", "transpose"]

@@ -1,0 +1,436 @@
+"""Losses of classification by log-probabilities: cross entropy, negative log-likelihood, CTC."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau import kernels as arrays
+from flambeau.core.op import composite
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import Tensor, plain
+from flambeau.kernels import ctc, losses
+from flambeau.kernels import softmax as kernels
+from flambeau.kernels.refused import refuse
+from flambeau.ops.coercion import values_below
+from flambeau.ops.fused import fused
+from flambeau.ops.linalg.matmul import linear
+from flambeau.ops.nn.softmax import log_softmax
+from flambeau.ops.node_names import over, plus, times
+
+NETWORK = "nn.functional"
+REDUCTIONS = frozenset({"none", "mean", "sum"})
+_INT64 = np.dtype(np.int64)
+
+
+def check_reduction(reduction: str) -> str:
+    """Raise unless `reduction` is one; the old name of "mean" is still taken."""
+    if isinstance(reduction, str) and reduction in REDUCTIONS:
+        return reduction
+    if reduction == "elementwise_mean":
+        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' "
+                      "instead.", stacklevel=4)
+        return "mean"
+    raise ValueError(f"{reduction} is not a valid value for reduction")
+
+
+def chosen(reduction: str, size_average: Any, reduce: Any) -> str:
+    """The reduction, where two old flags may still say it."""
+    if size_average is None and reduce is None:
+        return check_reduction(reduction)
+    average = True if size_average is None else size_average
+    reduction = "none" if reduce is False else "mean" if average else "sum"
+    warnings.warn("size_average and reduce args will be deprecated, please use "
+                  f"reduction='{reduction}' instead.", stacklevel=4)
+    return reduction
+
+
+# ---- negative log-likelihood ---------------------------------------------------------------------
+
+
+def _total(losses: np.ndarray, target: np.ndarray, weight: Any, reduction: str,
+           ignore_index: int) -> tuple[Any, Any]:
+    """The reduced losses, and what a mean divides by."""
+    if reduction == "none":
+        return losses, None
+    total = arrays.sum(losses)
+    if reduction == "sum":
+        return total, None
+    if weight is None:
+        count = np.count_nonzero(target != ignore_index)
+        divisor = losses.dtype.type(count)
+    else:
+        used = target != ignore_index
+        divisor = arrays.sum(weight[np.where(used, target, 0)] * used)
+    return arrays.divide(total, np.asarray(divisor, losses.dtype)), divisor
+
+
+def _share(grad: np.ndarray, divisor: Any) -> np.ndarray:
+    return grad if divisor is None else arrays.divide(grad, np.asarray(divisor, grad.dtype))
+
+
+def _nll_backward(grad: np.ndarray, input: np.ndarray, target: np.ndarray, weight: Any,
+                  divisor: Any, ignore_index: int) -> Any:
+    return losses.nll_loss_reduced_backward(grad, target, weight, divisor, input.shape,
+                                            ignore_index), None, None
+
+
+def _nll_body(input: Tensor, target: Tensor, weight: Any, reduction: str,
+              ignore_index: int) -> Tensor:
+    used = target != ignore_index
+    classes = flambeau.where(used, target, 0)
+    each = -input.gather(1, classes.unsqueeze(1)).squeeze(1)
+    weights = used.to(input.dtype) if weight is None else flambeau.where(
+        used, weight[classes], 0)
+    each = flambeau.where(used, each * weights, 0)
+    if reduction == "none":
+        return each
+    return each.sum() if reduction == "sum" else each.sum() / weights.sum()
+
+
+def _nll(name: str, node_name: str) -> Any:
+    def body(input: Tensor, target: Tensor, weight: Any, reduction: str,
+             ignore_index: int) -> Tensor:
+        return _nll_body(input, target, weight, reduction, ignore_index)
+
+    return fused(losses.nll_loss_reduced, backward=_nll_backward, extras=("divisor",),
+                 tensors=("input", "target", "weight"), nondiff=("target", "weight"),
+                 namespace=None, name=name, node_name=node_name)(body)
+
+
+_nll1d = _nll("_nll_loss", "NllLossBackward0")
+_nll2d = _nll("_nll_loss2d", "NllLoss2DBackward0")
+
+
+def _check_target(input: Tensor, target: Tensor, weight: Any) -> None:
+    x, t = input._array.shape, target._array.shape
+    if t and x[0] != t[0] and len(x) > 1:
+        raise ValueError(f"Expected input batch_size ({x[0]}) to match target batch_size ({t[0]}).")
+    if len(x) == 2 and len(t) != 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    if len(x) == 4 and len(t) != 3:
+        raise RuntimeError("only batches of spatial targets supported (3D tensors) but got targets "
+                           f"of dimension: {len(t)}")
+    if x[2:] != t[1:]:
+        if len(x) == 4:
+            raise RuntimeError(f"size mismatch (got input: {list(x)} , target: {list(t)}")
+        raise RuntimeError(f"Expected target size {[x[0], *x[2:]]}, got {list(t)}")
+    if target._array.dtype not in (_INT64, np.uint8):
+        raise RuntimeError("expected target dtype to be Long or Byte, but got "
+                           f"{type_name(target.dtype)}")
+    if weight is not None and weight._array.shape != (x[1],):
+        raise RuntimeError(f"weight tensor should be defined either for all {x[1]} classes or no "
+                           f"classes but got weight tensor of shape: {list(weight._array.shape)}")
+    if weight is not None and weight._array.dtype != input._array.dtype:
+        raise RuntimeError(f"expected scalar type {type_name(input.dtype)} but found "
+                           f"{type_name(weight.dtype)}")
+
+
+@composite(namespace=NETWORK)
+def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
+             ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:
+    """-weight[t] · input[t], for log-probabilities `input` (n, c, ...) and classes t (n, ...).
+
+    Targets equal to `ignore_index` do not count; the mean is over the weights of those that do.
+    """
+    reduction = chosen(reduction, size_average, reduce)
+    x, t = input._array, target._array
+    if x.ndim == 2 and t.ndim == 1 and t.dtype is _INT64 and weight is None \
+            and x.dtype.char in "fd" and len(x) == len(t):
+        return _nll1d(input, target, None, reduction, ignore_index)
+    refuse(x, "bBilUcW8", "nll_loss_out_frame")
+    rank = x.ndim
+    if rank < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {rank})")
+    if rank == 1:
+        given = t.shape
+        if len(given) == 1 and given != (1,):
+            raise ValueError("For 1D input, 1D target must have size 1, but got target size: "
+                             f"{given[0]}")
+        if len(given) > 1:
+            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+        loss = nll_loss(input.unsqueeze(0), target.reshape(1), weight, None, ignore_index, None,
+                        reduction)
+        return loss.squeeze(0) if reduction == "none" else loss
+    _check_target(input, target, weight)
+    if t.dtype != _INT64:
+        target = target.long()
+    return (_nll1d if rank == 2 else _nll2d)(input, target, weight, reduction, ignore_index)
+
+
+# ---- cross entropy -------------------------------------------------------------------------------
+
+
+def _cross_entropy_kernel(input: np.ndarray, target: np.ndarray, weight: Any, reduction: str,
+                          ignore_index: int, smoothing: float) -> Any:
+    losses, stats = kernels.cross_entropy(input, target, weight, ignore_index, smoothing)
+    return *_total(losses, target, weight, reduction, ignore_index), stats
+
+
+@fused(_cross_entropy_kernel, extras=("divisor", "stats"), tensors=("input", "target", "weight"),
+       backward=lambda grad, input, target, stats, weight, divisor, ignore_index, smoothing: (
+           kernels.cross_entropy_backward(_share(grad, divisor), input, target, stats, weight,
+                                          ignore_index, smoothing), None, None),
+       nondiff=("target", "weight"), namespace=None, node_name="NllLossBackward0", unfolds=True)
+def _cross_entropy(input: Tensor, target: Tensor, weight: Any, reduction: str, ignore_index: int,
+                   smoothing: float) -> Tensor:
+    return _smoothed(log_softmax(input, 1), target, weight, reduction, ignore_index, smoothing)
+
+
+def _smoothed(logs: Tensor, target: Tensor, weight: Any, reduction: str, ignore_index: int,
+              smoothing: float) -> Tensor:
+    """The loss for classes, given log-probabilities."""
+    loss = nll_loss(logs, target, weight, None, ignore_index, None, reduction)
+    if not smoothing:
+        return loss
+    column = (1, -1, *(1,) * (logs._array.ndim - 2))
+    classes = logs._array.shape[1]
+    smooth = -(logs if weight is None else logs * weight.view(column)).sum(1)
+    used = target != ignore_index
+    smooth = smooth.masked_fill(~used, 0.0)
+    if reduction != "none":
+        smooth = smooth.sum()
+    if reduction == "mean":
+        smooth = smooth / (used.sum() if weight is None else (
+            weight[flambeau.where(used, target, 0)] * used).sum())
+    return times(loss, 1 - smoothing) + times(smooth, smoothing / classes)
+
+
+def _with_probabilities(input: Tensor, target: Tensor, weight: Any, reduction: str,
+                        smoothing: float) -> Tensor:
+    """The loss for targets that are distributions over the classes (dimension 1)."""
+    shape = input._array.shape
+    axis = 0 if len(shape) == 1 else 1
+    classes = shape[axis]
+    if weight is not None and weight._array.size != classes:
+        raise RuntimeError("cross_entropy: weight tensor should be defined either for all "
+                           f"{classes} "
+                           "classes or no classes but got weight tensor of shape: "
+                           f"{list(weight._array.shape)}")
+    if smoothing:
+        target = plus(times(target, 1 - smoothing), smoothing / classes)
+    product = log_softmax(input, axis) * target
+    if weight is not None:
+        product = product * weight.view((-1, *(1,) * (len(shape) - axis - 1)))
+    if reduction == "none":
+        return -product.sum(axis)
+    total = -product.sum()
+    if reduction == "sum":
+        return total
+    return over(total, input._array.size / classes or float("nan"))
+
+
+@composite(namespace=NETWORK)
+def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
+                  size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
+                  reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
+    """-weight[t] · log_softmax(input)[t], for `input` (n, c, ...), (c) and classes t (n, ...), ().
+
+    A floating `target` of the shape of `input` holds a distribution over the classes instead.
+    Classes equal to `ignore_index` do not count; the mean is over the weights of those that do.
+    `label_smoothing` mixes the target with the uniform distribution (Szegedy et al., 2016).
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.cross_entropy(flambeau.zeros(1, 2), flambeau.tensor([1]))
+    tensor(0.6931)
+    """
+    if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
+        reduction = chosen(reduction, size_average, reduce)
+    x, t = input._array, target._array
+    if not 0.0 <= label_smoothing <= 1.0:
+        raise RuntimeError("label_smoothing must be between 0.0 and 1.0. Got: "
+                           f"{label_smoothing:g}")
+    if t.shape == x.shape:
+        if t.dtype.kind != "f" and t.dtype.kind != "V":
+            raise RuntimeError("Expected floating point type for target with class probabilities, "
+                               f"got {type_name(target.dtype)}")
+        if ignore_index >= 0:
+            raise RuntimeError("ignore_index is not supported for floating point target")
+        return _with_probabilities(input, target, weight, reduction, label_smoothing)
+    if x.ndim == 1 and not label_smoothing:
+        return nll_loss(log_softmax(input, 0), target, weight, None, ignore_index, None, reduction)
+    if x.ndim == 1:
+        loss = cross_entropy(input.unsqueeze(0), target.unsqueeze(0), weight, None, ignore_index,
+                             None, reduction, label_smoothing)
+        return loss.squeeze(0) if reduction == "none" else loss
+    if x.ndim == 2 and t.ndim == 1 and t.dtype is _INT64 and x.shape[0] == t.shape[0] \
+            and weight is None and x.dtype.kind == "f":
+        return _cross_entropy(input, target, None, reduction, ignore_index, label_smoothing)
+    _check_target(input, target, weight)
+    if t.dtype != _INT64:
+        target = target.long()
+    if x.ndim == 2 and x.dtype.kind in "fV":
+        return _cross_entropy(input, target, weight, reduction, ignore_index, label_smoothing)
+    return _smoothed(log_softmax(input, 1), target, weight, reduction, ignore_index,
+                     label_smoothing)
+
+
+@composite(namespace=NETWORK)
+def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *,
+                         linear_bias: Tensor | None = None, weight: Tensor | None = None,
+                         reduction: str = "mean", ignore_index: int | None = None,
+                         label_smoothing: float = 0.0, options: Any = None) -> Tensor:
+    """`cross_entropy` of the affine map of `input` (n, k) or (k) by `linear_weight` (c, …, k).
+
+    With more dimensions in the middle of `linear_weight` there are as many losses per sample.
+    """
+    batch, kinds = tuple(input.shape[:-1]), tuple(linear_weight.shape[:-1])
+    _check_affine(input, linear_weight, linear_bias)
+    if ignore_index is not None and tuple(target.shape) == batch + kinds:
+        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
+    bias = None if linear_bias is None else linear_bias.reshape(-1)
+    scores = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
+    return cross_entropy(scores.reshape(batch + kinds), target, weight, None,
+                         -100 if ignore_index is None else ignore_index, None, reduction,
+                         label_smoothing)
+
+
+def _check_affine(input: Tensor, linear_weight: Tensor, linear_bias: Any) -> None:
+    x, w = tuple(input.shape), tuple(linear_weight.shape)
+    if len(x) not in (1, 2):
+        raise RuntimeError(f"expected input with dimensionality 1 or 2, got {len(x)}")
+    if len(w) < 2:
+        raise RuntimeError(f"expected linear_weight with dimensionality at least 2, got {len(w)}")
+    if x[-1] != w[-1]:
+        raise RuntimeError("expected equal input and linear_weight last dimensions (in_features), "
+                           f"got {x[-1]} and {w[-1]}, respectively")
+    if linear_bias is not None and tuple(linear_bias.shape) != w[:-1]:
+        raise RuntimeError(f"expected linear_bias shape {w[:-1]}, got {tuple(linear_bias.shape)}")
+    if len(w) > 2 and len(x) == 1:
+        raise RuntimeError(f"K-dimensional loss defined by linear_weight shape {w} requires "
+                           f"batched input, (N, {x[0]}), got unbatched input with shape {x}")
+
+
+# ---- connectionist temporal classification -------------------------------------------------------
+
+
+@fused(lambda input, targets, *rest: ctc.ctc_loss(input, targets._array, *rest),
+       extras=("alphas",), when=lambda input, targets, inputs, lengths, blank: (
+           type(targets) in plain and type(inputs) is type(lengths) is tuple),
+       backward=lambda grad, input, result, alphas, targets, inputs, lengths, blank:
+       ctc.ctc_loss_backward(grad, input, result, alphas, targets._array, inputs, lengths, blank),
+       namespace=None, node_name="CtcLossBackward0", name="_ctc_loss")
+def _ctc_losses(input: Tensor, targets: Tensor, inputs: Any, lengths: Any, blank: int) -> Tensor:
+    """-log of the probability of all alignments; `targets` (n, s) are padded."""
+    inputs, lengths = _as_tensor(inputs), _as_tensor(lengths)
+    steps, n, _ = input._array.shape
+    s = targets._array.shape[1]
+    blanks = flambeau.full_like(targets, blank)
+    index = flambeau.cat([flambeau.stack([blanks, targets], 2).reshape(n, 2 * s),
+                          flambeau.full((n, 1), blank)], 1)
+    skips = index != blank
+    skips = flambeau.cat([skips[:, :2] & False, skips[:, 2:] & (index[:, 2:] != index[:, :-2])], 1)
+    # finite, since the derivative of the logarithm of a sum of nothing is none
+    never = -1e30
+    nothing = flambeau.full((n, 1), never, dtype=input.dtype)
+    start = flambeau.arange(2 * s + 1) < 2
+    rows = [flambeau.where(start, input[0].gather(1, index), never)] if steps else []
+    for t in range(1, steps):
+        one = flambeau.cat([nothing, rows[-1][:, :-1]], 1)
+        two = flambeau.where(skips, flambeau.cat([nothing, nothing, rows[-1][:, :-2]], 1), never)
+        reach = flambeau.logsumexp(flambeau.stack([rows[-1], one, two]), 0)
+        rows.append(reach + input[t].gather(1, index))
+    at, end = flambeau.arange(2 * s + 1), 2 * lengths.unsqueeze(1)
+    ends = (at == end) | (at == end - 1)
+    last = flambeau.stack(rows)[inputs - 1, flambeau.arange(n)]
+    losses = -flambeau.logsumexp(flambeau.where(ends, last, never), 1)
+    losses = flambeau.where(losses > -never / 2, np.inf, losses)
+    losses = flambeau.where(inputs == 0, flambeau.where(lengths == 0, 0.0, np.inf), losses)
+    # The loss is meant for normalised `input`; torch's gradient is the one in that plane.
+    valid = flambeau.arange(steps).unsqueeze(1) < inputs
+    mass = (input.exp().sum(2) * valid).sum(0)
+    return losses + (mass - mass.detach())
+
+
+def _as_tensor(lengths: Any) -> Tensor:
+    return lengths if isinstance(lengths, Tensor) else flambeau.tensor(lengths, dtype=flambeau.long)
+
+
+def _lengths(given: Any, n: int, name: str) -> Any:
+    """Checked lengths: a tuple, or a tensor where `vmap` has others for each slice."""
+    if isinstance(given, Tensor) and given._array.dtype.kind not in "iub":
+        raise RuntimeError(f"{name} must be integral")
+    values = tuple([int(v) for v in (values_below(given).reshape(-1).tolist()
+                                     if isinstance(given, Tensor) else given)])
+    several = isinstance(given, Tensor) and type(given) not in plain
+    if (given.numel() if several else len(values)) != n:
+        raise RuntimeError(f"{name} must be of size batch_size")
+    if min(values, default=0) < 0:
+        raise RuntimeError(f"Expected {name} to have value at least 0, but got value {min(values)} "
+                           "(while checking arguments for ctc_loss_allocate_outputs)")
+    return given.reshape(-1).long() if several else values
+
+
+def _longest(lengths: Any) -> int:
+    return max(values_below(lengths).reshape(-1).tolist() if isinstance(lengths, Tensor)
+               else lengths, default=0)
+
+
+def _padded_targets(targets: Tensor, lengths: Any) -> Tensor:
+    """Targets as (n, longest), whether they were so or one after the other."""
+    t, longest = targets._array, _longest(lengths)
+    targets = targets.long()
+    if t.ndim == 1 and isinstance(lengths, Tensor):
+        places = (lengths.cumsum(0) - lengths).unsqueeze(1) + flambeau.arange(longest)
+        return targets[places.clamp_max(t.size - 1)]
+    if t.ndim == 1:
+        if t.size != sum(lengths):
+            raise RuntimeError(f"Expected tensor to have size {sum(lengths)} at dimension 0, but "
+                               "got "
+                               f"size {t.size} for argument #2 'targets' (while checking arguments "
+                               "for ctc_loss_allocate_outputs)")
+        rows = [flambeau.constant_pad_nd(row, (0, longest - len(row)))
+                for row in targets.split(list(lengths))]
+        return flambeau.stack(rows) if rows else targets.reshape(0, 0)
+    if t.shape[1] < longest:
+        raise RuntimeError(f"Expected tensor to have size at least {longest} at dimension 1, but "
+                           "got "
+                           f"size {t.shape[1]} for argument #2 'targets' (while checking arguments "
+                           "for ctc_loss_allocate_outputs)")
+    return targets[:, :longest].contiguous()
+
+
+@composite(namespace=NETWORK)
+def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any,
+             blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> Tensor:
+    """-log p(targets), summed over all alignments of them with the input's steps.
+
+    `log_probs` (t, n, c) or (t, c); `targets` (n, s), or all of them one after the other. The mean
+    is over losses divided by the targets' lengths. `zero_infinity`: an impossible target costs 0.
+    Graves et al., Connectionist temporal classification, ICML 2006.
+    """
+    check_reduction(reduction)
+    x = log_probs._array
+    if x.ndim == 2:
+        loss = ctc_loss(log_probs.unsqueeze(1), targets.reshape(1, -1), input_lengths,
+                        target_lengths, blank, reduction, zero_infinity)
+        return loss.squeeze(0) if reduction == "none" else loss
+    if x.dtype.kind != "f" or x.dtype.itemsize < 4:
+        raise NotImplementedError("\"ctc_loss_cpu\" not implemented for "
+                                  f"'{type_name(log_probs.dtype)}'")
+    if not 0 <= blank < x.shape[2]:
+        raise RuntimeError("blank must be in label range")
+    inputs = _lengths(input_lengths, x.shape[1], "input_lengths")
+    lengths = _lengths(target_lengths, x.shape[1], "target_lengths")
+    if _longest(inputs) > x.shape[0]:
+        raise RuntimeError(f"Expected input_lengths to have value at most {x.shape[0]}, but got "
+                           f"value {_longest(inputs)} (while checking arguments for "
+                           "ctc_loss_allocate_outputs)")
+    losses = _ctc_losses(log_probs, _padded_targets(targets, lengths), inputs, lengths, blank)
+    if zero_infinity:
+        losses = flambeau.where(losses == np.inf, 0, losses)
+    if reduction == "none":
+        return losses
+    if reduction == "sum":
+        return losses.sum()
+    return (losses / _as_tensor(lengths).to(log_probs.dtype).clamp_min(1)).mean()
+
+
+@composite(name="ctc_loss")
+def ctc_loss_op(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any,
+                blank: int = 0, reduction: int = 1, zero_infinity: bool = False) -> Tensor:
+    """`nn.functional.ctc_loss` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank,
+                    ("none", "mean", "sum")[reduction], zero_infinity)

@@ -1,0 +1,1 @@
+"""The layers of networks as functions: activations, norms, convolutions, pools, attention."""

@@ -1,0 +1,376 @@
+"""Attention: softmax(Q Kᵀ / √d) V, and the layer that does it in several subspaces at once."""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau.core.op import composite, public
+from flambeau.core.promotion import is_half, type_name
+from flambeau.core.shapes import broadcast_shapes
+from flambeau.core.tensor import Tensor, basis
+from flambeau.kernels import attention as kernels
+from flambeau.ops.fused import fused
+from flambeau.ops.nn.softmax import softmax
+from flambeau.ops.node_names import one_node, times
+from flambeau.ops.pointwise.arithmetic import c_name
+
+NETWORK = "nn.functional"
+
+
+@one_node(name="SafeSoftmaxBackward0")
+def _scores_to_weights(scores: Tensor) -> Tensor:
+    """Softmax along the last dimension; zeros where all scores are -inf."""
+    none = (scores == -math.inf).all(-1, True)
+    return flambeau.where(none, 0, softmax(flambeau.where(none, 0, scores), -1))
+
+
+def additive_mask(mask: Tensor | None, query: Tensor, key: Tensor, is_causal: bool) -> Any:
+    """The mask as numbers to be added to the scores."""
+    if mask is not None and mask._array.dtype == np.bool_:
+        zeros = flambeau.zeros_like(mask, dtype=query.dtype)
+        mask = flambeau.where(mask, zeros, -math.inf)
+    if is_causal:
+        shape = (query._array.shape[-2], key._array.shape[-2])
+        later = flambeau.full(shape, -math.inf, dtype=query.dtype).triu(1)
+        mask = later if mask is None else mask + later
+    return mask
+
+
+def _attend_kernel(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: Any,
+                   is_causal: bool, scale: Any) -> Any:
+    result, total = kernels.scaled_dot_product_attention(query, key, value, mask, is_causal, scale)
+    if not query.flags.c_contiguous and result.shape == query.shape:
+        own = np.empty_like(query)              # dimensions lie as those of the query
+        own[...] = result
+        return own, total
+    return result, total
+
+
+@fused(_attend_kernel,
+       extras=("total",), tensors=("query", "key", "value", "mask"), namespace=None,
+       unfolds=lambda node: len(node.shape) != 4, nondiff=("mask",),
+       backward=lambda grad, query, key, value, mask, result, total, is_causal, scale: (
+           *kernels.scaled_dot_product_attention_backward(
+               grad, query, key, value, result, total, mask, is_causal, scale), None),
+       when=lambda query, key, value, mask, is_causal, scale: _fits(query, key, value, mask),
+       node_name="ScaledDotProductFlashAttentionForCpuBackward0")
+def _attend(query: Tensor, key: Tensor, value: Tensor, mask: Any, is_causal: bool,
+            scale: float | None) -> Tensor:
+    return attend_with_weights(query, key, value, mask, is_causal, scale)[0]
+
+
+def _fits(query: Tensor, key: Tensor, value: Tensor, mask: Any) -> bool:
+    """Can the kernels run: equal leading dimensions, real numbers, no gradient for the mask?"""
+    q = query._array
+    return (q.shape[:-2] == key._array.shape[:-2] == value._array.shape[:-2]
+            and q.dtype.kind in "fV" and (mask is None or mask._edge is None))
+
+
+def attend_with_weights(query: Tensor, key: Tensor, value: Tensor, mask: Any, is_causal: bool,
+                        scale: float | None, dropout: float = 0.0) -> tuple[Tensor, Tensor]:
+    """The result of attention, and its weights."""
+    mask = additive_mask(mask, query, key, is_causal)
+    factor = 1 / math.sqrt(query._array.shape[-1]) if scale is None else scale
+    # The root of the factor goes into each side, for the sake of half floats.
+    root = math.sqrt(abs(factor))
+    scores = times(query, math.copysign(root, factor)) @ times(key.transpose(-2, -1), root)
+    weights = _scores_to_weights(scores if mask is None else scores + mask)
+    if dropout:
+        weights = flambeau.dropout(weights, dropout, True)
+    return weights @ value, weights
+
+
+def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
+    q, k, v = query._array, key._array, value._array
+    if min(q.ndim, k.ndim, v.ndim) < 2:
+        raise RuntimeError("Expected query, key, and value to all be  at least 2 dimensional, but "
+                           "got "
+                           f"query.dim: {q.ndim} key.dim: {k.ndim} and value.dim: {v.ndim} "
+                           "instead.")
+    if not q.dtype == k.dtype == v.dtype:
+        raise RuntimeError("Expected query, key, and value to have the same dtype, but got "
+                           f"query.dtype: {c_name(query)} key.dtype: {c_name(key)} and "
+                           f"value.dtype: {c_name(value)} instead.")
+    if q.dtype.kind in "bui":
+        raise RuntimeError(f"expected scalar type Float but found {type_name(query.dtype)}")
+    if 0 not in (q.size, k.size):
+        _check_product(q.shape, k.shape[:-2] + k.shape[:-3:-1])
+        _check_product((*q.shape[:-1], k.shape[-2]), v.shape)
+    if mask is not None and mask._array.dtype not in (np.bool_, np.float32, q.dtype):
+        raise RuntimeError("Expected attn_mask dtype to be bool or float or to match query dtype, "
+                           "but "
+                           f"got attn_mask.dtype: {c_name(mask)} and  query.dtype: "
+                           f"{c_name(query)} instead.")
+
+
+def _check_product(a: tuple[int, ...], b: tuple[int, ...]) -> None:
+    if a[-1] == b[-2]:
+        return
+    if len(a) == len(b) == 2:
+        raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and "
+                           f"{b[0]}x{b[1]})")
+    lead = math.prod(a[:-2])
+    raise RuntimeError("Expected size for first two dimensions of batch2 tensor to be: "
+                       f"[{lead}, {a[-1]}] but got: [{lead}, {b[-2]}].")
+
+
+def _repeat_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
+    """Heads of key and value repeated for the groups of the query's heads that share them."""
+    heads = query._array.shape[-3]
+    repeated = []
+    for tensor in (key, value):
+        own = tensor._array.shape[-3]
+        if own == 0 or heads % own:
+            raise RuntimeError("Number of heads in key and value must divide the number of heads "
+                               "in "
+                               "query")
+        repeated.append(tensor if own == heads else tensor.repeat_interleave(heads // own, -3))
+    return repeated[0], repeated[1]
+
+
+@composite(namespace=NETWORK)
+def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
+                                 attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+                                 is_causal: bool = False, scale: float | None = None,
+                                 enable_gqa: bool = False) -> Tensor:
+    """softmax(scale · Q Kᵀ + mask) V with scale = 1/√d: (..., l, d), (..., s, d), (..., s, e) give
+    (..., l, e).
+
+    A boolean `attn_mask` says what takes part, another is added to the scores; `is_causal` lets
+    each query see no later key. `enable_gqa`: several heads of the query share one of key and
+    value.
+    Vaswani et al., Attention is all you need, NeurIPS 2017.
+
+    >>> import flambeau
+    >>> q = flambeau.zeros(1, 1, 2, 4)
+    >>> v = flambeau.tensor([[[[1.0], [3.0]]]])
+    >>> flambeau.nn.functional.scaled_dot_product_attention(q, q, v, is_causal=True).flatten()
+    tensor([1., 2.])
+    """
+    _check(query, key, value, attn_mask)
+    if attn_mask is not None and is_causal and (dropout_p or query._array.ndim != 4):
+        raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set "
+                           "when is_causal=True")
+    if enable_gqa and query._array.ndim >= 3:
+        return _attend_in_groups(query, key, value, attn_mask, dropout_p, is_causal, scale)
+    if dropout_p or query._array.dtype.kind in "cW":
+        own = query._array.dtype
+        if is_half(own):                    # rounded at the end alone
+            query, key, value, attn_mask = [
+                basis.cast(t, np.float32) if t is not None and t._array.dtype == own else t
+                for t in (query, key, value, attn_mask)]
+        result = attend_with_weights(query, key, value, attn_mask, is_causal, scale, dropout_p)[0]
+        return basis.cast(result, own) if is_half(own) else result
+    lead = query._array.shape[:-2]
+    if not lead == key._array.shape[:-2] == value._array.shape[:-2]:
+        lead = broadcast_shapes(lead, key._array.shape[:-2], value._array.shape[:-2])
+        query, key, value = [t.expand(*lead, *t._array.shape[-2:]) for t in (query, key, value)]
+    if attn_mask is not None:
+        _check_mask(attn_mask, query, key)
+    return _attend(query, key, value, attn_mask, is_causal, scale)
+
+
+@one_node(name="ScaledDotProductFlashAttentionForCpuBackward0", inputs="query key value")
+def _attend_in_groups(query: Tensor, key: Tensor, value: Tensor, mask: Any, dropout: float,
+                      is_causal: bool, scale: float | None) -> Tensor:
+    return scaled_dot_product_attention(query, *_repeat_heads(query, key, value), mask, dropout,
+                                        is_causal, scale)
+
+
+def _check_mask(mask: Tensor, query: Tensor, key: Tensor) -> None:
+    scores = (*query._array.shape[:-1], key._array.shape[-2])
+    if broadcast_shapes(scores, mask._array.shape) != scores:
+        raise RuntimeError(f"attn_mask of size {list(mask._array.shape)} does not broadcast to the "
+                           f"scores' size {list(scores)}")
+
+
+# ---- several heads -------------------------------------------------------------------------------
+
+
+def _projected(query: Tensor, key: Tensor, value: Tensor, weight: Any, bias: Any,
+               separate: Any) -> tuple[Tensor, Tensor, Tensor]:
+    """Query, key and value through their own maps, whose weights stand one above the other."""
+    linear = public[NETWORK]["linear"]
+    width = query._array.shape[-1]
+    if separate is None:
+        if query is key and key is value:
+            return _parts(linear(query, weight, bias), 3)
+        if key is value:
+            first, rest = weight.split([width, 2 * width])
+            biases = (None, None) if bias is None else bias.split([width, 2 * width])
+            k, v = _parts(linear(key, rest, biases[1]), 2)
+            return linear(query, first, biases[0]), k, v
+        separate = weight.chunk(3)
+    biases = (None,) * 3 if bias is None else bias.chunk(3)
+    return tuple([linear(x, w, b) for x, w, b in zip((query, key, value), separate, biases)])
+
+
+def _parts(joined: Tensor, n: int) -> Any:
+    """The `n` parts that lie side by side in the last dimension, each in memory of its own."""
+    apart = joined.unflatten(-1, (n, -1)).unsqueeze(0).transpose(0, -2).squeeze(-2).contiguous()
+    return [apart[i] for i in range(n)]
+
+
+def _is_batched(query: Tensor, key: Tensor, value: Tensor, padding: Any, mask: Any,
+                heads: int) -> bool:
+    """Do the arguments come with a batch? Raise if their ranks do not fit."""
+    rank = query.dim()
+    if rank not in (2, 3):
+        raise AssertionError("query should be unbatched 2D or batched 3D tensor but received "
+                             f"{rank}-D "
+                             "query tensor")
+    kind = "batched (3-D)" if rank == 3 else "unbatched (2-D)"
+    if key.dim() != rank or value.dim() != rank:
+        raise AssertionError(f"For {kind} `query`, expected `key` and `value` to be {rank}-D but "
+                             "found "
+                             f"{key.dim()}-D and {value.dim()}-D tensors respectively")
+    if padding is not None and padding.dim() != rank - 1:
+        raise AssertionError(f"For {kind} `query`, expected `key_padding_mask` to be `None` or "
+                             f"{rank - 1}-D but found {padding.dim()}-D tensor instead")
+    if mask is not None:
+        if mask.dim() not in (2, 3):
+            raise AssertionError(f"For {kind} `query`, expected `attn_mask` to be `None`, 2-D or "
+                                 "3-D "
+                                 f"but found {mask.dim()}-D tensor instead")
+        if rank == 2 and mask.dim() == 3:
+            expected = (heads, query.shape[0], key.shape[0])
+            if mask.shape != expected:
+                raise AssertionError(f"Expected `attn_mask` shape to be {expected} but got "
+                                     f"{mask.shape}")
+    return rank == 3
+
+
+def _with_extra(k: Tensor, v: Tensor, mask: Any, padding: Any, more_k: Tensor,
+                more_v: Tensor) -> tuple[Any, ...]:
+    """One more key and value at the end, that every query may see."""
+    pad = public[NETWORK]["pad"]
+    return (flambeau.cat([k, more_k], -2), flambeau.cat([v, more_v], -2),
+            None if mask is None else pad(mask, (0, 1)),
+            None if padding is None else pad(padding, (0, 1)))
+
+
+def _check_sizes(query: Tensor, key: Tensor, value: Tensor, width: int, expected: int, heads: int,
+                 separate: bool) -> None:
+    if width != expected:
+        raise AssertionError(f"was expecting embedding dimension of {expected}, but got {width}")
+    if width // heads * heads != width:
+        raise AssertionError(f"embed_dim {width} not divisible by num_heads {heads}")
+    if separate:
+        if key.shape[:2] != value.shape[:2]:
+            raise AssertionError(f"key's sequence and batch dims {key.shape[:2]} do not match "
+                                 "value's "
+                                 f"{value.shape[:2]}")
+    elif key.shape != value.shape:
+        raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
+
+
+@composite(namespace=NETWORK)
+def multi_head_attention_forward(
+        query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
+        in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None,
+        bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float, out_proj_weight: Tensor,
+        out_proj_bias: Tensor | None, training: bool = True,
+        key_padding_mask: Tensor | None = None, need_weights: bool = True,
+        attn_mask: Tensor | None = None, use_separate_proj_weight: bool = False,
+        q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
+        v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
+        static_v: Tensor | None = None, average_attn_weights: bool = True,
+        is_causal: bool = False) -> tuple[Tensor, Tensor | None]:
+    """What `nn.MultiheadAttention` computes: project, attend in each head, project back.
+
+    `query` (l, n, e), `key` (s, n, k), `value` (s, n, v), or without n. Returns the result
+    (l, n, e) and, if `need_weights`, the weights (n, l, s), averaged over the heads or with them.
+    """
+    batched = _is_batched(query, key, value, key_padding_mask, attn_mask, num_heads)
+    if not batched:
+        query, key, value = query.unsqueeze(1), key.unsqueeze(1), value.unsqueeze(1)
+        if key_padding_mask is not None:
+            key_padding_mask = key_padding_mask.unsqueeze(0)
+    length, batch, width = query.shape
+    source = key.shape[0]
+    if is_causal and attn_mask is None:
+        raise RuntimeError(
+            "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
+            "method `generate_square_subsequent_mask` to create this mask.")
+    from flambeau.nn.functional import _canonical_mask, _none_or_dtype
+    key_padding_mask = _canonical_mask(key_padding_mask, "key_padding_mask",
+                                       _none_or_dtype(attn_mask), "attn_mask", query.dtype)
+    if is_causal and key_padding_mask is None and not need_weights:
+        attn_mask = None
+    else:
+        attn_mask = _canonical_mask(attn_mask, "attn_mask", None, "", query.dtype, False)
+        is_causal = is_causal and key_padding_mask is None and False
+    _check_sizes(query, key, value, width, embed_dim_to_check, num_heads, use_separate_proj_weight)
+    separate = (q_proj_weight, k_proj_weight, v_proj_weight) if use_separate_proj_weight else None
+    q, k, v = _projected(query, key, value, in_proj_weight, in_proj_bias, separate)
+    attn_mask = _mask_of_heads(attn_mask, batch, num_heads, length, source)
+    head, rows = width // num_heads, batch * num_heads
+
+    def split(x: Tensor) -> Tensor:
+        return x.view(x.shape[0], rows, head).transpose(0, 1)
+
+    if bias_k is not None and bias_v is not None:
+        for name, static in (("key", static_k), ("value", static_v)):
+            if static is not None:
+                raise AssertionError(f"bias cannot be added to static {name}.")
+        k, v = flambeau.cat([k, bias_k.repeat(1, batch, 1)]), \
+            flambeau.cat([v, bias_v.repeat(1, batch, 1)])
+        pad = public[NETWORK]["pad"]
+        attn_mask = None if attn_mask is None else pad(attn_mask, (0, 1))
+        key_padding_mask = None if key_padding_mask is None else pad(key_padding_mask, (0, 1))
+    q = split(q)
+    k = split(k) if static_k is None else static_k
+    v = split(v) if static_v is None else static_v
+    if add_zero_attn:
+        zeros = flambeau.zeros(rows, 1, head, dtype=k.dtype)
+        k, v, attn_mask, key_padding_mask = _with_extra(k, v, attn_mask, key_padding_mask, zeros,
+                                                        zeros)
+    source = k.shape[1]
+    if key_padding_mask is not None:
+        for d, (size, expected) in enumerate(zip(key_padding_mask.shape, (batch, source))):
+            if size != expected:
+                raise AssertionError(f"Expected key_padded_mask.shape[{d}] to be {expected}, but "
+                                     f"got {size}")
+        spread = key_padding_mask.view(batch, 1, 1, source).expand(
+            -1, num_heads, -1, -1).reshape(rows, 1, source)
+        attn_mask = spread if attn_mask is None else attn_mask + spread
+    dropout = dropout_p if training else 0.0
+    linear = public[NETWORK]["linear"]
+    if need_weights:
+        scaled, across = q * math.sqrt(1.0 / head), k.transpose(-2, -1)
+        weights = softmax(flambeau.bmm(scaled, across) if attn_mask is None
+                          else flambeau.baddbmm(attn_mask, scaled, across), -1)
+        if dropout:
+            weights = flambeau.dropout(weights, dropout, True)
+        joined = flambeau.bmm(weights, v).transpose(0, 1).reshape(length * batch, width)
+        weights = weights.view(batch, num_heads, length, source)
+    else:
+        weights = None
+        if attn_mask is not None:
+            attn_mask = attn_mask.unsqueeze(0) if attn_mask.shape[0] == 1 else attn_mask.view(
+                batch, num_heads, -1, source)
+        q, k, v = [x.view(batch, num_heads, -1, head) for x in (q, k, v)]
+        attended = scaled_dot_product_attention(q, k, v, attn_mask, dropout, is_causal)
+        joined = attended.permute(2, 0, 1, 3).reshape(length * batch, width)
+    result = linear(joined, out_proj_weight, out_proj_bias).view(length, batch, -1)
+    if weights is not None and average_attn_weights:
+        weights = weights.mean(1)
+    if not batched:
+        result = result.squeeze(1)
+        weights = None if weights is None else weights.squeeze(0)
+    return result, weights
+
+
+def _mask_of_heads(mask: Tensor | None, batch: int, heads: int, length: int, source: int) -> Any:
+    """The mask with a leading dimension of 1, or of batch · heads."""
+    if mask is None:
+        return None
+    expected = (length, source) if mask.dim() == 2 else (batch * heads, length, source)
+    if mask.shape != expected:
+        raise RuntimeError(f"The shape of the {mask.dim()}D attn_mask is {mask.shape}, but should "
+                           "be "
+                           f"{expected}.")
+    return mask.unsqueeze(0) if mask.dim() == 2 else mask

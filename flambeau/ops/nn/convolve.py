@@ -1,0 +1,461 @@
+"""Convolutions in one, two and three dimensions, transposed ones, and unfolding into columns.
+
+One bilinear op does all: `convolution`. Its gradients in the image and in the weight are bilinear
+ops again, whose own gradients are convolutions: so derivatives of all orders exist. Under vmap a
+batched image joins the batch; batched weights become groups.
+"""
+from __future__ import annotations
+
+from functools import wraps
+from operator import index
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.op import multilinear, public
+from flambeau.core.promotion import convert, type_name
+from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.kernels import convolution as kernels
+from flambeau.kernels.layouts import channels_last, has_channels_last
+from flambeau.kernels.network import checked, is_narrow
+from flambeau.kernels.refused import characters
+from flambeau.ops.linalg.matmul import conj
+from flambeau.ops.node_names import one_node
+from flambeau.ops.pointwise.arithmetic import c_name
+
+# ---- the three bilinear ops ----------------------------------------------------------------------
+
+
+def _in_single(kernel: Any) -> Any:
+    """`kernel`, for complex32 in complex64."""
+    @wraps(kernel)
+    def run(x: np.ndarray, *rest: Any) -> np.ndarray:
+        if x.dtype.kind != "W":
+            return kernel(x, *rest)
+        wide = [convert(a, np.dtype(np.complex64)) if type(a) is np.ndarray else a
+                for a in (x, *rest)]
+        return convert(kernel(*wide), x.dtype)
+    return run
+
+
+def _convolve(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None, stride: Any,
+              padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+              groups: int) -> np.ndarray:
+    if input.dtype.kind == "W":
+        return _in_single(_convolve)(input, weight, bias, stride, padding, dilation, transposed,
+                                     output_padding, groups)
+    stepwise = transposed and kernels.rounds_steps(input.dtype, output_padding, stride)
+    if bias is not None and is_narrow(input.dtype) and not stepwise:    # rounded once, at the end
+        wide = [a.astype(np.float32) for a in (input, weight, bias)]
+        return _convolve(*wide, stride, padding, dilation, transposed, output_padding,
+                         groups).astype(input.dtype)
+    result = kernels.convolution(input, weight, stride, padding, dilation, transposed,
+                                 output_padding, groups)
+    if bias is not None:
+        result += bias.reshape(-1, *(1,) * (input.ndim - 2))
+    if has_channels_last(input) or has_channels_last(weight):
+        return channels_last(result)
+    return result
+
+
+def _grouped(size: int, dims: Any, *tensors: Tensor) -> list[Tensor]:
+    """Batched tensors with the batch joined to the channels (dimension 1), for groups."""
+    joined = []
+    for tensor, dim in zip(tensors, dims):
+        t = basis.expand(tensor, (size, *tensor._array.shape)) if dim is None \
+            else basis.movedim(tensor, dim, 0)
+        t = basis.movedim(t, 0, 1)
+        shape = t._array.shape
+        joined.append(basis.reshape(t, (shape[0], size * shape[2], *shape[3:])))
+    return joined
+
+
+def _joined(size: int, tensor: Tensor, dim: Any) -> Tensor:
+    """The batch joined to dimension 0."""
+    t = basis.expand(tensor, (size, *tensor._array.shape)) if dim is None \
+        else basis.movedim(tensor, dim, 0)
+    shape = t._array.shape
+    return basis.reshape(t, (size * shape[1], *shape[2:]))
+
+
+def _parted(size: int, tensor: Tensor, at: int) -> Tensor:
+    """Dimension `at` taken apart into the batch and the rest."""
+    shape = tensor._array.shape
+    return basis.reshape(tensor, (*shape[:at], size, shape[at] // size, *shape[at + 1:]))
+
+
+def _convolution_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bias: Any,
+                         *geometry: Any) -> Any:
+    if dims[1] is None and (bias is None or dims[2] is None):
+        flat = _joined(size, input, dims[0])
+        return _parted(size, convolution(flat, weight, bias, *geometry), 0), 0
+    (x,) = _grouped(size, dims, input)
+    w = _joined(size, weight, dims[1])
+    b = None if bias is None else basis.reshape(
+        basis.expand(bias, (size, *bias._array.shape)) if dims[2] is None
+        else basis.movedim(bias, dims[2], 0), (-1,))
+    result = convolution(x, w, b, *geometry[:-1], geometry[-1] * size)
+    return _parted(size, result, 1), 1
+
+
+_GEOMETRY = ("SymInt[] stride, SymInt[] padding, SymInt[] dilation, bool transposed, "
+             "SymInt[] output_padding, SymInt groups")
+
+
+def _geometry_of(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
+                 dilation: Any, transposed: bool, output_padding: Any, groups: int
+                 ) -> tuple[Any, ...]:
+    n = input._array.ndim - 2
+    stride = numbers(stride, n, "stride")
+    return (input, weight, bias, *_checked(
+        input, weight, bias, stride, numbers(padding, n, "padding"),
+        numbers(dilation, n, "dilation"), bool(transposed),
+        numbers(output_padding, n, "output_padding"), groups))
+
+
+def _kernel_name(self: np.ndarray, weight: Any, bias: Any, stride: Any, padding: Any,
+                 dilation: Any, transposed: bool, *rest: Any) -> str:
+    """What PyTorch calls the kernel of a convolution of such elements."""
+    n = max(self.ndim - 2, 2)
+    if transposed:
+        return f"slow_conv_transpose{n}d_out_cpu"
+    if any(d != 1 for d in dilation):
+        return "slow_conv_dilated<>"
+    return "" if self.dtype.char in characters("Bi") else f"slow_conv{n}d_cpu"
+
+
+@op("convolution_backward(Tensor grad_output, Tensor input, Tensor weight, SymInt[]? bias_sizes, "
+    f"{_GEOMETRY}, bool[3] output_mask) -> (Tensor, Tensor, Tensor)", explicit=True, out=False,
+    function=False, method=False)
+def convolution_backward(grad_output: Tensor, input: Tensor, weight: Tensor, bias_sizes: Any,
+                         stride: Any, padding: Any, dilation: Any, transposed: bool,
+                         output_padding: Any, groups: int, output_mask: Any) -> tuple[Any, ...]:
+    """The gradients of `convolution`, of those arguments that `output_mask` names."""
+    n = input._array.ndim - 2
+    geometry = (numbers(stride, n, "stride"), numbers(padding, n, "padding"),
+                numbers(dilation, n, "dilation"), transposed,
+                numbers(output_padding, n, "output_padding"), groups)
+    by_input, by_weight, by_bias = output_mask
+    return (
+        convolution_input_grad(grad_output, conj(weight), input._array.shape, *geometry)
+        if by_input else None,
+        convolution_weight_grad(grad_output, conj(input), weight._array.shape, *geometry)
+        if by_weight else None,
+        grad_output.sum((0, *range(2, grad_output._array.ndim))) if by_bias else None)
+
+
+def _gradients(grad: Tensor, needs: Any, input: Tensor, weight: Tensor, bias_shape: Any,
+               stride: Any, padding: Any, dilation: Any, transposed: bool, output_padding: Any,
+               groups: int) -> Any:
+    return convolution_backward(
+        grad, input, weight, bias_shape or None, stride, padding, dilation, transposed,
+        output_padding, groups, [needs[0], needs[1], needs[2] and bias_shape != ()])
+
+
+convolution = op(
+    f"convolution(Tensor input, Tensor weight, Tensor? bias, {_GEOMETRY}) -> Tensor",
+    kernel=_convolve, quick=checked("convolution"), canonical=_geometry_of, method=False, out=False,
+    refuses=(_kernel_name, "bBiU8"), vjp=_gradients, batch=_convolution_batched,
+    jvp=lambda input, weight, bias, input_t, weight_t, bias_t, stride, padding, dilation,
+    transposed, output_padding, groups: (
+        convolution(input_t, weight, bias_t, stride, padding, dilation, transposed,
+                    output_padding, groups)
+        + convolution(input, weight_t, None, stride, padding, dilation, transposed,
+                      output_padding, groups)),
+    shape=lambda input, weight, bias, *geometry: kernels.output_shape(
+        input._array.shape, weight._array.shape, *geometry),
+    doc="""The general convolution: `input` (n, c, ...) with `weight` (o, c / groups, ...), or with
+    (c, o / groups, ...) if `transposed`, and `bias` (o).""")
+
+
+def _input_grad_batched(size: int, dims: Any, grad: Tensor, weight: Tensor, shape: Any,
+                        *geometry: Any) -> Any:
+    if dims[1] is None:
+        flat = convolution_input_grad(_joined(size, grad, dims[0]), weight,
+                                      (size * shape[0], *shape[1:]), *geometry)
+        return _parted(size, flat, 0), 0
+    (g,) = _grouped(size, dims, grad)
+    result = convolution_input_grad(g, _joined(size, weight, dims[1]),
+                                    (shape[0], size * shape[1], *shape[2:]), *geometry[:-1],
+                                    geometry[-1] * size)
+    return _parted(size, result, 1), 1
+
+
+@multilinear(_in_single(kernels.convolution_input_grad), tensors=("self", "weight"), method=False,
+             namespace=None, params=("shape", "stride", "padding", "dilation", "transposed",
+                                     "output_padding", "groups"),
+             d_self=lambda grad, weight, stride, padding, dilation, transposed, output_padding,
+             groups: convolution(grad, conj(weight), None, stride, padding, dilation, transposed,
+                                 output_padding, groups),
+             d_weight=lambda grad, self, weight_shape, stride, padding, dilation, transposed,
+             output_padding, groups: convolution_weight_grad(
+                 conj(self), grad, weight_shape, stride, padding, dilation, transposed,
+                 output_padding, groups),
+             batch=_input_grad_batched, shape=lambda self, weight, shape, *geometry: shape)
+def convolution_input_grad(input: Tensor, weight: Tensor, shape: Any, *geometry: Any) -> Any:
+    """The gradient of `convolution` in its input, for `input`, the gradient of its result."""
+    return input, weight, shape, *geometry
+
+
+def _weight_grad_batched(size: int, dims: Any, grad: Tensor, input: Tensor, shape: Any,
+                         *geometry: Any) -> Any:
+    g, x = _grouped(size, dims, grad, input)
+    result = convolution_weight_grad(g, x, (size * shape[0], *shape[1:]), *geometry[:-1],
+                                     geometry[-1] * size)
+    return _parted(size, result, 0), 0
+
+
+@multilinear(_in_single(kernels.convolution_weight_grad), tensors=("self", "image"), method=False,
+             namespace=None, params=("shape", "stride", "padding", "dilation", "transposed",
+                                     "output_padding", "groups"),
+             d_self=lambda grad, image, stride, padding, dilation, transposed, output_padding,
+             groups: convolution(conj(image), grad, None, stride, padding, dilation, transposed,
+                                 output_padding, groups),
+             d_image=lambda grad, self, image_shape, stride, padding, dilation, transposed,
+             output_padding, groups: convolution_input_grad(
+                 conj(self), grad, image_shape, stride, padding, dilation, transposed,
+                 output_padding, groups),
+             batch=_weight_grad_batched, shape=lambda self, image, shape, *geometry: shape)
+def convolution_weight_grad(input: Tensor, image: Tensor, shape: Any, *geometry: Any) -> Any:
+    """The gradient of `convolution` in its weight, for `input`, the gradient of its result."""
+    return input, image, shape, *geometry
+
+
+# ---- what is checked -----------------------------------------------------------------------------
+
+
+def numbers(value: Any, n: int, name: str) -> tuple[int, ...]:
+    """A number for each of `n` dimensions, where one stands for all."""
+    if isinstance(value, int):
+        return (value,) * n
+    given = tuple([index(v) for v in value])
+    if len(given) == 1:
+        return given * n
+    if len(given) != n:
+        raise RuntimeError(f"expected {name} to be a single integer value or a list of {n} values "
+                           f"to match the convolution dimensions, but got {name}={list(given)}")
+    return given
+
+
+def _checked(input: Tensor, weight: Tensor, bias: Any, stride: Any, padding: Any, dilation: Any,
+             transposed: bool, output_padding: Any, groups: int) -> tuple[Any, ...]:
+    x, w = input._array, weight._array
+    if min(padding) < 0:
+        raise RuntimeError("negative padding is not supported")
+    if min(stride) <= 0:
+        raise RuntimeError("non-positive stride is not supported")
+    if min(dilation) <= 0:
+        raise RuntimeError("non-positive dilation is not supported: dilation should be greater "
+                           f"than zero, but got {list(dilation)}")
+    if groups <= 0:
+        raise RuntimeError("non-positive groups is not supported")
+    if 0 in w.shape[2:]:
+        names = ("kernel_depth", "kernel_height", "kernel_width")[5 - w.ndim:]
+        raise RuntimeError("kernel size should be greater than zero, but got " + " ".join(
+            f"{name}: {n}" for name, n in zip(names, w.shape[2:])))
+    _check_dimensions(x, w)
+    _check_channels(x.shape, w.shape, bias, transposed, groups)
+    if not transposed:
+        padded = [s + 2 * p for s, p in zip(x.shape[2:], padding)]
+        reach = [d * (k - 1) + 1 for k, d in zip(w.shape[2:], dilation)]
+        if any(p < r for p, r in zip(padded, reach)):
+            raise RuntimeError(
+                f"Calculated padded input size per channel: ({_by(padded)}). Kernel size: "
+                f"({_by(reach)}). Kernel size can't be greater than actual input size")
+    elif min(output_padding) < 0:
+        raise RuntimeError("negative output_padding is not supported")
+    elif any(o >= s and o >= d for o, s, d in zip(output_padding, stride, dilation)):
+        raise _output_padding_error(output_padding, stride, dilation)
+    else:
+        extents = [(n - 1) * s - 2 * p + d * (k - 1) + o + 1 for n, s, p, d, k, o in zip(
+            x.shape[2:], stride, padding, dilation, w.shape[2:], output_padding)]
+        if min(extents) < 1 and 0 not in x.shape[2:]:
+            raise RuntimeError(f"Given input size per channel: ({_by(x.shape[2:])}). Calculated "
+                               f"output size per channel: ({_by(extents)}). Output size is too "
+                               "small")
+    if not transposed:
+        _check_bias(input, bias)
+    if 0 in x.shape[2:] and x.shape[0] and x.shape[1]:
+        shape = list(x.shape if x.ndim > 3 else (*x.shape[:2], 1, x.shape[2]))
+        raise RuntimeError("Only zero batch or zero channel inputs are supported, but got input "
+                           f"shape: {shape}")
+    if x.dtype is not w.dtype and x.dtype != w.dtype:
+        own, other = type_name(input.dtype), type_name(weight.dtype)
+        raise RuntimeError(f"Input type (torch.{own}Tensor) and weight type (torch.{other}Tensor) "
+                           "should be the same" if own == "Float" else
+                           f"expected scalar type {own} but found {other}")
+    _check_bias(input, bias)
+    return stride, padding, dilation, transposed, output_padding, groups
+
+
+def _check_bias(input: Tensor, bias: Tensor | None) -> None:
+    if bias is not None and bias._array.dtype != input._array.dtype:
+        raise RuntimeError(f"Input type ({c_name(input)}) and bias type ({c_name(bias)}) "
+                           "should be the same")
+
+
+def _check_dimensions(x: Any, w: Any) -> None:
+    if w.ndim < 3:
+        raise RuntimeError("weight should have at least three dimensions")
+    if w.ndim != x.ndim:
+        raise RuntimeError(f"Expected {w.ndim}-dimensional input for {w.ndim}-dimensional weight "
+                           f"{list(w.shape)}, but got {x.ndim}-dimensional input of size "
+                           f"{list(x.shape)} instead")
+
+
+def _check_channels(x: Any, w: Any, bias: Any, transposed: bool, groups: int) -> None:
+    if w[0] < groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be at least {groups} at "
+                           f"dimension 0, but got weight of size {list(w)} instead")
+    if w[0] % groups:
+        raise RuntimeError(f"Given groups={groups}, expected weight to be divisible by {groups} at "
+                           f"dimension 0, but got weight of size [{list(w)}] instead")
+    expected = w[0] if transposed else w[1] * groups
+    if x[1] != expected:
+        how = "transposed=1" if transposed else f"groups={groups}"
+        raise RuntimeError(f"Given {how}, weight of size {list(w)}, expected input{list(x)} to "
+                           f"have {expected} channels, but got {x[1]} channels instead")
+    outputs = w[1] * groups if transposed else w[0]
+    if bias is not None and bias._array.shape != (outputs,):
+        how = "transposed=1, " if transposed else ""
+        raise RuntimeError(f"Given {how}weight of size {list(w)}, expected bias to be "
+                           "1-dimensional "
+                           f"with {outputs} elements, but got bias of size "
+                           f"{list(bias._array.shape)} instead")
+
+
+def _output_padding_error(output_padding: Any, stride: Any, dilation: Any) -> RuntimeError:
+    axes = ("depth", "height", "width")[-len(stride):]
+    parts = [f"{name}_{axis}: {v}" for name, values in
+             (("output_padding", output_padding), ("stride", stride), ("dilation", dilation))
+             for axis, v in zip(axes, values)]
+    return RuntimeError("output padding must be smaller than either stride or dilation, but got "
+                        + " ".join(parts))
+
+
+def _by(sizes: Any) -> str:
+    return " x ".join(map(str, sizes))
+
+
+# ---- what users call -----------------------------------------------------------------------------
+
+
+def _same_padding(input: Tensor, kernel: Any, stride: Any, dilation: Any) -> Any:
+    """Padding that keeps the size; what two equal sides can't do is added to `input` in front."""
+    if any(s != 1 for s in stride):
+        raise RuntimeError("padding='same' is not supported for strided convolutions")
+    total = [d * (k - 1) for k, d in zip(kernel, dilation)]
+    if any(t % 2 for t in total):
+        extra = []
+        for t in reversed(total):
+            extra += [0, t % 2]
+        from flambeau.ops.nn.padding import constant_pad_nd
+        input = constant_pad_nd(input, extra)
+    return input, tuple([t // 2 for t in total])
+
+
+def _convolver(n: int, doc: str) -> Any:
+    name, all_zero = f"conv{n}d", (0,) * n
+    given = f"Tensor input, Tensor weight, Tensor? bias=None, SymInt[{n}] stride=1, "
+    rest = f"SymInt[{n}] dilation=1, SymInt groups=1) -> Tensor"
+
+    def conv(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
+             dilation: Any, groups: int) -> Tensor:
+        rank = input._array.ndim
+        if rank != n + 2:
+            input = _batched(input, n, name)
+        if type(padding) is str:
+            input, padding = _named_padding(
+                padding, input, weight, numbers(stride, n, "stride"),
+                numbers(dilation, n, "dilation"))
+        result = convolution(input, weight, bias, stride, padding, dilation, False, all_zero,
+                             groups)
+        return result if rank == n + 2 else result.squeeze(0)
+
+    return _published(n, op(
+        f"{name}({given}SymInt[{n}] padding=0, {rest}",
+        f"{name}.padding({given}str padding=\"valid\", {rest}", body=conv, out=False, method=False,
+        autocast="lower", doc=doc))
+
+
+def _transposed_convolver(n: int, doc: str) -> Any:
+    name = f"conv_transpose{n}d"
+
+    def conv(input: Tensor, weight: Tensor, bias: Tensor | None, stride: Any, padding: Any,
+             output_padding: Any, groups: int, dilation: Any) -> Tensor:
+        rank = input._array.ndim
+        if rank != n + 2:
+            input = _batched(input, n, name)
+        result = convolution(input, weight, bias, stride, padding, dilation, True, output_padding,
+                             groups)
+        return result if rank == n + 2 else result.squeeze(0)
+
+    return _published(n, op(
+        f"{name}{'.input' * (n > 1)}(Tensor input, Tensor weight, Tensor? bias=None, "
+        f"SymInt[{n}] stride=1, SymInt[{n}] padding=0, SymInt[{n}] output_padding=0, "
+        f"SymInt groups=1, SymInt[{n}] dilation=1) -> Tensor", body=conv, out=False, method=False,
+        autocast="lower", doc=doc))
+
+
+def _published(n: int, function: Any) -> Any:
+    public.setdefault("nn.functional", {})[function.__name__] = function
+    return function
+
+
+def _batched(input: Tensor, n: int, name: str) -> Tensor:
+    """The input, which has no batch, as one of one sample."""
+    if input._array.ndim != n + 1:
+        raise RuntimeError(f"Expected {n + 1}D (unbatched) or {n + 2}D (batched) input to {name}, "
+                           f"but got input of size: {list(input._array.shape)}")
+    return input.unsqueeze(0)
+
+
+def _named_padding(padding: str, input: Tensor, weight: Tensor, stride: Any, dilation: Any) -> Any:
+    """The input and how much it is padded, for "valid" and "same"."""
+    if padding == "valid":
+        return input, (0,) * len(stride)
+    if padding != "same":
+        raise RuntimeError(f"Invalid padding string: '{padding}'")
+    _check_dimensions(input._array, weight._array)
+    return _same_padding(input, weight._array.shape[2:], stride, dilation)
+
+
+conv1d = _convolver(1, """Cross-correlation over one dimension.
+
+    y_o[t] = b_o + Σ w_oi[k] x_i[stride · t + dilation · k - padding].
+
+    `input` (n, c, l) or (c, l), `weight` (o, c / groups, k); `padding` may be "same" or "valid".
+
+    >>> import flambeau
+    >>> flambeau.conv1d(flambeau.ones(1, 1, 4), flambeau.ones(1, 1, 2))
+    tensor([[[2., 2., 2.]]])
+    """)
+conv2d = _convolver(2, """Cross-correlation over two dimensions; see `conv1d`.
+
+    >>> import flambeau
+    >>> flambeau.conv2d(flambeau.ones(1, 1, 5, 5), flambeau.ones(2, 1, 3, 3), padding=1).shape
+    torch.Size([1, 2, 5, 5])
+    """)
+conv3d = _convolver(3, "Cross-correlation over three dimensions; see `conv1d`.")
+conv_transpose1d = _transposed_convolver(
+    1, """The transpose of `conv1d` as a linear map: `weight` is (c, o / groups, k); the length is
+    (l - 1) · stride - 2 · padding + dilation · (k - 1) + output_padding + 1.""")
+conv_transpose2d = _transposed_convolver(2, "The transpose of `conv2d`; see `conv_transpose1d`.")
+conv_transpose3d = _transposed_convolver(3, "The transpose of `conv3d`; see `conv_transpose1d`.")
+
+
+@op("conv_tbc(Tensor self, Tensor weight, Tensor bias, int pad=0) -> Tensor", method=False,
+    out=False, explicit=True, autocast="lower")
+@one_node
+def conv_tbc(self: Tensor, weight: Tensor, bias: Tensor, pad: int) -> Tensor:
+    """`conv1d` of (time, batch, channels) with weights (k, c, o)."""
+    result = conv1d(self.permute(1, 2, 0), weight.permute(2, 1, 0), bias, 1, pad)
+    return result.permute(2, 0, 1)
+
+
+public["nn.functional"]["conv_tbc"] = conv_tbc
+
+
+__all__ = ["conv1d", "conv2d", "conv3d", "conv_transpose1d", "conv_transpose2d", "conv_transpose3d",
+           "convolution"]

@@ -1,0 +1,165 @@
+"""Dropout: random zeros, and what keeps the moments of the rest.
+
+All are products with a mask that is drawn for the shape of the input, or of its channels.
+"""
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.dtypes import FLOATING, from_numpy_dtype
+from flambeau.core.op import composite
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.kernels import random as kernels
+from flambeau.kernels.refused import no_kernel
+from flambeau.ops.node_names import one_node
+from flambeau.ops.random.fills import bernoulli_fill, drawn, is_common, stream_of
+
+SATURATION = 1.7580993408473766        # minus the value that SELU tends to at minus infinity
+
+
+def check_probability(p: float, name: str = "dropout") -> None:
+    """Raise unless `p` is a probability."""
+    if not 0 <= p <= 1:
+        raise RuntimeError(f"{name} probability has to be between 0 and 1, but got {p:g}")
+
+
+def channels(input: Tensor) -> tuple[int, ...]:
+    """The shape of a mask that drops whole channels: the first two dimensions, then ones."""
+    shape = input._array.shape
+    if len(shape) < 2:
+        raise RuntimeError("Feature dropout requires at least 2 dimensions in the input")
+    return (*shape[:2], *(1,) * (len(shape) - 2))
+
+
+def dropout_mask(input: Tensor, p: float, feature: bool = False, generator: Any = None) -> Tensor:
+    """What dropout multiplies `input` by: zeros with probability `p`, elsewhere 1 / (1 - p).
+
+    With `feature`, one number for each channel.
+    """
+    target, stream = input._array.dtype, stream_of(generator, "dropout")
+    if not is_common(target):
+        raise no_kernel("bernoulli_scalar_cpu_", target)
+    shape, like = _shape_of_mask(input, feature)
+    return drawn(shape, target, lambda array: kernels.dropout_mask(stream, array, float(p)),
+                 input._device, like)
+
+
+def _shape_of_mask(input: Tensor, feature: bool) -> tuple[tuple[int, ...], Any]:
+    return (channels(input), None) if feature else (input._array.shape, input._array)
+
+
+def _is_identity(input: Tensor, p: float, train: bool) -> bool:
+    check_probability(p)
+    return not train or p == 0 or not input._array.size
+
+
+def _dropped(input: Tensor, p: float, train: bool, feature: bool, mul: Any) -> Tensor:
+    if _is_identity(input, p, train):
+        return input
+    if p == 1:
+        return mul(input, _zero(input))
+    mask = dropout_mask(input, p, feature)
+    _check_type(input._array.dtype)                 # as PyTorch does, after it has drawn
+    return mul(input, mask)
+
+
+def _zero(input: Tensor) -> Tensor:
+    return wrap(np.zeros((), input._array.dtype))
+
+
+def _check_type(array_type: np.dtype) -> None:
+    if array_type not in FLOATING:
+        raise RuntimeError("result type Float can't be cast to the desired output type "
+                           f"{type_name(from_numpy_dtype(array_type))}")
+
+
+def _alpha_dropped(input: Tensor, p: float, train: bool, feature: bool, mul: Any,
+                   add: Any) -> Tensor:
+    if _is_identity(input, p, train):
+        return input
+    if p == 1:
+        return mul(input, _zero(input))
+    target = input._array.dtype
+    shape, like = _shape_of_mask(input, feature)
+    kept = drawn(shape, target, bernoulli_fill(target, 1 - p, None), input._device, like)
+    _check_type(np.dtype(np.int64) if target.kind == "b" else target)
+    scale = 1 / math.sqrt((SATURATION**2 * p + 1) * (1 - p))
+    shift = SATURATION * scale
+    offset = basis.add(basis.mul(basis.add(kept, -1), shift), shift * p)
+    return add(mul(input, basis.mul(kept, scale)), offset)
+
+
+@composite
+def dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """In training, zero each element with probability `p` and scale the rest by 1 / (1 - p).
+
+    >>> import flambeau
+    >>> flambeau.dropout(flambeau.ones(3), 0.5, train=False)
+    tensor([1., 1., 1.])
+    """
+    return _dropped(input, p, train, False, basis.mul)
+
+
+@composite
+def feature_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Dropout of whole channels: of all elements with the same first two indices."""
+    return _dropped(input, p, train, True, basis.mul)
+
+
+@composite
+def alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """Dropout for SELU networks: what is dropped saturates, and mean and variance are kept.
+
+    Klambauer et al., Self-normalizing neural networks, NeurIPS 2017.
+    """
+    return _alpha_dropped(input, p, train, False, basis.mul, basis.add)
+
+
+@composite
+def feature_alpha_dropout(input: Tensor, p: float, train: bool) -> Tensor:
+    """`alpha_dropout` of whole channels."""
+    return _alpha_dropped(input, p, train, True, basis.mul, basis.add)
+
+
+@composite
+def dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`dropout` in place."""
+    return _dropped(input, p, train, False, Tensor.mul_)
+
+
+@composite
+def feature_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`feature_dropout` in place."""
+    return _dropped(input, p, train, True, Tensor.mul_)
+
+
+@composite
+def alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`alpha_dropout` in place."""
+    return _alpha_dropped(input, p, train, False, Tensor.mul_, Tensor.add_)
+
+
+@composite
+def feature_alpha_dropout_(input: Tensor, p: float, train: bool) -> Tensor:
+    """`feature_alpha_dropout` in place."""
+    return _alpha_dropped(input, p, train, True, Tensor.mul_, Tensor.add_)
+
+
+@composite
+@one_node
+def native_dropout(input: Tensor, p: float, train: bool | None) -> tuple[Tensor, Tensor]:
+    """Dropout and its mask: which elements were kept."""
+    check_probability(p)
+    boolean = np.dtype(np.bool_)
+    if train is False or not input._array.size:
+        kept = drawn(input._array.shape, boolean, lambda array: array.fill(True), input._device)
+        return basis.clone(input), kept
+    kept = drawn(input._array.shape, boolean, bernoulli_fill(boolean, 1 - p, None), input._device)
+    scale = 0.0 if p == 1 else 1 / (1 - p)
+    product = basis.mul(input, kept)
+    _check_type(product._array.dtype)
+    return basis.mul(product, scale), kept

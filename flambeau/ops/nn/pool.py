@@ -1,0 +1,555 @@
+"""Pooling: the largest element, or the average, of each window.
+
+Averages are linear; their gradients are linear ops, and each other's transposes. What a maximum's
+gradient and tangent need is where the maximum was. All ops take any leading dimensions. What is
+declared with ``_nn`` is what the functions of `nn.functional` of that name call.
+"""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau.core.modes import grad_enabled, interceptors
+from flambeau.core.op import linear, public
+from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
+from flambeau.kernels import pooling as kernels
+from flambeau.kernels.layouts import keeping_layout
+from flambeau.kernels.network import checked
+from flambeau.kernels.refused import refuse
+from flambeau.ops.nn.pooling_checks import (
+    adaptive_sizes,
+    check_line,
+    check_one_dimensional,
+    check_rank,
+    check_unpooling,
+    check_windows,
+    fractional_windows,
+    per_axis,
+    single,
+    sizes_or_own,
+    strides,
+    unpooled_size,
+)
+
+NETWORK = "nn.functional"
+_INNER: dict[str, Any] = {"namespace": "_nn", "method": False}
+
+
+def leading(call: Any) -> Any:
+    """The batching rule of ops whose tensors all take the batch as one more leading dimension;
+    `call()` gives what calls the op when the rule runs."""
+    def rule(size: int, dims: Any, *canonical: Any) -> Any:
+        tensors = []
+        for tensor, dim in zip(canonical, dims):
+            if tensor is not None:
+                tensor = basis.expand(tensor, (size, *tensor._array.shape)) if dim is None \
+                    else basis.movedim(tensor, dim, 0)
+            tensors.append(tensor)
+        found = call()(*tensors, *canonical[len(dims):])
+        return found, 0 if isinstance(found, Tensor) else [0] * len(found)
+    return rule
+
+
+# ---- taking from, and adding to, given places ----------------------------------------------------
+
+
+@linear(lambda self, indices, dims: kernels.max_unpool_backward(self, indices, dims),
+        tensors=("self", "indices"), method=False, namespace=None,
+        d_self=lambda grad, indices, self_shape, dims: add_at(grad, indices, self_shape, dims),
+        batch=leading(lambda: take_at))
+def take_at(input: Tensor, indices: Tensor, dims: int) -> Any:
+    """The elements of images, over the last `dims` dimensions, at flat `indices`."""
+    return input, indices, dims
+
+
+@linear(lambda self, indices, shape, dims: kernels.max_pool_backward(self, indices, shape, dims),
+        tensors=("self", "indices"), shapes="shape", method=False, namespace=None,
+        node_name="MaxPool2DWithIndicesBackwardBackward0",
+        d_self=lambda grad, indices, dims: take_at(grad, indices, dims))
+def add_at(input: Tensor, indices: Tensor, shape: Any, dims: int) -> Any:
+    """The transpose of `take_at`: images of `shape`, zero but where `indices` say."""
+    return input, indices, shape, dims
+
+
+# ---- maxima --------------------------------------------------------------------------------------
+
+
+def _flat_images(n: int, kernel: Any) -> Any:
+    """The kernel; the two-dimensional one keeps channels last, as PyTorch's does."""
+    return keeping_layout(kernel) if n == 2 else kernel
+
+
+def _taking(n: int) -> Any:
+    """The tangents of maxima and of where they are: those of the elements that they are."""
+    return {2: lambda self_t, result1: (take_at(self_t, result1, 2), None),
+            3: lambda self_t, result1: (take_at(self_t, result1, 3), None)}[n]
+
+
+def _declare_max_pool(n: int) -> Any:
+    """`max_pool2d_with_indices` and its gradient, in `n` dimensions; gives the function."""
+    name = f"max_pool{n}d"
+
+    def canonical(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+                  ceil_mode: bool) -> tuple[Any, ...]:
+        kernel = per_axis(kernel_size, n, name, "kernel_size")
+        windows = (kernel, strides(stride, kernel, name), per_axis(padding, n, name, "padding"),
+                   per_axis(dilation, n, name, "dilation"), ceil_mode)
+        check_rank(input._array, n)
+        refuse(input._array, "bUcW8", name)
+        check_windows(input._array, *windows, f"{name}_with_indices_out_cpu_template")
+        return input, *windows
+
+    def gradient(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any,
+                 dilation: Any, ceil_mode: bool, indices: Tensor) -> Tensor:
+        return add_at(grad_output, indices, self._array.shape, n)
+
+    backward = op(
+        f"{name}_with_indices_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, "
+        f"int[{n}] stride, int[{n}] padding, int[{n}] dilation, bool ceil_mode, Tensor indices) -> "
+        "Tensor", body=gradient, explicit=True, out=False, **_INNER)
+    pool = op(
+        f"{name}_with_indices(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], "
+        f"int[{n}] padding=0, int[{n}] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
+        kernel=keeping_layout(kernels.max_pool), quick=checked("max_pool"), canonical=canonical,
+        **_INNER,
+        differentiable=(True, False), node=f"MaxPool{n}DWithIndicesBackward0", jvp=_taking(n),
+        batch=leading(lambda: pool.op.call),
+        d_self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
+        backward(grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1))
+    return pool
+
+
+def _declare_max_pools() -> None:
+    """`max_pool1d` to `3d` of `torch`, with and without indices, by the ops on images."""
+    inner = {n: _declare_max_pool(n) for n in (2, 3)}
+
+    def line(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+             ceil_mode: bool) -> Any:
+        found = inner[2](input.unsqueeze(-2), (1, kernel_size), (1, stride), (0, padding),
+                         (1, dilation), ceil_mode)
+        return found[0].squeeze(-2), found[1].squeeze(-2)
+
+    def line_of(kernel_size: Any, stride: Any, padding: Any, dilation: Any) -> Any:
+        kernel, padding, dilation = [single(value, "max_pool1d", name) for value, name in (
+            (kernel_size, "kernel_size"), (padding, "padding"), (dilation, "dilation"))]
+        return kernel, single(stride, "max_pool1d", "stride") if stride else kernel, padding, \
+            dilation
+
+    def checked_line(input: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+                     ceil_mode: bool) -> tuple[Any, ...]:
+        windows = line_of(kernel_size, stride, padding, dilation)
+        refuse(input._array, "bBilUW8", "max_pool1d_impl")
+        check_line(input._array, *windows, ceil_mode)
+        return input, *windows, ceil_mode
+
+    def largest(self: np.ndarray, *windows: Any) -> np.ndarray:
+        *sizes, ceil_mode = windows
+        return kernels.max_pool(self, *[(size,) for size in sizes], ceil_mode)[0]
+
+    parameters = "Tensor self, int[{0}] kernel_size, int[{0}] stride=[], int[{0}] padding=0, " \
+        "int[{0}] dilation=1, bool ceil_mode=False"
+
+    values = op(f"_max_pool1d_values({parameters.format(1)}) -> Tensor", kernel=largest,
+                quick=checked("max_pool1d"), canonical=checked_line, differentiable=False,
+                out=False, function=False, method=False)
+
+    @op(f"max_pool1d({parameters.format(1)}) -> Tensor", method=False, out=False)
+    def max_pool1d(self: Tensor, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+                   ceil_mode: bool) -> Tensor:
+        """The largest element of each window over the last dimension of (n, c, l) or (c, l).
+
+        `stride` is the kernel's size unless given; with `ceil_mode` a last window may overhang.
+
+        >>> import flambeau
+        >>> flambeau.max_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+        tensor([[3., 2.]])
+        """
+        if not interceptors and (self._edge is None or not grad_enabled()):
+            return values(self, kernel_size, stride, padding, dilation, ceil_mode)
+        return line(*checked_line(self, kernel_size, stride, padding, dilation, ceil_mode))[0]
+
+    @op(f"max_pool1d_with_indices({parameters.format(1)}) -> (Tensor, Tensor)", method=False,
+        out=False)
+    def max_pool1d_with_indices(self: Tensor, kernel_size: Any, stride: Any, padding: Any,
+                                dilation: Any, ceil_mode: bool) -> tuple[Tensor, Tensor]:
+        """The maxima of `max_pool1d` and where they are."""
+        check_one_dimensional(self, "max_pool1d")
+        return line(self, *line_of(kernel_size, stride, padding, dilation), ceil_mode)
+
+    def maxima(n: int) -> Any:
+        def body(self: Tensor, *windows: Any) -> Tensor:
+            return inner[n](self, *windows)[0]
+        return op(f"max_pool{n}d({parameters.format(n)}) -> Tensor", body=body, method=False,
+                  out=False, doc=f"The largest element of each window over the last {n} "
+                                 "dimensions; see `max_pool1d`.")
+
+    _in_functional(1, max_pool1d, max_pool1d_with_indices)
+    for n in (2, 3):
+        _in_functional(n, maxima(n), inner[n])
+
+
+def _in_functional(n: int, largest: Any, with_indices: Any) -> None:
+    """The functions of `nn.functional`."""
+    def max_pool_with_indices(input: Tensor, kernel_size: Any, stride: Any = None,
+                              padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+                              return_indices: bool = False) -> Any:
+        return with_indices(input, kernel_size, [] if stride is None else stride, padding,
+                            dilation, ceil_mode)
+
+    def max_pool(input: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0,
+                 dilation: Any = 1, ceil_mode: bool = False, return_indices: bool = False) -> Any:
+        return (with_indices if return_indices else largest)(
+            input, kernel_size, [] if stride is None else stride, padding, dilation, ceil_mode)
+
+    max_pool.__doc__ = (f"The largest element of each window over the last {n} dimensions; with "
+                        "`return_indices`, also where they are. See `torch.max_pool1d`.")
+    max_pool_with_indices.__doc__ = f"The maxima of `max_pool{n}d` and where they are."
+    python_function(max_pool, namespace=NETWORK, name=f"max_pool{n}d")
+    python_function(max_pool_with_indices, namespace=NETWORK, name=f"max_pool{n}d_with_indices")
+
+
+_declare_max_pools()
+
+
+# ---- averages ------------------------------------------------------------------------------------
+
+
+def _declare_avg_pool(n: int) -> Any:
+    """`avg_pool2d` and its gradient, in `n` dimensions; gives the function."""
+    name = f"avg_pool{n}d"
+    given = (f"int[{n}] kernel_size, int[{n}] stride{{}}, int[{n}] padding{{}}, "
+             "bool ceil_mode{}, bool count_include_pad{}, int? divisor_override{}")
+
+    def canonical(input: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+                  count_include_pad: bool, divisor_override: Any) -> tuple[Any, ...]:
+        kernel = per_axis(kernel_size, n, name, "kernel_size")
+        windows = kernel, strides(stride, kernel, name), per_axis(padding, n, name, "padding")
+        x = input._array
+        if n == 2 and x.ndim < 3:
+            raise IndexError("Dimension out of range (expected to be in range of "
+                             f"[{-x.ndim}, {x.ndim - 1}], but got -3)")
+        if divisor_override == 0:
+            raise RuntimeError("divisor must be not zero")
+        check_rank(x, n)
+        refuse(x, "bcW8", name)
+        check_windows(x, *windows, (1,) * n, ceil_mode, name)
+        return input, *windows, ceil_mode, count_include_pad, divisor_override
+
+    def gradient(grad_output: Tensor, self: Tensor, kernel_size: Any, stride: Any, padding: Any,
+                 *rest: Any) -> Tensor:
+        kernel = per_axis(kernel_size, n, name, "kernel_size")
+        return transposed(grad_output, self._array.shape, kernel, strides(stride, kernel, name),
+                          per_axis(padding, n, name, "padding"), *rest)
+
+    def spread(input: Tensor, shape: Any, *windows: Any) -> Any:
+        return input, shape, *windows
+
+    spread.__name__ = f"_{name}_backward"
+    transposed = linear(
+        kernels.avg_pool_backward, method=False, namespace=None, shapes="shape",
+        params=("shape", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad",
+                "divisor_override"), node_name=f"AvgPool{n}DBackwardBackward0",
+        d_self=lambda grad, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override: pool.op.call(grad, kernel_size, stride, padding, ceil_mode,
+                                       count_include_pad, divisor_override))(spread)
+    backward = op(f"{name}_backward(Tensor grad_output, Tensor self, {given.format(*[''] * 5)}) -> "
+                  "Tensor", body=gradient, explicit=True, out=False, **_INNER)
+    pool = op(
+        f"{name}(Tensor self, {given.format('=[]', '=0', '=False', '=True', '=None')}) -> Tensor",
+        kernel=_flat_images(n, kernels.avg_pool), quick=checked("avg_pool"), canonical=canonical,
+        kind="linear", refuses=(name, "BiUW8") if n == 2 else ("avg_pool3d_out_frame", "BiUeW8"),
+        namespace=NETWORK, method=False, node=f"AvgPool{n}DBackward0",
+        batch=leading(lambda: pool.op.call),
+        d_self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
+        divisor_override: backward(grad, self, kernel_size, stride, padding, ceil_mode,
+                                   count_include_pad, divisor_override),
+        doc=f"The average of each window over the last {n} dimensions.")
+    return pool
+
+
+avg_pool2d, avg_pool3d = _declare_avg_pool(2), _declare_avg_pool(3)
+
+
+@op("avg_pool1d(Tensor self, int[1] kernel_size, int[1] stride=[], int[1] padding=0, "
+    "bool ceil_mode=False, bool count_include_pad=True) -> Tensor", method=False, out=False)
+def avg_pool1d(self: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_mode: bool,
+               count_include_pad: bool) -> Tensor:
+    """The average of each window over the last dimension of (n, c, l) or (c, l).
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.avg_pool1d(flambeau.tensor([[1.0, 3.0, 2.0, 0.0]]), 2)
+    tensor([[2., 1.]])
+    """
+    check_one_dimensional(self, "avg_pool1d")
+    kernel = single(kernel_size)
+    stride = single(stride) if stride else kernel
+    return avg_pool2d(self.unsqueeze(-2), (1, kernel), (1, stride), (0, single(padding)),
+                      ceil_mode, count_include_pad, None).squeeze(-2)
+
+
+public[NETWORK]["avg_pool1d"] = avg_pool1d
+
+
+# ---- adaptive pooling ----------------------------------------------------------------------------
+
+
+def _declare_adaptive_avg_pool(n: int) -> Any:
+    """`_adaptive_avg_pool2d`, its gradient, and `adaptive_avg_pool2d`, in `n` dimensions; gives the
+    last."""
+    name = f"adaptive_avg_pool{n}d"
+
+    def canonical(input: Tensor, output_size: Any) -> tuple[Any, ...]:
+        sizes = adaptive_sizes(n, input, output_size, name)
+        refuse(input._array, "bBilUcW8", name + "_cpu" * (n == 3))
+        return input, sizes
+
+    def gradient(grad_output: Tensor, self: Tensor) -> Tensor:
+        return transposed(grad_output, self._array.shape, grad_output._array.shape[-n:])
+
+    def spread(input: Tensor, shape: Any, output_size: Any) -> Any:
+        return input, shape, output_size
+
+    spread.__name__ = f"__{name}_backward"
+    transposed = linear(
+        lambda self, shape, output_size: kernels.adaptive_avg_pool_backward(self, shape, n),
+        method=False, namespace=None, shapes="shape",
+        node_name=f"AdaptiveAvgPool{n}DBackwardBackward0",
+        d_self=lambda grad, output_size: inner.op.call(grad, output_size))(spread)
+    backward = op(f"_{name}_backward(Tensor grad_output, Tensor self) -> Tensor", body=gradient,
+                  explicit=True, out=False, method=False)
+    inner = op(
+        f"_{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", method=False, out=False,
+        kernel=_flat_images(n, kernels.adaptive_avg_pool), quick=checked("adaptive_avg_pool"),
+        canonical=canonical, kind="linear",
+        node=f"AdaptiveAvgPool{n}DBackward0", batch=leading(lambda: inner.op.call),
+        d_self=lambda grad, self: backward(grad, self))
+
+    single = (1,) * n
+
+    def body(self: Tensor, output_size: Any) -> Tensor:
+        if output_size != single:
+            return inner(self, output_size)
+        adaptive_sizes(n, self, output_size, name)
+        return self.mean(tuple(range(-n, 0)), True)
+
+    return op(f"{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", body=body, **_INNER)
+
+
+def _declare_adaptive_max_pool(n: int) -> Any:
+    """`adaptive_max_pool2d` and its gradient, in `n` dimensions; gives the function."""
+    name = f"adaptive_max_pool{n}d"
+
+    def canonical(input: Tensor, output_size: Any) -> tuple[Any, ...]:
+        sizes = adaptive_sizes(n, input, output_size, name)
+        refuse(input._array, "bBilUcW8", name + "_cpu" * (n == 3))
+        return input, sizes
+
+    def gradient(grad_output: Tensor, self: Tensor, indices: Tensor) -> Tensor:
+        return add_at(grad_output, indices, self._array.shape, n)
+
+    backward = op(f"{name}_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+                  body=gradient, explicit=True, out=False, **_INNER)
+    pool = op(f"{name}(Tensor self, int[{n}] output_size) -> (Tensor, Tensor)",
+              kernel=_flat_images(n, kernels.adaptive_max_pool), canonical=canonical,
+              quick=checked("adaptive_max_pool"),
+              differentiable=(True, False), node=f"AdaptiveMaxPool{n}DBackward0", jvp=_taking(n),
+              batch=leading(lambda: pool.op.call), **_INNER,
+              d_self=lambda grad, self, result1: backward(grad, self, result1))
+    return pool
+
+
+_ADAPTIVE_AVG = {n: _declare_adaptive_avg_pool(n) for n in (2, 3)}
+_ADAPTIVE_MAX = {n: _declare_adaptive_max_pool(n) for n in (2, 3)}
+
+
+@op("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", method=False, out=False)
+def adaptive_avg_pool1d(self: Tensor, output_size: Any) -> Tensor:
+    """Averages over `output_size` nearly equal parts of the last dimension."""
+    check_one_dimensional(self, "adaptive_avg_pool1d")
+    size = single(output_size, "adaptive_avg_pool1d", "output_size")
+    return _ADAPTIVE_AVG[2](self.unsqueeze(-2), (1, size)).squeeze(-2)
+
+
+@op("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", method=False,
+    out=False)
+def adaptive_max_pool1d(self: Tensor, output_size: Any) -> Any:
+    """The largest element of each of `output_size` nearly equal parts of the last dimension, and
+    where it is."""
+    check_one_dimensional(self, "adaptive_max_pool1d")
+    size = single(output_size, "adaptive_max_pool1d", "output_size")
+    values, indices = _ADAPTIVE_MAX[2](self.unsqueeze(-2), (1, size))
+    return values.squeeze(-2), indices.squeeze(-2)
+
+
+public[NETWORK]["adaptive_avg_pool1d"] = adaptive_avg_pool1d
+_ADAPTIVE_MAX[1] = adaptive_max_pool1d
+
+
+@python_function(namespace=NETWORK)
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """Averages over windows that part the last two dimensions into `output_size` nearly equal
+    parts; None keeps a size.
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.adaptive_avg_pool2d(flambeau.ones(1, 4, 6), (2, None)).shape
+    torch.Size([1, 2, 6])
+    """
+    return _ADAPTIVE_AVG[2](input, sizes_or_own(output_size, input))
+
+
+@python_function(namespace=NETWORK)
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """Averages over windows that part the last three dimensions into nearly equal parts."""
+    return _ADAPTIVE_AVG[3](input, sizes_or_own(output_size, input))
+
+
+def _adaptive_maxima(n: int) -> None:
+    """The functions of `nn.functional`."""
+    def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        return _ADAPTIVE_MAX[n](input, output_size if n == 1 else sizes_or_own(output_size, input))
+
+    def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        found = with_indices(input, output_size)
+        return found if return_indices else found[0]
+
+    adaptive_max_pool.__doc__ = (f"Maxima over windows that part the last {n} dimensions into "
+                                 "`output_size` nearly equal parts.")
+    with_indices.__doc__ = f"The maxima of `adaptive_max_pool{n}d` and where they are."
+    python_function(adaptive_max_pool, namespace=NETWORK, name=f"adaptive_max_pool{n}d")
+    python_function(with_indices, namespace=NETWORK, name=f"adaptive_max_pool{n}d_with_indices")
+
+
+# ---- fractional pooling --------------------------------------------------------------------------
+
+
+def _declare_fractional_max_pool(n: int) -> Any:
+    """`fractional_max_pool2d` and its gradient, in `n` dimensions; gives the function."""
+    name = f"fractional_max_pool{n}d"
+
+    def gradient(grad_output: Tensor, self: Tensor, kernel_size: Any, output_size: Any,
+                 indices: Tensor) -> Tensor:
+        return add_at(grad_output, indices, self._array.shape, n)
+
+    backward = op(
+        f"{name}_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, "
+        f"int[{n}] output_size, Tensor indices) -> Tensor", body=gradient, explicit=True,
+        out=False, **_INNER)
+    pool = op(
+        f"{name}(Tensor self, int[{n}] kernel_size, int[{n}] output_size, Tensor random_samples) "
+        "-> (Tensor, Tensor)", differentiable=(True, False), node=f"FractionalMaxPool{n}DBackward0",
+        kernel=lambda self, random_samples, kernel_size, output_size: kernels.fractional_max_pool(
+            self, kernel_size, output_size, random_samples), **_INNER, jvp=_taking(n),
+        canonical=lambda self, random_samples, kernel_size, output_size: fractional_windows(
+            self, kernel_size, output_size, random_samples, n),
+        batch=leading(lambda: pool.op.call),
+        d_self=lambda grad, self, kernel_size, output_size, result1: backward(
+            grad, self, kernel_size, output_size, result1))
+    return pool
+
+
+def _fractional_maxima(n: int) -> None:
+    """The functions of `nn.functional`."""
+    name, pool = f"fractional_max_pool{n}d", _declare_fractional_max_pool(n)
+
+    def with_indices(input: Tensor, kernel_size: Any, output_size: Any = None,
+                     output_ratio: Any = None, return_indices: bool = False,
+                     _random_samples: Any = None) -> Any:
+        if output_size is None and output_ratio is None:
+            raise ValueError(f"{name} requires specifying either an output_size or an "
+                             "output_ratio")
+        if output_size is None:
+            ratios = output_ratio if isinstance(output_ratio, (tuple, list)) else \
+                (output_ratio,) * n
+            if len(ratios) > n:
+                raise ValueError(f"{name} requires output_ratio to either be a single Int or tuple "
+                                 "of Ints.")
+            output_size = [int(input.size(i - n) * ratio) for i, ratio in enumerate(ratios)]
+        if _random_samples is None:
+            batch = 1 if input.dim() == n + 1 else input.size(0)
+            _random_samples = flambeau.rand(batch, input.size(-n - 1), n, dtype=input.dtype)
+        return pool(input, kernel_size, output_size, _random_samples)
+
+    def fractional_max_pool(input: Tensor, kernel_size: Any, output_size: Any = None,
+                            output_ratio: Any = None, return_indices: bool = False,
+                            _random_samples: Any = None) -> Any:
+        found = with_indices(input, kernel_size, output_size, output_ratio, True, _random_samples)
+        return found if return_indices else found[0]
+
+    fractional_max_pool.__doc__ = (
+        f"Maxima over windows at random steps in the last {n} dimensions, as many as `output_size` "
+        "or `output_ratio` say. Graham, Fractional max-pooling, 2014.")
+    with_indices.__doc__ = f"The maxima of `{name}` and where they are."
+    python_function(fractional_max_pool, namespace=NETWORK, name=name)
+    python_function(with_indices, namespace=NETWORK, name=f"{name}_with_indices")
+
+
+# ---- unpooling -----------------------------------------------------------------------------------
+
+
+def _declare_max_unpool(n: int) -> Any:
+    """`max_unpool2d`, in `n` dimensions."""
+    geometry = ", int[3] stride, int[3] padding" * (n == 3)
+
+    def canonical(input: Tensor, indices: Tensor, output_size: Any) -> tuple[Any, ...]:
+        check_unpooling(input, indices, n)
+        return input, indices, tuple(output_size)
+
+    take: Any = {2: lambda grad, indices: take_at(grad, indices, 2),
+                 3: lambda grad, indices: take_at(grad, indices, 3)}[n]
+    unpool = op(f"max_unpool{n}d(Tensor self, Tensor indices, SymInt[{n}] output_size{geometry}) "
+                "-> Tensor", kernel=_flat_images(n, kernels.max_unpool), kind="linear",
+                drops="stride padding", canonical=canonical, batch=leading(lambda: unpool.op.call),
+                refuses=(f"max_unpool{n}d", "bBilUcW8"), node=f"MaxUnpool{n}DBackward0",
+                d_self=take, **_INNER)
+    return unpool
+
+
+_UNPOOL = {n: _declare_max_unpool(n) for n in (2, 3)}
+
+
+def _unpooler(n: int) -> None:
+    def each(value: Any) -> tuple[int, ...]:
+        return (value,) * n if isinstance(value, int) else tuple(value)
+
+    def max_unpool(input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None,
+                   padding: Any = 0, output_size: Any = None) -> Tensor:
+        kernel, padding = each(kernel_size), each(padding)
+        stride = kernel if stride is None else each(stride)
+        size = unpooled_size(input, kernel, stride, padding, output_size)
+        if n == 1:
+            return _UNPOOL[2](input.unsqueeze(-1), indices.unsqueeze(-1), (*size, 1)).squeeze(-1)
+        return _UNPOOL[n](input, indices, size, *((stride, padding) if n == 3 else ()))
+
+    max_unpool.__doc__ = (f"The maxima that `max_pool{n}d` gave put back to where they were, zeros "
+                          "elsewhere; `output_size` where several are possible.")
+    python_function(max_unpool, namespace=NETWORK, name=f"max_unpool{n}d")
+
+
+# ---- power means ---------------------------------------------------------------------------------
+
+
+def _lp_pooler(n: int) -> None:
+    averages = {1: avg_pool1d, 2: avg_pool2d, 3: avg_pool3d}[n]
+
+    def lp_pool(input: Tensor, norm_type: float, kernel_size: Any, stride: Any = None,
+                ceil_mode: bool = False) -> Tensor:
+        mean = averages(input.pow(norm_type), kernel_size, [] if stride is None else stride, 0,
+                        ceil_mode)
+        count = kernel_size ** n if isinstance(kernel_size, int) else prod(kernel_size)
+        return (flambeau.sign(mean) * flambeau.relu(mean.abs())).mul(count).pow(1.0 / norm_type)
+
+    lp_pool.__doc__ = f"(Σ x^p)^(1/p) over each window of the last {n} dimensions, p = `norm_type`."
+    python_function(lp_pool, namespace=NETWORK, name=f"lp_pool{n}d")
+
+
+for _n in (1, 2, 3):
+    _adaptive_maxima(_n)
+    _unpooler(_n)
+    _lp_pooler(_n)
+    if _n > 1:
+        _fractional_maxima(_n)

@@ -1,0 +1,330 @@
+"""Recurrent networks: LSTM, GRU and plain ones, cell by cell, and stacks of layers over sequences.
+
+Gates stand side by side along the last dimension: input, forget, cell, output for the LSTM; reset,
+update, new for the GRU. A layer over a whole sequence is one fused op; sequences of different
+lengths, and projected states, are stepped through.
+"""
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau.core.graph import Node, next_order
+from flambeau.core.op import composite
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import Tensor, gradient_edge
+from flambeau.kernels import recurrent as kernels
+from flambeau.ops.fused import fused
+from flambeau.ops.linalg.matmul import linear
+from flambeau.ops.node_names import rename, stand_for
+
+# ---- one step ------------------------------------------------------------------------------------
+
+
+def _lstm_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, w_hr: Any = None,
+               product: Any = linear) -> Any:
+    """The next (h, c), from the input's share of the gates."""
+    h, c = state
+    i, f, n, o = flambeau.unsafe_chunk(product(h, w_hh, b_hh) + gates, 4, -1)
+    c = f.sigmoid() * c + i.sigmoid() * n.tanh()
+    h = o.sigmoid() * c.tanh()
+    return (h if w_hr is None else product(h, w_hr)), c
+
+
+def _gru_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
+    (h,) = state
+    hr, hz, hn = flambeau.unsafe_chunk(product(h, w_hh, b_hh), 3, -1)
+    ir, iz, i_n = flambeau.unsafe_chunk(gates, 3, -1)
+    z = (hz + iz).sigmoid()
+    n = (i_n + hn * (hr + ir).sigmoid()).tanh()
+    return ((h - n) * z + n,)
+
+
+def _tanh_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
+    return ((product(state[0], w_hh, b_hh) + gates).tanh(),)
+
+
+def _relu_step(gates: Tensor, state: Any, w_hh: Tensor, b_hh: Any, product: Any = linear) -> Any:
+    return ((product(state[0], w_hh, b_hh) + gates).relu(),)
+
+
+def _check_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, gates: int,
+                state: int = 0) -> None:
+    x, h, wi, wh = (t._array.shape for t in (input, hx, w_ih, w_hh))
+    if x[-1] != wi[-1]:
+        raise RuntimeError(f"input has inconsistent input_size: got {x[-1]} expected {wi[-1]}")
+    if x[0] != h[0]:
+        raise RuntimeError(f"Input batch size {x[0]} doesn't match hidden{state} batch size {h[0]}")
+    if h[1] != wh[-1]:
+        raise RuntimeError(f"hidden{state} has inconsistent hidden_size: got {h[1]}, expected "
+                           f"{wh[-1]}")
+    if wi[0] != gates * wh[-1]:
+        raise RuntimeError(f"weight_ih first dim must be {gates} * hidden_size = "
+                           f"{gates * wh[-1]}, but got: {wi[0]}")
+
+
+@composite
+def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+              b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
+    """One step: h' = o · tanh(c'), c' = f · c + i · n; i, f and o are sigmoids, n a tanh, of
+    W x + b + U h + b'. Hochreiter and Schmidhuber, 1997."""
+    if isinstance(hx, Tensor):
+        raise TypeError("lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not "
+                        "Tensor")
+    h, c = hx
+    _check_cell(input, h, w_ih, w_hh, 4)
+    _check_cell(input, c, w_ih, w_hh, 4, 1)
+    return _lstm_step(linear(input, w_ih, b_ih), (h, c), w_hh, b_hh)
+
+
+def _single_state_cell(name: str, step: Any, gates: int, doc: str) -> Any:
+    def cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
+             b_hh: Tensor | None = None) -> Tensor:
+        _check_cell(input, hx, w_ih, w_hh, gates)
+        return step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh)[0]
+
+    cell.__doc__ = doc
+    return composite(cell, name=name)
+
+
+gru_cell = _single_state_cell("gru_cell", _gru_step, 3, """One step: h' = (1 - z) · n + z · h with
+    r, z = σ(W x + b + U h + b') and n = tanh(W x + b + r · (U h + b')). Cho et al., 2014.""")
+rnn_tanh_cell = _single_state_cell("rnn_tanh_cell", _tanh_step, 1,
+                                   "One step: h' = tanh(W x + b + U h + b').")
+rnn_relu_cell = _single_state_cell("rnn_relu_cell", _relu_step, 1,
+                                   "One step: h' = max(0, W x + b + U h + b').")
+
+# ---- one layer over sequences of one length ------------------------------------------------------
+
+
+def _stepped(step: Callable[..., Any], x: Tensor, state: Any, weights: Any, reverse: bool,
+             product: Any = linear) -> tuple[Tensor, Any]:
+    """Outputs (t, n, k) and the last state; `weights` are w_ih, w_hh, b_ih, b_hh, maybe more."""
+    w_ih, w_hh, b_ih, b_hh, *more = weights
+    gates = product(x, w_ih, b_ih).unbind(0)
+    order = range(len(gates))
+    outputs = []
+    for t in reversed(order) if reverse else order:
+        state = step(gates[t], state, w_hh, b_hh, *more, product=product)
+        outputs.append(state[0])
+    return flambeau.stack(outputs[::-1] if reverse else outputs), state
+
+
+def _lstm_kernel(x: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, b_ih: Any, b_hh: Any,
+                 h: np.ndarray, c: np.ndarray, reverse: bool) -> Any:
+    y, _, last, saved, cells = kernels.lstm_layer(x, h, c, w_ih, w_hh, b_ih, b_hh, reverse)
+    return np.concatenate([y, last[None]]), saved, cells
+
+
+def _lstm_backward(grad: np.ndarray, result: np.ndarray, input: np.ndarray, h: np.ndarray,
+                   c: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, saved: np.ndarray,
+                   cells: np.ndarray, reverse: bool) -> Any:
+    gx, gh, gc, gi, gw, gb = kernels.lstm_layer_backward(
+        grad[:-1], np.zeros_like(h), grad[-1], input, h, c, w_ih, w_hh, result[:-1], saved, cells,
+        reverse)
+    return gx, gi, gw, gb, gb, gh, gc
+
+
+@fused(_lstm_kernel, backward=_lstm_backward, extras=("saved", "cells"), namespace=None,
+       tensors=("input", "w_ih", "w_hh", "b_ih", "b_hh", "h", "c"),
+       node_name="MkldnnRnnLayerBackward0")
+def _lstm_layer(input: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any, h: Tensor,
+                c: Tensor, reverse: bool) -> Tensor:
+    """The outputs (t, n, k), and after them the last cell."""
+    y, (_, last) = _stepped(_lstm_step, input, (h, c), (w_ih, w_hh, b_ih, b_hh), reverse)
+    return flambeau.cat([y, last.unsqueeze(0)])
+
+
+def _gru_kernel(x: np.ndarray, h: np.ndarray, w_ih: np.ndarray, w_hh: np.ndarray, b_ih: Any,
+                b_hh: Any, reverse: bool) -> Any:
+    y, _, saved = kernels.gru_layer(x, h, w_ih, w_hh, b_ih, b_hh, reverse)
+    return y, saved
+
+
+@fused(_gru_kernel, extras=("saved",), namespace=None, node_name="StackBackward0", unfolds=True,
+       backward=lambda grad, result, input, h, w_ih, w_hh, saved, reverse:
+       kernels.gru_layer_backward(grad, np.zeros_like(h), input, h, w_ih, w_hh, result, saved,
+                                  reverse),
+       tensors=("input", "h", "w_ih", "w_hh", "b_ih", "b_hh"))
+def _gru_layer(input: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any,
+               reverse: bool) -> Tensor:
+    return _stepped(_gru_step, input, (h,), (w_ih, w_hh, b_ih, b_hh), reverse)[0]
+
+
+def _rnn_backward(grad: np.ndarray, result: np.ndarray, input: np.ndarray, h: np.ndarray,
+                  w_ih: np.ndarray, w_hh: np.ndarray, relu: bool, reverse: bool) -> Any:
+    *others, gb = kernels.rnn_layer_backward(grad, input, h, w_ih, w_hh, result, relu, reverse)
+    return *others, gb, gb
+
+
+@fused(kernels.rnn_layer, backward=_rnn_backward, namespace=None, node_name="StackBackward0",
+       unfolds=True,
+       tensors=("input", "h", "w_ih", "w_hh", "b_ih", "b_hh"))
+def _rnn_layer(input: Tensor, h: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Any, b_hh: Any,
+               relu: bool, reverse: bool) -> Tensor:
+    step = _relu_step if relu else _tanh_step
+    return _stepped(step, input, (h,), (w_ih, w_hh, b_ih, b_hh), reverse)[0]
+
+
+def _last(y: Tensor, reverse: bool) -> Tensor:
+    """The last state of what is seen as a stack of states."""
+    at = 0 if reverse else -1
+    node = gradient_edge(y)
+    return y[at] if not isinstance(node, Node) else stand_for(
+        y[at], lambda: node.unfold().next_functions[at])
+
+
+def _run_lstm(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
+    if len(weights) > 4 or not x._array.shape[0]:
+        return _stepped(_lstm_step, x, state, weights, reverse)
+    both = _lstm_layer(x, *weights, *state, reverse)
+    y, c = both[:-1], both[-1]
+    h = y[0] if reverse else y[-1]
+    node = gradient_edge(both)
+    if isinstance(node, Node):              # in PyTorch these are three results of one node
+        for i, part in enumerate((y, h, c)):
+            stand_for(part, lambda i=i: (node, i))
+    return y, (h, c)
+
+
+def _run_gru(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
+    y = _gru_layer(x, *state, *weights, reverse)
+    return y, (_last(y, reverse),)
+
+
+def _run_plain(relu: bool) -> Callable[..., Any]:
+    def run(x: Tensor, state: Any, weights: Any, reverse: bool) -> tuple[Tensor, Any]:
+        y = _rnn_layer(x, *state, *weights, relu, reverse)
+        return y, (_last(y, reverse),)
+    return run
+
+
+_STEPS = {"lstm": _lstm_step, "gru": _gru_step, "rnn_tanh": _tanh_step, "rnn_relu": _relu_step}
+_RUNS = {"lstm": _run_lstm, "gru": _run_gru, "rnn_tanh": _run_plain(False),
+         "rnn_relu": _run_plain(True)}
+
+# ---- one layer over sequences of different lengths -----------------------------------------------
+
+
+def _packed(step: Callable[..., Any], data: Tensor, sizes: list[int], state: Any, weights: Any,
+            reverse: bool, product: Any = linear) -> tuple[Tensor, Any]:
+    """As `_stepped`, where step t has only the first sizes[t] sequences, the longest first."""
+    w_ih, w_hh, b_ih, b_hh, *more = weights
+    gates = product(data, w_ih, b_ih)
+    starts = itertools.accumulate(sizes, initial=0)
+    parts = [gates.narrow(0, start, size) for start, size in zip(starts, sizes)]
+    outputs: list[Any] = [None] * len(sizes)
+    if reverse:
+        now = [s[:sizes[-1]] for s in state]
+        for t in range(len(sizes) - 1, -1, -1):
+            have = now[0]._array.shape[0]
+            if sizes[t] > have:
+                now = [flambeau.cat([n, s[have:sizes[t]]]) for n, s in zip(now, state)]
+            now = list(step(parts[t], tuple(now), w_hh, b_hh, *more, product=product))
+            outputs[t] = now[0]
+        return flambeau.cat(outputs), tuple(now)
+    now, ended = list(state), []
+    for t, size in enumerate(sizes):
+        have = now[0]._array.shape[0]
+        if size < have:
+            ended.append([s[size:] for s in now])
+            now = [s[:size] for s in now]
+        now = list(step(parts[t], tuple(now), w_hh, b_hh, *more, product=product))
+        outputs[t] = now[0]
+    final = [flambeau.cat([now[i], *[e[i] for e in reversed(ended)]]) for i in range(len(now))]
+    return flambeau.cat(outputs), tuple(final)
+
+
+# ---- stacks of layers ----------------------------------------------------------------------------
+
+
+def _weights_of(params: Any, has_biases: bool, slots: int) -> list[tuple[Any, ...]]:
+    """The parameters of each layer and direction: w_ih, w_hh, b_ih, b_hh, maybe a projection."""
+    each = len(params) // slots if slots else 0
+    groups = []
+    for i in range(slots):
+        own = tuple(params[i * each:(i + 1) * each])
+        groups.append(own if has_biases else (*own[:2], None, None, *own[2:]))
+    return groups
+
+
+def _stack(mode: str, x: Tensor, state: Any, params: Any, has_biases: bool, layers: int,
+           dropout: float, train: bool, bidirectional: bool, sizes: Any = None,
+           product: Any = linear) -> Any:
+    """Layer on layer; `state` holds the first h (and c) of all, (layers · directions, n, k).
+
+    `product` multiplies with the weights, which need not be tensors if it knows them."""
+    for s in state if product is linear else ():
+        if s._array.dtype != params[0]._array.dtype:
+            raise RuntimeError("mat1 and mat2 must have the same dtype, but got "
+                               f"{type_name(s.dtype)} and {type_name(params[0].dtype)}")
+    directions = 2 if bidirectional else 1
+    groups = _weights_of(params, has_biases, layers * directions)
+    step = _STEPS[mode]
+    run = _RUNS[mode] if product is linear else (
+        lambda *args: _stepped(step, *args, product=product))
+    finals: list[Any] = []
+    parts = () if mode == "lstm" else [s.unbind(0) for s in state]
+    for layer in range(layers):
+        outputs = []
+        for direction in range(directions):
+            slot = layer * directions + direction
+            first = tuple([s[slot] for s in state] if mode == "lstm" else [p[slot] for p in parts])
+            if sizes is None:
+                y, last = run(x, first, groups[slot], direction == 1)
+            else:
+                y, last = _packed(step, x, sizes, first, groups[slot], direction == 1,
+                                  product)
+            outputs.append(y)
+            finals.append(last)
+        x = outputs[0] if directions == 1 else flambeau.cat(outputs, -1)
+        if dropout and train and layer < layers - 1:
+            x = flambeau.dropout(x, dropout, True)
+    return x, [flambeau.stack(list(column)) for column in zip(*finals)]
+
+
+def _network(mode: str, doc: str) -> Any:
+    states = 2 if mode == "lstm" else 1
+
+    def call(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+        """A padded batch: input, hx, params, ..., or a packed one: data, batch_sizes, hx, ..."""
+        if isinstance(args[0], Tensor) and (states == 2 or isinstance(args[1], Tensor)):
+            sizes, hx, params, has_biases, layers, dropout, train, bidirectional = args
+            y, last = _stack(mode, input, hx if states == 2 else (hx,), params, has_biases, layers,
+                             dropout, train, bidirectional, sizes.tolist())
+        else:
+            names = ("hx", "params", "has_biases", "num_layers", "dropout", "train",
+                     "bidirectional", "batch_first")
+            given = {**dict(zip(names, args)), **kwargs}
+            hx, params, has_biases, layers, dropout, train, bidirectional, batch_first = [
+                given[n] for n in names]
+            x = input.transpose(0, 1) if batch_first else input
+            if mode == "lstm" and batch_first:
+                x = x.contiguous()
+            if not x._array.shape[0]:
+                raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+            y, last = _stack(mode, x, hx if states == 2 else (hx,), params, has_biases, layers,
+                             dropout, train, bidirectional)
+            if batch_first:
+                since = next_order()
+                y = y.transpose(0, 1)
+                if mode != "lstm":
+                    rename(y, "TransposeBackward1", since)
+        return y, *last
+
+    call.__doc__ = doc
+    return composite(call, name=mode)
+
+
+lstm = _network("lstm", """A stack of LSTM layers: `lstm(input, (h, c), params, has_biases,
+    num_layers, dropout, train, bidirectional, batch_first)` gives the outputs and the last h and c.
+
+    `params` lists w_ih, w_hh, b_ih, b_hh (and a projection of h) of each layer and direction. With
+    `(data, batch_sizes, (h, c), ...)` the sequences are packed, the longest first.""")
+gru = _network("gru", "A stack of GRU layers; the arguments are those of `lstm`, with one state h.")
+rnn_tanh = _network("rnn_tanh", "A stack of tanh layers; the arguments are those of `gru`.")
+rnn_relu = _network("rnn_relu", "A stack of relu layers; the arguments are those of `gru`.")

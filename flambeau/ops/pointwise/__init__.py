@@ -1,0 +1,1 @@
+"""Element by element: arithmetic, elementary functions, comparison, logic, choice."""

@@ -1,0 +1,51 @@
+"""Bits of integers, and truth values by the same operators; divisors and multiples."""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau import kernels
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.tensor import Tensor
+from flambeau.dispatch.pointwise import pointwise
+from flambeau.ops.pointwise.arithmetic import operator
+
+
+def _bitwise(name: str, kernel: Any, symbol: str, doc: str, number: str = "Scalar",
+             kinds: str = "", said: str = "") -> Any:
+    """A bitwise op with its operator, also reversed and in place; `number` is the overload with a
+    number."""
+    function = pointwise(f"{name}.Tensor(Tensor self, Tensor other)",
+                         f"{name}.{number}(Tensor self, Scalar other)",
+                         f"{name}.Scalar_Tensor(Scalar self, Tensor other)",
+                         kernel=kernel, operators=f"__{symbol}__ __i{symbol}__",
+                         out=f"Tensor {number}", refuses=(said or f"{name}_cpu", kinds), doc=doc)
+    setattr(Tensor, f"__r{symbol}__", operator(lambda self, other: function(other, self)))
+    return function
+
+
+bitwise_and = _bitwise("bitwise_and", kernels.bitwise_and, "and", "The bits set in both.")
+bitwise_or = _bitwise("bitwise_or", kernels.bitwise_or, "or", "The bits set in either.")
+bitwise_xor = _bitwise("bitwise_xor", kernels.bitwise_xor, "xor", "The bits set in exactly one.")
+left_shift = _bitwise("bitwise_left_shift", kernels.left_shift, "lshift",
+                      "input · 2^other; 0 where `other` is no position of a bit.",
+                      "Tensor_Scalar", "bUefcW8", "lshift_cpu")
+right_shift = _bitwise("bitwise_right_shift", kernels.right_shift, "rshift",
+                       "input / 2^other, rounded down.", "Tensor_Scalar", "bUefcW8", "rshift_cpu")
+bitwise_not = pointwise("bitwise_not(Tensor self)", kernel=kernels.bitwise_not,
+                        refuses=("bitwise_not_cpu", "UefcW8"), doc="Every bit reversed.")
+
+
+def _invert(self: Tensor) -> Tensor:
+    if self._array.dtype in FLOATING:
+        raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type "
+                        "tensors")
+    return bitwise_not(self)
+
+
+Tensor.__invert__ = _invert
+gcd = pointwise("gcd(Tensor self, Tensor other)", kernel=kernels.gcd,
+                refuses=("gcd_cpu", "bUefcW8"), doc="The greatest common divisor.")
+lcm = pointwise("lcm(Tensor self, Tensor other)", kernel=kernels.lcm,
+                refuses=("lcm_cpu", "bUefcW8"), doc="The least common multiple.")
+
+__all__ = ["bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "gcd", "lcm"]

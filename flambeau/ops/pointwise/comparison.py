@@ -1,0 +1,175 @@
+"""Comparison, logic, and the larger or smaller of two."""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau import kernels
+from flambeau.core.op import composite
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.pointwise import pointwise
+from flambeau.kernels.refused import characters
+from flambeau.ops.coercion import check_tensors
+from flambeau.ops.pointwise.arithmetic import abs
+from flambeau.ops.pointwise.complex import imag
+
+
+def _comparison(name: str, kernel: Any, symbol: str, doc: str, alias: str = "", kinds: str = ""
+                ) -> Any:
+    texts = ["{}.Tensor(Tensor self, Tensor other)", "{}.Scalar(Tensor self, Scalar other)"]
+    return pointwise(*[text.format(name) for text in texts], kernel=kernel, operators=symbol,
+                     aliases=[f"{text.format(alias)} -> Tensor" for text in texts if alias],
+                     refuses=(f"{name}_cpu", kinds), doc=doc)
+
+
+eq = _comparison("eq", kernels.equal, "__eq__", "input = other.")
+ne = _comparison("ne", kernels.not_equal, "__ne__", "input ≠ other.", "not_equal")
+lt = _comparison("lt", kernels.less, "__lt__", "input < other.", "less", "UcW8")
+le = _comparison("le", kernels.less_equal, "__le__", "input ≤ other.", "less_equal", "UcW8")
+gt = _comparison("gt", kernels.greater, "__gt__", "input > other.", "greater", "UcW8")
+ge = _comparison("ge", kernels.greater_equal, "__ge__", "input ≥ other.", "greater_equal", "UcW8")
+
+# ---- logic --------------------------------------------------------------------------------------
+
+logical_and = pointwise("logical_and(Tensor self, Tensor other)", kernel=kernels.logical_and,
+                        refuses=("logical_and_cpu", "UW8"), doc="Are both elements not zero?")
+logical_or = pointwise("logical_or(Tensor self, Tensor other)", kernel=kernels.logical_or,
+                       refuses=("logical_or_cpu", "UW8"), doc="Is either element not zero?")
+logical_xor = pointwise("logical_xor(Tensor self, Tensor other)", kernel=kernels.logical_xor,
+                        refuses=("logical_xor_cpu", "UW8"),
+                        doc="Is exactly one of the elements not zero?")
+logical_not = pointwise("logical_not(Tensor self)", kernel=kernels.logical_not,
+                        refuses=("logical_not_cpu", "UW8"), doc="Is the element zero?")
+
+# ---- kinds of numbers ---------------------------------------------------------------------------
+
+_ASKS: dict[str, Any] = {"inplace": False, "out": False}
+isnan = pointwise("isnan(Tensor self)", kernel=kernels.isnan, doc="Is the element NaN?", **_ASKS)
+isinf = pointwise("isinf(Tensor self)", kernel=kernels.isinf, doc="Is the element ±inf?", **_ASKS)
+isfinite = pointwise("isfinite(Tensor self)", kernel=kernels.isfinite,
+                     doc="Is the element neither ±inf nor NaN?", **_ASKS)
+
+
+def _one_infinity(name: str, value: float) -> Any:
+    def kernel(self: Any) -> Any:
+        return kernels.isinf(self) if self.dtype.kind in "bui" else kernels.equal(self, value)
+    return pointwise(f"{name}(Tensor self)", kernel=kernel, inplace=False, refuses=(name, "cW"),
+                     says={"c": f"{name} does not support complex inputs."},
+                     doc=f"Is the element {value:+}?")
+
+
+isposinf = _one_infinity("isposinf", float("inf"))
+isneginf = _one_infinity("isneginf", -float("inf"))
+signbit = pointwise("signbit(Tensor self)", kernel=kernels.signbit, inplace=False,
+                    refuses=("signbit_cpu", "cW"),
+                    says={"c": "signbit is not implemented for complex tensors."},
+                    doc="Is the sign bit set? True of -0.0 too.")
+
+
+@composite(method=True)
+def isreal(input: Tensor) -> Tensor:
+    """Is the imaginary part zero?"""
+    return eq(imag(input), 0) if input._array.dtype.kind in "cW" else eq(
+        basis.ones_like(input), 1)
+
+
+_CLOSE = ("Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
+          "bool equal_nan=False")
+
+
+@op(f"isclose({_CLOSE}) -> Tensor", out=False)
+def isclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
+            equal_nan: bool = False) -> Tensor:
+    """Is |input - other| ≤ atol + rtol · |other|, element by element?
+
+    >>> import flambeau
+    >>> flambeau.isclose(flambeau.tensor([1.0, 2.0]), flambeau.tensor([1.0, 2.1]))
+    tensor([ True, False])
+    """
+    check_tensors("isclose", input=input, other=other)
+    if input.dtype is not other.dtype:
+        raise RuntimeError(f"{type_name(input.dtype)} did not match {type_name(other.dtype)}")
+    for name, value in (("rtol", rtol), ("atol", atol)):
+        if value < 0:
+            raise RuntimeError(f"{name} must be greater than or equal to zero, but got {value:g}")
+    close = eq(input, other)
+    if equal_nan and input._array.dtype.kind in "fc":
+        close = close | (isnan(input) & isnan(other))
+    if rtol == 0 and atol == 0:
+        return close
+    if input._array.dtype.kind == "b":
+        input, other = (basis.cast(t, _int64()) for t in (input, other))
+    if input._array.dtype.kind in "ui":
+        other = basis.cast(other, _default_float())
+    allowed = abs(other * rtol) + atol
+    distance = abs(input - other)
+    return close | (isfinite(distance) & le(distance, allowed))
+
+
+def _int64() -> Any:
+    from flambeau.core import dtypes
+    return dtypes.int64.numpy
+
+
+def _default_float() -> Any:
+    from flambeau.core import dtypes
+    return dtypes.default_float()
+
+
+@op(f"allclose({_CLOSE}) -> bool", out=False)
+def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
+             equal_nan: bool = False) -> bool:
+    """Are all elements close, as `isclose` has it?"""
+    return bool(isclose(input, other, rtol, atol, equal_nan).all().item())
+
+
+# ---- the larger or smaller of two ---------------------------------------------------------------
+
+
+def _choice(name: str, kernel: Any, loses: Any, doc: str, *aliases: str) -> Any:
+    """`maximum` or `minimum`: equal elements share the gradient, NaN passes it to both."""
+    def vjp(grad: Tensor, self: Tensor, other: Any, needs: Any) -> Any:
+        half = basis.where(eq(self, other), grad / 2, grad)
+        return (basis.where(loses(self, other), 0, half) if needs[0] else None,
+                basis.where(loses(other, self), 0, half) if needs[1] else None)
+
+    return pointwise(f"{name}(Tensor self, Tensor other)", kernel=kernel, vjp=vjp, inplace=False,
+                     refuses=(f"{name}_cpu", "UcW8"), doc=doc,
+                     says={"c": f"{name} not implemented for complex tensors."},
+                     aliases=[f"{alias}(Tensor self, Tensor other) -> Tensor" for alias in aliases])
+
+
+def _choice_of_numbers(name: str, kernel: Any, wins: Any, doc: str) -> Any:
+    """`fmax` or `fmin`: NaN loses, and `self` takes the gradient of equal elements."""
+    def vjp(grad: Tensor, self: Tensor, other: Any, needs: Any) -> Any:
+        first = wins(self, other) | isnan(other)
+        return (basis.where(first, grad, 0) if needs[0] else None,
+                basis.where(first, 0, grad) if needs[1] else None)
+
+    return pointwise(f"{name}(Tensor self, Tensor other)", kernel=kernel, vjp=vjp, inplace=False,
+                     refuses=(lambda x: f"{name[1:]}imum_cpu" if x.dtype.char in
+                              characters("U") else f"{name}_cpu", "UcW8"), doc=doc,
+                     says={"c": f"{name} not implemented for complex tensors."})
+
+
+maximum = _choice("maximum", kernels.maximum, lt, "The larger of each pair; NaN if either is NaN.")
+minimum = _choice("minimum", kernels.minimum, gt, "The smaller of each pair; NaN if either is NaN.")
+fmax = _choice_of_numbers("fmax", kernels.fmax, ge,
+                          "The larger of each pair; NaN only if both are.")
+fmin = _choice_of_numbers("fmin", kernels.fmin, le,
+                          "The smaller of each pair; NaN only if both are.")
+
+
+@composite(method=True)
+def is_nonzero(input: Tensor) -> bool:
+    """Is the one element of this tensor not zero?"""
+    if input._array.size != 1:
+        raise RuntimeError("Boolean value of Tensor with "
+                           + ("more than one value" if input._array.size else "no values")
+                           + " is ambiguous")
+    return bool(input.item())
+
+
+__all__ = ["eq", "ge", "gt", "isclose", "isfinite", "isnan", "le", "lt", "maximum",
+           "minimum", "ne"]

@@ -1,0 +1,215 @@
+"""Complex numbers: conjugates, parts, and views as pairs of reals."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import dtypes
+from flambeau.core.dtypes import as_numpy_dtype
+from flambeau.core.op import linear
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.pointwise import pointwise
+from flambeau.kernels import complex as kernels
+from flambeau.kernels import conj, views
+from flambeau.ops.factory.create import full_like
+from flambeau.ops.pointwise.arithmetic import sgn
+
+_conj = pointwise("conj_physical(Tensor self) -> Tensor",
+                  kernel=lambda x: conj(x) if x.dtype.kind in "cW" else x.copy(),
+                  vjp=lambda grad: conjugated(grad),
+                  doc="The complex conjugate in memory of its own.")
+
+
+def conjugated(tensor: Tensor) -> Tensor:
+    """The conjugate in memory of its own; a real tensor itself. `conj` is the view."""
+    return _conj(tensor) if tensor._array.dtype.kind in "cW" else tensor
+
+
+def _of_one_type(first: Tensor, second: Tensor) -> None:
+    """Raise for parts of different types."""
+    for part in (first, second):
+        if part._array.dtype.char not in "efd":
+            raise RuntimeError("Expected both inputs to be Half, Float or Double tensors but got "
+                               f"{type_name(first.dtype)} and {type_name(second.dtype)}")
+    if first._array.dtype != second._array.dtype:
+        raise RuntimeError(f"Expected object of scalar type {type_name(first.dtype)} but got "
+                           f"scalar type {type_name(second.dtype)} for second argument")
+
+
+_FLOATS = "Expected both inputs to be Half, Float or Double tensors but got {0} and {0}"
+_OUT = "Expected object of scalar type {found} but got scalar type {out} for argument 'out'"
+
+complex = pointwise(
+    "complex(Tensor real, Tensor imag)", kernel=kernels.from_parts, check=_of_one_type,
+    inplace=False, refuses=(_FLOATS, "bBilUcW8"), out_type=_OUT, method=False,
+    vjp=lambda grad, needs: (real_view(grad) if needs[0] else None,
+                             imag_view(grad) if needs[1] else None),
+    jvp=lambda real_t, imag_t: complex(real_t, imag_t),
+    doc="""real + i · imag, of two float tensors that broadcast.
+
+    >>> import flambeau
+    >>> flambeau.complex(flambeau.tensor([1.0]), flambeau.tensor([2.0]))
+    tensor([1.+2.j])
+    """)
+
+
+def _polar_refusal(x: np.ndarray) -> str:
+    return "polar_cpu" if x.dtype.char == "e" else _FLOATS
+
+
+def _polar_gradients(grad: Tensor, result: Tensor, needs: Any) -> Any:
+    grad = conjugated(grad)
+    return (real_view(grad * sgn(result)) if needs[0] else None,
+            real_view(grad * (result * 1j)) if needs[1] else None)
+
+
+def _polar_tangent(abs: Tensor, angle: Tensor, result: Tensor, abs_t: Tensor,
+                   angle_t: Tensor) -> Tensor:
+    turned = complex(abs_t * angle.cos(), abs_t * angle.sin())
+    return turned + result * complex(basis.zeros_like(angle_t), angle_t)
+
+
+polar = pointwise(
+    "polar(Tensor abs, Tensor angle)", kernel=kernels.polar, check=_of_one_type, inplace=False,
+    refuses=(_polar_refusal, "bBilUecW8"), out_type=_OUT, method=False, vjp=_polar_gradients,
+    jvp=_polar_tangent, doc="abs · (cos angle + i sin angle).")
+
+
+@linear(kernels.with_zeros, method=False, namespace=None,
+        batch=lambda size, dims, self, imaginary: (_complex_part(self, imaginary), dims[0]),
+        d_self=lambda grad, imaginary: imag_view(grad) if imaginary else real_view(grad))
+def _complex_part(input: Tensor, imaginary: bool) -> Any:
+    """A complex tensor with one part given and the other zero."""
+    return input, imaginary
+
+
+real_view = op(
+    "real_view(Tensor(a) self) -> Tensor(a)",
+    kernel=lambda self: views.part(self, "real"), kind="linear", replay=True, function=False,
+    method=False, node="RealBackward0", d_self=lambda grad: _complex_part(grad, False),
+    batch=lambda size, dims, self: (real_view(self), dims[0]))
+imag_view = op(
+    "imag_view(Tensor(a) self) -> Tensor(a)",
+    kernel=lambda self: views.part(self, "imag"), kind="linear", replay=True, function=False,
+    method=False, node="ImagBackward0", d_self=lambda grad: _complex_part(grad, True),
+    batch=lambda size, dims, self: (imag_view(self), dims[0]))
+
+
+def _real(input: Tensor) -> Tensor:
+    if input._array.dtype.kind not in "cW":
+        return input
+    if input._edge is None and not input._conjugated:
+        return real_view(input)             # in one step, since no node will be seen
+    return basis.select(view_as_real(basis.conj_view(input) if input._conjugated else input), -1, 0)
+
+
+def _imag(input: Tensor) -> Tensor:
+    if input._array.dtype.kind not in "cW":
+        raise RuntimeError("imag is not implemented for tensors with non-complex dtypes.")
+    if input._edge is None and not input._conjugated:
+        return imag_view(input)
+    if input._conjugated:
+        return basis.select(basis.neg_view(view_as_real(basis.conj_view(input))), -1, 1)
+    return basis.select(view_as_real(input), -1, 1)
+
+
+real = op("real(Tensor(a) self) -> Tensor(a)", body=_real, method=False,
+          doc="The real part, as a view; a real tensor itself.")
+imag = op("imag(Tensor(a) self) -> Tensor(a)", body=_imag, method=False,
+          doc="The imaginary part, as a view.")
+
+
+def _set_part(part: Any) -> Any:
+    def setter(self: Tensor, value: Any) -> None:
+        part(self).copy_(value if isinstance(value, Tensor) else full_like(part(self), value))
+    return setter
+
+
+Tensor.real = property(real, _set_part(real))
+Tensor.imag = property(imag, _set_part(imag))
+
+
+def _as_real_checked(input: Tensor) -> tuple[Tensor]:
+    if input._array.dtype.kind not in "cW":
+        raise RuntimeError("view_as_real is only supported for complex tensors")
+    return (input,)
+
+
+view_as_real = op(
+    "view_as_real(Tensor(a) self) -> Tensor(a)",
+    kernel=kernels.view_as_real, kind="linear", replay=True, canonical=_as_real_checked,
+    kernel_checks=True, method=False, batch=lambda size, dims, self: (view_as_real(self), dims[0]),
+    d_self=lambda grad: view_as_complex(basis.contiguous(grad)),
+    doc="A complex tensor as a real one with a last dimension of 2, on the same memory.")
+
+
+def _as_complex_checked(input: Tensor) -> tuple[Tensor]:
+    x = input._array
+    if x.dtype.kind != "f":
+        raise RuntimeError("view_as_complex is only supported for half, float and double tensors, "
+                           f"but got a tensor of scalar type: {type_name(input.dtype)}")
+    if not x.ndim or x.shape[-1] != 2:
+        raise RuntimeError("Tensor must have a last dimension of size 2")
+    if type(input) not in plain:
+        return (input,)                     # a stand-in, whose own strides say nothing
+    if x.size and x.strides[-1] != x.itemsize:
+        raise RuntimeError("Tensor must have a last dimension with stride 1")
+    if x.size and any(s % (2 * x.itemsize) for s in x.strides[:-1]):
+        raise RuntimeError("Tensor must have a stride divisible by 2 for all but last dimension")
+    if input.storage_offset() % 2:
+        raise RuntimeError("Tensor must have a storage_offset divisible by 2")
+    return (input,)
+
+
+view_as_complex = op(
+    "view_as_complex(Tensor(a) self) -> Tensor(a)",
+    kernel=kernels.view_as_complex, kind="linear", replay=True, canonical=_as_complex_checked,
+    kernel_checks=True, method=False,
+    batch=lambda size, dims, self: (
+        view_as_complex(basis.contiguous(basis.movedim(self, dims[0], 0))), 0),
+    d_self=lambda grad: view_as_real(basis.contiguous(grad)),
+    doc="A real tensor with a last dimension of 2 as a complex one, on the same memory.")
+
+
+@linear(kernels.reinterpreted, view="replay", d_self=None, method=False, namespace=None,
+        node_name="ViewBackward1",
+        batch=lambda size, dims, self, dtype: (
+            reinterpret(basis.contiguous(basis.movedim(self, dims[0], 0)), dtype), 0))
+def reinterpret(input: Tensor, dtype: np.dtype) -> Any:
+    """A view of the same memory as another type."""
+    return input, dtype
+
+
+def view_as_dtype(input: Tensor, dtype: Any) -> Tensor:
+    """`view(dtype)`, with what torch requires of sizes and strides."""
+    wanted = as_numpy_dtype(dtype)
+    if wanted is None or not isinstance(dtype, dtypes.dtype):
+        raise TypeError("view(): argument must be a size or a torch.dtype, not "
+                        f"{type(dtype).__name__}")
+    x = input._array
+    old, new = x.itemsize, wanted.itemsize
+    if old != new:
+        if not x.ndim:
+            raise RuntimeError(f"self.dim() cannot be 0 to view {type_name(input.dtype)} as "
+                               f"{type_name(dtype)} (different element sizes)")
+        if x.strides[-1] != old and x.shape[-1] != 1:
+            raise RuntimeError("self.stride(-1) must be 1 to view "
+                               f"{type_name(input.dtype)} as {type_name(dtype)} (different element "
+                               f"sizes), but got {x.strides[-1] // old}")
+        if new > old and (x.shape[-1] * old) % new:
+            raise RuntimeError(f"self.size(-1) must be divisible by {new // old} to view "
+                               f"{type_name(input.dtype)} as {type_name(dtype)} (different element "
+                               f"sizes), but got {x.shape[-1]}")
+        if new > old and any(s % new for s in x.strides[:-1]):
+            raise RuntimeError(f"self.stride(0) must be divisible by {new // old} to view "
+                               f"{type_name(input.dtype)} as {type_name(dtype)} (different element "
+                               "sizes)")
+    return input if input.dtype is dtype else reinterpret(input, wanted)
+
+
+basis.view_as_dtype = view_as_dtype
+basis.conj = conjugated
+basis.real = lambda tensor: real_view(tensor) if tensor._array.dtype.kind in "cW" else tensor

@@ -1,0 +1,290 @@
+"""Choosing by a condition or by bounds: where, masked_fill, clamp, nan_to_num, fill."""
+from __future__ import annotations
+
+import warnings
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from flambeau import kernels, type_info
+from flambeau.core import dtypes
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.graph import next_order
+from flambeau.core.modes import interceptors
+from flambeau.core.op import checked_arguments, composite, primitive, public
+from flambeau.core.promotion import convert, scalar_operand, type_name
+from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.pointwise import pointwise
+from flambeau.kernels import special, views
+from flambeau.kernels.refused import refuse
+from flambeau.ops.coercion import beyond_c, stored
+from flambeau.ops.inplace import write
+from flambeau.ops.node_names import rename
+from flambeau.ops.pointwise.arithmetic import as_number, c_name
+from flambeau.ops.pointwise.comparison import isfinite
+
+# ---- where --------------------------------------------------------------------------------------
+
+
+def _check_condition(condition: Tensor, *_: Any) -> None:
+    kind = condition._array.dtype
+    if kind == np.uint8:
+        warnings.warn("where received a uint8 condition tensor. This behavior is deprecated and "
+                      "will be removed in a future version of PyTorch. Use a boolean condition "
+                      "instead.", UserWarning, stacklevel=5)
+    elif kind.kind != "b":
+        raise RuntimeError("where expected condition to be a boolean tensor, but got a tensor "
+                           f"with dtype {type_name(condition.dtype)}")
+
+
+where = pointwise(
+    "where.self(Tensor condition, Tensor self, Tensor other)",
+    "where.ScalarSelf(Tensor condition, Scalar self, Tensor other)",
+    "where.ScalarOther(Tensor condition, Tensor self, Scalar other)",
+    "where.Scalar(Tensor condition, Scalar self, Scalar other)",
+    kernel=kernels.where, apart="condition", check_apart=_check_condition, inplace=False,
+    out="self", wraps=True, node="WhereBackward0", nondiff="condition",
+    vjp=lambda grad, condition, needs: (None, where(condition, grad, 0) if needs[1] else None,
+                                        where(condition, 0, grad) if needs[2] else None),
+    doc="""`input` where the condition holds, else `other`; with a condition alone, where it holds.
+
+    >>> import flambeau
+    >>> x = flambeau.tensor([1.0, -2.0])
+    >>> flambeau.where(x > 0, x, 0)
+    tensor([1., 0.])
+    """)
+op("where(Tensor condition) -> Tensor[]", joins=where, kernel=np.nonzero, returns=tuple,
+   out=False, method=False, differentiable=False, unsized=True)
+
+# ---- masked_fill --------------------------------------------------------------------------------
+
+
+def _check_mask(self: Tensor, mask: Tensor, value: Any) -> None:
+    """Raise for masks that are not boolean."""
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
+                           f"{c_name(mask)}")
+
+
+def _filled(self: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:
+    own = self.dtype
+    if isinstance(value, np.ndarray):
+        if value.dtype != own:
+            if value.dtype.kind in "uifc" and not value.ndim:
+                stored(value.item(), own)               # raises if it cannot be
+            value = convert(value, own)
+    elif own.kind != "f" or type(value) is not float or not -1e38 < value < 1e38:
+        value = convert(np.asarray(stored(value, own)), own)
+    r = kernels.where(mask, value, self)
+    return r if r.flags.c_contiguous else views.contiguous(r)
+
+
+def _one_value(self: Tensor, mask: Tensor, value: Any) -> Any:
+    """The arguments of a call; raises for a value with dimensions."""
+    if isinstance(value, Tensor) and value._array.ndim:
+        raise RuntimeError("masked_fill_ only supports a 0-dimensional value tensor, but got "
+                           f"tensor with {value._array.ndim} dimension(s).")
+    return self, mask, value
+
+
+def _mask_vjp(grad: Tensor, mask: Tensor, needs: Any) -> Any:
+    return (masked_fill(grad, mask, 0) if needs[0] else None, None,
+            where(mask, grad, 0) if needs[2] else None)
+
+
+masked_fill = pointwise(
+    "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
+    "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
+    kernel=_filled, canonical=_one_value, apart="mask", check_apart=_check_mask, fixed=True,
+    out=False, nondiff="mask",
+    refuses=("masked_fill", "U8"), vjp=_mask_vjp,
+    doc="""`value`, a number or a 0-d tensor, where the mask is True; else the input.
+
+    >>> import flambeau
+    >>> x = flambeau.tensor([1.0, -2.0])
+    >>> x.masked_fill(x < 0, 0)
+    tensor([1., 0.])
+    """)
+
+# ---- clamp --------------------------------------------------------------------------------------
+
+
+def _clip(self: np.ndarray, min: Any = None, max: Any = None) -> np.ndarray:
+    if min is None and max is None:
+        raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
+    kind = self.dtype.kind
+    if kind == "f" and self.dtype.itemsize > 2 and type(min) in (int, float) and type(max) in (
+            int, float) and min == min and max == max:
+        return kernels.hardtanh(self, min, max)         # which looks for NaN in `self` alone
+    if kind in "cW":
+        raise NotImplementedError("clamp is not supported for complex types")
+    _refuse_clamp(self, min, max)
+    min, max = (n if n is None or isinstance(n, np.ndarray) else scalar_operand(
+        self, stored(n, self.dtype) if kind in "ui" else n)[1] for n in (min, max))
+    if max is None:
+        return kernels.maximum(self, min)
+    if min is None:
+        return kernels.minimum(self, max)
+    return kernels.clip(self, min, max)
+
+
+def _refuse_clamp(self: np.ndarray, min: Any, max: Any) -> None:
+    """Raise for types that PyTorch's kernels do not take."""
+    both = min is not None and max is not None
+    if isinstance(min if max is None else max, np.ndarray):
+        refuse(self, "bU8" if both else "U8",
+               "clamp_cpu" if both else "maximum_cpu" if max is None else "minimum_cpu")
+    else:
+        refuse(self, "bU8", "clamp_scalar_cpu" if both else
+               f"clamp_{'min' if max is None else 'max'}_scalar_cpu")
+
+
+def _inside(self: Tensor, min: Any, max: Any) -> Tensor:
+    if max is None:
+        return self >= min
+    if min is None:
+        return self <= max
+    return (self >= min) & (self <= max)
+
+
+def _clamp_vjp(grad: Tensor, self: Tensor, min: Any, max: Any, needs: Any) -> Any:
+    grads: list[Any] = [None, None, None]
+    if needs[0]:
+        grads[0] = where(_inside(self, min, max), grad, 0)
+    if needs[1] and min is not None:
+        below = self < min if max is None else (self < min) & (min < max)
+        grads[1] = where(below, grad, 0)
+    if needs[2] and max is not None:
+        above = self > max if min is None else (self > max) | (max < min)
+        grads[2] = where(above, grad, 0)
+    return grads
+
+
+clamp = pointwise(
+    "clamp.Tensor(Tensor self, Tensor? min=None, Tensor? max=None)",
+    "clamp(Tensor self, Scalar? min=None, Scalar? max=None)", kernel=_clip, raw=True,
+    vjp=_clamp_vjp,
+    aliases=("clip(Tensor self, Scalar? min=None, Scalar? max=None) -> Tensor",
+             "clip.Tensor(Tensor self, Tensor? min=None, Tensor? max=None) -> Tensor"),
+    doc="""min(max(input, min), max): each bound a number, a tensor, or absent.
+
+    The gradient passes where the input is within the bounds, the bounds included.
+
+    >>> import flambeau
+    >>> flambeau.tensor([-2.0, 0.5, 2.0]).clamp(-1, 1)
+    tensor([-1.0000,  0.5000,  1.0000])
+    """)
+clamp_min = pointwise(
+    "clamp_min(Tensor self, Scalar min)", "clamp_min.Tensor(Tensor self, Tensor min)",
+    kernel=_clip, raw=True,
+    vjp=lambda grad, self, min, needs: _clamp_vjp(grad, self, min, None, (*needs, False))[:2],
+    doc="max(input, min).")
+clamp_max = pointwise(
+    "clamp_max(Tensor self, Scalar max)", "clamp_max.Tensor(Tensor self, Tensor max)",
+    kernel=lambda self, max: _clip(self, None, max), raw=True,
+    vjp=lambda grad, self, max, needs: _clamp_vjp(
+        grad, self, None, max, (needs[0], False, needs[1]))[::2],
+    doc="min(input, max).")
+
+
+# ---- nan_to_num, fill ---------------------------------------------------------------------------
+
+
+def _replaced(self: np.ndarray, nan: float | None, posinf: float | None,
+              neginf: float | None) -> np.ndarray:
+    if self.dtype not in FLOATING:
+        return self.copy()
+    if self.dtype.kind == "c":
+        result = np.empty(self.shape, self.dtype)
+        result.real = _replaced(self.real, nan, posinf, neginf)
+        result.imag = _replaced(self.imag, nan, posinf, neginf)
+        return result
+    limit = _largest(self.dtype)
+    return special.nan_to_num(self, 0.0 if nan is None else nan,
+                              limit if posinf is None else posinf,
+                              -limit if neginf is None else neginf)
+
+
+@cache
+def _largest(dtype: np.dtype) -> float:
+    return type_info.finfo(dtypes.from_numpy_dtype(dtype)).max
+
+
+nan_to_num = pointwise(
+    "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)",
+    kernel=_replaced, refuses=("nan_to_num", "W8"),
+    vjp=lambda grad, self: (where(isfinite(self), grad, 0),),
+    doc="""NaN replaced by `nan` (0), and ±inf by `posinf` and `neginf` (the limits of the type).
+
+    >>> import flambeau
+    >>> flambeau.nan_to_num(flambeau.tensor([float("nan"), 1.0]), nan=-1.0)
+    tensor([-1.,  1.])
+    """)
+
+
+@primitive(views.full_like, kind="pointwise", d_self=0,
+           inplace=True, node_name="FillBackward0", name="fill_number", namespace=None,
+           method=False)
+def _constant(input: Tensor, value: Any) -> Any:
+    own = input._array.dtype
+    return input, convert(np.asarray(stored(as_number(value, "fill_", "value", 1), own)), own)
+
+
+@composite
+def fill(input: Tensor, value: Any) -> Tensor:
+    """A tensor of the shape and type of `input` that holds `value`, a number or a 0-d tensor."""
+    if isinstance(value, Tensor):
+        _check_fill(value)
+        return _constant(input, 0) + basis.cast(value, input._array.dtype)
+    return _constant(input, value)
+
+
+def _check_fill(value: Tensor) -> None:
+    if value._array.ndim:
+        raise RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with "
+                           f"{value._array.ndim} dimensions.")
+
+
+_slowly = _constant.op.inplace_op.function
+
+
+def fill_(self: Tensor, value: Any) -> Tensor:
+    """Store `value`, a number or a 0-d tensor, in every element; returns the tensor."""
+    since = 0 if self._edge is None else next_order()
+    if isinstance(value, Tensor):
+        _check_fill(value)
+        return _known(self.copy_(value), "FillBackward3", since)
+    if interceptors or type(self) not in plain or self._edge is not None:
+        return _known(_slowly(self, value), "FillBackward2", since)
+    own = self._array.dtype
+    if type(value) is int and not -2**63 <= value < 2**64:
+        raise beyond_c(value)
+    if type(value) in (float, int) and own.kind == "f" and (
+            own.itemsize == 8 or (own.itemsize == 4 and -1e38 < value < 1e38)):
+        return write(self, value)
+    return write(self, convert(np.asarray(stored(as_number(value, "fill_", "value", 1), own)), own))
+
+
+def zero_(self: Tensor) -> Tensor:
+    """Store 0 in every element; returns the tensor."""
+    if self._edge is None:
+        return fill_(self, 0)
+    since = next_order()
+    return _known(fill_(self, 0), "ZeroBackward0", since)
+
+
+def _known(result: Tensor, name: str, since: int) -> Tensor:
+    if since and result._base is None:      # of a view, the node is hidden in its base's
+        rename(result, name, since)
+    return result
+
+
+fill_, zero_ = checked_arguments(fill_), checked_arguments(zero_)
+Tensor.fill_, Tensor.zero_ = fill_, zero_
+_constant.op.inplace_op.published = Tensor.fill_
+public["torch"] |= {"fill_": fill_, "zero_": zero_}
+
+basis.where, basis.masked_fill = where, masked_fill
+__all__ = ["clamp", "masked_fill", "nan_to_num", "where"]

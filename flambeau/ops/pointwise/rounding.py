@@ -1,0 +1,125 @@
+"""Rounding, and division with a whole quotient or a remainder."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau import kernels
+from flambeau.core.dtypes import FLOATING, default_float
+from flambeau.core.promotion import convert, is_half
+from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.pointwise import pointwise
+from flambeau.kernels import special
+from flambeau.kernels.refused import no_kernel, refuse
+from flambeau.ops.pointwise.arithmetic import div, neg, operator
+
+# ---- to whole numbers ---------------------------------------------------------------------------
+
+
+def _rounding(name: str, kernel: Any, doc: str, *aliases: str) -> Any:
+    return pointwise(f"{name}(Tensor self) -> Tensor", kernel=kernel, d=0, doc=doc,
+                     aliases=[f"{other}(Tensor self) -> Tensor" for other in aliases],
+                     refuses=(f"{name}_vml_cpu", ""),
+                     says={"c": f"{name} is not supported for complex inputs"})
+
+
+floor = _rounding("floor", kernels.floor, "The greatest whole number that is not greater.")
+ceil = _rounding("ceil", kernels.ceil, "The least whole number that is not less.")
+trunc = _rounding("trunc", kernels.trunc, "The whole part: rounding towards zero.", "fix")
+frac = pointwise("frac(Tensor self) -> Tensor", kernel=kernels.frac, d=1,
+                 doc="The part after the point: input - trunc(input).")
+
+
+def _round_decimals(self: np.ndarray, decimals: int) -> np.ndarray:
+    if self.dtype not in FLOATING or self.dtype.kind in "cW":
+        raise no_kernel("round_cpu", self.dtype)
+    return special.round_decimals(self, decimals)
+
+
+round = pointwise("round(Tensor self) -> Tensor",
+                  "round.decimals(Tensor self, *, int decimals) -> Tensor",
+                  kernel=lambda self, decimals=0: _round_decimals(self, decimals) if decimals
+                  else kernels.rint(self), usual=kernels.rint, d=0,
+                  aliases=("special_round(Tensor self, *, int decimals=0) -> Tensor",),
+                  refuses=("round_vml_cpu", ""),
+                  doc="""The nearest whole number, or the nearest with so many `decimals`; halves go
+    to the even one.
+
+    >>> import flambeau
+    >>> flambeau.round(flambeau.tensor([0.5, 1.5, 2.4]))
+    tensor([0., 2., 2.])
+    """)
+
+
+# ---- quotients ----------------------------------------------------------------------------------
+
+
+def _truncated(x: np.ndarray, y: Any) -> np.ndarray:
+    if is_half(x.dtype) and x.ndim and not y.ndim:      # by one number: rounded once, at the end
+        return convert(_truncated(convert(x, np.float32), convert(y, np.float32)), x.dtype)
+    if x.dtype.kind not in "ui":
+        return kernels.trunc(kernels.divide(x, y))
+    whole = kernels.floor_divide(x, y)
+    if x.dtype.kind == "u":
+        return whole
+    inexact = kernels.not_equal(kernels.remainder(x, y), 0)
+    return np.add(whole, inexact & (whole < 0), dtype=x.dtype)
+
+
+def _divided(self: np.ndarray, other: np.ndarray, rounding_mode: str | None) -> np.ndarray:
+    if rounding_mode is None:
+        if self.dtype not in FLOATING:
+            self, other = convert(self, default_float()), convert(other, default_float())
+        return kernels.divide(self, other)
+    if rounding_mode not in ("floor", "trunc"):
+        raise RuntimeError("div expected rounding_mode to be one of None, 'trunc', or 'floor' but "
+                           f"found '{rounding_mode}'")
+    refuse(self, "bUcW8", f"div_{rounding_mode}_cpu")
+    return (kernels.floor_divide if rounding_mode == "floor" else _truncated)(self, other)
+
+
+def _divided_vjp(grad: Tensor, self: Tensor, other: Any, rounding_mode: str | None, needs: Any
+                 ) -> Any:
+    if rounding_mode is not None:
+        return [basis.zeros_like(grad) if n else None for n in needs]
+    first = basis.div(grad, basis.conj(other) if isinstance(other, Tensor) else other)
+    return first, basis.mul(grad, basis.conj(neg(self / other / other))) if needs[1] else None
+
+
+pointwise("div.Tensor_mode(Tensor self, Tensor other, *, str? rounding_mode) -> Tensor",
+          "div.Scalar_mode(Tensor self, Scalar other, *, str? rounding_mode) -> Tensor",
+          joins=div, kernel=_divided, wide=True, vjp=_divided_vjp, numbers=True,
+          out="Tensor_mode", node="DivBackward2")
+floor_divide = pointwise(
+    "floor_divide(Tensor self, Tensor other) -> Tensor",
+    "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
+    kernel=kernels.floor_divide, wide=True, refuses=("div_floor_cpu", "bUcW8"), d_self=0, d_other=0,
+    numbers=True, out="", node="NotImplemented", operators="__floordiv__ __ifloordiv__",
+    doc="The greatest whole number that is not greater than input / other.")
+Tensor.__rfloordiv__ = operator(lambda self, other: floor_divide(other, self))
+
+# ---- remainders ---------------------------------------------------------------------------------
+
+remainder = pointwise(
+    "remainder.Scalar(Tensor self, Scalar other) -> Tensor",
+    "remainder.Tensor(Tensor self, Tensor other) -> Tensor",
+    "remainder.Scalar_Tensor(Scalar self, Tensor other) -> Tensor",
+    kernel=kernels.remainder, refuses=("remainder_cpu", "bUcW8"), out="Scalar Tensor",
+    d_self=1, d_other=lambda self, other: neg(div(self, other, rounding_mode="floor")),
+    operators="__mod__ __imod__",
+    doc="""What is left of input after division by other; it has the sign of `other`, as Python's %.
+
+    >>> import flambeau
+    >>> flambeau.remainder(flambeau.tensor([-3.0, 3.0]), 2)
+    tensor([1., 1.])
+    """)
+fmod = pointwise(
+    "fmod.Scalar(Tensor self, Scalar other) -> Tensor",
+    "fmod.Tensor(Tensor self, Tensor other) -> Tensor",
+    kernel=kernels.fmod, refuses=("fmod_cpu", "bUcW8"),
+    d_self=1, d_other=lambda self, other: neg(div(self, other, rounding_mode="trunc")),
+    doc="What is left of input after division by other; it has the sign of `input`, as C's fmod.")
+Tensor.__rmod__ = operator(lambda self, other: remainder(other, self))
+
+__all__ = ["ceil", "floor", "floor_divide", "fmod", "frac", "round", "trunc"]

@@ -1,0 +1,180 @@
+"""Differences of neighbours and the integrals that undo them."""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.core.op import composite
+from flambeau.core.shapes import wrap_dim, wrap_dims
+from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.kernels.refused import refuse
+from flambeau.ops.pointwise.comparison import ne
+from flambeau.ops.reduction.scan import cumsum
+from flambeau.ops.view.join import cat, narrow
+from flambeau.ops.view.shape import reshape
+
+
+def _pairs(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
+    """All elements along `dim` but the first, and all but the last."""
+    n = input._array.shape[dim]
+    return narrow(input, dim, 1, n - 1), narrow(input, dim, 0, n - 1)
+
+
+@op("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor")
+def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
+         append: Tensor | None = None) -> Tensor:
+    """The n-th differences of neighbours along `dim`.
+
+    >>> import flambeau
+    >>> flambeau.tensor([1, 4, 9]).diff()
+    tensor([3, 5])
+    """
+    if not input._array.ndim:
+        raise RuntimeError("diff expects input to be at least one-dimensional")
+    if n < 0:
+        raise RuntimeError(f"order must be non-negative but got {n}")
+    dim = wrap_dim(dim, input._array.ndim)
+    parts = [t for t in (prepend, input, append) if t is not None]
+    if any(t._array.ndim != input._array.ndim for t in parts):
+        raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    result = basis.clone(input) if n == 0 else cat(parts, dim) if len(parts) > 1 else input
+    for _ in range(min(n, result._array.shape[dim])):
+        later, earlier = _pairs(result, dim)
+        result = ne(later, earlier) if result._array.dtype.kind == "b" else later - earlier
+    return result
+
+
+# ---- integrals ----------------------------------------------------------------------------------
+
+
+def _areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> Tensor:
+    """The areas of the trapezoids between neighbours."""
+    if not y._array.ndim:
+        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    dim = wrap_dim(dim, y._array.ndim)
+    if y._array.shape[dim] == 0:
+        return y
+    if y._array.dtype.kind == "b" or (x is not None and x._array.dtype.kind == "b"):
+        which = "y" if y._array.dtype.kind == "b" else "x"
+        raise RuntimeError(f"{name}: received a bool input for `{which}`, but bool is not "
+                           "supported")
+    refuse(y._array, "U", "add_stub")
+    later, earlier = _pairs(y, dim)
+    if x is None:
+        return (later / 2 + earlier / 2) * dx if y._array.dtype.kind in "ui" \
+            else (later + earlier) * (dx / 2)
+    if x._array.ndim == 1 and y._array.ndim > 1:
+        if x._array.shape[0] != y._array.shape[dim]:
+            raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
+        x = reshape(x, [-1 if i == dim else 1 for i in range(y._array.ndim)])
+    else:
+        x = x if x._array.ndim else reshape(x, (1,))
+        dim -= y._array.ndim
+    far, near = _pairs(x, dim % x._array.ndim if dim < 0 else dim)
+    return (later + earlier) * (far - near) / 2
+
+
+def _integral(name: str, dx: str = "Scalar dx=1") -> Any:
+    return op(f"{name}.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
+              f"{name}.dx(Tensor y, *, {dx}, int dim=-1) -> Tensor", method=False, out=False)
+
+
+@_integral("trapezoid")
+def trapezoid(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
+    """The integral along `dim` by the trapezoidal rule: of samples y at x, or `dx` apart.
+
+    >>> import flambeau
+    >>> flambeau.trapezoid(flambeau.tensor([1.0, 5.0, 10.0]))
+    tensor(10.5000)
+    """
+    return _areas("trapezoid", y, x, dx, dim).sum(dim)
+
+
+@_integral("trapz", "float dx=1")
+def trapz(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
+    """The older name of `trapezoid`."""
+    return _areas("trapezoid", y, x, dx, dim).sum(dim)
+
+
+@_integral("cumulative_trapezoid")
+def cumulative_trapezoid(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
+    """The integrals from the first sample to each later one, by the trapezoidal rule."""
+    return cumsum(_areas("cumulative_trapezoid", y, x, dx, dim), dim)
+
+
+# ---- derivatives --------------------------------------------------------------------------------
+
+
+@composite
+def gradient(input: Tensor, *, spacing: Any = 1, dim: Any = None,
+             edge_order: int = 1) -> tuple[Tensor, ...]:
+    """The derivative along each dimension by second-order differences, of samples on a grid.
+
+    `spacing` is the distance of the samples: one number, one a dimension, or their coordinates.
+
+    >>> import flambeau
+    >>> flambeau.gradient(flambeau.tensor([1.0, 4.0, 9.0]))
+    (tensor([3., 4., 5.]),)
+    """
+    if edge_order not in (1, 2):
+        raise RuntimeError("torch.gradient only supports edge_order=1 and edge_order=2.")
+    dims = tuple(range(input._array.ndim)) if dim is None else wrap_dims(dim, input._array.ndim)
+    spacing = 1 if spacing is None else spacing
+    if input._array.dtype == "u1":
+        raise RuntimeError("torch.gradient does not support uint8 input.")
+    steps = list(spacing) if isinstance(spacing, (tuple, list)) else [spacing] * len(dims)
+    devices = [input.device, *[s.device for s in steps if isinstance(s, Tensor)]]
+    other = next((d for d in devices if d != devices[0]), None)
+    if other is not None:
+        raise RuntimeError("torch.gradient expected each tensor to be on the same device, but got "
+                           f"devices {devices[0]} and {other}!")
+    if len(steps) != len(dims):
+        raise RuntimeError("torch.gradient expected spacing to be unspecified, a scalar "
+                           + ("or a list" if len(dims) == 1 or isinstance(steps[0], Tensor)
+                              else "or it's") +
+                           f" of length {len(dims)}, but got a list of length {len(steps)}")
+    for d in dims:
+        if input._array.shape[d] < edge_order + 1:
+            raise RuntimeError("torch.gradient expected each dimension size to be at least "
+                               "edge_order+1")
+    return tuple([_slope(input, d, step, edge_order) for d, step in zip(dims, steps)])
+
+
+def _slope(input: Tensor, dim: int, step: Any, edge_order: int) -> Tensor:
+    n = input._array.shape[dim]
+
+    def at(start: int, count: int = 1, of: Tensor = input) -> Tensor:
+        return narrow(of, dim, start, count)
+
+    def mixed(start: int, count: int, weights: Any) -> Tensor:
+        return sum((at(start + k, count) * w for k, w in enumerate(weights[1:], 1)),
+                   at(start, count) * weights[0])
+
+    if not isinstance(step, Tensor) or not step._array.ndim:
+        start, end = (at(1) - at(0)) / step, (at(n - 1) - at(n - 2)) / step
+        middle = (at(2, n - 2) - at(0, n - 2)) / (step * 2)
+        if edge_order == 2:
+            start = mixed(0, 1, (-1.5, 2, -0.5)) / step
+            end = mixed(n - 3, 1, (0.5, -2, 1.5)) / step
+        return cat([start, middle, end], dim)
+    gaps = reshape(diff(step), [-1 if i == dim else 1 for i in range(input._array.ndim)])
+    after, before = _pairs(gaps, dim)           # the gaps on both sides of each inner point
+    middle = mixed(0, n - 2, _parabola(before, after)[1])
+    start = (at(1) - at(0)) / at(0, of=gaps)
+    end = (at(n - 1) - at(n - 2)) / at(n - 2, of=gaps)
+    if edge_order == 2:
+        start = mixed(0, 1, _parabola(at(0, of=gaps), at(1, of=gaps))[0])
+        end = mixed(n - 3, 1, _parabola(at(n - 3, of=gaps), at(n - 2, of=gaps))[2])
+    return cat([start, middle, end], dim)
+
+
+def _parabola(g: Tensor, h: Tensor) -> tuple[tuple[Tensor, ...], ...]:
+    """The slope of the parabola through three points, `g` and then `h` apart, at each of them: the
+    weights of their values."""
+    both = g + h
+    return ((-(g * 2 + h) / (g * both), both / (g * h), -g / (h * both)),
+            (-h / (g * both), (h - g) / (g * h), g / (h * both)),
+            (h / (g * both), -both / (g * h), (h * 2 + g) / (h * both)))
+
+
+__all__ = ["diff", "gradient", "trapezoid"]

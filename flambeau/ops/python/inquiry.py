@@ -1,0 +1,171 @@
+"""Questions about tensors and types: what they are, and what type an expression would have."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import promotion
+from flambeau.core.dtypes import dtype
+from flambeau.core.op import checked_arguments, composite, public
+from flambeau.core.shapes import Size
+from flambeau.core.shapes import broadcast_shapes as common_shape
+from flambeau.core.tensor import Tensor
+from flambeau.core.views import check_inplace
+from flambeau.ops import out_types
+from flambeau.ops.inplace import write
+from flambeau.ops.pointwise.arithmetic import as_number
+
+
+def is_tensor(obj: Any, /) -> bool:
+    """Is this a Tensor?"""
+    return isinstance(obj, Tensor)
+
+
+@composite
+def is_floating_point(input: Tensor) -> bool:
+    """Are the elements of a floating (not complex) type?"""
+    return input.dtype.is_floating_point
+
+
+@composite
+def is_complex(input: Tensor) -> bool:
+    """Are the elements of a complex type?"""
+    return input.dtype.is_complex
+
+
+@composite
+def is_signed(input: Tensor) -> bool:
+    """Can the elements be negative?"""
+    return input.dtype.is_signed
+
+
+@composite
+def is_inference(input: Tensor) -> bool:
+    """Was this made under `inference_mode`?"""
+    return input._inference
+
+
+@composite
+def numel(input: Tensor) -> int:
+    """The number of elements."""
+    return input._array.size
+
+
+@composite
+def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
+    """Raise RuntimeError if a tensor of one element is zero."""
+    if input.device.type != "meta" and not input:
+        raise RuntimeError(
+            assert_msg or "Expected Tensor with single nonzero value, but got zero")
+
+
+@composite(method=True)
+def is_same_size(input: Tensor, other: Tensor) -> bool:
+    """Do both have the same shape?"""
+    return input._array.shape == other._array.shape
+
+
+# ---- types --------------------------------------------------------------------------------------
+
+
+@composite
+def result_type(tensor1: Any, tensor2: Any) -> dtype:
+    """The type of an expression over two tensors or numbers.
+
+    >>> import flambeau
+    >>> flambeau.result_type(flambeau.tensor([1, 2]), 1.0)
+    torch.float32
+    """
+    both = (tensor1, tensor2)
+    return promotion.result_type([t._array for t in both if isinstance(t, Tensor)],
+                                 [as_number(t, "result_type", "scalar", 1) for t in both
+                                  if not isinstance(t, Tensor)])
+
+
+def _checked_function(function: Any) -> Any:
+    return checked_arguments(function, bound=False)
+
+
+@_checked_function
+def can_cast(from_: dtype, to: dtype) -> bool:
+    """May values of the one type be stored as the other, as promotion has it?
+
+    >>> import flambeau
+    >>> flambeau.can_cast(flambeau.float64, flambeau.float32)
+    True
+    """
+    return out_types.can_cast(from_, to)
+
+
+@_checked_function
+def promote_types(type1: dtype, type2: dtype) -> dtype:
+    """The smallest type that values of both types can become.
+
+    >>> import flambeau
+    >>> flambeau.promote_types(flambeau.uint8, flambeau.int8)
+    torch.int16
+    """
+    return promotion.join(type1, type2)
+
+
+def broadcast_shapes(*shapes: Any) -> Size:
+    """The common shape that operands of these shapes broadcast to.
+
+    >>> import flambeau
+    >>> flambeau.broadcast_shapes((2, 1), (3,))
+    torch.Size([2, 3])
+    """
+    given = [(s,) if isinstance(s, int) else tuple(s) for s in shapes]
+    common: tuple[int, ...] = ()
+    if any(n < 0 for shape in given for n in shape):
+        raise ValueError("Attempting to broadcast a dimension with negative length!")
+    for i, shape in enumerate(given):
+        try:
+            common = common_shape(common, shape)
+        except RuntimeError as error:
+            place = next(p for p in range(-1, -len(shape) - 1, -1)
+                         if 1 not in (shape[p], common[p]) and shape[p] != common[p])
+            raise RuntimeError(
+                f"Attempting to broadcast a dimension of length {shape[place]} at {place}! "
+                f"Mismatching argument at index {i} had {shapes[i]}; but expected shape should be "
+                f"broadcastable to {list(common)}") from error
+    return Size(common)
+
+
+for _function in (is_tensor, can_cast, promote_types, broadcast_shapes):
+    _function.__module__ = "torch"
+    public["torch"].setdefault(_function.__name__, _function)
+
+# ---- a Python function for each element ---------------------------------------------------------
+
+
+def _mapped(self: Tensor, function: Any, others: tuple[Tensor, ...]) -> Tensor:
+    arrays = [self._array, *[t.expand(self._array.shape)._array for t in others]]
+    values = [function(*[x.item() for x in row])
+              for row in zip(*[a.reshape(-1) for a in arrays])]
+    check_inplace(self, False)
+    return write(self, np.asarray(values).astype(self._array.dtype).reshape(self._array.shape))
+
+
+def _apply_(self: Tensor, callable: Any) -> Tensor:
+    """Replace each element by `callable(element)`: slow, and outside of autograd."""
+    return _mapped(self, callable, ())
+
+
+def _map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
+    """Replace each element by `callable(element, element of tensor)`."""
+    return _mapped(self, callable, (tensor,))
+
+
+def _map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+    """Replace each element by `callable(element, element of x, element of y)`."""
+    return _mapped(self, callable, (x, y))
+
+
+for _name, _method in (("apply_", _apply_), ("map_", _map_), ("map2_", _map2_)):
+    _method.__name__ = _name
+    if not hasattr(Tensor, _name):
+        setattr(Tensor, _name, checked_arguments(_method))
+
+__all__ = ["can_cast", "is_tensor", "promote_types", "result_type"]

@@ -1,0 +1,234 @@
+"""Functions of torch whose names begin with an underscore, and that libraries call all the same;
+and those that only other devices have, which say so.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import flambeau
+from flambeau.core.tensor import Tensor
+from flambeau.ops.linalg import grouped_products
+
+_grouped_mm = grouped_products.grouped_mm
+if TYPE_CHECKING:
+    def __getattr__(name: str) -> Any: ...      # those made in loops
+
+
+def _tensor(function: str, argument: str, position: int, value: Any) -> Tensor:
+    """The value, if it is a tensor; TypeError if not."""
+    if isinstance(value, Tensor):
+        return value
+    raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, "
+                    f"not {type(value).__name__}")
+
+
+def _shape_as_tensor(input: Tensor) -> Tensor:
+    """The sizes of a tensor, as a tensor.
+
+    >>> flambeau._shape_as_tensor(flambeau.ones(2, 3))
+    tensor([2, 3])
+    """
+    return flambeau.tensor(list(_tensor("_shape_as_tensor", "input", 1, input).shape),
+                           dtype=flambeau.int64)
+
+
+def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
+    """May `input.data` be set to the other: are both of one layout, on one type of device?"""
+    return input.layout is from_.layout and input.device.type == from_.device.type
+
+
+# ---- conversions ---------------------------------------------------------------------------------
+
+
+def _cast(name: str, dtype: Any) -> Callable[..., Tensor]:
+    def cast(input: Tensor, non_blocking: bool = False) -> Tensor:
+        return _tensor(name, "input", 1, input).to(dtype, non_blocking)
+    cast.__name__ = cast.__qualname__ = name
+    cast.__doc__ = f"The tensor as one of {dtype}."
+    return cast
+
+
+CASTS = {"Byte": flambeau.uint8, "Char": flambeau.int8, "Short": flambeau.int16,
+         "Int": flambeau.int32, "Long": flambeau.int64, "Half": flambeau.float16,
+         "Float": flambeau.float32, "Double": flambeau.float64}
+for _name, _dtype in CASTS.items():
+    globals()[f"_cast_{_name}"] = _cast(f"_cast_{_name}", _dtype)
+
+
+def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False,
+                                     out: Tensor | None = None) -> Tensor:
+    """The rows of sorted places, as the place where each row begins.
+
+    >>> flambeau._convert_indices_from_coo_to_csr(flambeau.tensor([0, 0, 1, 3]), 4)
+    tensor([0, 2, 3, 3, 4])
+    """
+    if input.dim() > 1:
+        raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional "
+                           "tensor.")
+    _integers(input, "convert_indices_from_coo_to_csr_cpu")
+    ends = flambeau.bincount(input.long(), minlength=size).cumsum(0)
+    found = flambeau.cat([ends.new_zeros(1), ends]).to(_index_type(out_int32))
+    return found if out is None else _fill(out, found)
+
+
+def _convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *,
+                                     out_int32: bool = False, transpose: bool = False,
+                                     out: Tensor | None = None) -> Tensor:
+    """Rows and columns of places, whose rows are given by where each begins.
+
+    >>> rows = flambeau.tensor([0, 2, 3])
+    >>> flambeau._convert_indices_from_csr_to_coo(rows, flambeau.tensor([0, 1, 1]))
+    tensor([[0, 0, 1],
+            [0, 1, 1]])
+    """
+    for indices in (crow_indices, col_indices):
+        _integers(indices, "convert_indices_from_csr_to_coo_cpu")
+    counts = (crow_indices[..., 1:] - crow_indices[..., :-1]).reshape(-1)
+    lines = flambeau.arange(counts.numel()).repeat_interleave(counts)
+    *stacks, height = counts.new_empty(crow_indices.shape).shape
+    rows = [lines % (height - 1), col_indices.reshape(-1).long()]
+    if transpose:
+        rows.reverse()
+    if stacks:
+        places = flambeau.unravel_index(lines // (height - 1), tuple(stacks))
+        rows = [*places, *rows]
+    found = flambeau.stack(rows).to(_index_type(out_int32))
+    return found if out is None else _fill(out, found)
+
+
+def _integers(indices: Tensor, kernel: str) -> None:
+    if indices.dtype.is_floating_point or indices.dtype.is_complex:
+        name = {flambeau.float32: "Float", flambeau.float64: "Double"}.get(
+            indices.dtype, str(indices.dtype))
+        raise NotImplementedError(f"\"{kernel}\" not implemented for '{name}'")
+
+
+def _index_type(int32: bool) -> Any:
+    return flambeau.int32 if int32 else flambeau.int64
+
+
+def _fill(out: Tensor, value: Tensor) -> Tensor:
+    return out.resize_(value.shape).copy_(value)
+
+
+# ---- scaled gradients ----------------------------------------------------------------------------
+
+
+def _amp_foreach_non_finite_check_and_unscale_(self: list[Tensor], found_inf: Tensor,
+                                               inv_scale: Tensor) -> None:
+    """Multiply gradients by `inv_scale`, in place, and set `found_inf` to 1 if one is not finite.
+    """
+    for name, tensor in (("inv_scale", inv_scale), ("found_inf", found_inf)):
+        if tensor.numel() != 1:
+            raise RuntimeError(f"{name} must be a 1-element tensor.")
+        if tensor.dtype is not flambeau.float32:
+            raise RuntimeError(f"{name} must be a float tensor.")
+    with flambeau.no_grad():
+        for grad in self:
+            if not flambeau.isfinite(grad).all():
+                found_inf.fill_(1.0)
+            if inv_scale.item() != 1.0:
+                grad.mul_(inv_scale.to(grad.device))
+
+
+def _amp_update_scale_(self: Tensor, growth_tracker: Tensor, found_inf: Tensor,
+                       scale_growth_factor: float, scale_backoff_factor: float,
+                       growth_interval: int) -> Tensor:
+    """Adapt a scale, in place: less after gradients that were not finite, more after
+    `growth_interval` steps without."""
+    for name, tensor, dtype, kind in (
+            ("growth_tracker", growth_tracker, flambeau.int32, "an int"),
+            ("current_scale", self, flambeau.float32, "a float"),
+            ("found_inf", found_inf, flambeau.float32, "a float")):
+        if tensor.numel() != 1:
+            raise RuntimeError(f"{name} must be a 1-element tensor.")
+        if tensor.dtype is not dtype:
+            raise RuntimeError(f"{name} must be {kind} tensor.")
+    with flambeau.no_grad():
+        if found_inf.item():
+            self.mul_(scale_backoff_factor)
+            growth_tracker.fill_(0)
+        elif growth_tracker.item() + 1 == growth_interval:
+            grown = self * scale_growth_factor
+            if flambeau.isfinite(grown).all():
+                self.copy_(grown)
+            growth_tracker.fill_(0)
+        else:
+            growth_tracker.add_(1)
+    return self
+
+
+# ---- what other devices have ---------------------------------------------------------------------
+
+
+def _elsewhere(name: str) -> Callable[..., Any]:
+    def refused(*args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(
+            f"Could not run 'aten::{name}' with arguments from the 'CPU' backend. This could be "
+            "because the operator doesn't exist for this backend, or was omitted during the "
+            "selective/custom build process (if using custom build).")
+    refused.__name__ = refused.__qualname__ = name
+    refused.__doc__ = "NotImplementedError: this op is for other devices."
+    return refused
+
+
+ELSEWHERE = (
+    "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats "
+    "batch_norm_gather_stats_with_counts batch_norm_stats cudnn_affine_grid_generator "
+    "cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu "
+    "cudnn_convolution_transpose cudnn_grid_sampler miopen_batch_norm miopen_convolution "
+    "miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose "
+    "miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d "
+    "mkldnn_max_pool2d mkldnn_max_pool3d native_norm").split()
+for _name in ELSEWHERE:
+    globals()[_name] = _elsewhere(_name)
+
+
+def cudnn_is_acceptable(input: Tensor) -> bool:
+    """False: there is no cuDNN."""
+    _tensor("cudnn_is_acceptable", "input", 1, input)
+    return False
+
+
+def is_vulkan_available() -> bool:
+    """False: there is no Vulkan."""
+    return False
+
+
+def mkldnn_convolution(input: Tensor, weight: Tensor, bias: Tensor | None, padding: Any,
+                       stride: Any, dilation: Any, groups: int) -> Tensor:
+    """A convolution, by the package's own kernels."""
+    return flambeau.convolution(input, weight, bias, stride, padding, dilation, False,
+                                [0] * len(padding), groups)
+
+
+# ---- numbers that may be symbols -----------------------------------------------------------------
+
+
+def sym_sqrt(a: Any) -> Any:
+    """The square root of a number."""
+    import math
+    return math.sqrt(a)
+
+
+def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = None) -> None:
+    """RuntimeError unless a number is in a range."""
+    low = -2**63 if min is None else min
+    high = 2**63 - 1 if max is None else max
+    if not low <= size <= high:
+        raise RuntimeError(f"Invalid value range for {size} between [{low}, {high}].")
+
+
+def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int | None = None
+                                 ) -> None:
+    """RuntimeError unless a number is in a range, and not negative."""
+    sym_constrain_range(size, min=0 if min is None else min, max=max)
+
+
+def _nested_view_from_buffer(input: Tensor, nested_size: Tensor, nested_strides: Tensor,
+                             offsets: Tensor) -> Tensor:
+    """The tensors with these sizes, strides and offsets in a vector, as a nested tensor."""
+    parts = [input.as_strided(tuple(size), tuple(stride), offset) for size, stride, offset in zip(
+        nested_size.tolist(), nested_strides.tolist(), offsets.tolist(), strict=True)]
+    return flambeau.nested.as_nested_tensor(parts)

@@ -1,0 +1,1 @@
+"""Tensors of integers with a scale, and those in layouts that only some ops read."""

@@ -1,0 +1,1 @@
+"""Random numbers: fills, draws, and samples whose parameters are tensors."""

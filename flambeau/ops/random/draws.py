@@ -1,0 +1,295 @@
+"""Random numbers: tensors filled in place, and new tensors.
+
+The numbers come from a generator's stream (`flambeau.kernels.random`), which is PyTorch's to the
+last bit.
+"""
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.dtypes import from_numpy_dtype
+from flambeau.core.modes import grad_enabled, interceptors
+from flambeau.core.op import composite
+from flambeau.core.promotion import type_name
+from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.factory import FORMAT, OPTIONS, factory
+from flambeau.kernels import random as kernels
+from flambeau.kernels.refused import characters, no_kernel
+from flambeau.ops.coercion import resize_output
+from flambeau.ops.node_names import one_node
+from flambeau.ops.random.fills import (
+    C_NAMES,
+    Fill,
+    bernoulli_fill,
+    check_probabilities,
+    drawn,
+    full_range_fill,
+    integer_fill,
+    is_common,
+    is_real,
+    normal_fill,
+    overwrite,
+    refused,
+    stream_of,
+    uniform_fill,
+    vmap_level,
+)
+
+# ---- in place -----------------------------------------------------------------------------------
+
+
+def _inplace(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
+    return composite(function, namespace=None, method=True)
+
+
+@_inplace
+@one_node
+def uniform_(self: Tensor, *bounds: float, generator: Any = None, **named: float) -> Tensor:
+    """Fill with uniform numbers of [from, to), by default [0, 1); returns the tensor.
+
+    >>> import flambeau
+    >>> generator = flambeau.manual_seed(0)
+    >>> flambeau.empty(2).uniform_(-1, 1)
+    tensor([-0.0075,  0.5364])
+    """
+    low, high = _from_to("uniform_", bounds, named, 0.0, 1.0) if bounds or named else (0.0, 1.0)
+    return overwrite(self, uniform_fill(self._array.dtype, low, high, generator))
+
+
+def _from_to(name: str, given: tuple[Any, ...], named: dict[str, Any], low: Any, high: Any) -> Any:
+    """The arguments `from` and `to`: Python lets no parameter have the first name."""
+    bounds = dict(zip(("from", "to"), given))
+    if len(given) > 2:
+        raise TypeError(f"{name}() takes from 0 to 2 positional arguments but {len(given)} were "
+                        "given")
+    for key, value in named.items():
+        if key not in ("from", "to") or key in bounds:
+            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
+        bounds[key] = value
+    return bounds.get("from", low), bounds.get("to", high)
+
+
+@_inplace
+@one_node
+def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
+    """Fill with normal numbers; returns the tensor."""
+    return overwrite(self, normal_fill(self._array.dtype, mean, std, generator))
+
+
+@_inplace
+@one_node(name="RandomBackward2")
+def random_(self: Tensor, *bounds: int, generator: Any = None, **named: int) -> Tensor:
+    """Fill with integers: `random_(to)` of [0, to), `random_(from, to)` of [from, to), `random_()`
+    of those from 0 to the type's largest (for floating types, the largest before gaps begin)."""
+    if len(bounds) == 1 and not named:
+        low, high = 0, bounds[0]
+        if high is None:
+            raise TypeError("random_(): argument 'to' (position 1) must be int, not NoneType")
+    else:
+        low, high = _from_to("random_", bounds, named, None, None)
+        if low is None and high is not None:
+            low = 0
+    for position, value in enumerate((low, high)):
+        if value is not None:
+            _integer("random_", ("from", "to")[position], position + 1, value)
+    target = self._array.dtype
+    if high is None:
+        return overwrite(self, full_range_fill(target, None if low is None else int(low),
+                                               generator))
+    return overwrite(self, integer_fill(target, int(low), int(high), generator))
+
+
+def _integer(name: str, argument: str, position: int, value: Any) -> int:
+    if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
+        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be int, not "
+                        f"{type(value).__name__}")
+    return int(value)
+
+
+@_inplace
+@one_node(name="BernoulliBackward2")
+def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Fill with ones with probability `p` (a number, or a tensor that broadcasts), else zeros."""
+    if isinstance(p, Tensor):
+        if not self._array.size:
+            return overwrite(self, lambda array: None)
+        if not is_common(self._array.dtype):
+            raise no_kernel("bernoulli_tensor_cpu_self_", self._array.dtype)
+        check_probabilities(p._array)
+        if interceptors and vmap_level() is not None:
+            return self.copy_(basis.bernoulli(p.expand(self._array.shape),
+                                              generator=generator))
+        stream, chances = stream_of(generator, "bernoulli_"), p.expand(self._array.shape)
+        return overwrite(self, lambda array: kernels.bernoulli_each(stream, array, chances._array))
+    return overwrite(self, bernoulli_fill(self._array.dtype, p, generator))
+
+
+@_inplace
+@one_node
+def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
+    """Fill with exponential numbers of rate `lambd`."""
+    target, stream = self._array.dtype, stream_of(generator, "exponential_")
+    if not lambd > 0:
+        raise RuntimeError(f"exponential_ expects lambda > 0.0, but found lambda={lambd:g}")
+    if self._array.size:
+        _check_continuous("Exponential", type_name(from_numpy_dtype(target)), target)
+    return overwrite(self, lambda array: kernels.exponential(stream, array, float(lambd)))
+
+
+def _check_continuous(title: str, name: str, array_type: np.dtype) -> None:
+    if array_type.char in characters("8"):
+        raise no_kernel(f"{title.lower()}_cpu", array_type)
+    if not is_real(array_type):
+        raise RuntimeError(f"{title} distribution is a continuous probability distribution. dtype "
+                           f"must be a floating point but you specified {name}")
+
+
+@_inplace
+@one_node
+def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Fill with how many trials of success probability `p` it took to succeed."""
+    target, stream = self._array.dtype, stream_of(generator, "geometric_")
+    if not 0 < p < 1:
+        raise RuntimeError(f"geometric_ expects p to be in (0, 1), but got p={p:g}")
+    if target.kind == "b" or not is_common(target):
+        return overwrite(self, refused("geometric_cpu", target))
+    return overwrite(self, lambda array: kernels.geometric(stream, array, float(p)))
+
+
+@_inplace
+@one_node
+def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
+    """Fill with Cauchy numbers."""
+    target, stream = self._array.dtype, stream_of(generator, "cauchy_")
+    if not sigma > 0:
+        raise RuntimeError(f"cauchy_ expects sigma > 0.0, but found sigma={sigma:g}")
+    _check_continuous("Cauchy", C_NAMES.get(target.name, target.name), target)
+    return overwrite(self, lambda array: kernels.cauchy(stream, array, float(median), float(sigma)))
+
+
+@_inplace
+@one_node
+def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
+    """Fill with numbers whose logarithms are normal, of mean `mean` and deviation `std`."""
+    target, stream = self._array.dtype, stream_of(generator, "log_normal_")
+    if not std > 0:
+        raise RuntimeError(f"log_normal_ expects std > 0.0, but found std={std:g}")
+    if not is_real(target):
+        return overwrite(self, refused("log_normal_cpu", target))
+    return overwrite(self, lambda array: kernels.log_normal(stream, array, float(mean), float(std)))
+
+
+# ---- new tensors --------------------------------------------------------------------------------
+
+
+def fill_out(name: str, out: Tensor, shape: tuple[int, ...], fill: Fill) -> Tensor:
+    """`out=`, filled."""
+    if out.requires_grad and grad_enabled():
+        raise RuntimeError(f"{name}(): functions with out=... arguments don't support automatic "
+                           "differentiation, but one of the arguments requires grad.")
+    if out._array.shape != shape:
+        resize_output(out, shape)
+    return overwrite(out, fill)
+
+
+_GENERATOR, _WHOLE = "Generator? generator", OPTIONS.replace("dtype=None", "dtype=long")
+_INT64 = np.dtype(np.int64)
+draws = partial(factory, drawing=(drawn, fill_out))
+
+rand = draws(
+    f"rand(SymInt[] size, *, {OPTIONS}) -> Tensor",
+    f"rand.generator(SymInt[] size, *, {_GENERATOR}, {OPTIONS}) -> Tensor", out=True,
+    fill=lambda generator, target: uniform_fill(target, 0, 1, generator),
+    doc="""Uniform numbers of [0, 1): `rand(2, 3)` or `rand((2, 3))`.
+
+    >>> import flambeau
+    >>> generator = flambeau.manual_seed(0)
+    >>> flambeau.rand(3)
+    tensor([0.4963, 0.7682, 0.0885])
+    """)
+randn = draws(
+    f"randn(SymInt[] size, *, {OPTIONS}) -> Tensor",
+    f"randn.generator(SymInt[] size, *, {_GENERATOR}, {OPTIONS}) -> Tensor", out=True,
+    fill=lambda generator, target: normal_fill(target, 0, 1, generator),
+    doc="""Normal numbers of mean 0 and deviation 1.
+
+    Complex ones have mean 0 and a variance of 1/2 in either part.
+
+    >>> import flambeau
+    >>> generator = flambeau.manual_seed(0)
+    >>> flambeau.randn(3)
+    tensor([ 1.5410, -0.2934, -2.1788])
+    """)
+randint = draws(
+    f"randint(SymInt high, SymInt[] size, *, {_WHOLE}) -> Tensor",
+    f"randint.generator(SymInt high, SymInt[] size, *, {_GENERATOR}, {_WHOLE}) -> Tensor",
+    f"randint.low(SymInt low, SymInt high, SymInt[] size, *, {_WHOLE}) -> Tensor",
+    f"randint.low_generator(SymInt low, SymInt high, SymInt[] size, *, {_GENERATOR}, {_WHOLE}) "
+    "-> Tensor", out=True, type=_INT64, missing={"low": 0},
+    fill=lambda low, high, generator, target: integer_fill(target, low, high, generator),
+    doc="""Integers of [low, high): `randint(high, size)` (low is 0) or `randint(low, high, size)`.
+
+    >>> import flambeau
+    >>> generator = flambeau.manual_seed(0)
+    >>> flambeau.randint(10, (4,))
+    tensor([4, 9, 3, 0])
+    """)
+
+
+def _permutation(n: int, generator: Any, target: np.dtype) -> Fill:
+    stream = stream_of(generator, "randperm")
+    if n < 0:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    if target.kind in "iu" and n - 1 > np.iinfo(target).max:
+        raise RuntimeError(f"value cannot be converted to type {target.name}_t without overflow")
+    if target.kind == "b" or not is_common(target):
+        raise no_kernel("randperm", target)
+    digits = kernels.digits(target)
+    if is_real(target) and digits != 8 and n > (1 << digits) + 1:       # bfloat16 may round
+        top = "2049" if digits == 11 else f"2^{digits}+1"
+        raise RuntimeError(f"n cannot be greater than {top} for "
+                           f"{type_name(from_numpy_dtype(target))} type.")
+    return lambda array: _permute(stream, array)
+
+
+def _permute(stream: kernels.Stream, array: np.ndarray) -> None:
+    """A permutation in each row."""
+    for row in array.reshape(-1, array.shape[-1]) if array.ndim > 1 else (array,):
+        row[...] = kernels.permutation(stream, row.shape[-1])
+
+
+randperm = draws(
+    f"randperm(SymInt n, *, {_WHOLE}) -> Tensor",
+    f"randperm.generator(SymInt n, *, {_GENERATOR}, {_WHOLE}) -> Tensor", out=True, type=_INT64,
+    fill=_permutation, doc="""The integers from 0 to n - 1 in random order.
+
+    >>> import flambeau
+    >>> generator = flambeau.manual_seed(0)
+    >>> flambeau.randperm(4)
+    tensor([0, 1, 3, 2])
+    """)
+rand_like = draws(
+    f"rand_like(Tensor self, *, {OPTIONS}, {FORMAT}) -> Tensor",
+    f"rand_like.generator(Tensor self, *, {_GENERATOR}, {OPTIONS}, {FORMAT}) -> Tensor", like=True,
+    fill=lambda generator, target: uniform_fill(target, 0, 1, generator),
+    doc="Uniform numbers of [0, 1) in the shape and type of `input`.")
+randn_like = draws(
+    f"randn_like(Tensor self, *, {OPTIONS}, {FORMAT}) -> Tensor",
+    f"randn_like.generator(Tensor self, *, {_GENERATOR}, {OPTIONS}, {FORMAT}) -> Tensor", like=True,
+    fill=lambda generator, target: normal_fill(target, 0, 1, generator),
+    doc="Standard normal numbers in the shape and type of `input`.")
+randint_like = draws(
+    *[f"randint_like{overload}(Tensor self, {bounds}, *, {more}{OPTIONS}, {FORMAT}) -> Tensor"
+      for overload, bounds, more in (
+          ("", "SymInt high", ""), (".generator", "SymInt high", f"{_GENERATOR}, "),
+          (".Tensor", "Tensor high", ""), (".Tensor_generator", "Tensor high", f"{_GENERATOR}, "),
+          (".low_dtype", "SymInt low, SymInt high", ""),
+          (".low_generator_dtype", "SymInt low, SymInt high", f"{_GENERATOR}, "))],
+    like=True, missing={"low": 0},
+    fill=lambda low, high, generator, target: integer_fill(target, low, high, generator),
+    doc="""Integers of [low, high) in the shape and type of `input`: `randint_like(input, high)` or
+    `randint_like(input, low, high)`.""")

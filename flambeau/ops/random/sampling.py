@@ -1,0 +1,340 @@
+"""Random samples whose parameters are tensors: Bernoulli, multinomial, Poisson, normal and others.
+
+Gradients are zero, as samples of steps do not move smoothly with their parameters; those of the
+gamma distribution do.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau.core import devices, dtypes
+from flambeau.core.dtypes import as_numpy_dtype, default_float
+from flambeau.core.modes import interceptors
+from flambeau.core.op import class_name, composite, primitive
+from flambeau.core.promotion import type_name
+from flambeau.core.shapes import broadcast_error
+from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.factory import finish, type_of_out
+from flambeau.kernels import random as kernels
+from flambeau.kernels import random_gradients as gradients
+from flambeau.kernels.refused import no_kernel
+from flambeau.ops.coercion import resize_output, values_below
+from flambeau.ops.factory.create import checked_shape
+from flambeau.ops.overlap import check_overlap
+from flambeau.ops.random.draws import fill_out
+from flambeau.ops.random.fills import (
+    SAME_BATCHED,
+    bernoulli_fill,
+    check_probabilities,
+    drawn,
+    is_real,
+    normal_fill,
+    outside,
+    stream_of,
+    vmap_level,
+)
+from flambeau.ops.special.functions import _standard_gamma_grad
+from flambeau.transforms import meta
+
+
+def sampled(op: Any, *canonical: Any) -> Tensor:
+    """Call a sampler, on tensors of one shape, as each level of vmap wants it."""
+    level = vmap_level() if interceptors else None
+    if level is None:
+        return op.call(*canonical)
+    pairs = [level.unwrap(t) for t in op.inputs(canonical)]
+    if level.randomness == "same":
+        if any(bdim is not None for _, bdim in pairs):
+            raise RuntimeError(SAME_BATCHED)
+        return outside(level, sampled, op, *canonical)
+    return outside(level, _sampled_whole, op, canonical, level, pairs)
+
+
+def _sampled_whole(op: Any, canonical: Any, level: Any, pairs: Any) -> Tensor:
+    whole = [basis.movedim(value, bdim, 0) if bdim is not None
+             else basis.expand(value, (level.size, *value._array.shape))
+             for value, bdim in pairs]
+    return level.wrap(sampled(op, *op.with_inputs(canonical, whole)), 0)
+
+
+def sampler(name: str, kernel: Any, tensors: tuple[str, ...] = ("self",), node_name: str = "",
+             params: tuple[str, ...] = (), **rules: Any) -> Any:
+    """Declare a sampler: `kernel(stream, *arrays, *params)`, called with a generator in front of
+    the params. Gradients that no rule gives are zero."""
+    rules = {f"d_{t}": 0 for t in tensors} | rules
+
+    def run(*args: Any) -> Any:
+        n = len(tensors)
+        return kernel(stream_of(args[n], name), *args[:n], *args[n + 1:])
+    declare = primitive(run, tensors=tensors, params=("generator", *params), name=f"_{name}_sample",
+                        namespace=None, method=False, node_name=node_name or class_name(name),
+                        **rules)
+    return declare(lambda *canonical: canonical).op
+
+
+_bernoulli = sampler(
+    "bernoulli", lambda stream, p: kernels.bernoulli_each(stream, np.empty(p.shape, p.dtype), p))
+_poisson = sampler("poisson", kernels.poisson)
+_binomial = sampler("binomial", kernels.binomial, ("count", "prob"))
+_multinomial = sampler("multinomial", kernels.multinomial, params=("n", "replacement"))
+
+
+def _normal(stream: kernels.Stream, shape: tuple[int, ...], target: np.dtype,
+            std: float = 1.0) -> np.ndarray:
+    out = np.empty(shape, target)
+    normal_fill(target, 0.0, std, None, stream)(out)
+    return out
+
+
+def _scaled(numbers: np.ndarray, std: np.ndarray) -> np.ndarray:
+    return (_wide(numbers) * _wide(std)).astype(numbers.dtype, copy=False)
+
+
+def _moved(numbers: np.ndarray, mean: np.ndarray) -> np.ndarray:
+    return (_wide(numbers) + _wide(mean)).astype(numbers.dtype, copy=False)
+
+
+def _wide(array: np.ndarray) -> np.ndarray:
+    """float16 and bfloat16 as the float32 in which they are computed with."""
+    return array.astype(np.float32) if array.dtype.itemsize < 4 else array
+
+
+_normal_of_means = sampler(
+    "normal_of_means", lambda stream, mean, std: _moved(
+        _normal(stream, mean.shape, mean.dtype, std), mean),
+    ("mean",), "NormalBackward1", ("std",))
+_normal_of_deviations = sampler(
+    "normal_of_deviations", lambda stream, std, mean: _moved(
+        _scaled(_normal(stream, std.shape, std.dtype), std), np.asarray(mean, std.dtype)),
+    ("std",), "NormalBackward2", ("mean",))
+_normal_of_both = sampler(
+    "normal_of_both", lambda stream, mean, std: _moved(
+        _scaled(_normal(stream, mean.shape, mean.dtype), std), mean),
+    ("mean", "std"), "NormalBackward3")
+
+
+def _on_meta(input: Tensor, shape: Any = None, dtype: Any = None) -> Tensor | None:
+    """The result of a sampler on a tensor without values: one without values, and nothing drawn."""
+    if input._device is devices.cpu:
+        return None
+    array = input._array
+    return finish(meta.hollow(array.shape if shape is None else shape, dtype or array.dtype),
+                  input._device)
+
+
+def _given(result: Tensor, out: Any, function: Any, read: Any = ()) -> Tensor:
+    return result if out is None else basis.into(out, function.op, result, read)
+
+
+@composite(method=True)
+def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None,
+              out: Any = None) -> Tensor:
+    """Ones and zeros: ones with the probabilities in `input`, or all with probability `p`.
+
+    >>> import flambeau
+    >>> flambeau.bernoulli(flambeau.tensor([0.0, 1.0]))
+    tensor([0., 1.])
+    """
+    array = input._array
+    if p is not None:
+        target = array.dtype
+        return drawn(array.shape, target, bernoulli_fill(target, p, generator), input._device)
+    if array.dtype.kind in "cW" and array.size:
+        raise no_kernel("bernoulli_tensor_cpu_self_", array.dtype)
+    check_probabilities(values_below(input))
+    if out is not None:
+        if out._array.shape != array.shape:
+            resize_output(out, array.shape)
+        check_overlap(bernoulli.op, out, (input,))
+        return out.bernoulli_(input, generator=generator)
+    result = _on_meta(input)
+    return sampled(_bernoulli, input, generator) if result is None else result
+
+
+@composite
+def poisson(input: Tensor, generator: Any = None) -> Tensor:
+    """Counts with Poisson distributions of the rates in `input`."""
+    values = values_below(input)
+    if not is_real(values.dtype):
+        raise no_kernel("poisson_cpu", values.dtype)
+    if not (values >= 0).all():
+        raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
+    result = _on_meta(input)
+    return sampled(_poisson, input, generator) if result is None else result
+
+
+@composite
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """How many of `count` trials of probability `prob` succeed."""
+    for tensor, name in ((count, "count"), (prob, "prob")):
+        if not is_real(tensor._array.dtype):
+            raise ValueError(f"binomial only supports floating-point dtypes for {name}, got: "
+                             f"{type_name(tensor.dtype)}")
+    if count._array.dtype != prob._array.dtype:
+        raise RuntimeError(f"Found dtype {type_name(prob.dtype)} but expected "
+                           f"{type_name(count.dtype)}")
+    if count._array.dtype.itemsize < 4:
+        raise no_kernel("binomial_cpu", count._array.dtype)
+    count, prob = _aligned(count, prob)
+    result = _on_meta(count)
+    return sampled(_binomial, count, prob, generator) if result is None else result
+
+
+def _aligned(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
+    """Two tensors broadcast to one shape."""
+    if a._array.shape == b._array.shape:
+        return a, b
+    try:
+        shape = np.broadcast_shapes(a._array.shape, b._array.shape)
+    except ValueError:
+        raise broadcast_error(a._array.shape, b._array.shape) from None
+    return basis.expand(a, shape), basis.expand(b, shape)
+
+
+@composite(method=True)
+def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
+                generator: Any = None, out: Any = None) -> Tensor:
+    """Indices of `num_samples` draws from each row of weights (which need not sum to 1).
+
+    >>> import flambeau
+    >>> flambeau.multinomial(flambeau.tensor([0.0, 3.0]), 2, replacement=True)
+    tensor([1, 1])
+    """
+    if out is not None and out.dtype is not dtypes.int64:
+        raise RuntimeError(f"multinomial expects Long tensor out, got: {type_name(out.dtype)}")
+    _check_weights(input, num_samples, replacement)
+    shape = (*input._array.shape[:-1], num_samples)
+    result = _on_meta(input, shape, np.dtype(np.int64))
+    if result is None:
+        result = sampled(_multinomial, input, generator, num_samples, bool(replacement))
+    return _given(result, out, multinomial)
+
+
+def _check_weights(input: Tensor, n: int, replacement: bool) -> None:
+    shape, array_type = input._array.shape, input._array.dtype
+    if len(shape) not in (1, 2):
+        raise RuntimeError("prob_dist must be 1 or 2 dim")
+    if not is_real(array_type):
+        raise RuntimeError("multinomial only supports floating-point dtypes for input, got: "
+                           f"{type_name(input.dtype)}")
+    if n <= 0:
+        raise RuntimeError("cannot sample n_sample <= 0 samples")
+    if not replacement and n > shape[-1]:
+        raise RuntimeError("cannot sample n_sample > prob_dist.size(-1) samples without "
+                           "replacement")
+    if shape[-1] > 1 << 24:
+        raise RuntimeError("number of categories cannot exceed 2^24")
+    if input._device is not devices.cpu:
+        return
+    weights = values_below(input)
+    negative, finite = (weights < 0).any(), np.isfinite(weights).all()
+    if (negative or not finite) and (not replacement or n == 1):
+        raise RuntimeError("probability tensor contains either `inf`, `nan` or element < 0")
+    if negative:
+        raise RuntimeError("invalid multinomial distribution (encountering probability entry < 0)")
+    if not finite:
+        raise RuntimeError("invalid multinomial distribution (encountering probability entry = "
+                           "infinity or NaN)")
+    if not (weights.astype(np.float64).sum(-1) > 0).all():
+        raise RuntimeError("invalid multinomial distribution (sum of probabilities <= 0)")
+
+
+@composite
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, out: Any = None,
+           dtype: Any = None, layout: Any = None, device: Any = None, pin_memory: bool = False,
+           requires_grad: bool = False) -> Tensor:
+    """Normal numbers: of the means and deviations in two tensors that broadcast, of one tensor and
+    one number, or of two numbers and a `size`.
+
+    >>> import flambeau
+    >>> flambeau.normal(flambeau.tensor([1.0, 2.0]), 0.0)
+    tensor([1., 2.])
+    """
+    if size is not None:
+        mean, std = (v.item() if isinstance(v, Tensor) else v for v in (mean, std))
+        shape = checked_shape("normal", (size,))
+        target = type_of_out(out, as_numpy_dtype(dtype)) if out is not None else \
+            as_numpy_dtype(dtype) or default_float()
+        fill = normal_fill(target, mean, std, generator)
+        return drawn(shape, target, fill, device, requires_grad=requires_grad) if out is None \
+            else fill_out("normal", out, shape, fill)
+    if not isinstance(mean, Tensor) and not isinstance(std, Tensor):
+        raise TypeError("normal() received an invalid combination of arguments: of two numbers, it "
+                        "needs a size")
+    target = (mean if isinstance(mean, Tensor) else std)._array.dtype
+    if target not in dtypes.FLOATING:
+        raise no_kernel("normal_kernel_cpu", target)
+    _check_deviation(std)
+    if not isinstance(std, Tensor):
+        op, canonical = _normal_of_means, (mean, generator, float(std))
+    elif not isinstance(mean, Tensor):
+        op, canonical = _normal_of_deviations, (std, generator, float(mean))
+    else:
+        op, canonical = _normal_of_both, (*_aligned(mean, std), generator)
+    result = _on_meta(canonical[0], None, target)
+    return _given(sampled(op, *canonical) if result is None else result, out, normal,
+                  canonical)
+
+
+def _check_deviation(std: Any) -> None:
+    if isinstance(std, Tensor):
+        if std._array.dtype.kind in "cW":
+            raise RuntimeError("normal expects standard deviation to be non-complex")
+        if std._device is devices.cpu and not (values_below(std) >= 0).all():
+            raise RuntimeError("normal expects all elements of std >= 0.0")
+    elif isinstance(std, (tuple, list)):
+        raise TypeError("normal() received an invalid combination of arguments - got (Tensor, "
+                        f"{type(std).__name__})")
+    elif not std >= 0:
+        raise RuntimeError(f"normal expects std >= 0.0, but found std {std:g}")
+
+
+# ---- gamma and Dirichlet samples -----------------------------------------------------------------
+
+
+_gamma = sampler("standard_gamma", kernels.standard_gamma,
+                  d_self=lambda grad, self, result: basis.mul(
+                      grad, _standard_gamma_grad(self, result)))
+
+
+def _dirichlet_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
+    """Each concentration moves its own share, at the cost of all shares in proportion."""
+    total = basis.expand(self.sum(-1, True), self._array.shape)
+    outcome = (result * grad).sum(-1, True)
+    return _dirichlet_grad(result, self, total) * (grad - outcome)
+
+
+_dirichlet = sampler("sample_dirichlet", kernels.dirichlet, d_self=_dirichlet_back)
+
+
+@composite
+def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
+    """Gamma samples of the shapes in `input` and scale 1, which move with the shapes.
+
+    Marsaglia and Tsang, A simple method for generating gamma variables, 2000.
+    """
+    if not is_real(input._array.dtype) or input._array.dtype.itemsize < 4:
+        raise no_kernel("gamma_cpu", input._array.dtype)
+    result = _on_meta(input)
+    return sampled(_gamma, input, generator) if result is None else result
+
+
+@composite
+def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
+    """Dirichlet samples of the concentrations along the last dimension of `input`."""
+    if not is_real(input._array.dtype) or input._array.dtype.itemsize < 4:
+        raise no_kernel("dirichlet", input._array.dtype)
+    result = _on_meta(input)
+    return sampled(_dirichlet, input, generator) if result is None else result
+
+
+@primitive(gradients.dirichlet_grad, tensors=("self", "alpha", "total"), core="(),(),()->()",
+           params=(), method=False)
+def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Any:
+    """How beta samples `x` of parameters (alpha, total - alpha) move with alpha, over 1 - x."""
+    return x, alpha, total
+
+
+basis.bernoulli = bernoulli

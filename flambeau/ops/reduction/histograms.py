@@ -1,0 +1,183 @@
+"""Histograms: of numbers, and of points in several dimensions."""
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from flambeau import return_types
+from flambeau.core.op import composite, primitive
+from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.kernels import quiet
+from flambeau.kernels import searching as kernels
+from flambeau.kernels.refused import refuse
+from flambeau.ops.indexing.slices import take
+from flambeau.ops.pointwise.arithmetic import c_name
+from flambeau.ops.refusals import refusing
+
+
+@quiet
+def _histc_rows(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
+    """A histogram of each row; places are computed in the numbers' own type, as in PyTorch."""
+    limits = (min, max)
+    if not len(self):
+        return np.zeros((0, bins), self.dtype)
+    return np.stack([kernels.count_in_bins(row, bins, *limits) for row in self])
+
+
+def _histc_batched(size: int, dims: Any, self: Tensor, *rest: Any) -> Any:
+    return histc_rows(basis.rows(self, dims[0], size), *rest), 0
+
+
+def _rows_batched(size: int, dims: Any, self: Tensor, bins: int, *rest: Any) -> Any:
+    moved = basis.movedim(self, dims[0], 0)
+    count, extent = moved._array.shape[1:]
+    found = histc_rows(basis.reshape(moved, (size * count, extent)), bins, *rest)
+    return basis.reshape(found, (size, count, bins)), 0
+
+
+@primitive(_histc_rows, namespace=None, method=False, batch=_rows_batched)
+def histc_rows(input: Tensor, bins: int, min: float, max: float) -> Any:
+    return input, bins, min, max
+
+
+def _check_histc(self: np.ndarray, bins: int, min: float, max: float) -> None:
+    refuse(self, "b", "linspace_cpu")
+    refuse(self, "UW8" if min or max else "UcW8",
+           "linspace_cpu" if min or max else "aminmax_cpu")
+    refuse(self, "Bilc", "histogram_cpu")
+    if bins < 1:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension 0")
+
+
+def _histc(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
+    if self.dtype.char not in "fd" or bins < 1:
+        _check_histc(self, bins, min, max)
+    return kernels.count_in_bins(self, bins, min, max)
+
+
+histc = op(
+    "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", kernel=_histc,
+    batch=_histc_batched,
+    out_type="torch.histogram: input tensor and hist tensor should have the same dtype, but got "
+    "input {c_found} and hist {c_out}",
+    doc="How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all "
+        "elements).")
+
+
+def _histogram(points: np.ndarray, weight: np.ndarray | None, *given: Any) -> Any:
+    """The histogram of the rows of `points`, the bin of each (-1: none), the edges of each axis.
+
+    Either the edges of each axis are given or how many bins it has, in the range `limits`.
+    """
+    *edges, counts, limits = given
+    x = points.reshape(-1, max(len(edges), 1))
+    edges = [e.copy() if e is not None else kernels.bin_edges(
+                 x, i, counts[i], None if limits is None else limits[2 * i:2 * i + 2])
+             for i, e in enumerate(edges)]
+    total, place = kernels.count_in_grid(x, weight, tuple(edges))
+    return [total, place, *edges]
+
+
+def _weights_back(grad: Any, needs: Any, weight: Tensor | None, result1: Tensor) -> list[Any]:
+    """Each weight counts in its bin; where the points lie changes nothing until they leave it."""
+    found: list[Any] = [None] * len(needs)
+    if needs[1] and weight is not None and grad[0] is not None:
+        counted = take(grad[0], basis.where(result1 < 0, 0, result1))
+        found[1] = basis.reshape(basis.where(result1 < 0, 0, counted), weight._array.shape)
+    return found
+
+
+@cache
+def _histogram_of(axes: int) -> Any:
+    """The op for points with so many coordinates."""
+    tensors = ("points", "weight", *[f"edges{i}" for i in range(axes)])
+    return primitive(quiet(_histogram), tensors=tensors, params=("counts", "limits"),
+                     vjp=_weights_back, differentiable=(True, False, *[False] * axes),
+                     method=False, namespace=None, returns=tuple, name=f"histogram_of_{axes}d",
+                     node_name="HistogramBackward0")(lambda *canonical: canonical)
+
+
+def _histogrammed(input: Tensor, bins: Any, limits: Any, weight: Tensor | None,
+                  density: bool) -> tuple[Tensor, ...]:
+    """The histogram of points with one element of `bins` for each coordinate."""
+    axes = len(bins)
+    refuse(input._array, "bBilUcW8",
+           "histogramdd" if limits is None and not isinstance(bins[0], Tensor) else "histogram_cpu")
+    for i, each in enumerate(bins):
+        _check_bins(input, each, i)
+    if weight is not None:
+        points = input._array.shape if axes == 1 else input._array.shape[:-1]
+        if weight._array.shape != points:
+            raise RuntimeError(
+                "torch.histogramdd: if weight tensor is provided it should have the same shape as "
+                "the input tensor excluding its innermost dimension, but got input with shape "
+                f"{[*points, axes]} and weight with shape {list(weight._array.shape)}")
+        if weight.dtype is not input.dtype:
+            raise RuntimeError(
+                "torch.histogramdd: if weight tensor is provided, input tensor and weight tensor "
+                f"should have the same dtype, but got input({c_name(input)}), and "
+                f"weight({c_name(weight)})")
+    if limits is not None:
+        if len(limits) != 2 * axes:
+            raise RuntimeError(f"torch.histogramdd: for a {axes}-dimensional histogram range "
+                               f"should have {2 * axes} elements, but got {len(limits)}")
+        limits = tuple([float(v) for v in limits])
+    edges = [b if isinstance(b, Tensor) else None for b in bins]
+    counts = tuple([None if isinstance(b, Tensor) else int(b) for b in bins])
+    total, _, *edges = _histogram_of(axes)(input, weight, *edges, counts, limits)
+    if density:
+        total = total / total.sum()
+        for axis, e in enumerate(edges):
+            total = total / basis.reshape(e.diff(), [-1 if i == axis else 1 for i in range(axes)])
+    return (total, *edges)
+
+
+def _check_bins(input: Tensor, bins: Any, i: int) -> None:
+    if isinstance(bins, Tensor):
+        if bins.dtype is not input.dtype:
+            raise RuntimeError("torch.histogramdd: input tensor and bins tensors should have the "
+                               f"same dtype, but got input with dtype {c_name(input)} and bins "
+                               f"for dimension {i} with dtype {c_name(bins)}")
+        if bins._array.ndim != 1:
+            raise RuntimeError("torch.histogramdd: bins tensor should have one dimension, but got "
+                               f"{bins._array.ndim} dimensions in the bins tensor for dimension "
+                               f"{i}")
+        bins = bins._array.size - 1
+    if bins < 1:
+        raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {i}")
+
+
+@composite(method=True)
+@refusing("e", "histogramdd")
+def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None,
+              density: bool = False, out: Any = None) -> Any:
+    """A histogram with `bins` equal bins in `range`, or with the given edges: (hist, bin_edges).
+
+    >>> import flambeau
+    >>> flambeau.histogram(flambeau.tensor([1.0, 2.0, 1.0]), 4, range=(0.0, 3.0)).hist
+    tensor([0., 2., 1., 0.])
+    """
+    result = return_types.histogram(*_histogrammed(input, (bins,), range, weight, density))
+    return result if out is None else basis.into(out, histogram.op, result)
+
+
+@composite
+@refusing("e", "histogramdd")
+def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
+                density: bool = False) -> Any:
+    """The histogram of points, the rows of the last dimension: (hist, bin_edges of each axis)."""
+    if input._array.ndim < 2:
+        raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
+    axes = input._array.shape[-1]
+    bins = [bins] * axes if isinstance(bins, int) else list(bins)
+    if len(bins) != axes:
+        raise RuntimeError("histogramdd: The size of bins must be equal to the innermost dimension "
+                           "of the input.")
+    found = _histogrammed(input, bins, range, weight, density)
+    return return_types.histogramdd(found[0], tuple(found[1:]))
+
+
+__all__ = ["histc", "histogram", "histogramdd"]

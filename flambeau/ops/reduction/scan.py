@@ -1,0 +1,169 @@
+"""Running results along a dimension: sums, products, extremes, log-sum-exps."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau import kernels
+from flambeau.core.dtypes import bool_
+from flambeau.core.modes import grad_enabled, interceptors
+from flambeau.core.op import linear
+from flambeau.core.tensor import Tensor, basis, plain, wrap
+from flambeau.dispatch.declaration import op
+from flambeau.kernels.refused import unless_one
+from flambeau.ops.factory.create import eye, ones
+from flambeau.ops.indexing.gather import gather
+from flambeau.ops.pointwise.arithmetic import abs
+from flambeau.ops.pointwise.conditional import where
+from flambeau.ops.pointwise.elementary import exp, log
+from flambeau.ops.reduction.minmax import put_along
+from flambeau.ops.reduction.sums import has_zero
+from flambeau.ops.view.join import triu
+from flambeau.ops.view.shape import movedim, unsqueeze
+
+# ---- sums ---------------------------------------------------------------------------------------
+
+
+def _running_sum(self: np.ndarray, dim: int, dtype: Any, backwards: bool) -> np.ndarray:
+    if backwards and self.ndim:
+        flipped = _running_sum(np.flip(self, dim), dim, dtype, False)
+        return np.ascontiguousarray(np.flip(flipped, dim))
+    return kernels.cumsum(self, dim) if dtype is None else kernels.cumsum(self, dim, dtype)
+
+
+@linear(_running_sum, dims="dim", shape="self", node_name="CumsumBackward0", method=False,
+        namespace=None,
+        d_self=lambda grad, dim, backwards: running_sum(grad, dim, None, not backwards))
+def running_sum(input: Tensor, dim: int, dtype: Any = None, backwards: bool = False) -> Any:
+    """The sums of the elements so far along `dim`, from the front or from the back."""
+    return input, dim, dtype, backwards
+
+
+cumsum = op(
+    "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    kernel=kernels.cumsum, kind="linear", dims="dim", shape="self",
+    typed_by_out=True, inplace=True, refuses=("cumsum_out_cpu", "W8"),
+    d_self=lambda grad, dim: running_sum(grad, dim, None, True),
+    doc="""The sum of each element and all before it along `dim`.
+
+    >>> import flambeau
+    >>> flambeau.tensor([1.0, 2.0, 3.0]).cumsum(0)
+    tensor([1., 3., 6.])
+    """)
+
+
+# ---- products -----------------------------------------------------------------------------------
+
+
+def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """For element i the sum over k ≥ i of grad_k · (the product of the first k but element i)."""
+    if not self._array.ndim:
+        return grad
+    if not has_zero(self):
+        return running_sum(grad * basis.conj(result), dim, None, True) / basis.conj(self)
+    if not (grad_enabled() or interceptors or type(grad) not in plain):
+        return _cumprod_back_with_zeros(grad, self, result, dim)
+    # row i of `others` is the input with a 1 in place i
+    n = self._array.shape[dim]
+    last = movedim(self, dim, -1)
+    diagonal = eye(n, dtype=bool_)
+    others = where(diagonal, 1, unsqueeze(last, -2))
+    so_far = triu(basis.conj(cumprod(others, -1)))
+    weighted = so_far * unsqueeze(movedim(grad, dim, -1), -2)
+    return movedim(weighted.sum(-1), -1, dim)
+
+
+def _cumprod_back_with_zeros(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """In linear time, but not to be differentiated: beyond the first zero every product has that
+    factor, and its own derivative is a sum of the products without it."""
+    zeros = (self == 0).cumsum(dim)
+    first = (self == 0) & (zeros == 1)
+    without = cumprod(where(first, 1, self), dim)
+    before = running_sum(grad * basis.conj(result), dim, None, True) / basis.conj(self)
+    at_first = running_sum(grad * basis.conj(without), dim, None, True)
+    return where(first, at_first, where(zeros == 0, before, 0))
+
+
+cumprod = op(
+    "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
+    kernel=kernels.cumprod, dims="dim", shape="self", typed_by_out=True,
+    inplace=True, refuses=("cumprod_out_cpu", "W8"), d_self=_cumprod_back,
+    doc="""The product of each element and all before it along `dim`.
+
+    >>> import flambeau
+    >>> flambeau.tensor([1.0, 2.0, 3.0]).cumprod(0)
+    tensor([1., 2., 6.])
+    """)
+
+
+# ---- log-sum-exps -------------------------------------------------------------------------------
+
+
+def _logcumsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """For element i the sum over k ≥ i of grad_k · exp(self_i - result_k)."""
+    if not self._array.ndim:
+        return grad
+    if grad_enabled() or interceptors or type(grad) not in plain or self.is_complex():
+        return _transfer(grad, self, result, dim)
+    positive, negative = (
+        exp(_scan_back(where(part, log(abs(grad)), -float("inf"))
+                             - result, dim) + self) for part in (grad > 0, grad < 0))
+    return positive - negative
+
+
+def _scan_back(input: Tensor, dim: int) -> Tensor:
+    found = kernels.logcumsumexp(np.flip(input._array, dim), dim)
+    return wrap(np.ascontiguousarray(np.flip(found, dim)))
+
+
+def _weights(self: Tensor, result: Tensor, dim: int) -> Tensor:
+    """exp(self_i - result_k) for i ≤ k, in row i and column k."""
+    rows = unsqueeze(movedim(self, dim, -1), -1)
+    columns = unsqueeze(movedim(result, dim, -1), -2)
+    n = self._array.shape[dim]
+    upper = triu(ones(n, n, dtype=bool_))
+    return exp(where(upper, rows - columns, -float("inf")))
+
+
+def _transfer(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    weights = basis.conj(_weights(self, result, dim))
+    spread = weights * unsqueeze(movedim(grad, dim, -1), -2)
+    return movedim(spread.sum(-1), -1, dim)
+
+
+def _logcumsumexp_forward(self_t: Tensor, self: Tensor, result: Tensor, dim: int) -> Tensor:
+    if not self._array.ndim:
+        return self_t
+    spread = _weights(self, result, dim) * unsqueeze(movedim(self_t, dim, -1), -1)
+    return movedim(spread.sum(-2), -1, dim)
+
+
+logcumsumexp = op(
+    "logcumsumexp(Tensor self, int dim) -> Tensor",
+    kernel=kernels.logcumsumexp, dims="dim", shape="self",
+    refuses=("logcumsumexp_out_cpu", "bBilUW8"),
+    out_type="expected scalar_type {found} but found {out}",
+    d_self=_logcumsumexp_back, jvp=_logcumsumexp_forward,
+    doc="log(Σ exp) of each element and all before it along `dim`, computed without overflow.")
+
+
+# ---- extremes -----------------------------------------------------------------------------------
+
+def _running_extreme(name: str, kernel: Any, which: str) -> Any:
+    """`cummax` or `cummin`: of equal elements the last counts, and the first NaN stays."""
+    return op(
+        f"{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
+        kernel=kernel, dims="dim", shape="self", refuses=(unless_one(f"{name}_cpu"), "UcW8"),
+        d_self=lambda grad, indices, self_shape, dim: (
+            put_along(grad, indices, self_shape, dim) if self_shape else grad),
+        jvp=lambda self_t, indices, dim: (
+            gather(self_t, dim, indices) if self_t._array.ndim else self_t, None),
+        doc=f"The {which} of each element and all before it along `dim`, and its position.")
+
+
+cummax = _running_extreme("cummax", kernels.cummax, "largest")
+cummin = _running_extreme("cummin", kernels.cummin, "smallest")
+
+basis.cumprod = cumprod
+__all__ = ["cummax", "cummin", "cumprod", "cumsum", "logcumsumexp"]

@@ -1,0 +1,373 @@
+"""Finding and counting: nonzero, unique, searchsorted, isin, histograms."""
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.dtypes import FLOATING, from_numpy_dtype
+from flambeau.core.op import composite, primitive
+from flambeau.core.promotion import promote, result_type, type_name
+from flambeau.core.shapes import wrap_dim
+from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
+from flambeau.kernels import indexing, sorting
+from flambeau.kernels import searching as kernels
+from flambeau.kernels.reference import as_dtype
+from flambeau.kernels.refused import no_kernel, refuse
+from flambeau.ops.indexing.slices import take
+from flambeau.ops.pointwise.arithmetic import as_number
+
+# ---- nonzero ------------------------------------------------------------------------------------
+
+
+nonzero_rows = op(
+    "nonzero(Tensor self) -> Tensor", kernel=indexing.nonzero, unsized=True, method=False,
+    function=False,
+    refuses=("nonzero_count_cpu", "U8"),
+    out_type="nonzero: Expected out tensor to have scalar type {found} but got scalar type{out}",
+    doc="The positions of the elements that are not zero, one a row.")
+
+
+@python_function(method=True)
+def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
+    """The positions of the elements that are not zero: one a row, or a tensor a dimension.
+
+    >>> import flambeau
+    >>> flambeau.tensor([0, 3, 5]).nonzero()
+    tensor([[1],
+            [2]])
+    """
+    if not as_tuple:
+        return nonzero_rows(input) if out is None else nonzero_rows(input, out=out)
+    if out is not None:
+        raise TypeError("nonzero() got an unexpected keyword argument 'out': as_tuple=True")
+    rows = nonzero_rows(input if input._array.ndim else basis.reshape(input, (1,)))
+    return basis.unbind(rows, 1)
+
+
+argwhere = op("argwhere(Tensor self) -> Tensor", body=lambda self: nonzero_rows(self), out=False,
+              doc="The positions of the elements that are not zero, one a row.")
+
+
+def _nonzero_static(self: np.ndarray, size: int, fill_value: int) -> np.ndarray:
+    if size < 0:
+        raise RuntimeError("nonzero_static: 'size' must be an non-negative integer")
+    return kernels.nonzero_static(self, size, fill_value)
+
+
+nonzero_static = op(
+    "nonzero_static(Tensor self, *, SymInt size, int fill_value=-1) -> Tensor",
+    kernel=_nonzero_static,
+    doc="The first `size` positions of elements that are not zero, filled up with `fill_value`.")
+
+
+@composite
+def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
+    """The coordinates, in a tensor of that shape, of positions in the flattened one.
+
+    >>> import flambeau
+    >>> flambeau.unravel_index(flambeau.tensor([5, 7]), (3, 4))
+    (tensor([1, 1]), tensor([1, 3]))
+    """
+    if indices._array.dtype.kind not in "ui":
+        raise TypeError(f"expected 'indices' to be integer dtype, but got {indices.dtype}")
+    if not isinstance(shape, (int, Sequence)):
+        raise TypeError(f"expected 'shape' to be int or sequence of ints, but got {type(shape)}")
+    sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    for n in sizes:
+        if not isinstance(n, int):
+            raise TypeError("expected 'shape' sequence to only contain ints, but got "
+                            f"{type(n)}")
+    if sizes and min(sizes) < 0:
+        raise ValueError(f"'shape' cannot have negative values, but got {sizes}")
+    steps = [prod(sizes[i + 1:]) for i in range(len(sizes))]
+    steps, sizes = (wrap(np.array(v, np.int64)) for v in (steps, sizes))
+    return basis.unbind((basis.reshape(indices, (*indices._array.shape, 1)) // steps) % sizes, -1)
+
+
+basis.nonzero = nonzero
+
+# ---- equality -----------------------------------------------------------------------------------
+
+
+def _equal(self: Tensor, other: Tensor) -> bool:
+    x, y = self._array, other._array
+    if x.dtype is y.dtype and x.dtype.char in "?Bbhilqfd" and type(self) in plain \
+            and type(other) in plain:
+        return kernels.same(x, y)
+    if x.shape != y.shape:
+        return False
+    if x is y:
+        refuse(x, "W8", "equal_notnan_cpu")
+    refuse(x, "W", "equal_cpu")
+    return bool((self == other).all().item())
+
+
+equal = op("equal(Tensor self, Tensor other) -> bool", body=_equal, out=False,
+           doc="Do two tensors have the same shape and equal elements?")
+
+# ---- distinct elements --------------------------------------------------------------------------
+
+
+def _underived(name: str) -> Any:
+    """The distinct elements have a node, whose backward raises."""
+    def refuse(grad: Any) -> Any:
+        raise NotImplementedError(f"the derivative for '{name}' is not implemented.")
+    return refuse
+
+
+def _without(found: Any, inverse: bool, counts: bool) -> list[np.ndarray]:
+    """Three results, of which those that nobody has asked for are empty."""
+    none = np.empty(0, np.int64)
+    return [np.asarray(found[0]), np.asarray(found[1]) if inverse else none,
+            np.asarray(found[2]) if counts else none]
+
+
+def _unique_of_all(self: np.ndarray, sorted: bool, return_inverse: bool, return_counts: bool
+                   ) -> Any:
+    return kernels.distinct(self, return_inverse, return_counts)
+
+
+_PARTS = {"method": False, "unsized": True, "out": False, "refuses": ("unique", "cW8")}
+_unique = op(
+    "_unique(Tensor self, bool sorted=True, bool return_inverse=False) -> (Tensor, Tensor)",
+    kernel=lambda self, sorted, inverse: kernels.distinct(self, inverse, False)[:2],
+    node="UniqueBackward0", vjp=_underived("_unique"), differentiable=(True, False),
+    doc="`unique` as it was before there were counts: always a pair.", **_PARTS)
+_unique2 = op(
+    "_unique2(Tensor self, bool sorted=True, bool return_inverse=False, "
+    "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+    kernel=_unique_of_all, node="Unique2Backward0", vjp=_underived("_unique2"),
+    differentiable=(True, False, False),
+    doc="`unique` of all elements, always with three results.", **_PARTS)
+unique_dim = op(
+    "unique_dim(Tensor self, int dim, bool sorted=True, bool return_inverse=False, "
+    "bool return_counts=False) -> (Tensor, Tensor, Tensor)",
+    kernel=lambda self, dim, sorted, inverse, counts: [
+        np.asarray(f) for f in sorting.unique_rows(self, wrap_dim(dim, self.ndim), True, True)],
+    vjp=_underived("unique_dim"), differentiable=(True, False, False),
+    doc="`unique` of slices, always with three results.", **_PARTS)
+
+
+def _runs(self: np.ndarray, return_inverse: bool, return_counts: bool, dim: int | None) -> Any:
+    if dim is None:
+        return kernels.distinct_runs(self, return_inverse, return_counts)
+    return _without(sorting.unique_consecutive(self, wrap_dim(dim, self.ndim), True, True),
+                    return_inverse, return_counts)
+
+
+_unique_consecutive = op(
+    "unique_consecutive(Tensor self, bool return_inverse=False, bool return_counts=False, "
+    "int? dim=None) -> (Tensor, Tensor, Tensor)",
+    kernel=_runs, vjp=_underived("unique_consecutive"),
+    differentiable=(True, False, False), function=False,
+    doc="Runs of equal elements, always with three results.", **_PARTS)
+
+
+def _wanted(parts: Any, inverse: bool, counts: bool) -> Any:
+    if not (inverse or counts):
+        return parts[0]
+    return (parts[0], *parts[1:2] * inverse, *parts[2:] * counts)
+
+
+def unique(input: Tensor, sorted: bool = True, return_inverse: bool = False,
+           return_counts: bool = False, dim: int | None = None) -> Any:
+    """The distinct elements in ascending order (or distinct slices along `dim`); on request the
+    place of each element among them, and how often each occurs.
+
+    >>> import flambeau
+    >>> flambeau.unique(flambeau.tensor([3, 1, 3]), return_counts=True)
+    (tensor([1, 3]), tensor([1, 2]))
+    """
+    asked: Any = {"return_inverse": return_inverse, "return_counts": return_counts}
+    parts = _unique2(input, sorted=sorted, **asked) if dim is None else unique_dim(
+        input, dim, sorted=sorted, **asked)
+    return _wanted(parts, return_inverse, return_counts)
+
+
+unique.__qualname__ = "Tensor.unique"       # as which PyTorch speaks of wrong calls
+unique = python_function(unique, method=True)
+
+
+@python_function(method=True)
+def unique_consecutive(input: Tensor, return_inverse: bool = False, return_counts: bool = False,
+                       dim: int | None = None) -> Any:
+    """The elements (or slices along `dim`) without those that equal the one before."""
+    parts = _unique_consecutive(input, return_inverse=return_inverse, return_counts=return_counts,
+                                dim=dim)
+    return _wanted(parts, return_inverse, return_counts)
+
+
+# ---- searching in what is sorted ----------------------------------------------------------------
+
+
+_SEARCH = "*, bool out_int32=False, bool right=False, str? side=None, Tensor? sorter=None"
+_WRONG_OUT = ("torch.searchsorted(): output tensor's dtype is wrong, it can only be Int(int32) or "
+              "Long(int64) depending on whether out_int32 flag is True, but we got {out} ")
+
+
+def _search_name(first: np.ndarray, second: np.ndarray, *_: Any) -> str:
+    """Booleans are searched among other numbers only."""
+    alone = first.dtype.char != "?" or second.dtype == first.dtype
+    return "searchsorted_out_cpu" if alone else ""
+
+
+def _searchsorted(sorted_sequence: np.ndarray, self: np.ndarray, sorter: Any, *rest: Any) -> Any:
+    if sorted_sequence.dtype != self.dtype:
+        sorted_sequence, self = promote(sorted_sequence, self)
+    return kernels.searchsorted(sorted_sequence, self, sorter, *rest)
+
+
+searchsorted = op(
+    f"searchsorted.Tensor(Tensor sorted_sequence, Tensor self, {_SEARCH}) -> Tensor",
+    kernel=_searchsorted, method=False, refuses=(_search_name, "bUcW8"),
+    out_type=_WRONG_OUT,
+    doc="""The positions at which the values of `input` would keep the last dimension of
+    `sorted_sequence` sorted: before equal elements, or after them if `right`.
+
+    >>> import flambeau
+    >>> flambeau.searchsorted(flambeau.tensor([1, 3, 5]), flambeau.tensor([3, 6]))
+    tensor([1, 3])
+    """)
+op(f"searchsorted.Scalar(Tensor sorted_sequence, Scalar self, {_SEARCH}) -> Tensor",
+   joins=searchsorted, body=lambda sequence, self, int32, right, side, sorter: searchsorted(
+       sequence, _as_values(self, sequence), out_int32=int32, right=right, side=side,
+       sorter=sorter), method=False, out_type=_WRONG_OUT)
+
+
+def _as_values(input: Any, like: Tensor) -> Tensor:
+    if isinstance(input, Tensor):
+        return input
+    number = as_number(input, "searchsorted", "input", 2)
+    return wrap(as_dtype(number, result_type([like._array], [number]).numpy))
+
+
+def _bucketize(self: np.ndarray, boundaries: np.ndarray, out_int32: bool, right: bool
+               ) -> np.ndarray:
+    if boundaries.dtype != self.dtype:
+        self, boundaries = promote(self, boundaries)
+    return kernels.bucketize(self, boundaries, out_int32, right)
+
+
+bucketize = op(
+    "bucketize.Tensor(Tensor self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
+    "-> Tensor",
+    kernel=_bucketize, method=False, refuses=(_search_name, "bUcW8"),
+    out_type=_WRONG_OUT,
+    doc="Which of the buckets between the sorted `boundaries` each value falls into.")
+op("bucketize.Scalar(Scalar self, Tensor boundaries, *, bool out_int32=False, bool right=False) "
+   "-> Tensor",
+   joins=bucketize, method=False, out=False, body=lambda self, boundaries, int32, right: bucketize(
+       _as_values(self, boundaries), boundaries, out_int32=int32, right=right))
+
+
+def _isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) -> Tensor:
+    for value in (elements, test_elements):
+        kind = value._array.dtype if isinstance(value, Tensor) else np.asarray(value).dtype
+        if kind.kind in "bc":
+            raise RuntimeError("Unsupported input type encountered for isin(): "
+                               f"{type_name(from_numpy_dtype(kind))}")
+    elements = elements if isinstance(elements, Tensor) else _as_values(elements, test_elements)
+    refuse(elements._array, "UW8", "isin_default_cpu")
+    if not isinstance(test_elements, Tensor):
+        found = elements == test_elements
+    else:
+        flat = basis.reshape(test_elements, (-1,))
+        found = (basis.reshape(elements, (*elements._array.shape, 1)) == flat).any(-1) \
+            if flat._array.size * elements._array.size < 10_000 \
+            or type(elements) not in tensor_types else _is_member(elements, flat)
+    return ~found if invert else found
+
+
+_FLAGS = "*, bool assume_unique=False, bool invert=False) -> Tensor"
+isin = op(
+    f"isin.Tensor_Tensor(Tensor elements, Tensor test_elements, {_FLAGS}", body=_isin,
+    method=False, doc="""Is each of `elements` among `test_elements`?
+
+    >>> import flambeau
+    >>> flambeau.isin(flambeau.tensor([1, 2, 3]), flambeau.tensor([2, 3]))
+    tensor([False,  True,  True])
+    """)
+op(f"isin.Tensor_Scalar(Tensor elements, Scalar test_element, {_FLAGS}", joins=isin, body=_isin,
+   method=False)
+op(f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, {_FLAGS}", joins=isin, body=_isin,
+   method=False)
+
+
+@primitive(lambda self, test: np.isin(*promote(self, test)), tensors=("self", "test"), method=False,
+           namespace=None, params=())
+def _is_member(elements: Tensor, test: Tensor) -> Any:
+    return elements, test
+
+
+# ---- counting -----------------------------------------------------------------------------------
+
+
+def _bincount(self: np.ndarray, weights: np.ndarray | None, minlength: int) -> np.ndarray:
+    if self.dtype.kind not in "ui":
+        raise no_kernel("bincount_cpu", self.dtype)
+    if self.ndim != 1 or (self.size and self.min() < 0):
+        raise RuntimeError("bincount only supports 1-d non-negative integral inputs.")
+    if weights is not None and weights.shape != self.shape:
+        raise RuntimeError("weights should be 1-d and have the same length as input")
+    if minlength < 0:
+        raise RuntimeError("minlength should be >= 0")
+    if weights is None:
+        return np.bincount(self, minlength=minlength)
+    counted = np.bincount(self, weights=weights.astype(np.float64), minlength=minlength)
+    return counted.astype(np.float32 if weights.dtype == np.float32 else np.float64)
+
+
+bincount = op(
+    "bincount(Tensor self, Tensor? weights=None, SymInt minlength=0) -> Tensor",
+    kernel=_bincount, unsized=True, out=False, refuses=("bincount_cpu", "U"),
+    d_weights=lambda grad, self: take(grad, basis.cast(self, np.dtype(np.int64))),
+    doc="""How often each of 0, 1, 2 … occurs; with `weights`, the sum of those of its occurrences.
+
+    >>> import flambeau
+    >>> flambeau.bincount(flambeau.tensor([1, 1, 2]))
+    tensor([0, 2, 1])
+    """)
+
+
+__all__ = ["bincount", "isin", "nonzero", "searchsorted", "unique"]
+
+
+# ---- checksums ----------------------------------------------------------------------------------
+
+@primitive(lambda self, dim, keepdim: np.bitwise_xor.reduce(
+    self.astype(np.float64 if self.dtype in FLOATING else np.int64).view(np.uint64), dim,
+    keepdims=keepdim), name="xor_of_bits", namespace=None, method=False)
+def _xor_of_bits(input: Tensor, dim: tuple[int, ...], keepdim: bool) -> Any:
+    return input, dim, keepdim
+
+
+@composite(method=True)
+def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0,
+                out: Tensor | None = None) -> Tensor:
+    """The exclusive or of all elements' bits (as float64 or int64), or along `dim`; uint64.
+
+    >>> import flambeau
+    >>> flambeau.hash_tensor(flambeau.tensor([1, 2, 7]))
+    tensor(4, dtype=torch.uint64)
+    """
+    if mode != 0:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    if input._array.dtype.kind in "cW":
+        raise NotImplementedError('"xor_sum_cpu" not implemented for '
+                                  f"'{type_name(input.dtype)}'")
+    given = (dim,) if isinstance(dim, int) else tuple(dim)
+    if not input.numel() and not given:
+        raise RuntimeError("hash_tensor: Expected reduction dim to be specified for input.numel() "
+                           "== 0. Specify the reduction dim with the 'dim' argument.")
+    dims = tuple([wrap_dim(d, input.ndim) for d in given])
+    for d in dims:
+        if 0 in input.shape[d:d + 1]:
+            raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
+    dims = (dims or tuple(range(input.ndim))) if input.ndim else ()
+    result = _xor_of_bits(input, dims, keepdim)
+    return result if out is None else basis.into(out, hash_tensor.op, result)

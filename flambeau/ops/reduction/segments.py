@@ -1,0 +1,123 @@
+"""Reductions over consecutive stretches of a dimension, which lengths or boundaries say."""
+from __future__ import annotations
+
+from math import inf
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau.core.op import composite, primitive
+from flambeau.core.promotion import type_name
+from flambeau.core.shapes import wrap_dim
+from flambeau.core.tensor import Tensor
+from flambeau.ops.indexing.gather import scatter_reduce
+
+# Each reduction of segments: the one of `scatter_reduce`, and what an empty segment has.
+_REDUCTIONS = {"sum": ("sum", 0.0), "mean": ("sum", 0.0), "prod": ("prod", 1.0),
+               "max": ("amax", -inf), "amax": ("amax", -inf), "min": ("amin", inf),
+               "amin": ("amin", inf)}
+
+
+def _offsets(lengths: np.ndarray, extent: int, unsafe: bool) -> np.ndarray:
+    if not unsafe:
+        if (lengths < 0).any():
+            raise RuntimeError("lengths contains negative value!")
+        if (lengths.sum(-1) != extent).any():
+            raise RuntimeError("segment_reduce(): Expected all rows of lengths along axis to sum "
+                               "to data.size(lengths.dim()-1) when !unsafe.")
+    ends = np.cumsum(lengths, -1)
+    return np.concatenate([np.zeros_like(ends[..., :1]), ends], -1)
+
+
+def _segments(self: np.ndarray, extent: int) -> np.ndarray:
+    """Which segment each place belongs to; those outside all come after the last."""
+    places = np.arange(extent)
+    if self.ndim == 1 and (self[1:] >= self[:-1]).all():
+        found = np.searchsorted(self[1:], places, "right")
+        found[places < self[0]] = len(self) - 1
+        return found
+    ends = self[..., None, 1:]
+    found = (ends <= places[:, None]).sum(-1)
+    found[places < self[..., :1]] = self.shape[-1] - 1
+    return found
+
+
+@primitive(_offsets, namespace=None, method=False,
+           shape=lambda self, extent, unsafe: (*self.shape[:-1], self.shape[-1] + 1),
+           batch=lambda size, dims, self, extent, unsafe: (
+               segment_offsets(self.movedim(dims[0], 0), extent, unsafe), 0))
+def segment_offsets(input: Tensor, extent: int, unsafe: bool) -> Any:
+    return input, extent, unsafe
+
+
+@primitive(_segments, namespace=None, method=False,
+           batch=lambda size, dims, self, extent: (
+               segments_of(self.movedim(dims[0], 0), extent), 0))
+def segments_of(input: Tensor, extent: int) -> Any:
+    return input, extent
+
+
+@composite(aliases=("_segment_reduce",))
+def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None,
+                   indices: Tensor | None = None, offsets: Tensor | None = None, axis: int = 0,
+                   unsafe: bool = False, initial: Any = None) -> Tensor:
+    """Reduces each of the consecutive segments that `axis` of `data` is cut into.
+
+    `lengths` are the segments' extents, or `offsets` their boundaries, one more than there are
+    segments; their last dimension is that of `axis`, those before it are as in `data`. `reduce` is
+    "sum", "mean", "max", "min" or "prod", and `initial` what it starts from. `unsafe` skips the
+    check that the segments are all of `axis`.
+
+    >>> import flambeau
+    >>> x = flambeau.tensor([1., 2., 3., 4.])
+    >>> flambeau.segment_reduce(x, "sum", lengths=flambeau.tensor([3, 1]))
+    tensor([6., 4.])
+    """
+    axis = wrap_dim(axis, data.ndim)
+    if reduce not in _REDUCTIONS:
+        raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
+                           f"{reduce}")
+    if indices is not None:
+        raise RuntimeError("segment_reduce(): indices based reduction is not supported yet.")
+    given, name = (lengths, "lengths") if offsets is None else (offsets, "offsets")
+    if given is None:
+        raise RuntimeError("segment_reduce(): Either lengths or offsets must be defined.")
+    if axis != given.ndim - 1:
+        raise RuntimeError("segment_reduce(): Expected axis to be the last dimension of "
+                           f"{name} but got {axis}.")
+    if given.dtype not in (flambeau.int32, flambeau.int64):
+        raise NotImplementedError(f'"_segment_reduce_{name}_cpu_kernel1" not implemented for '
+                                  f"'{type_name(given.dtype)}'")
+    if not data.dtype.is_floating_point:
+        raise NotImplementedError('"_segment_reduce_cpu" not implemented for '
+                                  f"'{type_name(data.dtype)}'")
+    extent = data.shape[axis]
+    if offsets is None:
+        offsets = segment_offsets(lengths, extent, unsafe)
+    return _reduced(data, reduce, offsets, axis, initial)
+
+
+def _reduced(data: Tensor, reduce: str, offsets: Tensor, axis: int, initial: Any) -> Tensor:
+    kind, neutral = _REDUCTIONS[reduce]
+    count = offsets.shape[-1] - 1
+    trailing = (1,) * (data.ndim - axis - 1)
+    index = segments_of(offsets, data.shape[axis])
+    index = index.reshape(*index.shape, *trailing).expand(data.shape)
+    shape = (*data.shape[:axis], count + 1, *data.shape[axis + 1:])     # one more for what is left
+    result = scatter_reduce(flambeau.full(shape, neutral, dtype=data.dtype), axis, index, data,
+                            kind, include_self=kind == "sum").narrow_copy(axis, 0, count)
+    if initial is not None:
+        start = flambeau.full_like(result, initial)
+        if kind in ("amax", "amin"):        # a tie is the data's
+            before = start > result if kind == "amax" else start < result
+            result = flambeau.where(before, start, result)
+        else:
+            result = result + start if kind == "sum" else result * start
+    if reduce != "mean":
+        return result
+    extents = offsets.diff(dim=-1)
+    extents = extents.reshape(*extents.shape, *trailing)
+    if initial is not None:
+        extents = extents.clamp(min=1)
+    return result / extents.to(data.dtype)

@@ -1,0 +1,126 @@
+"""Sorting, and what sorting finds: top-k, k-th value, median, mode."""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.core.op import table
+from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.kernels import sorting
+from flambeau.kernels.refused import characters
+from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.reduction.minmax import at_index, evenly, take_along
+
+_BOTH = "(Tensor values, Tensor indices)"
+
+
+def _chosen(*schemas: str, keepdim: bool = False, **declared: Any) -> Any:
+    """Declare an op that gives elements and their positions along `dim`; is the dimension always
+    kept, or only if its parameter `keepdim` says so?"""
+    if keepdim:
+        back: Any = lambda grad, indices, self_shape, dim: at_index(
+            grad, indices, self_shape, dim, True)
+        forward: Any = lambda self_t, indices, dim: (take_along(self_t, indices, dim, True), None)
+    else:
+        back = at_index
+        forward = lambda self_t, indices, dim, keepdim: (
+            take_along(self_t, indices, dim, keepdim), None)
+    return op(*schemas, dims="dim", d_self=back, jvp=forward, **declared)
+
+
+# ---- sorted whole -------------------------------------------------------------------------------
+
+sort = _chosen(
+    f"sort(Tensor self, int dim=-1, bool descending=False) -> {_BOTH}",
+    f"sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> {_BOTH}",
+    kernel=sorting.sort, order="dim descending stable", keepdim=True, out_type=OUT_TYPE,
+    refuses=(lambda self, *_: "sorting_kernel_method_name" if self.dtype.char in characters("8")
+             else " Sort does not support complex dtypes on CPU", "cW8"),
+    doc="""The elements in ascending (or descending) order along `dim`, and their old positions.
+
+    NaN counts as the greatest. Equal elements keep their order.
+
+    >>> import flambeau
+    >>> flambeau.tensor([3.0, 1.0, 2.0]).sort()
+    torch.return_types.sort(
+    values=tensor([1., 2., 3.]),
+    indices=tensor([1, 2, 0]))
+    """)
+
+
+def _argsort(self: Tensor, dim: int, descending: bool, stable: Any) -> Tensor:
+    return sort(self, dim, descending)[1]
+
+
+argsort = op(
+    "argsort(Tensor self, int dim=-1, bool descending=False) -> Tensor",
+    "argsort.stable(Tensor self, *, bool stable, int dim=-1, bool descending=False) -> Tensor",
+    body=_argsort, order="dim descending stable", out="stable", out_type=OUT_TYPE,
+    doc="""The positions that sort the input along `dim`.
+
+    >>> import flambeau
+    >>> flambeau.tensor([3.0, 1.0, 2.0]).argsort()
+    tensor([1, 2, 0])
+    """)
+msort = op("msort(Tensor self) -> Tensor", body=lambda self: sort(self, 0)[0], out_type=OUT_TYPE,
+           doc="The input sorted along its first dimension.")
+
+# ---- some of the elements -----------------------------------------------------------------------
+
+topk = _chosen(
+    f"topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> {_BOTH}",
+    kernel=sorting.topk, keepdim=True, out_type=OUT_TYPE, refuses=(lambda self, *_: (
+        "topk does not support bool dtypes on CPU" if self.dtype.kind == "b" else
+        " topk does not support complex dtypes on CPU" if self.dtype.kind in "cW" else
+        "topk_cpu" if self.ndim else ""), "bcUW8"),
+    doc="""The `k` largest (or smallest) elements along `dim`, and their positions.
+
+    >>> import flambeau
+    >>> flambeau.tensor([3.0, 1.0, 2.0]).topk(2)
+    torch.return_types.topk(
+    values=tensor([3., 2.]),
+    indices=tensor([0, 2]))
+    """)
+kthvalue = _chosen(
+    f"kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> {_BOTH}",
+    kernel=sorting.kthvalue, out_type="output values must be of same type as input",
+    refuses=(lambda self, *_: "kthvalue_cpu" if self.ndim or self.dtype.kind in "bc" else "",
+             "bUcW8"),
+    doc="The k-th smallest element along `dim`, counted from 1, and its position.")
+
+
+def _median(name: str, doc: str) -> Any:
+    """`median` or `nanmedian`: of everything, and along a dimension."""
+    def of_rows(size: int, dims: Any, self: Tensor) -> Any:
+        if not self._array.size:
+            return NotImplemented
+        return table[f"{name}.dim"].call(basis.rows(self, dims[0], size), 1, False)[0], 0
+
+    function = op(
+        f"{name}(Tensor self) -> Tensor", kernel=getattr(sorting, f"{name}_all"), batch=of_rows,
+        out=False, refuses=("median_cpu", "bUcW8"), doc=doc,
+        d_self=lambda grad, self, result: evenly(grad, self, result, None, False))
+    _chosen(f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> {_BOTH}",
+            joins=function, kernel=getattr(sorting, name),
+            node=f"{name.capitalize()}Backward1", refuses=("median_out", "bUcW8"))
+    return function
+
+
+median = _median("median", """The median of all elements, or (values, indices) along `dim`; of an
+    even number of elements the lower one. NaN if there is one.
+
+    >>> import flambeau
+    >>> flambeau.tensor([3.0, 1.0, 2.0, 4.0]).median()
+    tensor(2.)
+    """)
+nanmedian = _median("nanmedian", """The median of the elements that are not NaN, of all or (values,
+    indices) along `dim`.""")
+mode = _chosen(
+    f"mode(Tensor self, int dim=-1, bool keepdim=False) -> {_BOTH}",
+    kernel=sorting.mode,
+    out_type="expected scalar type '{found}' but got '{out}' for values output",
+    refuses=(lambda self, *_: "mode_cpu" if self.ndim or self.dtype.kind in "cW" else "", "UcW8"),
+    doc="The most frequent element along `dim`, the smallest of equally frequent ones, and a "
+        "position of it.")
+
+__all__ = ["argsort", "kthvalue", "median", "mode", "msort", "sort", "topk"]

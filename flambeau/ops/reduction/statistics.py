@@ -1,0 +1,399 @@
+"""Variances, norms, covariances and quantiles."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from flambeau import kernels
+from flambeau.core import dtypes
+from flambeau.core.dtypes import FLOATING
+from flambeau.core.op import composite
+from flambeau.core.promotion import promote, type_name
+from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.dispatch.declaration import op
+from flambeau.kernels.refused import characters
+from flambeau.ops.coercion import values_below
+from flambeau.ops.indexing.gather import gather
+from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.pointwise.arithmetic import abs, lerp, pow, sgn
+from flambeau.ops.pointwise.comparison import isnan, logical_not
+from flambeau.ops.pointwise.conditional import clamp, masked_fill, where
+from flambeau.ops.reduction.minmax import evenly
+from flambeau.ops.reduction.sort import sort
+from flambeau.ops.reduction.sums import count, mean, restore, sum
+from flambeau.ops.view.shape import movedim, reshape, squeeze, unsqueeze
+
+# ---- variance and standard deviation ------------------------------------------------------------
+
+
+def _var_back(grad: Tensor, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Tensor:
+    """grad · 2 (self - mean) / (n - correction)"""
+    shape = self._array.shape
+    free = count(shape, dim) - (1 if correction is None else correction)
+    middle = mean(self, dim, True) if self._array.ndim else self
+    return restore(grad, shape, dim, keepdim) * (self - middle) * (2 / free if free else
+                                                                   float("inf"))
+
+
+def _std_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, correction: Any,
+              keepdim: bool) -> Tensor:
+    slope = where(result == 0, 0, grad / (result * 2))
+    return _var_back(slope, self, dim, correction, keepdim)
+
+
+def _mean_back(grad: Tensor, self: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    shape = self._array.shape
+    return basis.expand(restore(grad, shape, dim, keepdim), shape) / count(shape, dim)
+
+
+def _with_mean(spread: Any, grad: Any, self: Tensor, dim: Any, keepdim: bool) -> Any:
+    """The gradient through the spread (None if there is none), and that through the mean."""
+    if grad[1] is None:
+        return (spread,)
+    part = _mean_back(grad[1], self, dim, keepdim)
+    return (part if spread is None else spread + part,)
+
+
+def _var_mean_back(grad: Any, self: Tensor, dim: Any, correction: Any, keepdim: bool) -> Any:
+    spread = None if grad[0] is None else _var_back(grad[0], self, dim, correction, keepdim)
+    return _with_mean(spread, grad, self, dim, keepdim)
+
+
+def _std_mean_back(grad: Any, self: Tensor, result0: Tensor, dim: Any, correction: Any,
+                   keepdim: bool) -> Any:
+    spread = None if grad[0] is None else _std_back(grad[0], self, result0, dim, correction,
+                                                    keepdim)
+    return _with_mean(spread, grad, self, dim, keepdim)
+
+
+def _spread(name: str, doc: str, results: str = "Tensor", **declared: Any) -> Any:
+    """The schemas that var, std, var_mean and std_mean share."""
+    return op(
+        f"{name}.correction(Tensor self, int[1]? dim=None, *, Scalar? correction=None, "
+        f"bool keepdim=False) -> {results}",
+        same_as=(f"{name}(Tensor self, bool unbiased=True) -> {results}",
+                 f"{name}.dim(Tensor self, int[1]? dim, bool unbiased=True, bool keepdim=False) "
+                 f"-> {results}"),
+        spelled="unbiased=correction", kernel=getattr(kernels, name), dims="dim",
+        refuses=(lambda self, *_: "std_cpu" if self.dtype.char in characters("8") else
+                 f"{'std and var' if name in ('std', 'var') else name} only support floating point "
+                 "and complex dtypes", "bBilU8"), doc=doc, **declared)
+
+
+var = _spread("var", """The variance of all elements, or along `dim`: the sum of the squared
+    distances from the mean over n - correction.
+
+    >>> import flambeau
+    >>> flambeau.tensor([1.0, 3.0]).var(), flambeau.tensor([1.0, 3.0]).var(correction=0)
+    (tensor(2.), tensor(1.))
+    """, d_self=_var_back, out="correction dim")
+std = _spread("std", "The standard deviation, the square root of `var`.", d_self=_std_back,
+              out="correction dim")
+_PAIR = {"results": "(Tensor, Tensor)", "method": False, "out": False}
+var_mean = _spread("var_mean", "The variance and the mean.", vjp=_var_mean_back, **_PAIR)
+std_mean = _spread("std_mean", "The standard deviation and the mean.", vjp=_std_mean_back, **_PAIR)
+
+# ---- norms --------------------------------------------------------------------------------------
+
+
+def _norm_back(grad: Tensor, self: Tensor, result: Tensor, ord: float, dim: Any,
+               keepdim: bool) -> Tensor:
+    """The subgradient that is zero where the norm has none."""
+    shape = self._array.shape
+    g, norm = restore(grad, shape, dim, keepdim), restore(result, shape, dim, keepdim)
+    if ord == 0:
+        return basis.zeros_like(self)
+    if ord == 1:
+        return sgn(self) * g
+    if ord == 2:
+        return self * where(norm == 0, 0, g / norm)
+    size = abs(self)
+    if np.isinf(ord):
+        return sgn(self) * evenly(grad, size, result, dim, keepdim)
+    zero = size == 0 if 0 < ord < 2 else norm == 0
+    slope = pow(where(zero, 1, size) / where(zero, 1, norm), ord - 1)
+    return sgn(self) * where(zero, 0, slope) * g
+
+
+vector_norm = op(
+    "linalg_vector_norm(Tensor self, Scalar ord=2, int[1]? dim=None, bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    kernel=kernels.vector_norm, dims="dim", method=False, out_type=OUT_TYPE,
+    refuses=("norm_cpu", "8"), d_self=_norm_back,
+    doc="""(Σ |x|^ord)^(1/ord) over all elements, or along `dim`; ±inf is the extreme |x|, 0 counts.
+
+    >>> import flambeau
+    >>> flambeau.linalg.vector_norm(flambeau.tensor([3.0, 4.0]))
+    tensor(5.)
+    """)
+
+
+@composite(method=True)
+def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False, out: Any = None,
+         dtype: Any = None) -> Tensor:
+    """The vector norm of order `p` of all elements, or along `dim`; "nuc" is the nuclear norm of
+    matrices.
+
+    >>> import flambeau
+    >>> flambeau.norm(flambeau.tensor([3.0, -4.0]), p=1)
+    tensor(7.)
+    """
+    if isinstance(p, str) and p != "fro":
+        import flambeau
+        dims = tuple(range(input._array.ndim)) if dim is None else dim
+        return flambeau.linalg.matrix_norm(input, p, dims, keepdim, dtype=dtype, out=out)
+    order = 2.0 if p is None or p == "fro" else p
+    if dtype is out is None:
+        return vector_norm(input, order, dim, keepdim)
+    return vector_norm(input, order, dim, keepdim, dtype=dtype, out=out)
+
+
+@composite
+def frobenius_norm(input: Tensor, dim: Any = (), keepdim: bool = False, *,
+                   out: Any = None) -> Tensor:
+    """The square root of the sum of squares along `dim`; an older name."""
+    return vector_norm(input, 2, dim, keepdim, out=out)
+
+
+@composite
+def nuclear_norm(input: Tensor, dim: Any = (-2, -1), keepdim: bool = False, *,
+                 out: Any = None) -> Tensor:
+    """The sum of the singular values; an older name of `linalg.matrix_norm(ord="nuc")`."""
+    return norm(input, "nuc", dim, keepdim, out=out)
+
+
+def _dist(self: np.ndarray, other: np.ndarray, p: Any) -> np.ndarray:
+    if self.dtype is not other.dtype:
+        self, other = promote(self, other)
+    return kernels.vector_norm(kernels.subtract(self, other), p, None, False, None)
+
+
+def _dist_back(grad: Tensor, self: Tensor, other: Tensor, result: Tensor, p: Any) -> Tensor:
+    return _norm_back(grad, self - other, result, p, None, False)
+
+
+def _dist_of_rows(size: int, dims: Any, self: Tensor, other: Tensor, p: Any) -> Any:
+    x, y = (basis.movedim(t, d, 0) if d is not None else unsqueeze(t, 0)
+            for t, d in zip((self, other), dims))
+    while x._array.ndim != y._array.ndim:
+        x, y = (x, unsqueeze(y, 1)) if x._array.ndim > y._array.ndim else (unsqueeze(x, 1), y)
+    return vector_norm(reshape(x - y, (size, -1)), p, 1), 0
+
+
+dist = op(
+    "dist(Tensor self, Tensor other, Scalar p=2) -> Tensor", kernel=_dist, out=False,
+    batch=_dist_of_rows,
+    d_self=_dist_back,
+    d_other=lambda grad, self, other, result, p: -_dist_back(grad, self, other, result, p),
+    doc="The norm of order `p` of input - other.")
+
+
+def _renorm(self: np.ndarray, p: Any, dim: int, maxnorm: Any) -> np.ndarray:
+    _check_renorm(self, p, maxnorm)
+    others = tuple([i for i in range(self.ndim) if i != dim])
+    size = kernels.vector_norm(self, p, others, True, None)
+    above = kernels.divide(maxnorm, kernels.add(size, 1e-7))
+    factor = kernels.where(kernels.greater(size, maxnorm), above, 1)
+    return kernels.multiply(self, kernels.cast(factor, self.dtype))
+
+
+def _check_renorm(self: np.ndarray, p: Any, maxnorm: Any) -> None:
+    if self.ndim < 2:
+        raise RuntimeError(f"renorm: input needs at least 2 dimensions, got {self.ndim} dimensions")
+    for name, number in (("p", p), ("maxnorm", maxnorm)):
+        if isinstance(number, complex):
+            raise RuntimeError(f"renorm: {name} must be real-valued")
+    if p <= 0:
+        raise RuntimeError("renorm: non-positive-norm not supported")
+    if maxnorm < 0:
+        raise RuntimeError(f"renorm: expected maxnorm to be >= 0 but got {maxnorm:g}")
+
+
+def _renorm_slices(size: int, dims: Any, self: Tensor, p: Any, dim: int, maxnorm: Any) -> Any:
+    x = basis.movedim(self, dims[0], 0)
+    others = tuple([i for i in range(1, x._array.ndim) if i != dim + 1])
+    norm_of = vector_norm(x, p, others, True)
+    return x * where(norm_of > maxnorm, maxnorm / (norm_of + 1e-7), 1), 0
+
+
+def _renorm_back(grad: Tensor, self: Tensor, p: Any, dim: int, maxnorm: Any) -> Tensor:
+    """Of x · m / (‖x‖ + ε) where the norm is above m."""
+    others = tuple([i for i in range(self._array.ndim) if i != dim])
+    size = vector_norm(self, p, others, True)
+    through = sum(grad * basis.conj(self), others, True)
+    through = basis.real(through) if through.is_complex() else through
+    slope = _norm_back(through, self, size, float(p), others, True)
+    inverse = 1 / (size + 1e-7)
+    return where(size > maxnorm, maxnorm * inverse * (grad - inverse * slope), grad)
+
+
+renorm = op(
+    "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", kernel=_renorm, dims="dim",
+    out_type=OUT_TYPE, shape="self", inplace=True, batch=_renorm_slices, d_self=_renorm_back,
+    doc="""The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is
+    larger.""")
+
+
+# ---- covariance ---------------------------------------------------------------------------------
+
+
+@op("cov(Tensor self, *, int correction=1, Tensor? fweights=None, Tensor? aweights=None) -> "
+    "Tensor", out=False)
+def cov(input: Tensor, correction: int = 1, fweights: Tensor | None = None,
+        aweights: Tensor | None = None) -> Tensor:
+    """The covariance matrix of the variables in the rows of `input`, whose columns are
+    observations; `fweights` counts them, `aweights` weighs them."""
+    if input._array.ndim > 2:
+        raise RuntimeError("cov(): expected input to have two or fewer dimensions but got an input "
+                           f"with {input._array.ndim} dimensions")
+    if input._array.dtype.kind == "b":
+        raise RuntimeError("cov(): bool dtype is not supported for input")
+    rows = input if input._array.ndim == 2 else reshape(input, (1, -1))
+    for name, weights in (("fweights", fweights), ("aweights", aweights)):
+        if weights is not None:
+            _check_weights(name, weights, rows._array.shape[1])
+    weights = fweights
+    if aweights is not None:
+        weights = aweights if weights is None else weights * aweights
+    n = rows._array.shape[1]
+    if weights is None:
+        total, middle = n, mean(basis_float(rows), 1, True)
+    else:
+        total = sum(weights)
+        middle = sum(rows * weights, 1, True) / total
+    free = total - correction
+    if aweights is not None and correction != 0:
+        free = total - correction * sum(weights * aweights) / total
+    if not isinstance(free, Tensor) or (free._array.size == 1 and not isinstance(free, int)):
+        value = values_below(free) if isinstance(free, Tensor) else np.asarray(free)
+        if (value <= 0).any():
+            warnings.warn("cov(): degrees of freedom is <= 0. Correction should be strictly less "
+                          "than the number of observations.", UserWarning, stacklevel=3)
+        free = clamp(free, min=0) if isinstance(free, Tensor) else max(free, 0)
+    centred = rows - middle
+    weighted = centred if weights is None else centred * weights
+    product = basis.matmul(centred, basis.conj(weighted.t()))
+    return squeeze(product / free)
+
+
+def _check_weights(name: str, weights: Tensor, n: int) -> None:
+    kind = "integral" if name == "fweights" else "floating point"
+    if weights._array.ndim > 1:
+        raise RuntimeError(f"cov(): expected {name} to have one or fewer dimensions but got {name} "
+                           f"with {weights._array.ndim} dimensions")
+    if (weights._array.dtype.kind in "ui") != (kind == "integral") or weights.is_complex():
+        raise RuntimeError(f"cov(): expected {name} to have {kind} dtype but got {name} with "
+                           f"{type_name(weights.dtype)} dtype")
+    if weights._array.size != n:
+        raise RuntimeError(f"cov(): expected {name} to have the same numel as there are "
+                           f"observations in the input but got {weights._array.size} != {n}")
+    if (values_below(weights) < 0).any():
+        raise RuntimeError(f"cov(): {name} cannot be negative")
+
+
+def basis_float(input: Tensor) -> Tensor:
+    """Integers as numbers of the default floating type."""
+    if input._array.dtype in FLOATING:
+        return input
+    return basis.cast(input, dtypes.default_float())
+
+
+@op("corrcoef(Tensor self) -> Tensor", out=False)
+def corrcoef(input: Tensor) -> Tensor:
+    """The matrix of correlations of the variables in the rows of `input`."""
+    if input._array.ndim > 2:
+        raise RuntimeError("corrcoef(): expected input to have two or fewer dimensions but got an "
+                           f"input with {input._array.ndim} dimensions")
+    matrix = cov(input)
+    if not matrix._array.ndim:
+        return matrix / matrix
+    scale = basis.sqrt(basis.real(matrix.diagonal()))
+    matrix = matrix / unsqueeze(scale, 1) / scale
+    return matrix if matrix.is_complex() else clamp(matrix, -1, 1)
+
+
+# ---- quantiles ----------------------------------------------------------------------------------
+
+
+def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool,
+              interpolation: str, skip_nan: bool) -> Tensor:
+    if not input._array.size:
+        raise RuntimeError("quantile() input tensor must be non-empty")
+    if input._array.dtype.name not in ("float32", "float64"):
+        raise RuntimeError("quantile() input tensor must be either float or double dtype")
+    if interpolation not in ("linear", "lower", "higher", "midpoint", "nearest"):
+        raise RuntimeError("quantile() interpolation must be one of linear, lower, higher, "
+                           f"midpoint or nearest, but got {interpolation}")
+    q = _quantile_points(input, q)
+    ndim = input._array.ndim
+    if dim is None:
+        input, dim = reshape(input, (-1,)), 0
+        if keepdim and ndim > 1:
+            input = reshape(input, (1,) * (ndim - 1) + (-1,))
+            dim = ndim - 1
+    last = movedim(input if input._array.ndim else reshape(input, (1,)), dim, -1)
+    ordered = sort(last)[0]
+    size = ordered._array.shape[-1]
+    if skip_nan:
+        usable = sum(logical_not(isnan(ordered)), -1, True)
+        ranks = clamp(q * (usable - 1), min=0)
+    else:
+        ranks = masked_fill(q * (size - 1) + basis.zeros_like(ordered.narrow(-1, 0, 1)),
+                            isnan(ordered).any(-1, True), size - 1)
+    result = _at_ranks(ordered, basis.cast(ranks, input._array.dtype), interpolation)
+    if q._array.ndim:
+        result = movedim(result, -1, 0)
+        return unsqueeze(result, dim % max(ndim, 1) + 1) if keepdim and ndim else result
+    result = squeeze(result, -1)
+    return unsqueeze(result, dim) if keepdim and ndim else result
+
+
+def _quantile_points(input: Tensor, q: Any) -> Tensor:
+    if not isinstance(q, Tensor):
+        if not 0 <= q <= 1:
+            raise RuntimeError(f"quantile() q must be in the range [0, 1] but got {q:g}")
+        return wrap(np.asarray(q, input._array.dtype))
+    if q._array.ndim > 1:
+        raise RuntimeError("quantile() q must be a scalar or 1D tensor")
+    if q.dtype is not input.dtype:
+        raise RuntimeError("quantile() q tensor must be same dtype as the input tensor")
+    if not ((q._array >= 0) & (q._array <= 1)).all():
+        raise RuntimeError("quantile() q values must be in the range [0, 1]")
+    return q
+
+
+def _at_ranks(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
+    """The elements at fractional positions along the last dimension."""
+    import flambeau
+    whole = {"lower": flambeau.floor, "higher": flambeau.ceil, "nearest": flambeau.round}
+    if interpolation in whole:
+        return gather(ordered, -1, whole[interpolation](ranks).long())
+    below, above = flambeau.floor(ranks), flambeau.ceil(ranks)
+    weight = ranks - below if interpolation == "linear" else basis.zeros_like(ranks) + 0.5
+    if interpolation == "midpoint":
+        weight = where(above == below, 0, weight)
+    return lerp(gather(ordered, -1, below.long()), gather(ordered, -1, above.long()), weight)
+
+
+def _quantiles(name: str, skip_nan: bool, doc: str) -> Any:
+    rest = 'int? dim=None, bool keepdim=False, *, str interpolation="linear") -> Tensor'
+
+    def body(self: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
+        return _quantile(self, q, dim, keepdim, interpolation, skip_nan)
+    return op(f"{name}(Tensor self, Tensor q, {rest}",
+              f"{name}.scalar(Tensor self, float q, {rest}", body=body, doc=doc)
+
+
+quantile = _quantiles("quantile", False, """The q-quantiles of all elements, or along `dim`; NaN
+    where there is a NaN.
+
+    >>> import flambeau
+    >>> flambeau.tensor([0.0, 1.0, 2.0]).quantile(0.75)
+    tensor(1.5000)
+    """)
+nanquantile = _quantiles("nanquantile", True, "The q-quantiles of the elements that are not NaN.")
+
+
+__all__ = ["norm", "quantile", "std", "var", "vector_norm"]

@@ -1,0 +1,247 @@
+"""Reductions: sums, means, and their kin."""
+from __future__ import annotations
+
+from math import prod as product
+from typing import Any
+
+import numpy as np
+
+from flambeau import kernels
+from flambeau.core.dtypes import FLOATING, from_numpy_dtype
+from flambeau.core.op import public, table
+from flambeau.core.promotion import convert, type_name
+from flambeau.core.shapes import wrap_dims
+from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.dispatch.declaration import op
+from flambeau.kernels.refused import characters
+from flambeau.ops.factory.create import eye
+from flambeau.ops.pointwise.comparison import isnan, logical_not
+from flambeau.ops.pointwise.conditional import masked_fill
+from flambeau.ops.pointwise.elementary import exp
+from flambeau.ops.view.join import cat, flip, narrow
+from flambeau.ops.view.shape import unsqueeze
+
+
+def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...] | None:
+    """A `dim=` argument of a reduction: None means all, and so does an empty tuple."""
+    if dim is None:
+        return None
+    dims = wrap_dims(dim, ndim)
+    return dims if dims and ndim else None
+
+
+def restore(grad: Tensor, shape: tuple[int, ...], dim: tuple[int, ...] | None,
+            keepdim: bool) -> Tensor:
+    """A reduced tensor in the shape that broadcasts against what was reduced."""
+    if keepdim or not shape or dim is None:
+        return grad                     # one number broadcasts as it is
+    return basis.unsqueeze_dims(grad, dim)
+
+
+def _spread(grad: Tensor, self_shape: tuple[int, ...], dim: Any, keepdim: bool) -> Tensor:
+    """The gradient of a sum, for each element."""
+    return basis.expand(restore(grad, self_shape, dim, keepdim), self_shape)
+
+
+def _sum_name(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> str:
+    """Integers are summed as int64 unless their own type is asked for."""
+    own = self.dtype
+    return "sum_cpu" if dtype == own or (dtype is None and own in FLOATING) else ""
+
+
+sum = op(
+    "sum(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> "
+    "Tensor",
+    kernel=kernels.sum, kind="linear", dims="dim", typed_by_out=True, out="dim_IntList",
+    refuses=(_sum_name, "UW8"),
+    d_self=_spread,
+    doc="""The sum of all elements, or along `dim` (one or several). Integers are summed as int64.
+
+    >>> import flambeau
+    >>> flambeau.ones(2, 3).sum(dim=1)
+    tensor([3., 3.])
+    """)
+
+
+def _mean(self: np.ndarray, dim: Any, keepdim: bool, dtype: Any) -> np.ndarray:
+    found = self.dtype if dtype is None else dtype
+    if found not in FLOATING:
+        raise RuntimeError("mean(): could not infer output dtype. "
+                           f"{'Input' if dtype is None else 'Optional'} dtype must be either a "
+                           "floating point or complex dtype. Got: "
+                           f"{type_name(from_numpy_dtype(found))}")
+    return kernels.mean(self if dtype is None else convert(self, dtype), dim, keepdim)
+
+
+def count(shape: tuple[int, ...], dim: tuple[int, ...] | None) -> int:
+    """How many elements a reduction over `dim` combines into one."""
+    return product(shape) if dim is None else product([shape[d] for d in dim])
+
+
+mean = op(
+    "mean(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    "mean.dim(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    kernel=_mean, kind="linear", dims="dim", refuses=("sum_cpu", "W8"),
+    d_self=lambda grad, self_shape, dim, keepdim: _spread(
+        grad, self_shape, dim, keepdim) / count(self_shape, dim),
+    doc="""The mean of all elements, or along `dim` (one or several).
+
+    >>> import flambeau
+    >>> flambeau.tensor([1.0, 3.0]).mean()
+    tensor(2.)
+    """)
+
+
+# ---- products -----------------------------------------------------------------------------------
+
+
+def has_zero(tensor: Tensor) -> bool:
+    """Does it hold a zero? True where that cannot be known (inside vmap)."""
+    return type(tensor) not in plain or not tensor._array.all()
+
+
+def _prod_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    """grad · (the product of all other elements)"""
+    if self._array.ndim == 0:
+        return grad
+    if dim is None:
+        flat = basis.reshape(self, (-1,))
+        return basis.reshape(_prod_back(grad, flat, result, 0, False), self._array.shape)
+    if not keepdim:
+        grad, result = unsqueeze(grad, dim), unsqueeze(result, dim)
+    if not has_zero(self):
+        return grad * basis.conj(result / self)
+    return grad * basis.conj(products_of_others(self, dim))
+
+
+def products_of_others(input: Tensor, dim: int) -> Tensor:
+    """For each element the product of all others along `dim`, right also where some are zero."""
+    n = input._array.shape[dim]
+    one = basis.ones_like(narrow(input, dim, 0, min(n, 1)))
+    before = cat([one, narrow(input, dim, 0, n - 1)], dim) if n else input
+    after = cat([narrow(input, dim, 1, n - 1), one], dim) if n else input
+    return basis.cumprod(before, dim) * flip(basis.cumprod(flip(after, (dim,)), dim),
+                                                   (dim,))
+
+
+def _prod_of_rows(size: int, dims: Any, self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Any:
+    if dim is not None:
+        return NotImplemented
+    return table["prod.dim_int"].call(basis.rows(self, dims[0], size), 1, False, dtype), 0
+
+
+prod = op(
+    "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
+    "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
+    kernel=kernels.prod, dims="dim", typed_by_out=True, out="dim_int",
+    refuses=(lambda self, dim, keepdim, dtype: (
+        "prod_out_cpu" if _sum_name(self, dim, keepdim, dtype) else ""), "UW8"),
+    batch=_prod_of_rows, d_self=_prod_back,
+    doc="""The product of all elements, or along `dim`. Integers are multiplied as int64.
+
+    >>> import flambeau
+    >>> flambeau.tensor([2.0, 3.0, 4.0]).prod()
+    tensor(24.)
+    """)
+
+
+# ---- leaving out NaN ----------------------------------------------------------------------------
+
+
+nansum = op(
+    "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
+    "Tensor",
+    kernel=kernels.nansum, dims="dim", typed_by_out=True, refuses=(_sum_name, "UW8"),
+    d_self=lambda grad, self, dim, keepdim: masked_fill(
+        _spread(grad, self._array.shape, dim, keepdim), isnan(self), 0),
+    jvp=lambda self_t, self, dim, keepdim, dtype: basis.sum(
+        masked_fill(self_t, isnan(self), 0), dim, keepdim),
+    doc="""The sum of the elements that are not NaN.
+
+    >>> import flambeau
+    >>> flambeau.tensor([1.0, float("nan")]).nansum()
+    tensor(1.)
+    """)
+
+
+def _nanmean(self: Tensor, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
+    if self._array.dtype not in FLOATING:
+        raise RuntimeError("nanmean(): expected input to have floating point or complex dtype but "
+                           f"got {type_name(self.dtype)}")
+    count_of = sum(logical_not(isnan(self)), dim, keepdim)
+    return nansum(self, dim, keepdim, dtype=dtype) / count_of
+
+
+nanmean = op(
+    "nanmean(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
+    "Tensor",
+    body=_nanmean, doc="The mean of the elements that are not NaN.")
+
+
+# ---- truth and counting -------------------------------------------------------------------------
+
+
+def _truth(name: str, kernel: Any, doc: str) -> Any:
+    return op(f"{name}(Tensor self) -> Tensor",
+              f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
+              f"{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
+              kernel=kernel, some_dims="dim", doc=doc)
+
+
+all = _truth("all", kernels.all, """Are all elements, or all along `dim`, not zero?
+
+    >>> import flambeau
+    >>> flambeau.tensor([[True, False], [True, True]]).all(dim=1)
+    tensor([False,  True])
+    """)
+any = _truth("any", kernels.any, "Is any element, or any along `dim`, not zero?")
+
+count_nonzero = op(
+    "count_nonzero(Tensor self, int? dim=None) -> Tensor",
+    "count_nonzero.dim_IntList(Tensor self, int[] dim) -> Tensor",
+    kernel=kernels.count_nonzero, dims="dim", out=False,
+    refuses=(lambda self, dim: "nonzero_count_cpu" if dim is None else "", "U8"),
+    doc="How many elements differ from zero, in all or along `dim`.")
+
+trace = op(
+    "trace(Tensor self) -> Tensor", kernel=kernels.trace, kind="linear", out=False,
+    refuses=("trace", "bUW8"),
+    batch=lambda size, dims, self: (
+        basis.movedim(self, dims[0], 0).diagonal(0, 1, 2).sum(-1), 0),
+    d_self=lambda grad, self_shape: grad * eye(*self_shape, dtype=grad.dtype),
+    doc="""The sum of the diagonal of a matrix.
+
+    >>> import flambeau
+    >>> flambeau.eye(3).trace()
+    tensor(3.)
+    """)
+
+
+# ---- in the exponent ----------------------------------------------------------------------------
+
+
+def _logsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdim: bool) -> Tensor:
+    shape = self._array.shape
+    weight = exp(self - restore(result, shape, dim, keepdim))
+    return restore(grad, shape, dim, keepdim) * basis.conj(weight)
+
+
+logsumexp = op(
+    "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
+    kernel=kernels.logsumexp, dims="dim", floating=True,
+    refuses=(lambda self, *_: "exp_vml_cpu" if self.dtype.char in characters("W")
+             else "max_values_cpu", "W8"),
+    aliases=("special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",),
+    d_self=_logsumexp_back,
+    doc="""log(Σ exp(input)) along `dim`, computed without overflow.
+
+    >>> import flambeau
+    >>> flambeau.tensor([1000.0, 1000.0]).logsumexp(0)
+    tensor(1000.6932)
+    """)
+
+
+sum_along = table["sum.dim_IntList"].call
+basis.sum = lambda input, dims, keepdim: sum_along(input, dims, keepdim, None)
+__all__ = ["all", "any", "mean", "prod", "public", "sum"]

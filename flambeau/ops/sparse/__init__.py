@@ -1,0 +1,1 @@
+"""Tensors that keep only some of their elements, and the ops on them."""

@@ -1,0 +1,222 @@
+"""Making sparse tensors from their parts, and from products.
+
+Indices are checked where `check_invariants` (or the switch in `flambeau.sparse`) says so.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau.core import devices
+from flambeau.core.dtypes import as_numpy_dtype, from_numpy_dtype
+from flambeau.core.op import public
+from flambeau.core.promotion import convert
+from flambeau.core.shapes import size_of
+from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.ops.factory.from_data import array_of
+from flambeau.ops.sparse import compressed as forms
+from flambeau.ops.sparse.compressed import BLOCKED, BY_ROW, COO, TITLES
+from flambeau.ops.sparse.tensors import (
+    Invariants,
+    SparseTensor,
+    expect_coo,
+    make,
+    publish,
+    stored_values,
+    with_values,
+)
+
+# ---- making them --------------------------------------------------------------------------------
+
+def _value_tensor(data: Any, dtype: Any) -> Tensor:
+    target = as_numpy_dtype(dtype)
+    if isinstance(data, Tensor):
+        return data if target is None or target == data._array.dtype else basis.cast(data, target)
+    return wrap(array_of(data, dtype))
+
+
+def _finish(values: Tensor, pattern: SparseTensor, requires_grad: bool) -> SparseTensor:
+    result = with_values(values, pattern)
+    if requires_grad:
+        if values._array.dtype.kind in "bui":
+            raise RuntimeError("Only Tensors of floating point and complex dtype can require "
+                               "gradients")
+        result.requires_grad = True
+    return result
+
+
+def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None, *,
+                      dtype: Any = None, device: Any = None, pin_memory: bool = False,
+                      requires_grad: bool = False, check_invariants: bool | None = None,
+                      is_coalesced: bool | None = None) -> Tensor:
+    """A sparse tensor of coordinates, (sparse dimensions, entries), and values, (entries, *dense).
+
+    Values of one place add up. Without `size` it is the smallest that holds the indices. Gradients
+    flow to `values`.
+
+    >>> import flambeau
+    >>> flambeau.sparse_coo_tensor([[0, 1], [2, 0]], [3.0, 4.0], (2, 3)).to_dense()
+    tensor([[0., 0., 3.],
+            [4., 0., 0.]])
+    """
+    devices.checked(device)
+    if values is None:
+        shape = tuple(size_of((indices if size is None else size,)))
+        pattern = make(COO, (np.zeros((len(shape), 0), np.int64),),
+                       np.zeros(0, as_numpy_dtype(dtype) or array_of(0.0).dtype), shape)
+        return _finish(wrap(pattern._data), pattern, requires_grad)
+    where, entry_values = array_of(indices), _value_tensor(values, dtype)
+    where = convert(where, np.dtype(np.int64))
+    if where.ndim == 1:
+        where = where[:, None] if where.size else where.reshape(0, 0) if size is not None \
+            and not len(size) else where[None] if not where.size else where[:, None]
+    data = entry_values._array
+    if where.ndim != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(where.shape)}")
+    if data.ndim == 0:
+        data = np.broadcast_to(data, (where.shape[1],))
+        entry_values = entry_values.expand(where.shape[1])
+    sparse, dense = len(where), data.ndim - 1
+    if size is None:
+        shape = (*_smallest(where), *data.shape[1:])
+    else:
+        shape = tuple(size_of((size,)))
+        if len(shape) != sparse + dense:
+            raise RuntimeError("'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) "
+                               f"= {len(shape)}, sparse_dim = {sparse}, dense_dim = {dense}")
+    if where.shape[1] != len(data):
+        raise RuntimeError("indices and values must have same nnz, but got nnz from indices: "
+                           f"{where.shape[1]}, nnz from values: {len(data)}")
+    if data.shape[1:] != shape[sparse:]:
+        raise RuntimeError(f"values has incorrect size, expected "
+                           f"{[len(data), *shape[sparse:]]}, got {list(data.shape)}")
+    if check_invariants or (check_invariants is None and Invariants.enabled):
+        forms.check_coordinates(where, data, shape[:sparse], is_coalesced)
+    pattern = make(COO, (where,), data, shape, bool(is_coalesced))
+    return _finish(entry_values, pattern, requires_grad)
+
+
+def _smallest(where: np.ndarray) -> list[int]:
+    for dim, row in enumerate(where):
+        if row.size and row.min() < 0:
+            raise RuntimeError(f"found negative index {row.min()} for dim {dim}")
+    return [int(row.max()) + 1 if row.size else 0 for row in where]
+
+
+def sparse_compressed_tensor(compressed_indices: Any, plain_indices: Any, values: Any,
+                             size: Any = None, *, dtype: Any = None, layout: Any = None,
+                             device: Any = None, pin_memory: bool = False,
+                             requires_grad: bool = False,
+                             check_invariants: bool | None = None) -> Tensor:
+    """A sparse tensor in the compressed layout `layout`: csr, csc, bsr or bsc.
+
+    `compressed_indices` (*batch, rows + 1) says where the entries of a row (a column, in csc and
+    bsc) begin, `plain_indices` (*batch, entries) the columns (rows); `values` has the shape
+    (*batch, entries, *blocksize, *dense).
+
+    >>> import flambeau
+    >>> flambeau.sparse_compressed_tensor([0, 1, 2], [1, 0], [3.0, 4.0],
+    ...                                   layout=flambeau.sparse_csr).to_dense()
+    tensor([[0., 3.],
+            [4., 0.]])
+    """
+    devices.checked(device)
+    if layout not in forms.COMPRESSED:
+        raise RuntimeError("sparse_compressed_tensor expected sparse compressed tensor layout but "
+                           f"got {'none' if layout is None else TITLES.get(layout, layout)}")
+    outer, inner = array_of(compressed_indices), array_of(plain_indices)
+    entry_values = _value_tensor(values, dtype)
+    data = entry_values._array
+    shape = _compressed_size(outer, inner, data, layout) if size is None \
+        else tuple(size_of((size,)))
+    if check_invariants or (check_invariants is None and Invariants.enabled):
+        forms.check_compressed(outer, inner, data, shape, layout)
+    return _finish(entry_values, make(layout, (outer, inner), data, shape), requires_grad)
+
+
+def _compressed_size(outer: np.ndarray, inner: np.ndarray, data: np.ndarray,
+                     layout: Any) -> tuple[int, ...]:
+    if inner.dtype.kind not in "iu":
+        raise NotImplementedError('"estimate_sparse_compressed_tensor_size" not implemented for '
+                                  f"'{forms.type_name(from_numpy_dtype(inner.dtype))}'")
+    batch = outer.ndim - 1
+    blocked = layout in BLOCKED
+    height, width = data.shape[batch + 1:batch + 3] if blocked else (1, 1)
+    lines, across = outer.shape[-1] - 1, int(inner.max()) + 1 if inner.size else 0
+    rows, cols = (lines, across) if layout in BY_ROW else (across, lines)
+    return (*outer.shape[:-1], rows * height, cols * width,
+            *data.shape[batch + 1 + 2 * blocked:])
+
+
+def _compressed(name: str, fixed: Any, outer: str, inner: str) -> Any:
+    def function(compressed_indices: Any = None, plain_indices: Any = None, values: Any = None,
+                 size: Any = None, *, dtype: Any = None, layout: Any = None, device: Any = None,
+                 pin_memory: bool = False, requires_grad: bool = False,
+                 check_invariants: bool | None = None, **parts: Any) -> Tensor:
+        if parts:
+            compressed_indices = parts.pop(outer, compressed_indices)
+            plain_indices = parts.pop(inner, plain_indices)
+            if parts:
+                raise TypeError(f"{name}() got an unexpected keyword argument "
+                                f"'{next(iter(parts))}'")
+        if layout is not None and layout is not fixed:
+            raise RuntimeError(f"{fixed} layout must be used, but got {layout}")
+        return sparse_compressed_tensor(
+            compressed_indices, plain_indices, values, size, dtype=dtype, layout=fixed,
+            device=device, requires_grad=requires_grad, check_invariants=check_invariants)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = (f"A sparse tensor in the layout `{fixed}`, of `{outer}`, `{inner}` and "
+                        "`values`: see `sparse_compressed_tensor`.")
+    return publish(function, False, True)
+
+
+publish(sparse_coo_tensor, False, True)
+publish(sparse_compressed_tensor, False, True)
+sparse_csr_tensor, sparse_csc_tensor, sparse_bsr_tensor, sparse_bsc_tensor = (
+    _compressed(f"sparse_{kind}_tensor", fixed, *forms.names_of(fixed))
+    for kind, fixed in (("csr", forms.CSR), ("csc", forms.CSC), ("bsr", forms.BSR),
+                        ("bsc", forms.BSC)))
+
+
+# ---- products of other kinds --------------------------------------------------------------------
+
+def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns.
+
+    >>> import flambeau
+    >>> flambeau.hspmm(flambeau.eye(2).to_sparse(), flambeau.ones(2, 1)).dense_dim()
+    1
+    """
+    expect_coo(mat1, "hspmm")
+    rows = np.unique(mat1._where[0][0])
+    taken = flambeau.mm(mat1, mat2).index_select(0, wrap(rows))
+    return with_values(taken, make(COO, (rows[None],), taken._array, (
+        mat1._array.shape[0], mat2._array.shape[1]), True))
+
+
+def smm(input: Tensor, mat: Tensor) -> Tensor:
+    """The product of a sparse and a dense matrix, as a sparse one."""
+    product = hspmm(input, mat)
+    rows, width = product._where[0][0], mat._array.shape[1]
+    where = np.stack([np.repeat(rows, width), np.tile(np.arange(width), len(rows))])
+    values = stored_values(product).reshape(-1)
+    return with_values(values, make(COO, (where,), values._array, product._array.shape, True))
+
+
+def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
+    scaled = input if beta == 1 else input * beta
+    product = smm(mat1, mat2)
+    return scaled + (product if alpha == 1 else product * alpha)
+
+
+for _function in (hspmm, smm, sspaddmm):
+    publish(_function, _function is not hspmm, True)
+for _name, _alias in (("dsmm", "mm"), ("spmm", "mm"), ("saddmm", "addmm")):
+    public["torch"][_name] = getattr(flambeau, _alias)
+public["torch"]["hsmm"] = hspmm
+
+
+__all__ = ["hspmm", "smm", "sparse_compressed_tensor", "sparse_coo_tensor", "sspaddmm"]

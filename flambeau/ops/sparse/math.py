@@ -1,0 +1,377 @@
+"""The rules by which ops work on sparse tensors: copies, functions of values, sums, products.
+
+Each rule takes what users pass to the op of its name; at least one tensor among it is sparse.
+"""
+from __future__ import annotations
+
+from functools import partial
+from math import prod
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau import type_info
+from flambeau.core.dtypes import as_numpy_dtype
+from flambeau.core.modes import grad_enabled
+from flambeau.core.op import class_name
+from flambeau.core.promotion import convert, result_type
+from flambeau.core.shapes import is_expandable_to, size_of
+from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
+from flambeau.ops.sparse import compressed as forms
+from flambeau.ops.sparse.compressed import COO
+from flambeau.ops.sparse.tensors import (
+    SparseTensor,
+    as_form,
+    bare,
+    blocksize_of,
+    coalesced,
+    conjugate,
+    coordinates,
+    empty,
+    empty_like,
+    entries,
+    form_of,
+    grad_values,
+    is_number,
+    is_sparse,
+    like,
+    make,
+    rule,
+    rules,
+    same_places,
+    sparse_dim_of,
+    sparse_op,
+    stored_values,
+    to_coo,
+    to_dense,
+    tracked,
+    unsupported,
+    with_values,
+)
+
+# ---- copies -------------------------------------------------------------------------------------
+
+@sparse_op("CloneBackward0", vjp=lambda grad: [grad])
+def _clone(self: SparseTensor) -> SparseTensor:
+    return make(self._layout, tuple(w.copy() for w in self._where), self._data.copy(),
+                self._array.shape, self._coalesced)
+
+
+@rule("clone")
+def clone(input: Tensor, *_: Any, memory_format: Any = None) -> Tensor:
+    return _clone(input)
+
+
+@rule("detach")
+def detach(input: Tensor) -> Tensor:
+    result = bare(input)
+    result._counter = input._counter
+    return result
+
+
+@rule("alias", "graph_alias")
+def alias(input: Tensor) -> Tensor:
+    return _identity(input)
+
+
+@sparse_op("AliasBackward0", vjp=lambda grad: [grad])
+def _identity(self: SparseTensor) -> SparseTensor:
+    return bare(self)
+
+
+@sparse_op("ToCopyBackward0", params="dtype",
+           vjp=lambda grad, self_dtype: [basis.cast(grad, self_dtype)])
+def _cast(self: SparseTensor, dtype: np.dtype) -> SparseTensor:
+    return like(self, convert(self._data, dtype))
+
+
+@rule("cast")
+def cast(input: Tensor, dtype: np.dtype) -> Tensor:
+    return input if input._array.dtype == dtype else _cast(input, dtype)
+
+
+@rule("to")
+def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    from flambeau.ops.view.copying import _parse_to
+    device, dtype, copy, _ = _parse_to(*args, **kwargs)
+    if device is not None and device.type == "meta":
+        raise NotImplementedError("sparse tensors on device meta")
+    result = input if dtype is None else cast(input, dtype)
+    return _clone(input) if copy and result is input else result
+
+
+@rule("zeros_like", "empty_like")
+def zeros_like(input: Tensor, *, dtype: Any = None, layout: Any = None, device: Any = None,
+               requires_grad: bool = False, **_: Any) -> Tensor:
+    target = as_numpy_dtype(dtype) or input._array.dtype
+    if layout is None or layout is input._layout:
+        result: Tensor = empty_like(input, target)
+    elif layout is type_info.strided:
+        result = flambeau.zeros(input.shape, dtype=dtype or input.dtype)
+    else:
+        result = empty(input._array.shape, target, layout, sparse_dim_of(input),
+                       blocksize_of(input))
+    return result.requires_grad_() if requires_grad else result
+
+
+def _filled_like(name: str, values: Any) -> None:
+    """Other values at the same places, which only the compressed layouts allow."""
+    def apply(input: Tensor, *given: Any, dtype: Any = None, requires_grad: bool = False,
+              **_: Any) -> Tensor:
+        if input._layout is COO:
+            raise unsupported(name, input)
+        made = values(input._data.shape, *given, dtype=dtype or input.dtype)
+        result = like(input, made._array)
+        return result.requires_grad_() if requires_grad else result
+    rules[name] = apply
+
+
+for _name in ("ones", "full", "randn"):
+    _filled_like(f"{_name}_like", getattr(flambeau, _name))
+
+
+@rule("zero_", "fill_")
+def zero(input: Tensor, value: Any = 0) -> Tensor:
+    if value != 0:
+        raise unsupported("fill_", input)
+    return empty_like(input)
+
+
+@rule("copy", "copy_")
+def copy(input: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
+    if not (is_sparse(input) and is_sparse(src)):
+        raise RuntimeError("copy_() between dense and sparse Tensors is not implemented! Found "
+                           f"self type = {input.layout} and src type = {src.layout}")
+    return _clone(cast(src, input._array.dtype))
+
+
+# ---- values one by one --------------------------------------------------------------------------
+
+def _through_back(grad: Tensor, self: Tensor, function: Any) -> list[Tensor]:
+    """The gradient by the values, found by differentiating `function` where it acts on them."""
+    from flambeau.autograd import enable_grad
+    from flambeau.autograd import grad as gradient
+    pattern, again = bare(self), grad_enabled()
+    weight = grad_values(grad, pattern)
+    with enable_grad():
+        x = stored_values(self)
+        if not again or not x.requires_grad:
+            x = x.detach().requires_grad_()
+        y = function(x)
+    if not y.requires_grad:
+        return [with_values(basis.zeros_like(x), pattern)]
+    return [with_values(gradient(y, x, weight, create_graph=again)[0], pattern)]
+
+
+_through: dict[str, Any] = {}
+
+
+def through_values(node: str, self: Tensor, function: Any) -> SparseTensor:
+    """`function` of the values, at the same places."""
+    op = _through.get(node)
+    if op is None:
+        @sparse_op(node, params="function", vjp=_through_back)
+        def op(self: SparseTensor, function: Any) -> SparseTensor:
+            return like(self, function(wrap(self._data))._array)
+        _through[node] = op
+    return op(self, function)
+
+
+def _unary(name: str, linear: bool) -> None:
+    def apply(input: Tensor, **kwargs: Any) -> Tensor:
+        function = getattr(flambeau, name)
+        made = getattr(function.op, "Backward", None)
+        node = class_name(name) if made is None else made.__name__
+        of = partial(function, **kwargs) if kwargs else function
+        source = input if linear and not tracked(input) else coalesced(input)
+        return through_values(node, source, of)
+    rules[name] = apply
+
+
+for _name in ("abs asin asinh atan atanh ceil erf erfinv expm1 floor frac isinf isnan isneginf "
+              "isposinf log1p nan_to_num relu round sgn sign signbit sin sinh sqrt tan tanh "
+              "trunc square").split():
+    _unary(_name, False)
+for _name in "deg2rad rad2deg positive conj real imag resolve_conj conj_physical".split():
+    _unary(_name, True)
+
+
+@sparse_op("NegBackward0", vjp=lambda grad: [basis.neg(grad)])
+def _neg(self: SparseTensor) -> SparseTensor:
+    return like(self, basis.neg(wrap(self._data))._array)
+
+
+rules["neg"] = lambda input: _neg(input)
+rules["nn.functional.relu"] = lambda input, inplace=False: (
+    input.relu_() if inplace else rules["relu"](input))
+
+
+@rule("angle")
+def angle(input: Tensor) -> Tensor:
+    if input._layout is COO:
+        raise unsupported("angle", input)
+    return through_values("AngleBackward0", input, flambeau.angle)
+
+
+@rule("pow")
+def pow(input: Tensor, exponent: Any) -> Tensor:
+    if not is_sparse(input) or not is_number(exponent):
+        raise unsupported("pow", input if is_sparse(input) else exponent)
+    if float(exponent) <= 0:
+        raise RuntimeError("pow(sparse) with an exponent that is not positive is dense")
+    return through_values("PowBackward0", coalesced(input), lambda v: flambeau.pow(v, exponent))
+
+
+# ---- sums and differences -----------------------------------------------------------------------
+
+@sparse_op("AddBackward0", "self other", vjp=lambda grad: [grad, grad], kind="linear")
+def _add(self: Tensor, other: Tensor) -> Tensor:
+    return _sum_of(self, other, False)
+
+
+@sparse_op("SubBackward0", "self other", vjp=lambda grad: [grad, basis.neg(grad)], kind="linear")
+def _sub(self: Tensor, other: Tensor) -> Tensor:
+    return _sum_of(self, other, True)
+
+
+def _sum_of(a: Tensor, b: Tensor, negate: bool) -> Tensor:
+    dtype = result_type([a._array, b._array]).numpy
+    if not is_sparse(a) or not is_sparse(b):
+        dense, other = (b, a) if is_sparse(a) else (a, b)
+        shape = np.broadcast_shapes(a._array.shape, b._array.shape)
+        if shape != other._array.shape:
+            raise RuntimeError(f"add: Expected sparse tensor of size {list(shape)}, but got size "
+                               f"{list(other._array.shape)}")
+        indices, data = entries(other)
+        result = np.broadcast_to(dense._array, shape).astype(dtype)
+        if negate and dense is b:
+            result = np.negative(result)
+        sign = np.subtract if negate and dense is a else np.add
+        where = tuple(indices) if len(indices) else Ellipsis
+        result[where] = sign(result[where], data if len(indices) else data.sum(0))
+        return wrap(result)
+    if a._array.shape != b._array.shape:
+        raise RuntimeError(f"{'sub' if negate else 'add'}: expected sizes of 'self' and 'other' to "
+                           f"match, but {list(a._array.shape)} != {list(b._array.shape)}")
+    first, second = a._data.astype(dtype, copy=False), b._data.astype(dtype, copy=False)
+    if negate:
+        second = np.negative(second)
+    if same_places(a, b) or (a._layout is b._layout is COO and a._data.shape == b._data.shape
+                             and np.array_equal(a._where[0], b._where[0])):
+        return like(a, first + second)
+    form = form_of(a)
+    x, y = coordinates(a)[0], coordinates(b)[0]
+    if a._layout is not COO or len(x) != len(y):
+        both = [to_coo(t, sparse_dim_of(a)) for t in (like(a, first), like(b, second))]
+        return as_form(_sum_of(*both, False), form)
+    indices, data = np.concatenate([x, y], 1), np.concatenate([first, second])
+    sorted_ = a._coalesced and b._coalesced
+    if sorted_:
+        indices, data = forms.coalesced(indices, data, a._array.shape)
+    return make(COO, (indices,), data, a._array.shape, sorted_)
+
+
+def _adder(op: Any, sign: int) -> Any:
+    def apply(input: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+        if type(input) not in tensor_types or type(other) not in tensor_types:
+            raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) "
+                               "instead.")
+        return op(input, other if alpha == 1 else basis.mul(other, alpha))
+    return apply
+
+
+rules["add"], rules["sub"] = _adder(_add, 1), _adder(_sub, -1)
+
+
+@rule("rsub")
+def rsub(input: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    return rules["sub"](other, input, alpha=alpha)
+
+
+@rule("sum_to_size")
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    target = tuple(size_of(size))
+    if target == input._array.shape:
+        return input
+    return flambeau.sum(input) if not prod(target) - 1 and not len(target) else to_dense(
+        input).sum_to_size(target)
+
+
+# ---- products one by one ------------------------------------------------------------------------
+
+def _mul_back(grad: Tensor, self: Any, other: Any, needs: list[bool]) -> list[Any]:
+    return [basis.mul(grad, conjugate(factor)) if need else None
+            for factor, need in zip((other, self), needs)]
+
+
+@sparse_op("MulBackward0", "self other", vjp=_mul_back)
+def _mul(self: Any, other: Any) -> Tensor:
+    if is_number(self):
+        self, other = other, self
+    if is_number(other):
+        return like(self, basis.mul(wrap(self._data), other)._array)
+    if not is_sparse(self):
+        self, other = other, self
+    if not is_sparse(other):
+        return _mul_dense(self, other)
+    if self._array.shape != other._array.shape:
+        raise RuntimeError("mul operands have incompatible sizes: "
+                           f"{list(self._array.shape)} and {list(other._array.shape)}")
+    if same_places(self, other):
+        return like(self, basis.mul(wrap(self._data), wrap(other._data))._array)
+    if self._layout is COO and self._coalesced and not (other._layout is COO and other._coalesced):
+        self, other = other, self
+    form, n = form_of(self), sparse_dim_of(self)
+    a, b = to_coo(self, n), to_coo(other, n)
+    indices, data = a._where[0], a._data
+    known, values = entries(b)
+    place, hit = forms.found_at(known, indices, a._array.shape)
+    product = basis.mul(wrap(data[hit]), wrap(values[place[hit]]))._array
+    return as_form(make(COO, (indices[:, hit],), product, a._array.shape, a._coalesced), form)
+
+
+def _mul_dense(self: SparseTensor, dense: Tensor) -> Tensor:
+    shape = self._array.shape
+    if not is_expandable_to(dense._array.shape, shape):
+        raise RuntimeError(f"mul(sparse, dense): the dense operand of size "
+                           f"{list(dense._array.shape)} does not broadcast to {list(shape)}")
+    indices, data = coordinates(self)
+    whole = np.broadcast_to(dense._array, shape)
+    factor = whole[tuple(indices)] if len(indices) else whole[None]
+    product = basis.mul(wrap(data), wrap(factor))._array
+    return like(self, product.reshape(self._data.shape))
+
+
+@rule("mul")
+def mul(input: Any, other: Any) -> Tensor:
+    return _mul(input, other)
+
+
+def _div_back(grad: Tensor, self: Tensor, other: Any, needs: list[bool]) -> list[Any]:
+    by = conjugate(other)
+    return [flambeau.div(grad, by) if needs[0] else None,
+            basis.neg(flambeau.sum(flambeau.div(basis.mul(grad, conjugate(self)), by * by)))
+            if len(needs) > 1 and needs[1] else None]
+
+
+@sparse_op("DivBackward0", "self other", vjp=_div_back)
+def _div(self: SparseTensor, other: Any) -> SparseTensor:
+    return like(self, flambeau.div(wrap(self._data), other)._array)
+
+
+@rule("div")
+def div(input: Tensor, other: Any, *, rounding_mode: Any = None) -> Tensor:
+    if not is_sparse(input) or not is_number(other):
+        shape = list(other._array.shape) if type(other) in tensor_types else []
+        raise RuntimeError("Sparse division requires a scalar or zero-dim dense tensor divisor "
+                           f"(got shape {shape} for divisor)")
+    if rounding_mode is not None:
+        return through_values("DivBackward0", coalesced(input),
+                              lambda v: flambeau.div(v, other, rounding_mode=rounding_mode))
+    return _div(input, other)
+
+
+@rule("floor_divide")
+def floor_divide(input: Tensor, other: Any) -> Tensor:
+    return div(input, other, rounding_mode="floor")

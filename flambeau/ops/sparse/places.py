@@ -1,0 +1,275 @@
+"""Sparse tensors with their entries at other places: transposing, selecting, joining."""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+import flambeau
+from flambeau.core.shapes import size_of, wrap_dim, wrap_dims
+from flambeau.core.tensor import Tensor, wrap
+from flambeau.ops.sparse import compressed as forms
+from flambeau.ops.sparse.compressed import COO
+from flambeau.ops.sparse.tensors import (
+    SparseTensor,
+    bare,
+    coalesced,
+    grad_values,
+    is_sparse,
+    like,
+    make,
+    rule,
+    rules,
+    sparse_dim_of,
+    sparse_op,
+    stored_values,
+    to_coo,
+    tracked,
+    with_values,
+)
+
+# ---- places -------------------------------------------------------------------------------------
+
+def _moved_back(grad: Tensor, take: Any, pattern: SparseTensor, source: SparseTensor) -> list[Any]:
+    values = grad_values(grad, pattern)
+    if take is not None:
+        zeros = flambeau.zeros(source._data.shape, dtype=values.dtype)
+        values = zeros.index_add(0, wrap(take), values)
+    return [with_values(values.reshape(source._data.shape), source)]
+
+
+_movers: dict[str, Any] = {}
+
+
+def moved(node: str, self: SparseTensor, indices: np.ndarray, shape: Any, take: Any = None,
+          sorted_: bool = False) -> SparseTensor:
+    """The entries `take` of a tensor (None: all) at other places."""
+    op = _movers.get(node)
+    if op is None:
+        @sparse_op(node, params="take pattern source", vjp=_moved_back)
+        def op(self: SparseTensor, take: Any, pattern: Any, source: Any) -> SparseTensor:
+            data = self._data if take is None else self._data[take]
+            return like(pattern, data)
+        _movers[node] = op
+    data = self._data if take is None else self._data[take]
+    pattern = make(COO, (indices,), data, shape, sorted_)
+    return op(self, take, pattern, bare(self))
+
+
+def _prepared(input: Tensor) -> Tensor:
+    """Coordinates; coalesced where a gradient must know each place once."""
+    tensor = to_coo(input)
+    return coalesced(tensor) if tracked(tensor) else tensor
+
+
+@rule("t")
+def t(input: Tensor) -> Tensor:
+    if input._array.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is "
+                           f"{input._array.ndim}D")
+    return input if input._array.ndim < 2 else _transposed(input, 0, 1, "TBackward0")
+
+
+rules["numpy_T"] = t
+
+
+@rule("transpose", "swapaxes", "swapdims")
+def transpose(input: Tensor, dim0: int, dim1: int) -> Tensor:
+    ndim = input._array.ndim
+    return _transposed(input, wrap_dim(dim0, ndim), wrap_dim(dim1, ndim), "TransposeBackward0")
+
+
+def _transposed(input: Tensor, dim0: int, dim1: int, node: str) -> Tensor:
+    return _transposers[node](input, dim0, dim1)
+
+
+_TURNED = {forms.CSR: forms.CSC, forms.CSC: forms.CSR, forms.BSR: forms.BSC, forms.BSC: forms.BSR}
+
+
+def _transpose(self: SparseTensor, dim0: int, dim1: int) -> SparseTensor:
+    shape, sparse = [*self._array.shape], sparse_dim_of(self)
+    if max(dim0, dim1) >= sparse and dim0 != dim1:
+        raise RuntimeError("sparse transpose: transposed dimensions must be sparse Got sparse_dim: "
+                           f"{sparse}, d0: {dim0}, d1: {dim1}")
+    shape[dim0], shape[dim1] = shape[dim1], shape[dim0]
+    if self._layout is COO:
+        order = list(range(sparse))
+        order[dim0], order[dim1] = dim1, dim0
+        return make(COO, (self._where[0][order],), self._data, shape,
+                    self._coalesced and dim0 == dim1)
+    if {dim0, dim1} != {sparse - 2, sparse - 1}:
+        raise NotImplementedError("transpose of a batch dimension of a compressed tensor")
+    data = self._data
+    if self._layout in forms.BLOCKED:
+        at = self._where[1].ndim
+        data = data.swapaxes(at, at + 1)
+    return make(_TURNED[self._layout], self._where, data, shape)
+
+
+_transposers = {
+    "TransposeBackward0": sparse_op(
+        "TransposeBackward0", params="dim0 dim1",
+        vjp=lambda grad, dim0, dim1: [flambeau.transpose(grad, dim0, dim1)])(_transpose),
+    "TBackward0": sparse_op("TBackward0", params="dim0 dim1",
+                            vjp=lambda grad: [flambeau.t(grad)])(_transpose)}
+
+
+@rule("permute", "permute_to")
+def permute(input: Tensor, *dims: Any) -> Tensor:
+    source = _prepared(input)
+    dims = wrap_dims(tuple(size_of(dims)), source._array.ndim)
+    sparse = sparse_dim_of(source)
+    if len(dims) != source._array.ndim:
+        raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not "
+                           "match the length of the desired ordering of dimensions i.e. input.dim()"
+                           f" = {source._array.ndim} is not equal to len(dims) = {len(dims)}")
+    if tuple(dims[sparse:]) != tuple(range(sparse, len(dims))):
+        raise NotImplementedError("permute of a sparse tensor: only its sparse dimensions may move")
+    shape = [source._array.shape[d] for d in dims]
+    order = list(dims[:sparse])
+    return moved("PermuteBackward0", source, source._where[0][order], shape, None,
+                 source._coalesced and order == sorted(order))
+
+
+@rule("unsqueeze")
+def unsqueeze(input: Tensor, dim: int) -> Tensor:
+    source = _prepared(input)
+    dim, shape = wrap_dim(dim, source._array.ndim + 1), [*source._array.shape]
+    if dim > sparse_dim_of(source):
+        raise NotImplementedError("unsqueeze of a sparse tensor among its dense dimensions")
+    shape.insert(dim, 1)
+    return moved("UnsqueezeBackward0", source, np.insert(source._where[0], dim, 0, axis=0), shape,
+                 None, source._coalesced)
+
+
+@rule("select")
+def select(input: Tensor, dim: int, index: int) -> Tensor:
+    ndim = input._array.ndim
+    dim, index = wrap_dim(dim, ndim), int(index)
+    n = input._array.shape[dim]
+    if not -n <= index < n:
+        raise IndexError(f"select(): index {index} out of range for tensor of size "
+                         f"{list(input._array.shape)} at dimension {dim}")
+    index += n if index < 0 else 0
+    source, sparse = _prepared(input), sparse_dim_of(input)
+    shape = [m for d, m in enumerate(source._array.shape) if d != dim]
+    if dim >= sparse:
+        values = stored_values(coalesced(source)).select(dim - sparse + 1, index)
+        return with_values(values, make(COO, coalesced(source)._where, values._array, shape, True))
+    take = np.flatnonzero(source._where[0][dim] == index)
+    if sparse == 1:
+        return stored_values(source).index_select(0, wrap(take)).sum(0)
+    return moved("SelectBackward0", source, np.delete(source._where[0], dim, 0)[:, take], shape,
+                 take, source._coalesced)
+
+
+@rule("unbind")
+def unbind(input: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    return tuple(select(input, dim, i) for i in range(input.size(dim)))
+
+
+@rule("narrow_copy")
+def narrow_copy(input: Tensor, dim: int, start: int, length: int) -> Tensor:
+    source = _prepared(input)
+    dim, shape = wrap_dim(dim, source._array.ndim), [*source._array.shape]
+    start = int(start) + (shape[dim] if start < 0 else 0)
+    if not 0 <= start <= start + length <= shape[dim]:
+        raise RuntimeError(f"narrow_copy: start ({start}) + length ({length}) exceeds dimension "
+                           f"size ({shape[dim]}).")
+    shape[dim] = length
+    sparse = sparse_dim_of(source)
+    if dim >= sparse:
+        source = coalesced(source)
+        values = stored_values(source).narrow(dim - sparse + 1, start, length)
+        return with_values(values, make(COO, source._where, values._array, shape, True))
+    along = source._where[0][dim]
+    take = np.flatnonzero((along >= start) & (along < start + length))
+    indices = source._where[0][:, take].copy()
+    indices[dim] -= start
+    return moved("NarrowCopyBackward0", source, indices, shape, take, source._coalesced)
+
+
+@rule("index_select")
+def index_select(input: Tensor, dim: int, index: Tensor) -> Tensor:
+    source = _prepared(input)
+    dim, shape = wrap_dim(dim, source._array.ndim), [*source._array.shape]
+    wanted, sparse = index._array.reshape(-1), sparse_dim_of(source)
+    if wanted.size and not -shape[dim] <= wanted.min() <= wanted.max() < shape[dim]:
+        raise IndexError("index_select(): index contains an index that is out of range for tensor "
+                         f"of size {list(shape)} at dimension {dim}")
+    wanted = np.where(wanted < 0, wanted + shape[dim], wanted)
+    shape[dim] = len(wanted)
+    if dim >= sparse:
+        source = coalesced(source)
+        values = stored_values(source).index_select(dim - sparse + 1, wrap(wanted))
+        return with_values(values, make(COO, source._where, values._array, shape, True))
+    along = source._where[0][dim]
+    order = np.argsort(wanted, kind="stable")
+    first = np.searchsorted(wanted[order], along, "left")
+    count = np.searchsorted(wanted[order], along, "right") - first
+    take = np.repeat(np.arange(len(along)), count)
+    within = np.arange(len(take)) - np.repeat(np.cumsum(count) - count, count)
+    slot = order[np.repeat(first, count) + within]
+    by_slot = np.argsort(slot, kind="stable")
+    take, slot = take[by_slot], slot[by_slot]
+    indices = source._where[0][:, take].copy()
+    indices[dim] = slot
+    return moved("IndexSelectBackward0", source, indices, shape, take)
+
+
+@rule("cat", "concat", "concatenate")
+def cat(tensors: Any, dim: int = 0) -> Tensor:
+    if not all(is_sparse(x) for x in tensors):
+        raise RuntimeError("Concatenating sparse tensors, but a dense tensor was found at position "
+                           f"{[is_sparse(x) for x in tensors].index(False)}.")
+    sources = [_prepared(x) for x in tensors]
+    dim = wrap_dim(dim, sources[0]._array.ndim)
+    shape, sparse = [*sources[0]._array.shape], sparse_dim_of(sources[0])
+    if any(sparse_dim_of(s) != sparse for s in sources) or dim >= sparse:
+        raise NotImplementedError("cat of sparse tensors along a dense dimension, or of different "
+                                  "numbers of sparse dimensions")
+    shape[dim] = int(np.sum([s._array.shape[dim] for s in sources]))
+    parts, offset = [], 0
+    for source in sources:
+        indices = source._where[0].copy()
+        indices[dim] += offset
+        offset += source._array.shape[dim]
+        parts.append(indices)
+    values = flambeau.cat([stored_values(s) for s in sources])
+    ordered = dim == 0 and all(s._coalesced for s in sources)
+    indices = np.concatenate(parts, 1)
+    return with_values(values, make(COO, (indices,), values._array, shape, ordered))
+
+
+@rule("stack")
+def stack(tensors: Any, dim: int = 0) -> Tensor:
+    return cat([unsqueeze(x, dim) for x in tensors], dim)
+
+
+@rule("getitem__", "getitem")
+def getitem(input: Tensor, index: Any) -> Tensor:
+    """Integers, whole slices, None and `...`; a slice with bounds copies."""
+    items = list(index) if isinstance(index, tuple) else [index]
+    if Ellipsis in [i for i in items if not isinstance(i, Tensor)]:
+        at = next(k for k, i in enumerate(items) if i is Ellipsis)
+        given = len([i for i in items if i is not None]) - 1
+        items[at:at + 1] = [slice(None)] * (input._array.ndim - given)
+    if len([i for i in items if i is not None]) > input._array.ndim:
+        raise IndexError(f"too many indices for tensor of dimension {input._array.ndim}")
+    result, dim = input, 0
+    for item in items:
+        if item is None:
+            result, dim = flambeau.unsqueeze(result, dim), dim + 1
+        elif isinstance(item, slice):
+            start, stop, step = item.indices(result._array.shape[dim])
+            if step != 1:
+                raise NotImplementedError("slices of a sparse tensor with a step")
+            if (start, stop) != (0, result._array.shape[dim]):
+                cut = narrow_copy if is_sparse(result) else flambeau.narrow
+                result = cut(result, dim, start, max(stop - start, 0))
+            dim += 1
+        elif isinstance(item, Tensor) and item._array.ndim:
+            result, dim = flambeau.index_select(result, dim, item), dim + 1
+        else:
+            result = flambeau.select(result, dim, int(item))
+    return result

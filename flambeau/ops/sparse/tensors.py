@@ -1,0 +1,902 @@
+"""Sparse tensors: what they are, how they are made, and how calls reach their rules.
+
+A `SparseTensor` keeps indices and values as arrays; in place of all of its elements it has an array
+of its shape and type that takes the memory of one. No kernel of a dense op may see that:
+`overrides` hands each public call with a sparse argument to `dispatch`, which runs the rule for
+the op's name (in `sparse_math` and its like), or says that there is none.
+
+Ops on sparse tensors are declared as all others are, with formulas of their gradients, but their
+kernels take tensors. Two of them carry the rest: `with_values` makes a sparse tensor of values and
+somebody else's indices, `values_of` gives the values, and each is the other's derivative.
+"""
+from __future__ import annotations
+
+import copy
+import importlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from flambeau import type_info
+from flambeau._places import bump, counter_of
+from flambeau._scopes import within
+from flambeau.core import overrides
+from flambeau.core.modes import grad_enabled, grad_mode, intercept_canonical, interceptors
+from flambeau.core.op import Op, checked_arguments, edges_of, plan_saving, public, record
+from flambeau.core.promotion import convert
+from flambeau.core.shapes import size_of
+from flambeau.core.tensor import LEAF, Tensor, basis, tensor_types, wrap
+from flambeau.ops.inplace import write_result
+from flambeau.ops.sparse import compressed as forms
+from flambeau.ops.sparse.compressed import BLOCKED, BY_ROW, COO, TITLES
+
+_ZEROS = bytes(32)
+
+
+class SparseTensor(Tensor):
+    """A tensor that holds only some of its elements. Users see it as `Tensor` with a `layout`.
+
+    `_where` is (indices,) for coordinates, else (compressed, plain) indices; `_data` the values.
+    """
+
+    _layout: Any = COO
+    _where: tuple[np.ndarray, ...] = ()
+    _data: np.ndarray = np.zeros(0)
+    _coalesced = False
+
+    @property
+    def layout(self) -> type_info.layout:
+        return self._layout
+
+    @property
+    def is_sparse(self) -> bool:
+        return self._layout is COO
+
+    @property
+    def is_sparse_csr(self) -> bool:
+        return self._layout is forms.CSR
+
+    @property
+    def data(self) -> SparseTensor:
+        """The same entries, unknown to autograd."""
+        return bare(self)
+
+    @data.setter
+    def data(self, value: Tensor) -> None:
+        if not is_sparse(value):
+            raise RuntimeError("Attempted to call `variable.set_data(tensor)`, but `variable` and "
+                               "`tensor` have incompatible tensor type.")
+        self._array, self._layout, self._where = value._array, value._layout, value._where
+        self._data, self._coalesced = value._data, value._coalesced
+
+    def stride(self, dim: int | None = None) -> Any:
+        if self._layout is not COO:
+            raise RuntimeError("Sparse CSR tensors do not have strides")
+        return (0,) * self._array.ndim if dim is None else 0
+
+    def is_contiguous(self, memory_format: Any = None) -> bool:
+        if self._layout is not COO:
+            raise RuntimeError("Tensors of type SparseCsrTensorImpl do not have is_contiguous")
+        return False
+
+    def storage_offset(self) -> int:
+        return 0
+
+    def data_ptr(self) -> int:
+        raise RuntimeError("Cannot access data pointer of Tensor that doesn't have storage")
+
+    def untyped_storage(self) -> Any:
+        kind = "SparseTensorImpl" if self._layout is COO else "SparseCsrTensorImpl"
+        raise NotImplementedError(f"Cannot access storage of {kind}")
+
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        raise TypeError(f"can't convert {TITLES[self._layout]} layout tensor to numpy. Use "
+                        "Tensor.to_dense() first.")
+
+    def tolist(self) -> Any:
+        return self.data_ptr()
+
+    def item(self) -> Any:
+        if self._array.size != 1:
+            raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to "
+                               "Scalar")
+        return to_dense(self.detach()).item()
+
+    def __getitem__(self, index: Any) -> Tensor:
+        return dispatch(Tensor.__getitem__, (self, index), {})
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        raise TypeError("Cannot assign to a sparse tensor")
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> SparseTensor:
+        if not self.is_leaf:
+            raise RuntimeError("Only Tensors created explicitly by the user (graph leaves) support "
+                               "the deepcopy protocol at the moment.")
+        if id(self) not in memo:
+            result = rebuild(self._layout, copy.deepcopy(self._where, memo), self._data.copy(),
+                             self._array.shape, self._coalesced, self._edge is LEAF)
+            memo[id(self)] = result
+            result._grad = copy.deepcopy(self._grad, memo)
+        return memo[id(self)]
+
+    def __reduce_ex__(self, protocol: int) -> tuple[Any, ...]:
+        return rebuild, (self._layout, self._where, self._data, self._array.shape,
+                         self._coalesced, self._edge is LEAF)
+
+
+SparseTensor.__module__ = "torch"
+SparseTensor.__name__ = SparseTensor.__qualname__ = "Tensor"
+overrides.internal_types.add(SparseTensor)
+overrides.sparse_types.add(SparseTensor)
+
+
+def make(layout: Any, where: tuple[np.ndarray, ...], data: np.ndarray, shape: Any,
+         coalesced: bool = False) -> SparseTensor:
+    """A sparse tensor of these parts, which are not checked."""
+    tensor = object.__new__(SparseTensor)
+    shape = tuple(shape)
+    tensor._array = np.ndarray(shape, data.dtype, _ZEROS, 0, (0,) * len(shape))
+    tensor._edge = tensor._base = tensor._counter = None
+    tensor._layout, tensor._where, tensor._data = layout, where, data
+    if coalesced:
+        tensor._coalesced = True
+    return tensor
+
+
+def rebuild(layout: Any, where: Any, data: np.ndarray, shape: Any, coalesced: bool,
+            requires_grad: bool) -> SparseTensor:
+    result = make(layout, where, data, shape, coalesced)
+    result._edge = LEAF if requires_grad else None
+    return result
+
+
+def like(pattern: SparseTensor, data: np.ndarray) -> SparseTensor:
+    """Other values at the places of `pattern`."""
+    return make(pattern._layout, pattern._where, data, pattern._array.shape, pattern._coalesced)
+
+
+def bare(tensor: SparseTensor) -> SparseTensor:
+    """The same parts without history: what a node keeps to know the places by."""
+    return like(tensor, tensor._data)
+
+
+def is_sparse(value: Any) -> bool:
+    return type(value) is SparseTensor
+
+
+def sparse_dim_of(tensor: SparseTensor) -> int:
+    """How many dimensions the indices span."""
+    if tensor._layout is COO:
+        return len(tensor._where[0])
+    return tensor._where[1].ndim + 1
+
+
+def coordinates(tensor: SparseTensor) -> tuple[np.ndarray, np.ndarray]:
+    """Indices and values as they come."""
+    if tensor._layout is COO:
+        return tensor._where[0], tensor._data
+    return forms.expand(*tensor._where, tensor._data, tensor._layout)
+
+
+def entries(tensor: SparseTensor) -> tuple[np.ndarray, np.ndarray]:
+    """Indices in row-major order and their values, each place once."""
+    indices, data = coordinates(tensor)
+    if tensor._coalesced or (tensor._layout is forms.CSR
+                             and forms.is_coalesced(indices, tensor._array.shape)):
+        return indices, data
+    return forms.coalesced(indices, data, tensor._array.shape)
+
+
+def blocksize_of(tensor: SparseTensor) -> tuple[int, int] | None:
+    if tensor._layout not in BLOCKED:
+        return None
+    at = tensor._where[1].ndim
+    return tensor._data.shape[at:at + 2]
+
+
+# ---- declaring ops on sparse tensors ------------------------------------------------------------
+
+def _not_batched(size: int, dims: Any, *canonical: Any) -> Any:
+    raise RuntimeError("vmap: sparse tensors cannot be batched")
+
+
+def sparse_op(node_name: str, tensors: str = "self", params: str = "", vjp: Any = None,
+              kind: str = "general", batch: Any = _not_batched) -> Callable[..., Any]:
+    """Declare an op by a kernel that takes tensors, the `tensors` first, and gives a new one."""
+
+    def declare(kernel: Callable[..., Any]) -> Callable[..., Any]:
+        op = Op(kernel.__name__.strip("_"), kind, kernel=kernel, tensors=tuple(tensors.split()),
+                params=tuple(params.split()), vjp=vjp, node_name=node_name, namespace=None,
+                dims=(), shapes=(), core="", batch_rule=batch,
+                doc=kernel.__doc__)
+        plan_saving(op)
+
+        def direct(*canonical: Any) -> Tensor:
+            result = within(grad_mode, False, kernel, *canonical)
+            edges = edges_of(op.inputs(canonical)) if grad_enabled() else None
+            if edges is not None:
+                record(op, canonical, edges, result)
+            return result
+
+        def call(*canonical: Any) -> Tensor:
+            return intercept_canonical(op, canonical) if interceptors else direct(*canonical)
+        call.op, op.direct, op.call, op.function = op, direct, call, call
+        return call
+    return declare
+
+
+def publish(function: Any, method: bool = True, torch: bool = False) -> Any:
+    """Make `function` a method of Tensor, and perhaps a function of the package."""
+    if method:
+        setattr(Tensor, function.__name__, checked_arguments(function))
+    if torch:
+        public["torch"][function.__name__] = function
+        function.__module__ = "torch"
+    return function
+
+
+# ---- values and places --------------------------------------------------------------------------
+
+@sparse_op("ValuesBackward0", params="pattern",
+           vjp=lambda grad, pattern: [with_values(grad, pattern)])
+def values_of(self: Tensor, pattern: SparseTensor) -> Tensor:
+    result = wrap(self._data)
+    result._counter = counter_of(self)
+    return result
+
+
+def _with_values(values: Tensor, pattern: SparseTensor) -> SparseTensor:
+    return like(pattern, values._array)
+
+
+def _values_back(grad: Tensor, pattern: SparseTensor) -> list[Tensor]:
+    return [grad_values(grad, pattern)]
+
+
+_coo_with_values = sparse_op("SparseCooTensorWithDimsAndTensorsBackward0", "values", "pattern",
+                             vjp=_values_back)(_with_values)
+_compressed_with_values = sparse_op("SparseCompressedTensorBackward0", "values", "pattern",
+                                    vjp=_values_back)(_with_values)
+
+
+def with_values(values: Tensor, pattern: SparseTensor) -> SparseTensor:
+    """A sparse tensor of `values` at the places of `pattern`."""
+    make_one = _coo_with_values if pattern._layout is COO else _compressed_with_values
+    return make_one(values, pattern)
+
+
+def stored_values(tensor: SparseTensor) -> Tensor:
+    """The values, with history."""
+    return values_of(tensor, bare(tensor))
+
+
+def grad_values(grad: Tensor, pattern: SparseTensor) -> Tensor:
+    """The values of a gradient, sparse or dense, at the places of `pattern`."""
+    if is_sparse(grad) and same_places(grad, pattern):
+        return stored_values(grad)
+    return stored_values(masked(grad, pattern))
+
+
+def same_places(a: SparseTensor, b: SparseTensor) -> bool:
+    """Are these entries of the same places, one each?"""
+    return (a._layout is b._layout and (a._layout is not COO or (a._coalesced and b._coalesced))
+            and a._data.shape == b._data.shape
+            and all(x is y or np.array_equal(x, y) for x, y in zip(a._where, b._where)))
+
+
+def _mask_back(grad: Tensor, form: Any, shape: Any) -> list[Tensor]:
+    dense = to_dense(grad)
+    return [dense if form is None else as_form(dense, form)]
+
+
+@sparse_op("SparseMaskBackward0", params="pattern form",
+           vjp=lambda grad, form, self_shape: _mask_back(grad, form, self_shape))
+def masked_values(self: Tensor, pattern: SparseTensor, form: Any) -> SparseTensor:
+    wanted, _ = coordinates(pattern)
+    n = len(wanted)
+    if is_sparse(self) and sparse_dim_of(self) == n:
+        data = forms.values_at(*entries(self), wanted, self._array.shape)
+    else:
+        dense = to_dense(self)._array if is_sparse(self) else self._array
+        data = dense[tuple(wanted)] if n else np.broadcast_to(
+            dense, (wanted.shape[1], *dense.shape)).copy()
+    return like(pattern, data.reshape(pattern._data.shape))
+
+
+def masked(self: Tensor, pattern: SparseTensor) -> SparseTensor:
+    return masked_values(self, bare(pattern), form_of(self))
+
+
+# ---- forms --------------------------------------------------------------------------------------
+
+def form_of(tensor: Tensor) -> Any:
+    """What another tensor must be made to have the form of this one; None for dense."""
+    if not is_sparse(tensor):
+        return None
+    sparse = sparse_dim_of(tensor)
+    return tensor._layout, sparse, blocksize_of(tensor), tensor._array.ndim - sparse
+
+
+def as_form(tensor: Tensor, form: Any) -> Tensor:
+    """`tensor` with a layout as `form_of` tells it; itself if it has that."""
+    found = form_of(tensor)
+    if found == form:
+        return tensor
+    if form is None:
+        return to_dense(tensor)
+    return change_form(tensor, form, found)
+
+
+def _change_form(self: Tensor, form: Any, before: Any) -> SparseTensor:
+    layout, sparse, blocksize, _ = form
+    shape = self._array.shape
+    if is_sparse(self):
+        if layout is COO and self._layout is forms.CSC and sparse == 2:
+            indices, data = coordinates(self)           # as they come, column by column
+            return make(COO, (indices,), data, shape)
+        indices, data = entries(self)
+        if len(indices) != sparse:
+            indices, data = forms.nonzero_entries(forms.to_dense(indices, data, shape), sparse)
+    else:
+        indices, data = forms.nonzero_entries(self._array, sparse)
+    if layout is COO:
+        return make(COO, (indices,), data, shape, True)
+    *where, data = forms.compress(indices, data, shape, layout, blocksize)
+    return make(layout, tuple(where), data, shape)
+
+
+def _form_back(grad: Tensor, before: Any) -> list[Tensor]:
+    return [to_dense(grad) if before is None else as_form(grad, before)]
+
+
+def _form_batched(size: int, dims: Any, self: Tensor, form: Any, before: Any) -> Any:
+    """The slices' places side by side: one more sparse dimension, in front."""
+    layout, sparse, _, dense = form
+    if layout is not COO or before is not None:
+        return _not_batched(size, dims)
+    whole = basis.movedim(self, dims[0], 0)
+    return change_form(whole, (COO, sparse + 1, None, dense), None), 0
+
+
+_changers = {node: sparse_op(node, params="form before", vjp=_form_back,
+                             batch=_form_batched)(_change_form)
+             for node in ("ToSparseBackward0", "ToSparseBackward1", "ToSparseCsrBackward0",
+                          "ToSparseCscBackward0", "ToSparseBsrBackward0", "ToSparseBscBackward0")}
+
+
+def change_form(tensor: Tensor, form: Any, before: Any, node: str = "ToSparseBackward1") -> Any:
+    return _changers[node](tensor, form, before)
+
+
+def _dense_back(grad: Tensor, self: Any, masked_grad: bool, form: Any) -> list[Tensor]:
+    if not masked_grad:
+        return [as_form(grad, form)]
+    if is_sparse(self):
+        return [masked(grad, coalesced(self))]
+    return [as_form(basis.mul(grad, densify(self, False, form) != 0), form)]      # under vmap
+
+
+@sparse_op("ToDenseBackward0", params="masked_grad form", vjp=_dense_back,
+           batch=lambda size, dims, self, masked_grad, form: (to_dense(self), 0))
+def densify(self: SparseTensor, masked_grad: bool, form: Any) -> Tensor:
+    return wrap(forms.to_dense(*entries(self), self._array.shape))
+
+
+@publish
+def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None) -> Tensor:
+    """This tensor with all of its elements; itself if it is dense.
+
+    The gradient of a sparse tensor is computed for the elements that it holds, or with
+    `masked_grad=False` for all.
+    """
+    slices = self
+    while hasattr(slices, "_value"):            # a slice, whatever the slice, under vmap
+        slices = slices._value
+    if slices is not self and is_sparse(slices):
+        return densify(self, masked_grad is not False, form_of(slices))
+    if not is_sparse(self):
+        return self if dtype is None else self.to(dtype)
+    if dtype is not None and self._layout is COO:
+        raise RuntimeError("dtype argument is not supported by sparse_to_dense")
+    dense = densify(self, masked_grad is not False, form_of(self))
+    return dense if dtype is None else dense.to(dtype)
+
+
+@publish
+def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None,
+              blocksize: Any = None, dense_dim: int | None = None) -> Tensor:
+    """This tensor in a sparse layout, by default coordinates.
+
+    `sparse_dim` of its first dimensions are sparse; `blocksize` is for bsr and bsc; `dense_dim` of
+    the last dimensions stay dense.
+
+    >>> import flambeau
+    >>> flambeau.tensor([[0, 2], [3, 0]]).to_sparse()
+    tensor(indices=tensor([[0, 1],
+                           [1, 0]]),
+           values=tensor([2, 3]),
+           size=(2, 2), nnz=2, layout=torch.sparse_coo)
+    """
+    if isinstance(sparse_dim, type_info.layout):
+        sparse_dim, layout = None, sparse_dim
+    ndim = self._array.ndim
+    if sparse_dim is not None:
+        if layout is not None or blocksize is not None or dense_dim is not None:
+            raise RuntimeError("to_sparse: sparse_dim excludes layout, blocksize and dense_dim")
+        if not 0 <= sparse_dim <= ndim:
+            raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in [0,{ndim}] range, "
+                               f"but {sparse_dim} is given")
+        if ndim and not sparse_dim:
+            raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when "
+                               "self.dim()>0")
+        return _changed(self, (COO, sparse_dim, None, ndim - sparse_dim), "ToSparseBackward0")
+    return _to_layout(self, layout or COO, blocksize, dense_dim, "ToSparseBackward1")
+
+
+def _changed(self: Tensor, form: Any, node: str) -> Tensor:
+    found = form_of(self)
+    if found == form:
+        return self
+    return change_form(self, form, found, node)
+
+
+def _to_layout(self: Tensor, layout: Any, blocksize: Any, dense_dim: Any, node: str) -> Tensor:
+    if layout is type_info.strided:
+        raise RuntimeError("dense_to_sparse: layout must be a sparse layout, but got "
+                           "torch.strided")
+    ndim = self._array.ndim
+    name = str(layout).removeprefix("torch.")
+    if is_sparse(self):
+        if layout is COO and dense_dim is None:
+            return _changed(self, (COO, sparse_dim_of(self), None,
+                                   ndim - sparse_dim_of(self)), node)
+        dense = ndim - sparse_dim_of(self)
+    else:
+        dense = dense_dim or 0
+        name = f"dense_to_{name.removesuffix('_coo')}"
+        room = ndim if layout is COO else ndim - 2
+        if not 0 <= dense <= max(room, 0):
+            raise RuntimeError(f"{name}: dense_dim argument must be in [0,{max(room, 0)}] range, "
+                               f"but {dense} is given")
+    if layout is COO:
+        return _changed(self, (COO, ndim - dense, None, dense), node)
+    if ndim - dense < 2:
+        raise RuntimeError(f"{name}: expected a tensor of at least 2 sparse dimensions, got "
+                           f"{ndim - dense}")
+    if layout in BLOCKED:
+        blocksize = (blocksize, blocksize) if isinstance(blocksize, int) else blocksize
+        if blocksize is None or len(blocksize) != 2:
+            raise RuntimeError(f"{name}: {layout} layout conversion expects blocksize to be a "
+                               f"tuple of 2 ints, got {blocksize}")
+        blocksize = tuple(int(b) for b in blocksize)
+        rows, cols = self._array.shape[ndim - dense - 2:ndim - dense]
+        if min(blocksize) <= 0 or rows % blocksize[0] or cols % blocksize[1]:
+            raise RuntimeError(f"{name}: tensor sparse size ({rows},{cols}) must be divisible by "
+                               f"given blocksize ({blocksize[0]},{blocksize[1]})")
+    elif blocksize is not None:
+        raise RuntimeError(f"{name}: {layout} layout does not take a blocksize, got {blocksize}")
+    return _changed(self, (layout, ndim - dense, blocksize, dense), node)
+
+
+@publish
+def to_sparse_coo(self: Tensor) -> Tensor:
+    """This tensor as coordinates and values."""
+    return to_sparse(self)
+
+
+@publish
+def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """This tensor as compressed rows."""
+    return _to_layout(self, forms.CSR, None, dense_dim, "ToSparseCsrBackward0")
+
+
+@publish
+def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
+    """This tensor as compressed columns."""
+    return _to_layout(self, forms.CSC, None, dense_dim, "ToSparseCscBackward0")
+
+
+@publish
+def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Tensor:
+    """This tensor as compressed rows of blocks."""
+    return _to_layout(self, forms.BSR, blocksize, dense_dim, "ToSparseBsrBackward0")
+
+
+@publish
+def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Tensor:
+    """This tensor as compressed columns of blocks."""
+    return _to_layout(self, forms.BSC, blocksize, dense_dim, "ToSparseBscBackward0")
+
+
+# ---- what a sparse tensor can be asked ----------------------------------------------------------
+
+def expect(tensor: Tensor, name: str, wanted: Any, what: str) -> None:
+    layout = tensor.layout
+    if layout not in wanted:
+        raise RuntimeError(f"{name} expected {what} tensor layout but got {TITLES[layout]}")
+
+
+def expect_coo(tensor: Tensor, name: str) -> None:
+    expect(tensor, name, (COO,), "sparse coordinate")
+
+
+@sparse_op("CoalesceBackward0", vjp=lambda grad: [grad])
+def _coalesce(self: SparseTensor) -> SparseTensor:
+    indices, data = entries(self)
+    return make(COO, (indices,), data, self._array.shape, True)
+
+
+def coalesced(tensor: SparseTensor) -> SparseTensor:
+    return tensor if tensor._layout is not COO or tensor._coalesced else _coalesce(tensor)
+
+
+@publish
+def coalesce(self: Tensor) -> Tensor:
+    """This tensor with each place once, in row-major order; itself if it is so."""
+    expect_coo(self, "coalesce")
+    return coalesced(self)
+
+
+@publish
+def is_coalesced(self: Tensor) -> bool:
+    """Is each place here once, in row-major order?"""
+    expect_coo(self, "is_coalesced")
+    return self._coalesced
+
+
+@publish
+def _coalesced_(self: Tensor, coalesced: bool) -> Tensor:
+    expect_coo(self, "_coalesced_")
+    self._coalesced = bool(coalesced)
+    return self
+
+
+@publish
+def sparse_dim(self: Tensor) -> int:
+    """The number of sparse dimensions."""
+    if not is_sparse(self):
+        return 0
+    return sparse_dim_of(self) if self._layout is COO else 2
+
+
+@publish
+def dense_dim(self: Tensor) -> int:
+    """The number of dense dimensions."""
+    return self._array.ndim - (sparse_dim_of(self) if is_sparse(self) else 0)
+
+
+Tensor._dimI, Tensor._dimV = sparse_dim, dense_dim
+
+
+@publish
+def _nnz(self: Tensor) -> int:
+    """The number of entries."""
+    if not is_sparse(self):
+        raise unsupported("_nnz", self)
+    return self._data.shape[0] if self._layout is COO else self._where[1].shape[-1]
+
+
+@publish
+def _indices(self: Tensor) -> Tensor:
+    """The indices as they are, coalesced or not."""
+    if not is_sparse(self) or self._layout is not COO:
+        raise unsupported("_indices", self)
+    return wrap(self._where[0])
+
+
+@publish
+def _values(self: Tensor) -> Tensor:
+    """The values as they are, coalesced or not, without history."""
+    if not is_sparse(self) or self._layout is not COO:
+        raise unsupported("_values", self)
+    return wrap(self._data)
+
+
+@publish
+def indices(self: Tensor) -> Tensor:
+    """The indices of a coalesced tensor, (sparse dimensions, entries)."""
+    expect_coo(self, "indices")
+    if not self._coalesced:
+        raise RuntimeError("Cannot get indices on an uncoalesced tensor, please call .coalesce() "
+                           "first")
+    return wrap(self._where[0])
+
+
+@publish
+def values(self: Tensor) -> Tensor:
+    """The values of a sparse tensor, which must be coalesced."""
+    expect(self, "values", [*TITLES][1:], "sparse")
+    if self._layout is COO and not self._coalesced:
+        raise RuntimeError("Cannot get values on an uncoalesced tensor, please call .coalesce() "
+                           "first")
+    return stored_values(self)
+
+
+def _part(name: str, layouts: Any, what: str, position: int, doc: str) -> None:
+    def method(self: Tensor) -> Tensor:
+        expect(self, name, layouts, what)
+        return wrap(self._where[position])
+    method.__name__, method.__doc__ = name, doc
+    publish(method)
+
+
+def _copy_of(name: str) -> None:
+    def function(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+        part = getattr(input, name)().clone()
+        return part if out is None else basis.into(out, public["torch"]["clone"].op, part)
+    function.__name__ = function.__qualname__ = f"{name}_copy"
+    function.__doc__ = f"A copy of what `Tensor.{name}` gives of a sparse tensor."
+    publish(function, method=False, torch=True)
+
+
+for _name in ("indices", "values", "crow_indices", "col_indices", "ccol_indices", "row_indices"):
+    _copy_of(_name)
+
+_BY_COLUMN = (forms.CSC, forms.BSC)
+for _name, _layouts, _position, _doc in (
+        ("crow_indices", BY_ROW, 0, "Where the entries of each row begin, in csr and bsr."),
+        ("col_indices", BY_ROW, 1, "The column of each entry, in csr and bsr."),
+        ("ccol_indices", _BY_COLUMN, 0, "Where the entries of each column begin, in csc and bsc."),
+        ("row_indices", _BY_COLUMN, 1, "The row of each entry, in csc and bsc.")):
+    _part(_name, _layouts, f"sparse {'row' if _layouts is BY_ROW else 'column'} compressed",
+          _position, _doc)
+
+
+@publish
+def sparse_mask(self: Tensor, mask: Tensor) -> Tensor:
+    """The values of this tensor at the places of the sparse tensor `mask`."""
+    if not is_sparse(mask):
+        raise unsupported("sparse_mask", mask)
+    if mask._array.shape != self._array.shape:
+        raise RuntimeError("sparse_mask(): operands have incompatible sizes; self has size "
+                           f"{list(self._array.shape)} but mask has size "
+                           f"{list(mask._array.shape)}")
+    return masked(self, mask)
+
+
+@publish
+def sparse_resize_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Give this tensor another size and numbers of dimensions, in place; entries stay."""
+    shape = tuple(size_of((size,)))
+    data, (where,) = self._data, self._where
+    if len(shape) != sparse_dim + dense_dim:
+        raise RuntimeError("'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) = "
+                           f"{len(shape)}, sparse_dim = {sparse_dim}, dense_dim = {dense_dim}")
+    if len(data) and (sparse_dim != len(where) or dense_dim != data.ndim - 1
+                      or any(a < b for a, b in zip(shape, self._array.shape))):
+        raise RuntimeError("changing the number of sparse or dense dimensions, or shrinking the "
+                           "size, of a non-empty sparse tensor is not supported: use "
+                           "sparse_resize_and_clear_")
+    if len(data):
+        grown = np.zeros((len(data), *shape[sparse_dim:]), data.dtype)
+        grown[tuple(slice(n) for n in data.shape)] = data
+        return _become(self, make(COO, (where,), grown, shape, self._coalesced))
+    return sparse_resize_and_clear_(self, size, sparse_dim, dense_dim)
+
+
+@publish
+def sparse_resize_and_clear_(self: Tensor, size: Any, sparse_dim: int, dense_dim: int) -> Tensor:
+    """Drop all entries and give this tensor another size, in place."""
+    shape = tuple(size_of((size,)))
+    return _become(self, make(COO, (np.zeros((sparse_dim, 0), np.int64),), np.zeros(
+        (0, *shape[sparse_dim:]), self._array.dtype), shape))
+
+
+def _become(self: SparseTensor, other: SparseTensor) -> SparseTensor:
+    self.data = other
+    bump(self)
+    return self
+
+
+def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:
+    """Give a sparse tensor the size and the numbers of dimensions of another, in place."""
+    for tensor in (input, the_template):
+        expect_coo(tensor, "resize_as_sparse_")
+    return sparse_resize_(input, the_template.shape, sparse_dim_of(the_template),
+                          the_template._array.ndim - sparse_dim_of(the_template))
+
+
+publish(resize_as_sparse_, method=False, torch=True)
+
+
+# ---- without entries ---------------------------------------------------------------------------
+
+def empty(shape: tuple[int, ...], dtype: np.dtype, layout: Any, sparse: int | None = None,
+          blocksize: Any = None) -> SparseTensor:
+    """A tensor without entries, `sparse` (by default all) of whose dimensions are sparse."""
+    sparse = len(shape) if sparse is None else sparse
+    dense = shape[sparse:]
+    if layout is COO:
+        return make(COO, (np.zeros((sparse, 0), np.int64),), np.zeros((0, *dense), dtype), shape)
+    if sparse < 2 or (layout in BLOCKED and blocksize is None):
+        raise NotImplementedError(f"an empty tensor of shape {list(shape)} with layout {layout}")
+    *batch, rows, cols = shape[:sparse]
+    height, width = blocksize or (1, 1)
+    lines = rows // height if layout in BY_ROW else cols // width
+    return make(layout, (np.zeros((*batch, lines + 1), np.int64), np.zeros((*batch, 0), np.int64)),
+                np.zeros((*batch, 0, *(blocksize or ()), *dense), dtype), shape)
+
+
+def without_entries(name: str, shape: tuple[int, ...], dtype: np.dtype, layout: Any,
+                    requires_grad: bool) -> Tensor:
+    """`zeros` and `empty` with a layout that is not strided."""
+    if layout is type_info.mkldnn:
+        from flambeau.ops.quantized import mkldnn as opaque
+        return opaque.made(name, shape, dtype, requires_grad)
+    if name not in ("zeros", "empty"):
+        raise NotImplementedError(f"{name} with layout {layout}")
+    result = empty(shape, dtype, layout)
+    return result.requires_grad_() if requires_grad else result
+
+
+def empty_like(pattern: SparseTensor, dtype: Any = None) -> SparseTensor:
+    return empty(pattern._array.shape, dtype or pattern._array.dtype, pattern._layout,
+                 sparse_dim_of(pattern), blocksize_of(pattern))
+
+
+def zero_values(pattern: SparseTensor) -> SparseTensor:
+    """Zeros at the places of `pattern`."""
+    return like(pattern, np.zeros_like(pattern._data))
+
+
+basis.empty_sparse, basis.zero_values = empty, zero_values
+
+
+class Invariants:
+    """Are indices checked where the caller does not say?"""
+
+    enabled = False
+
+
+# ---- how calls get here -------------------------------------------------------------------------
+
+rules: dict[str, Callable[..., Any]] = {}
+
+
+def rule(*names: str) -> Callable[..., Any]:
+    """Enter a function as the rule of the ops of these names."""
+    def enter(function: Callable[..., Any]) -> Callable[..., Any]:
+        for name in names:
+            rules[name] = function
+        return function
+    return enter
+
+
+def tracked(*tensors: Any) -> bool:
+    """Will an op on these be recorded?"""
+    return grad_enabled() and any(type(t) in tensor_types and t.requires_grad for t in tensors)
+
+
+def is_number(value: Any) -> bool:
+    """A Python number or a tensor without dimensions."""
+    return type(value) not in tensor_types or (not is_sparse(value) and not value._array.ndim)
+
+
+def conjugate(value: Any) -> Any:
+    if type(value) in tensor_types:
+        return basis.conj(value) if value._array.dtype.kind in "cW" else value
+    return value.conjugate()
+
+
+def to_coo(tensor: Tensor, sparse: int | None = None) -> Tensor:
+    """`tensor` with coordinates of so many sparse dimensions."""
+    sparse = sparse_dim_of(tensor) if sparse is None else sparse
+    return as_form(tensor, (COO, sparse, None, tensor._array.ndim - sparse))
+
+
+def unsupported(name: str, tensor: Tensor) -> NotImplementedError:
+    """What PyTorch says where an op has no rule for a layout."""
+    layout = tensor.layout
+    where = TITLES[layout] + "CPU" if layout is COO else "CPU" if layout is type_info.strided \
+        else "SparseCsrCPU"
+    return NotImplementedError(f"Could not run 'aten::{name}' with arguments from the '{where}' "
+                               f"backend: there is no rule for it on layout {layout}.")
+
+
+def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """A public call with a sparse argument: the rule of its name."""
+    if not rules:
+        for family in ("math", "products", "reduce", "places"):     # these fill the table
+            importlib.import_module(f"flambeau.ops.sparse.{family}")
+    op = getattr(function, "op", None) or (function if isinstance(function, Op) else None)
+    name = (op.name if op is not None else function.__name__).lstrip("_")
+    if op is not None and op.namespace not in (None, "torch") and "torch" not in op.namespace:
+        name = f"{op.namespace}.{name}"
+    if op is not None and op.inplace and is_sparse(args[0]):
+        return write(op, args, kwargs)
+    if op is not None and op.inplace and op.functional.name in rules:
+        return write_result(op, args[0], args[1:], kwargs)      # into a dense tensor
+    rule = rules.get(name)
+    out = kwargs.pop("out", None) if "out" in kwargs else None
+    if rule is not None:
+        result = rule(*args, **kwargs)
+        return result if out is None else replace(out, result)
+    if op is not None and op.composite and name in ALSO_SPARSE:
+        return op.direct(*args, **kwargs)
+    raise unsupported(name, next(a for a in _flat((*args, *kwargs.values())) if is_sparse(a)))
+
+
+# composites whose bodies look at no element
+ALSO_SPARSE = {"subtract", "multiply", "divide", "true_divide", "negative", "square",
+               "absolute", "is_nonzero", "is_same_size", "is_floating_point", "is_complex",
+               "is_signed", "numel", "result_type", "is_inference", "get_device", "is_conj",
+               "is_neg", "resolve_neg"}
+
+
+def _flat(args: Any) -> Any:
+    for arg in args:
+        if type(arg) in (tuple, list):
+            yield from _flat(arg)
+        else:
+            yield arg
+
+
+def write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
+    """An in-place op on a sparse tensor: the op, whose result takes the tensor's place."""
+    from flambeau.core.views import check_inplace
+    target = args[0]
+    name = op.functional.name
+    if name not in rules and f"{name}_" not in rules:
+        raise unsupported(op.name, target)
+    needs = any(type(a) in tensor_types and a.requires_grad for a in args)
+    check_inplace(target, needs)
+    source = bare(target)
+    source._edge = target._edge
+    result = rules[f"{name}_" if f"{name}_" in rules else name](source, *args[1:], **kwargs)
+    return replace(target, result)
+
+
+def replace(target: Tensor, result: Tensor) -> Tensor:
+    """Give `target` the entries and the history of `result`."""
+    from flambeau.core.views import rebase
+    if not is_sparse(target) or not is_sparse(result):
+        if is_sparse(target):
+            raise RuntimeError("add(sparse, dense) is not supported. Use add(dense, sparse) "
+                               "instead.")
+        result = to_dense(result)
+        return basis.into(target, public["torch"]["add"].op, result)
+    if result._array.shape != target._array.shape:
+        raise RuntimeError(f"output with shape {list(target._array.shape)} doesn't match the "
+                           f"broadcast shape {list(result._array.shape)}")
+    data = result._data
+    if data.dtype != target._array.dtype:
+        data = convert(data, target._array.dtype)
+    target._layout, target._where, target._data = result._layout, result._where, data
+    target._coalesced = result._coalesced
+    bump(target)
+    if grad_enabled() and result._edge is not None:
+        rebase(target, result._edge)
+    return target
+
+
+# ---- gradients that arrive at leaves ------------------------------------------------------------
+
+def first_gradient(grad: Tensor, unshared: bool, create_graph: bool) -> Tensor:
+    """What becomes the gradient of a leaf that had none: `grad`'s own arrays if nobody else
+    holds it, else a copy."""
+    if not is_sparse(grad) or create_graph:
+        kept = basis.clone(grad)
+        return kept if create_graph else basis.detach(kept)
+    parts = [*grad._where, grad._data]
+    if unshared and all(p.flags.c_contiguous for p in parts):
+        return bare(grad)
+    return make(grad._layout, tuple(p.copy() for p in grad._where), grad._data.copy(),
+                grad._array.shape, grad._coalesced)
+
+
+def later_gradient(old: Tensor, grad: Tensor, create_graph: bool) -> Tensor:
+    """The gradient of a leaf after another has arrived: written in place where torch does."""
+    sparse = is_sparse(old)
+    if sparse and not is_sparse(grad):
+        return basis.add(grad, old)
+    if create_graph or not (sparse or is_sparse(grad)):
+        return basis.add(old, grad)
+    return old.add_(grad)
+
+
+overrides.own_rules[SparseTensor] = dispatch
+basis.first_gradient = first_gradient
+basis.later_gradient = later_gradient
+importlib.import_module("flambeau.ops.sparse.create")        # the functions that make them
+__all__ = ["SparseTensor"]

@@ -1,0 +1,291 @@
+"""Methods about the memory under a tensor: `set_`, `resize_`, pinning, sharing."""
+from __future__ import annotations
+
+from itertools import pairwise
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau import type_info
+from flambeau._places import bump, counter_of
+from flambeau.core.dtypes import as_numpy_dtype
+from flambeau.core.graph import next_order
+from flambeau.core.op import checked_arguments, public
+from flambeau.core.shapes import contiguous_strides, size_of
+from flambeau.core.tensor import (
+    LEAF,
+    Tensor,
+    array_offset,
+    array_root,
+    array_strides,
+    basis,
+    plain,
+    wrap,
+)
+from flambeau.core.views import check_inplace
+from flambeau.ops.inplace import publish_inplace_view, slot
+from flambeau.ops.pointwise.arithmetic import c_name
+
+
+def _method(function: Any, *spaces: str) -> Any:
+    name = function.__name__
+    setattr(Tensor, name, checked_arguments(function))
+    for space in spaces:
+        public[space][name] = function
+    return function
+
+
+def _moved(self: Tensor, array: np.ndarray) -> Tensor:
+    """Let the tensor look at other memory."""
+    self._array = array
+    bump(self)
+    return self
+
+
+def _on(buffer: Any, dtype: np.dtype, size: Any, stride: Any, offset: int) -> np.ndarray:
+    """An array on a buffer; `stride` and `offset` in elements."""
+    item = dtype.itemsize
+    if 0 in size:
+        return np.ndarray(size, dtype, buffer) if buffer.nbytes else np.empty(size, dtype)
+    return np.ndarray(size, dtype, buffer, offset * item, tuple([s * item for s in stride]))
+
+
+def _needed(size: Any, stride: Any, offset: int, item: int) -> int:
+    """How many bytes of memory such a tensor looks at."""
+    if 0 in size:
+        return 0
+    return (offset + sum((n - 1) * s for n, s in zip(size, stride)) + 1) * item
+
+
+def _grown(self: Tensor, needed: int) -> Any:
+    """The tensor's memory as a buffer of at least that many bytes."""
+    if needed <= array_root(self._array).nbytes:
+        return array_root(self._array)
+    if not self._array.nbytes:
+        return np.zeros(-(-needed // self._array.itemsize), self._array.dtype)
+    storage = self.untyped_storage()
+    storage.resize_(needed)
+    return storage._bytes
+
+
+def _first_elements(slices: Tensor, size: Any) -> Tensor:
+    """The elements of each slice in another shape, as many as fit; zeros where there are none."""
+    flat, count = basis.reshape(slices, (-1,)), prod(size)
+    missing = count - flat.numel()
+    if missing > 0:
+        flat = basis.cat([flat, wrap(np.zeros(missing, flat._array.dtype))], 0)
+    return basis.reshape(flat[:count], size)
+
+
+@_method
+def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+    """Another shape on the same memory, in its order, with more memory if that is too small; new
+    elements are zero."""
+    size = size_of(sizes)
+    if any(n < 0 for n in size):
+        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: "
+                           f"{list(size)}")
+    if self.requires_grad:
+        raise RuntimeError("cannot resize variables that require grad")
+    if size == self._array.shape:
+        return self
+    if type(self) not in plain and hasattr(self, "_bdim"):          # a slice under vmap
+        basis.reshape_slices(self, lambda before: _first_elements(before, size))
+        return self
+    stride, item = contiguous_strides(size), self._array.itemsize
+    offset = array_offset(self._array) // item if self._array.nbytes else 0
+    buffer = _grown(self, _needed(size, stride, offset, item))
+    return _moved(self, _on(buffer, self._array.dtype, size, stride, offset))
+
+
+def _resize_as(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+    """`resize_` to the shape of another tensor."""
+    return self.resize_(*the_template.shape)
+
+
+_resize_as.__name__ = "resize_as_"
+_method(_resize_as, "torch")
+
+
+@_method
+def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None,
+         stride: Any = None) -> Tensor:
+    """Look at the memory of a tensor or storage, from now on. A leaf gets a new accumulator: to
+    the graph before, it is another tensor."""
+    if self._edge is LEAF:
+        check_inplace(self, False, apart=False)
+        self._accumulator, self._renewed = None, next_order()
+    if source is None:
+        return _moved(self, np.empty(0, self._array.dtype))
+    if isinstance(source, Tensor):
+        if source._array.dtype != self._array.dtype:
+            a, b = (c_name(t) for t in (source, self))
+            raise RuntimeError(f"Could not set tensor of type {a} to a tensor of type {b}")
+        if size is None:
+            self._counter = counter_of(source)
+            return _moved(self, slot(source))
+        buffer = array_root(slot(source))
+    else:
+        buffer = getattr(source, "_untyped_storage", None) or source
+        buffer = buffer.untyped() if hasattr(buffer, "untyped") else buffer
+        source, buffer = buffer, buffer._bytes
+    item = self._array.itemsize
+    if size is None:
+        size = (buffer.nbytes // item - storage_offset,)
+    size = size_of((size,))
+    stride = contiguous_strides(size) if stride is None else size_of((stride,))
+    if _needed(size, stride, storage_offset, item) > buffer.nbytes:
+        source.resize_(_needed(size, stride, storage_offset, item))
+        buffer = source._bytes
+    return _moved(self, _on(buffer, self._array.dtype, size, stride, storage_offset))
+
+
+@_method
+def is_set_to(self: Tensor, tensor: Tensor) -> bool:
+    """Do both look at the same memory in the same way?"""
+    a, b = self._array, tensor._array
+    return (a.shape == b.shape and array_strides(a) == array_strides(b)
+            and a.dtype == b.dtype and array_root(a) is array_root(b)
+            and array_offset(a) == array_offset(b))
+
+
+public["torch"]["as_strided_"] = publish_inplace_view("as_strided", basis.as_strided)
+
+
+@_method
+def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
+    """The historical constructor, with this tensor's dtype: of sizes, data, or nothing."""
+    import flambeau
+    d = self.dtype
+    if not args:
+        return flambeau.empty(0, dtype=d)
+    first = args[0]
+    if isinstance(first, Tensor):
+        return basis.alias(first)
+    if isinstance(first, (list, tuple)) and not hasattr(first, "numel"):
+        return flambeau.tensor(first, dtype=d)
+    return flambeau.empty(*args, dtype=d)
+
+
+@_method
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+    """Fill the main diagonal; of tall matrices, with `wrap`, again after each block of rows."""
+    shape = self._array.shape
+    if len(shape) < 2:
+        raise RuntimeError("dimensions must larger than 1")
+    if len(shape) > 2 and len(set(shape)) > 1:
+        raise RuntimeError("all dimensions of input must be of equal length")
+    step = sum(array_strides(self._array))
+    count = min(shape)
+    offset = self.storage_offset()
+    basis.as_strided(self, (count,), (step,), offset).fill_(fill_value)
+    if wrap and len(shape) == 2 and shape[0] > shape[1] + 1:
+        rows, columns = shape
+        for top in range(columns + 1, rows, columns + 1):
+            part = self[top:top + columns]
+            n = min(part._array.shape)
+            basis.as_strided(self, (n,), (step,), part.storage_offset()).fill_(fill_value)
+    return self
+
+
+@_method
+def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+    """The dimensions from the outermost in memory to the innermost.
+
+    With `ambiguity_check` RuntimeError if a dimension could as well stand elsewhere, because it has
+    one element or the stride of a neighbour. A list of memory formats allows that where just one of
+    them is the tensor's.
+    """
+    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+    if not isinstance(ambiguity_check, bool | list) or not all(
+            isinstance(f, type_info.memory_format) for f in formats):
+        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
+    strides = array_strides(self._array)
+    ambiguous = 1 in self._array.shape or any(a == b for a, b in pairwise(strides))
+    if ambiguity_check and ambiguous and sum(
+            self.is_contiguous(memory_format=f) for f in formats) != 1:
+        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one "
+                           "of the given memory formats.")
+    return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
+
+
+@_method
+def const_data_ptr(self: Tensor) -> int:
+    """`data_ptr`, for reading."""
+    return self.data_ptr()
+
+
+@_method
+def is_shared(self: Tensor) -> bool:
+    """Is the memory shared with other processes?"""
+    return self.untyped_storage().is_shared()
+
+
+@_method
+def is_pinned(self: Tensor, device: Any = None) -> bool:
+    """Is the memory locked for copies to an accelerator? There is none."""
+    return False
+
+
+@_method
+def share_memory_(self: Tensor) -> Tensor:
+    """Move the memory to where other processes can see it."""
+    self.untyped_storage().share_memory_()
+    return self
+
+
+@_method
+def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+    """Lock the memory for copies to an accelerator."""
+    raise RuntimeError("Cannot access accelerator device when none is available.")
+
+
+@_method
+def record_stream(self: Tensor, stream: Any) -> None:
+    """Tell the allocator that a stream uses the memory: the CPU's has no streams."""
+    raise NotImplementedError(f"Could not run 'aten::record_stream' with arguments from the "
+                              f"'{self.device.type.upper()}' backend.")
+
+
+@_method
+def to_padded_tensor(self: Tensor, padding: float, output_size: Any = None) -> Tensor:
+    """A nested tensor with `padding` where it has nothing; others have nothing to pad."""
+    raise NotImplementedError(f"Could not run 'aten::to_padded_tensor' with arguments from the "
+                              f"'{self.device.type.upper()}' backend.")
+
+
+@_method
+def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+    """What `load_state_dict` stores for a parameter: this tensor, overwritten, or the other."""
+    return other.detach() if assign else self.copy_(other).detach()
+
+
+def typename(obj: Any, /) -> str:
+    """The name of an object's type; of a tensor, its historical type.
+
+    >>> import flambeau
+    >>> flambeau.typename(flambeau.ones(1))
+    'torch.FloatTensor'
+    """
+    if isinstance(obj, Tensor):
+        return obj.type()
+    cls = obj if hasattr(obj, "__qualname__") else type(obj)
+    module = getattr(cls, "__module__", "") or ""
+    return cls.__qualname__ if module in ("", "builtins") else f"{module}.{cls.__qualname__}"
+
+
+def from_file(filename: str, shared: bool | None = None, size: int | None = 0, *,
+              dtype: Any = None, layout: Any = None, device: Any = None,
+              pin_memory: bool = False) -> Tensor:
+    """A vector on the bytes of a file; `shared`: writes change the file."""
+    from flambeau.core.dtypes import default_float
+    from flambeau.ops.factory.from_data import from_numpy
+    from flambeau.storage import UntypedStorage
+    d = as_numpy_dtype(dtype) or default_float()
+    storage = UntypedStorage.from_file(filename, bool(shared), size * d.itemsize)
+    return from_numpy(storage._bytes.view(d))
+
+
+for _function in (typename, from_file):
+    public["torch"][_function.__name__] = _function

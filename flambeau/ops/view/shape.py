@@ -1,0 +1,391 @@
+"""Views and shapes: reshaping, permuting, expanding, joining and cutting.
+
+Views look at their argument's memory; the reverse rule of each is the way back.
+"""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau._settings import warn_once
+from flambeau.core.op import composite, linear
+from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim
+from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.dispatch.declaration import op
+from flambeau.kernels import views
+from flambeau.kernels.rearranging import embedded_slices
+
+# ---- view and reshape ----------------------------------------------------------------------------
+
+
+def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
+    """`shape` with its one -1, if any, replaced so that it has `numel` elements."""
+    if -1 in shape:
+        if shape.count(-1) > 1:
+            raise RuntimeError("only one dimension can be inferred")
+        rest = prod([n for n in shape if n != -1])
+        if rest < 0:
+            raise RuntimeError(f"invalid shape dimension {min(shape)}")
+        if rest == 0 and numel == 0:
+            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} "
+                               "because the unspecified dimension size -1 can be any value and is "
+                               "ambiguous")
+        if rest and numel % rest == 0:
+            return tuple([numel // rest if n == -1 else n for n in shape])
+    elif prod(shape) == numel and (not shape or min(shape) >= 0):
+        return shape
+    negative = [n for n in shape if n < -1]
+    if negative:
+        raise RuntimeError(f"invalid shape dimension {negative[0]} at index "
+                           f"{shape.index(negative[0])} of shape {list(shape)}")
+    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
+
+
+def _view(self: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
+    r = views.reshape(self, shape)
+    if r is None:
+        raise RuntimeError("view size is not compatible with input tensor's size and stride (at "
+                           "least one dimension spans across two contiguous subspaces). Use "
+                           ".reshape(...) instead.")
+    return r
+
+
+def _declare_view(name: str, node_name: str, view: bool) -> Any:
+    @linear(_view, view=view, d_self=lambda grad, self_shape: reshape_to(grad, self_shape),
+            shapes="shape", method=False, namespace=None, node_name=node_name, name=name)
+    def function(input: Tensor, shape: tuple[int, ...]) -> Any:
+        return input, shape
+    return function
+
+
+view_as_shape = _declare_view("view_as_shape", "ViewBackward0", True)
+# PyTorch's names of what `reshape` gives: of a tensor with gaps in memory, and of a fresh copy,
+# which nobody else has, so that the result is no view of it
+reshape_alias = _declare_view("reshape_alias", "ReshapeAliasBackward0", True)
+unsafe_view = _declare_view("_unsafe_view", "UnsafeViewBackward0", False)
+
+
+def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
+    """The same memory seen with another shape (one extent may be -1), or another dtype.
+
+    RuntimeError if the strides don't allow it; `reshape` then copies.
+
+    >>> import flambeau
+    >>> flambeau.arange(6).view(2, -1)
+    tensor([[0, 1, 2],
+            [3, 4, 5]])
+    """
+    if len(size) == 1 and not isinstance(size[0], (int, tuple, list)):
+        dtype = size[0]
+    if dtype is not None:
+        return basis.view_as_dtype(input, dtype)
+    return view_to(input, infer_size(size_of(size), input._array.size))
+
+
+def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """`reshape` to a shape that is known to fit."""
+    if (type(input) in plain and input._array.flags.c_contiguous) or input.is_contiguous():
+        return view_to(input, shape)
+    if viewable(input, shape):
+        return reshape_alias.op.call(input, shape)
+    return unsafe_view.op.call(contiguous_clone(input), shape)
+
+
+def reshape(input: Tensor, *shape: Any) -> Tensor:
+    """The elements in the same order with another shape: a view if possible, else a copy."""
+    return reshape_to(input, infer_size(size_of(shape), input._array.size))
+
+
+view_to = view_as_shape.op.call
+view = composite(view, namespace=None, method=True, path=("reshape", view_to))
+reshape = composite(reshape, method=True, path=("reshape", view_to))
+
+
+def viewable(input: Tensor, shape: tuple[int, ...]) -> bool:
+    """Can a tensor that is not contiguous be seen with that shape?"""
+    if type(input) not in plain and not input.is_meta:  # a wrapper: its own strides say nothing
+        return False
+    return views.reshape(input._array, shape) is not None
+
+
+def contiguous_clone(input: Tensor) -> Tensor:
+    from flambeau.ops.view.copying import _clone
+    return _clone(input, "C")
+
+
+# ---- permuting -----------------------------------------------------------------------------------
+
+
+def inverse(permutation: tuple[int, ...]) -> tuple[int, ...]:
+    back = [0] * len(permutation)
+    for position, axis in enumerate(permutation):
+        back[axis] = position
+    return tuple(back)
+
+
+def _permutation(input: Tensor, dims: Any) -> tuple[Tensor, tuple[int, ...]]:
+    if len(dims) != input.ndim:
+        raise RuntimeError(f"permute(sparse_coo): number of dimensions in the tensor input does "
+                           f"not match the length of the desired ordering of dimensions i.e. "
+                           f"input.dim() = {input.ndim} is not equal to len(dims) = {len(dims)}")
+    wrapped = tuple([wrap_dim(d, input.ndim) for d in dims])
+    if len(set(wrapped)) < len(wrapped):
+        raise RuntimeError("permute(): duplicate dims are not allowed.")
+    return input, wrapped
+
+
+permute = op(
+    "permute(Tensor(a) self, int[] dims) -> Tensor(a)",
+    kernel=views.permute, kind="linear", all_dims="dims", canonical=_permutation,
+    batch=lambda size, where, self, dims: (permute_to(self, (
+        where[0], *[d + (d >= where[0]) for d in dims])), 0),
+    d_self=lambda grad, dims: permute_to(grad, inverse(dims)),
+    doc="""The dimensions in another order, as a view.
+
+    >>> import flambeau
+    >>> flambeau.zeros(2, 3, 5).permute(2, 0, 1).shape
+    torch.Size([5, 2, 3])
+    """)
+permute_to = permute.op.call
+
+transpose = op(
+    "transpose.int(Tensor(a) self, int dim0, int dim1) -> Tensor(a)",
+    kernel=views.transpose, kind="linear", dims="dim0 dim1",
+    aliases=("swapaxes(Tensor(a) self, int axis0, int axis1) -> Tensor(a)",
+             "swapdims(Tensor(a) self, int dim0, int dim1) -> Tensor(a)"),
+    d_self=lambda grad, dim0, dim1: transpose(grad, dim0, dim1),
+    doc="""Two dimensions exchanged, as a view.
+
+    >>> import flambeau
+    >>> flambeau.zeros(2, 3).transpose(0, 1).shape
+    torch.Size([3, 2])
+    """)
+
+
+def _at_most_a_matrix(input: Tensor) -> tuple[Tensor]:
+    if input._array.ndim > 2:
+        raise RuntimeError(f"t() expects a tensor with <= 2 dimensions, but self is "
+                           f"{input._array.ndim}D")
+    return (input,)
+
+
+t = op(
+    "t(Tensor(a) self) -> Tensor(a)",
+    kernel=views.t, kind="linear", canonical=_at_most_a_matrix, kernel_checks=True,
+    d_self=lambda grad: t(grad),
+    batch=lambda size, dims, self: (_t_batched(self, dims[0]), 0),
+    doc="The transpose of a matrix, as a view; vectors and numbers as they are.")
+
+
+def _t_batched(self: Tensor, dim: int) -> Tensor:
+    self = movedim(self, dim, 0)
+    return transpose(self, 1, 2) if self._array.ndim == 3 else self
+
+
+def _reversed_dims(self: Tensor) -> Tensor:
+    """All dimensions in reverse order."""
+    if self._array.ndim != 2:
+        warn_once("The use of `x.T` on tensors of dimension other than 2 to reverse their shape is "
+                  "deprecated and it will throw an error in a future release. Consider `x.mT` to "
+                  "transpose batches of matrices or `x.permute(*torch.arange(x.ndim - 1, -1, -1))` "
+                  "to reverse the dimensions of a tensor." if self._array.ndim else
+                  "Tensor.T is deprecated on 0-D tensors. This function is the identity in these "
+                  "cases.")
+    dims = tuple(range(self._array.ndim))[::-1]
+    return permute_to(self, dims) if type(self) in plain else permute(self, dims)
+
+
+def _matrix_transpose(self: Tensor) -> Tensor:
+    """The last two dimensions exchanged."""
+    if not self._array.ndim:
+        warn_once("Tensor.mT is deprecated on 0-D tensors. This function is the identity in these "
+                  "cases.")
+        return self
+    if self._array.ndim < 2:
+        raise RuntimeError("tensor.mT is only supported on matrices or batches of matrices. Got "
+                           f"{self._array.ndim}-D tensor.")
+    return transpose(self, -2, -1)
+
+
+Tensor.T = property(_reversed_dims)
+Tensor.mT = property(_matrix_transpose)
+
+
+def _movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
+    n = input._array.ndim
+    source = [source] if isinstance(source, int) else list(source)
+    destination = [destination] if isinstance(destination, int) else list(destination)
+    if len(source) != len(destination):
+        raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) "
+                           f"should contain the same number of dims as destination "
+                           f"({destination} dims)")
+    source, destination = _moved("source", source, n), _moved("destination", destination, n)
+    order = [d for d in range(n) if d not in source]
+    for to, at in sorted(zip(destination, source)):
+        order.insert(to, at)
+    return permute_to(input, tuple(order[:n]))
+
+
+movedim = op(
+    "movedim.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+    "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
+    aliases=("moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
+             "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"),
+    body=_movedim, doc="Dimensions moved to other places; the rest keep their order.")
+
+
+def _moved(what: str, dims: list[int], n: int) -> tuple[int, ...]:
+    found = tuple([wrap_dim(d, n) for d in dims])
+    if len(set(found)) != len(found):
+        raise RuntimeError(f"movedim: repeated dim in `{what}` ({dims})")
+    return found
+
+
+# ---- adding and removing dimensions of 1 ---------------------------------------------------------
+
+
+unsqueeze = op(
+    "unsqueeze(Tensor(a) self, int dim) -> Tensor(a)",
+    kernel=views.unsqueeze, kind="linear", new_dims="dim",
+    d_self=lambda grad, dim: squeeze_dims(grad, (dim,)),
+    doc="A new dimension of extent 1 at position `dim`, as a view.")
+
+
+def unsqueeze_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """Dimensions of 1 at these places of the result."""
+    for dim in sorted(dims):
+        input = unsqueeze(input, dim)
+    return input
+
+
+def _squeezed(shape: tuple[int, ...], dim: Any) -> tuple[int, ...]:
+    """The dimensions that `squeeze` leaves out."""
+    named = range(len(shape)) if dim is None else (dim,) if isinstance(dim, int) else dim
+    return tuple([d for d in named if shape and shape[d] == 1])
+
+
+def _squeeze_batched(self: Tensor, at: int, dim: Any) -> Tensor:
+    self = movedim(self, at, 0)
+    return squeeze_dims(self, tuple([d + 1 for d in _squeezed(self._array.shape[1:], dim)]))
+
+
+squeeze = op(
+    "squeeze(Tensor(a) self) -> Tensor(a)",
+    "squeeze.dim(Tensor(a) self, int dim) -> Tensor(a)",
+    "squeeze.dims(Tensor(a) self, int[] dim) -> Tensor(a)",
+    kernel=views.squeeze, kind="linear", some_dims="dim",
+    d_self=lambda grad, self_shape, dim: unsqueeze_dims(grad, _squeezed(self_shape, dim)),
+    batch=lambda size, dims, self, dim: (_squeeze_batched(self, dims[0], dim), 0),
+    doc="Without dimensions of extent 1 (all, or those of `dim` that have it), as a view.")
+
+
+def squeeze_dims(input: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """Without these dimensions, all of extent 1."""
+    return squeeze(input, dims[0] if len(dims) == 1 else dims)
+
+
+# ---- expanding -----------------------------------------------------------------------------------
+
+
+def _expand_batched(self: Tensor, dim: int, shape: tuple[int, ...]) -> Tensor:
+    self = movedim(self, dim, 0)
+    own = self._array.shape
+    self = reshape(self, (own[0], *(1,) * (len(shape) + 1 - len(own)), *own[1:]))
+    return expand_to(self, (own[0], *shape))
+
+
+def _expanded(input: Tensor, size: Any) -> tuple[Tensor, tuple[int, ...]]:
+    """The shape that sizes ask for, of which -1 keeps an extent."""
+    sizes, shape = size_of(size), input._array.shape
+    extra = len(sizes) - len(shape)
+    if extra < 0:
+        raise RuntimeError(f"expand({_label(input)}{{{list(shape)}}}, size={list(sizes)}): the "
+                           f"number of sizes provided ({len(sizes)}) must be greater or equal to "
+                           f"the number of dimensions in the tensor ({len(shape)})")
+    target = [*sizes]
+    for i, n in reversed([*enumerate(sizes)]):
+        own = shape[i - extra] if i >= extra else None
+        if n == -1:
+            if own is None:
+                raise RuntimeError(f"The expanded size of the tensor (-1) isn't allowed in a "
+                                   f"leading, non-existing dimension {i}")
+            target[i] = own
+        elif own is not None and own not in (1, n):
+            raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing "
+                               f"size ({own}) at non-singleton dimension {i}.  Target sizes: "
+                               f"{list(sizes)}.  Tensor sizes: {list(shape)}")
+    return input, tuple(target)
+
+
+expand = op(
+    "expand(Tensor(a) self, SymInt[] size, *, bool implicit=False) -> Tensor(a)",
+    kernel=views.expand, kind="linear", sizes="size", drops="implicit", canonical=_expanded,
+    function=False, d_self=lambda grad, self_shape: sum_to_size(grad, self_shape),
+    batch=lambda count, dims, self, size: (_expand_batched(self, dims[0], size), 0),
+    doc="""Dimensions of extent 1 repeated to `size` without copying (stride 0); -1 keeps an extent.
+
+    >>> import flambeau
+    >>> flambeau.ones(3, 1).expand(-1, 2).shape
+    torch.Size([3, 2])
+    """)
+expand_to = expand.op.call
+
+
+def _label(input: Tensor) -> str:
+    from flambeau.core.promotion import type_name
+    return f"torch.{type_name(input.dtype)}Tensor"
+
+
+@composite(namespace=None, method=True)
+def sum_to_size(input: Tensor, *size: Any) -> Tensor:
+    """The sum over the dimensions that broadcasting from `size` would have added or repeated."""
+    target, shape = size_of(size), input._array.shape
+    if target == shape and (shape or input._array.dtype.kind not in "bui"):
+        return input                        # torch takes the sum of a number, as an int64
+    if not is_expandable_to(target, shape):
+        raise RuntimeError(f"size {{{list(target)}}} is not expandable to size {{{list(shape)}}}.")
+    lead = len(shape) - len(target)
+    dims = tuple(range(lead)) + tuple([i + lead for i, n in enumerate(target)
+                                       if n == 1 and shape[i + lead] != 1])
+    summed = basis.sum(input, dims, True)
+    return view_as_shape(summed, target) if lead else summed
+
+
+# ---- selecting -----------------------------------------------------------------------------------
+
+
+def _selected(input: Tensor, dim: int, index: int) -> tuple[Tensor, int, int]:
+    shape = input._array.shape
+    if not shape:
+        raise IndexError("select() cannot be applied to a 0-dim tensor.")
+    dim, index = wrap_dim(dim, len(shape)), int(index)
+    if not -shape[dim] <= index < shape[dim]:
+        raise IndexError(f"select(): index {index} out of range for tensor of size "
+                         f"{list(shape)} at dimension {dim}")
+    return input, dim, index
+
+
+select = op(
+    "select.int(Tensor(a) self, int dim, SymInt index) -> Tensor(a)",
+    kernel=views.select, kind="linear", dims="dim", canonical=_selected, kernel_checks=True,
+    d_self=lambda grad, self_shape, dim, index: select_backward(grad, self_shape, dim, index),
+    doc="The slice at `index` of dimension `dim`, without that dimension, as a view.")
+
+
+def _select_backward(self: np.ndarray, shape: tuple[int, ...], dim: int, index: int) -> np.ndarray:
+    return embedded_slices(self, shape, dim, index % shape[dim], 1)
+
+
+@linear(_select_backward, dims="dim", shapes="shape", method=False,
+        batch=lambda size, dims, self, shape, dim, index: (
+            select_backward(movedim(self, dims[0], 0), (size, *shape), dim + 1, index), 0),
+        d_self=lambda grad, dim, index: select(grad, dim, index))
+def select_backward(input: Tensor, shape: Any, dim: int, index: int) -> Any:
+    return input, tuple(shape), dim, index
+
+
+basis.reshape, basis.permute, basis.movedim = reshape, permute, movedim
+basis.expand, basis.reshape_to = expand_to, reshape_to
+basis.sum_to_size, basis.select, basis.unsqueeze_dims = sum_to_size, select, unsqueeze_dims
