@@ -5,7 +5,10 @@
 #include "complex.h"
 #include "kernel.h"
 
+#include "binding/binder.h"
+
 PyArrayObject *cast_array(PyArrayObject *x, DType to);
+PyArrayObject *row_major(PyArrayObject *x);
 
 namespace {
 
@@ -88,14 +91,8 @@ PyObject *cast(PyObject *const *args, Py_ssize_t n, PyObject *names) {
 
 }  // namespace
 
-PyArrayObject *cast_array(PyArrayObject *x, DType to) {
-    DType from = dtype_of(PyArray_TYPE(x));
-    PyArray_Descr *descr = descr_of(to);
-    if (!descr) return nullptr;
-    // the memory order of x, without its gaps
-    PyArrayObject *r = (PyArrayObject *)PyArray_NewLikeArray(x, NPY_KEEPORDER, descr, 0);
-    if (!r) return nullptr;
-    if (PyArray_SIZE(x) == 0) return r;
+static PyArrayObject *convert_into(PyArrayObject *r, PyArrayObject *x, DType from, DType to) {
+    if (!r || PyArray_SIZE(x) == 0) return r;
     int ndim = PyArray_NDIM(x);
     npy_intp shape[NPY_MAXDIMS];
     Operand o[2] = {{PyArray_BYTES(x), {}, size_of(from)}, {PyArray_BYTES(r), {}, size_of(to)}};
@@ -113,7 +110,87 @@ PyArrayObject *cast_array(PyArrayObject *x, DType to) {
     return r;
 }
 
+PyArrayObject *cast_array(PyArrayObject *x, DType to) {
+    PyArray_Descr *descr = descr_of(to);
+    if (!descr) return nullptr;
+    // the memory order of x, without its gaps
+    PyArrayObject *r = (PyArrayObject *)PyArray_NewLikeArray(x, NPY_KEEPORDER, descr, 0);
+    return convert_into(r, x, dtype_of(PyArray_TYPE(x)), to);
+}
+
+namespace {
+
+// An empty array of x's shape, row-major, or with the channels last.
+PyArrayObject *empty_in(PyArrayObject *x, DType to, bool channels_last) {
+    PyArray_Descr *descr = descr_of(to);
+    if (!descr) return nullptr;
+    int ndim = PyArray_NDIM(x);
+    npy_intp strides[NPY_MAXDIMS], step = size_of(to);
+    for (int i = 0; i < ndim; i++) {
+        int d = !channels_last ? ndim - 1 - i : i == 0 ? 1 : i == ndim - 1 ? 0 : ndim - i;
+        strides[d] = step;
+        step *= PyArray_DIM(x, d) > 1 ? PyArray_DIM(x, d) : 1;
+    }
+    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, ndim, PyArray_DIMS(x),
+                                                 channels_last ? strides : nullptr, nullptr, 0,
+                                                 nullptr);
+}
+
+// A row-major array as complex32: pairs of half-precision numbers, a type that Python has made.
+PyObject *to_half_complex(PyArrayObject *x, DType from, PyArray_Descr *descr) {
+    if (descr->kind != 'W' || PyDataType_ELSIZE(descr) != 4) return not_here();
+    PyArrayObject *wide = convert_into(empty_in(x, C8, false), x, from, C8);
+    if (!wide) return nullptr;
+    Py_INCREF(descr);
+    PyArrayObject *r = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, PyArray_NDIM(x),
+                                                             PyArray_DIMS(x), nullptr, nullptr, 0, nullptr);
+    npy_intp n = 2 * PyArray_SIZE(x);
+    Operand o[2] = {{PyArray_BYTES(wide), {4}, 4}, {r ? PyArray_BYTES(r) : nullptr, {2}, 2}};
+    if (r && n) run_loop(casts[F4][F2], 1, &n, 2, o);
+    Py_DECREF(wide);
+    return (PyObject *)r;
+}
+
+// to_copy(x, dtype, memory_format): another array, of that type if one is given, in memory as that
+// format says, or as x is.
+PyObject *to_copy(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    const binding::Known &known = binding::known;
+    if (names || n != 3 || !is_plain(args[0])) return not_here();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    PyObject *format = args[2];
+    DType from = dtype_of(PyArray_TYPE(x)), to = from;
+    if (PyArray_DescrCheck(args[1])) to = dtype_of(((PyArray_Descr *)args[1])->type_num);
+    else if (args[1] != Py_None) return not_here();
+    bool row = PyArray_IS_C_CONTIGUOUS(x), keeps = format == Py_None || format == known.preserve;
+    if (from != NONE && to == NONE && row && (keeps || format == known.contiguous))
+        return to_half_complex(x, from, (PyArray_Descr *)args[1]);
+    if (from == NONE || to == NONE) return not_here();
+    int rank = format == known.channels_last ? 4 : format == known.channels_last_3d ? 5 : 0;
+    if (rank ? PyArray_NDIM(x) != rank : !keeps && format != known.contiguous) return not_here();
+    if (keeps && !row) {
+        if (to == from) return not_here();
+        for (int d = 0; d < PyArray_NDIM(x); d++)
+            if (!PyArray_STRIDE(x, d) || PyArray_DIM(x, d) < 2) return not_here();  // undecided
+        return (PyObject *)cast_array(x, to);
+    }
+    if (to == from && !rank)
+        return (PyObject *)(row ? (PyArrayObject *)PyArray_NewCopy(x, NPY_CORDER) : row_major(x));
+    return (PyObject *)convert_into(empty_in(x, to, rank), x, from, to);
+}
+
+// clone(x, memory_format)
+PyObject *clone(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (names || n != 2) return not_here();
+    PyObject *all[] = {args[0], Py_None, args[1]};
+    return to_copy(all, 3, nullptr);
+}
+
+}  // namespace
+
 int register_conversion(PyObject *m) {
     add_casts(All{});
-    return make_function(m, "cast", cast);
+    return make_function(m, "cast", cast) || make_function(m, "to_copy", to_copy) ||
+                   make_function(m, "clone", clone)
+               ? -1
+               : 0;
 }

@@ -30,6 +30,7 @@ int register_creation(PyObject *module);
 int register_lapack(PyObject *module);
 int register_fast(PyObject *module);
 int register_calling(PyObject *module);
+int register_members(PyObject *module);
 int register_indexing(PyObject *module);
 int register_places_kernels(PyObject *module);
 int register_view_kernels(PyObject *module);
@@ -123,8 +124,9 @@ PyMODINIT_FUNC PyInit__native() {
         register_conversion(module) ||
         register_reductions(module) || register_statistics(module) || register_scans(module) ||
         register_random(module) || register_views(module) || register_fast(module) ||
-        register_calling(module) || register_indexing(module) || register_places_kernels(module) ||
-        register_view_kernels(module) || register_slices(module) || register_windows(module) || register_rearranging(module) ||
+        register_calling(module) || register_members(module) || register_indexing(module) ||
+        register_places_kernels(module) || register_view_kernels(module) || register_slices(module) ||
+        register_windows(module) || register_rearranging(module) ||
         register_copying(module) || register_creation(module) || register_lapack(module) ||
         register_fortran(module) || register_matrix_exp(module) || register_sparse(module)
 #ifdef FLAMBEAU_NETWORK

@@ -948,7 +948,7 @@ def allclose(
     rtol: _float = 1e-05,
     atol: _float = 1e-08,
     equal_nan: _bool = False,
-) -> Any:
+) -> _bool:
     """Are all elements close, as `isclose` has it?"""
 
 def alpha_dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
@@ -1611,7 +1611,7 @@ def det(input: Any) -> Any:
 def detach(input: Tensor) -> Tensor:
     """The same values on the same memory, outside the graph; writes to either are counted."""
 
-def detach_(self: Tensor) -> Tensor:
+def detach_(input: Tensor) -> Tensor:
     """Take this tensor out of the graph, in place. A view cannot be: its base keeps it in."""
 
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1802,7 +1802,7 @@ def eq(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
 def eq_(input: Tensor, other: Any) -> Tensor:
     """Write the result of `eq` into this tensor; returns the tensor."""
 
-def equal(input: Tensor, other: Tensor) -> Any:
+def equal(input: Tensor, other: Tensor) -> _bool:
     """Do two tensors have the same shape and equal elements?"""
 
 def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2980,6 +2980,9 @@ def negative(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 
 def negative_(input: Tensor) -> Tensor:
     """Write the result of `negative` into this tensor; returns the tensor."""
+
+def nelement(input: Tensor) -> _int:
+    """The number of elements."""
 
 def nextafter(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The next representable number after `input` towards `other`."""

@@ -41,6 +41,9 @@ RENAMED = {"bool": "_bool", "int": "_int", "float": "_float", "complex": "_compl
 ReturnType = return_types.ReturnType
 KNOWN = {"Any", "Tensor", "Size", "Callable", "Iterator", "Sequence", "np", "str", "list", "tuple",
          "dict", "None", "type", *RENAMED}  # fmt: skip
+# what the types of results in schemas are in Python
+RESULTS = {"Tensor": "Tensor", "int": "_int", "float": "_float", "bool": "_bool",
+           "ScalarType": "_dtype"}  # fmt: skip
 UNDECLARED = {"__getattr__", "__module__", "__doc__", "__dict__", "__weakref__"}
 HEADER = '''"""{about}
 
@@ -116,8 +119,8 @@ def result_text(function: Any, annotation: Any) -> str:
         return text
     if op.composite and op.declaration is not None:
         results = op.declaration.schemas[0].results
-        return "Tensor" if len(results) == 1 and results[0].kind == "Tensor" and not \
-            results[0].is_list else "Any"
+        one = len(results) == 1 and not results[0].is_list
+        return RESULTS.get(results[0].kind, "Any") if one else "Any"
     if op.returns is None:
         return "Tensor"
     if isinstance(op.returns, type) and issubclass(op.returns, ReturnType):

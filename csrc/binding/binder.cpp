@@ -79,10 +79,10 @@ static Answer fits(const Parameter &p, PyObject *value) {
             break;
         case DTYPE:
             if (type == known.dtype) return Answer::YES;
-            return Answer::UNSURE;  // `float` is one
+            return no_if(type == fast::core.tensor);  // `float` is one
         case DEVICE:
             if (type == known.device || type == &PyUnicode_Type) return Answer::YES;
-            return no_if(type == known.dtype);
+            return no_if(type == known.dtype || type == fast::core.tensor);
         case LAYOUT:
             if (type == known.layout) return Answer::YES;
             break;

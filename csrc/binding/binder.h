@@ -47,6 +47,7 @@ Answer bind(const Signature &signature, PyObject *const *args, Py_ssize_t n, PyO
 struct Known {
     PyTypeObject *dtype, *device, *layout, *memory_format, *generator;
     PyObject *strided, *preserve;  // the layout and the memory format that change nothing
+    PyObject *contiguous, *channels_last, *channels_last_3d;  // the other memory formats
 };
 extern Known known;
 

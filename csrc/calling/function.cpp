@@ -246,6 +246,11 @@ PyObject *run_op(const Overload &o, PyObject *const *values) {
         }
         canonical[i] = value;
     }
+    if (composite && o.facts != Py_None) {  // the common case in C
+        PyObject *result = PyObject_Vectorcall(o.facts, canonical, o.count, nullptr);
+        if (result != Py_NotImplemented) return result;
+        Py_DECREF(result);
+    }
     if (composite) return PyObject_Vectorcall(o.target, canonical, o.count, nullptr);
     Callable *op = (Callable *)o.target;
     if (o.writes) return write_inplace(op, canonical, o.count);
@@ -460,18 +465,19 @@ static PyObject *make_in_python(PyObject *, PyObject *args) {
     return (PyObject *)f;
 }
 
-// know(dtype, device, layout, memory_format, generator, strided, preserve_format): the types of some
-// arguments, and values that change nothing.
+// know(dtype, device, layout, memory_format, generator, strided, preserve_format, contiguous_format,
+// channels_last, channels_last_3d): the types of some arguments, and values of them.
 static PyObject *know(PyObject *, PyObject *args) {
     binding::Known &k = binding::known;
     PyTypeObject **types[] = {&k.dtype, &k.device, &k.layout, &k.memory_format, &k.generator};
-    if (PyTuple_GET_SIZE(args) != 7) return PyErr_Format(PyExc_TypeError, "expected seven objects");
+    if (PyTuple_GET_SIZE(args) != 10) return PyErr_Format(PyExc_TypeError, "expected ten objects");
     for (int i = 0; i < 5; i++) {
         PyObject *type = PyTuple_GET_ITEM(args, i);
         if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "expected a type");
         *types[i] = (PyTypeObject *)incref(type);
     }
-    k.strided = incref(PyTuple_GET_ITEM(args, 5)), k.preserve = incref(PyTuple_GET_ITEM(args, 6));
+    PyObject **values[] = {&k.strided, &k.preserve, &k.contiguous, &k.channels_last, &k.channels_last_3d};
+    for (int i = 0; i < 5; i++) *values[i] = incref(PyTuple_GET_ITEM(args, 5 + i));
     Py_RETURN_NONE;
 }
 

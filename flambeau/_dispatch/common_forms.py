@@ -54,12 +54,6 @@ defines("_local_scalar_dense(Tensor self) -> Scalar", lambda self: self.item())
 
 # ---- copies and views ----------------------------------------------------------------------------
 
-shows("_clone", "clone(Tensor self, *, MemoryFormat? memory_format=None) -> Tensor",
-      lambda self, order: (self, flambeau.contiguous_format if order == "C" else None))
-shows("cast", "_to_copy(Tensor self, *, ScalarType? dtype=None, Layout? layout=None, "
-      "Device? device=None, bool? pin_memory=None, bool non_blocking=False, "
-      "MemoryFormat? memory_format=None) -> Tensor",
-      run=lambda self, dtype=None, **_: self.to(dtype or self.dtype, copy=True))
 shows("view_as_shape reshape_alias", "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
       lambda self, shape: (self, tuple(shape)))
 shows("transpose", "t(Tensor(a) self) -> Tensor(a)",       # formulas of derivatives say `t`

@@ -232,7 +232,7 @@ class Methods:
         rtol: _float = 1e-05,
         atol: _float = 1e-08,
         equal_nan: _bool = False,
-    ) -> Any:
+    ) -> _bool:
         """Are all elements close, as `isclose` has it?"""
     def amax(self, dim: Any = (), keepdim: _bool = False) -> Tensor:
         """The largest element of all, or along `dim` (one or several). Equal elements share the
@@ -432,8 +432,8 @@ class Methods:
         """Write the result of `conj_physical` into this tensor; returns the tensor."""
     def const_data_ptr(self) -> _int:
         """`data_ptr`, for reading."""
-    def contiguous(self, memory_format: Any = ...) -> Tensor:
-        """`input` itself if its elements lie in memory in that order, else a copy that does."""
+    def contiguous(self, *, memory_format: Any = None) -> Tensor:
+        """The tensor itself if its elements lie in memory in that order, else a copy that does."""
     def copy_(self, src: Any, non_blocking: _bool = False) -> Tensor:
         """Write the values of `src`, broadcast and cast, into this tensor; returns the tensor."""
     def copysign(self, other: Any) -> Tensor:
@@ -461,7 +461,7 @@ class Methods:
     ) -> Tensor:
         """The covariance matrix of the variables in the rows of `input`, whose columns are
         observations; `fweights` counts them, `aweights` weighs them."""
-    def cpu(self, memory_format: Any = None) -> Tensor:
+    def cpu(self, *, memory_format: Any = None) -> Tensor:
         """This tensor on the CPU; itself if it is there."""
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
         """The cross product along `dim`, or along the first dimension of extent 3."""
@@ -471,6 +471,7 @@ class Methods:
         self,
         device: Any = None,
         non_blocking: _bool = False,
+        *,
         memory_format: Any = None,
     ) -> Tensor:
         """There is no CUDA device in this build: raises."""
@@ -498,6 +499,8 @@ class Methods:
         """The numbers that a quantised tensor (or each of a list) stands for; others as float32."""
     def det(self) -> Any:
         """`linalg.det`."""
+    def detach(self) -> Tensor:
+        """The same values on the same memory, outside the graph; writes to either are counted."""
     def detach_(self) -> Tensor:
         """Take this tensor out of the graph, in place. A view cannot be: its base keeps it in."""
     def diag(self, diagonal: _int = 0) -> Tensor:
@@ -529,6 +532,8 @@ class Methods:
         """The derivative of lgamma, ψ = Γ' / Γ."""
     def digamma_(self) -> Tensor:
         """Write the result of `digamma` into this tensor; returns the tensor."""
+    def dim(self) -> _int:
+        """The number of dimensions."""
     def dim_order(self, *, ambiguity_check: Any = False) -> tuple[_int, ...]:
         """The dimensions from the outermost in memory to the innermost."""
     def dist(self, other: Tensor, p: Any = 2) -> Tensor:
@@ -553,7 +558,7 @@ class Methods:
         """input = other."""
     def eq_(self, other: Any) -> Tensor:
         """Write the result of `eq` into this tensor; returns the tensor."""
-    def equal(self, other: Tensor) -> Any:
+    def equal(self, other: Tensor) -> _bool:
         """Do two tensors have the same shape and equal elements?"""
     def erf(self) -> Tensor:
         """The error function 2/√π ∫₀ˣ exp(-t²) dt."""
@@ -649,7 +654,8 @@ class Methods:
         """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""
     def ger(self, vec2: Tensor) -> Tensor:
         """`outer`, by its older name."""
-    def get_device(self) -> _int: ...
+    def get_device(self) -> _int:
+        """The number of the accelerator that holds the tensor; -1 on the CPU."""
     @property
     def grad_dtype(self) -> Any: ...
     @grad_dtype.setter
@@ -771,19 +777,23 @@ class Methods:
         self,
         device: Any = None,
         non_blocking: _bool = False,
+        *,
         memory_format: Any = None,
     ) -> Tensor:
         """There is no IPU device in this build: raises."""
     def is_coalesced(self) -> _bool:
         """Is each place here once, in row-major order?"""
-    def is_complex(self) -> _bool: ...
+    def is_complex(self) -> _bool:
+        """Are the elements of a complex type?"""
     def is_conj(self) -> _bool:
         """Is this a view that conjugates what is in memory?"""
-    def is_contiguous(self, memory_format: Any = ...) -> _bool:
+    def is_contiguous(self, *, memory_format: Any = None) -> _bool:
         """Do the elements lie in memory in the order of their indices?"""
     @property
     def is_cpu(self) -> _bool: ...
     is_cuda: _bool
+    def is_distributed(self) -> _bool:
+        """Is the tensor spread over processes? Never, for this class."""
     def is_floating_point(self) -> _bool:
         """Are the elements of a floating (not complex) type?"""
     def is_inference(self) -> _bool:
@@ -809,7 +819,8 @@ class Methods:
         """Do both look at the same memory in the same way?"""
     def is_shared(self) -> _bool:
         """Is the memory shared with other processes?"""
-    def is_signed(self) -> _bool: ...
+    def is_signed(self) -> _bool:
+        """Can the elements be negative?"""
     is_sparse: _bool
     is_sparse_csr: _bool
     is_vulkan: _bool
@@ -1029,6 +1040,7 @@ class Methods:
         self,
         device: Any = None,
         non_blocking: _bool = False,
+        *,
         memory_format: Any = None,
     ) -> Tensor:
         """There is no MTIA device in this build: raises."""
@@ -1095,6 +1107,8 @@ class Methods:
         """Copies of what `narrow` shows."""
     @property
     def nbytes(self) -> _int: ...
+    def ndimension(self) -> _int:
+        """The number of dimensions."""
     def ne(self, other: Any) -> Tensor:
         """input ≠ other."""
     def ne_(self, other: Any) -> Tensor:
@@ -1107,6 +1121,8 @@ class Methods:
         """-input."""
     def negative_(self) -> Tensor:
         """Write the result of `negative` into this tensor; returns the tensor."""
+    def nelement(self) -> _int:
+        """The number of elements."""
     def new(self, *args: Any, device: Any = None) -> Tensor:
         """The historical constructor, with this tensor's dtype: of sizes, data, or nothing."""
     def new_empty(
@@ -1202,7 +1218,9 @@ class Methods:
         """input ≠ other."""
     def not_equal_(self, other: Any) -> Tensor:
         """Write the result of `not_equal` into this tensor; returns the tensor."""
-    def numpy(self, *, force: _bool = False) -> np.ndarray:
+    def numel(self) -> _int:
+        """The number of elements."""
+    def numpy(self, *, force: _bool = False) -> Any:
         """The elements as an array on the same memory; `force` detaches and copies if needed."""
     def orgqr(self, input2: Tensor) -> Tensor:
         """`linalg.householder_product`, by its older name."""
@@ -1315,6 +1333,8 @@ class Methods:
         output_size: _int | None = None,
     ) -> Tensor:
         """Each slice along `dim` repeated; of the flattened tensor without `dim`."""
+    def requires_grad_(self, requires_grad: _bool = True) -> Tensor:
+        """Set `requires_grad` in place; returns the tensor."""
     def reshape(self, *shape: Any) -> Tensor:
         """The elements in the same order with another shape: a view if possible, else a copy."""
     def reshape_as(self, other: Tensor) -> Tensor:
@@ -1432,6 +1452,8 @@ class Methods:
         """The hyperbolic sine."""
     def sinh_(self) -> Tensor:
         """Write the result of `sinh` into this tensor; returns the tensor."""
+    def size(self, dim: _int | None = None) -> Any:
+        """The shape, or the extent of one dimension."""
     def slice_scatter(
         self,
         src: Tensor,
@@ -1566,7 +1588,15 @@ class Methods:
         """Write the result of `threshold_of` into this tensor; returns the tensor."""
     def tile(self, *dims: Any) -> Tensor:
         """`repeat`, with missing repeats counted as 1."""
-    def to(self, *args: Any, **kwargs: Any) -> Tensor:
+    def to(
+        self,
+        device: Any = None,
+        dtype: Any = None,
+        non_blocking: Any = False,
+        copy: _bool = False,
+        *,
+        memory_format: Any = None,
+    ) -> Tensor:
         """This tensor with another type or on another device; itself if nothing changes."""
     def to_dense(self, dtype: Any = None, *, masked_grad: _bool | None = None) -> Tensor:
         """This tensor with all of its elements; itself if it is dense."""
@@ -1707,6 +1737,7 @@ class Methods:
         self,
         device: Any = None,
         non_blocking: _bool = False,
+        *,
         memory_format: Any = None,
     ) -> Tensor:
         """There is no XPU device in this build: raises."""

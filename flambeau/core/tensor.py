@@ -96,32 +96,10 @@ class Tensor(Methods, metaclass=TensorMeta):
         """The extent of each dimension."""
         return as_size(Size, self._array.shape)
 
-    def size(self, dim: int | None = None) -> Any:
-        """The shape, or the extent of one dimension."""
-        shape = self._array.shape
-        if dim is None or -len(shape) <= dim < len(shape):
-            return as_size(Size, shape) if dim is None else shape[dim]
-        from flambeau.core.shapes import wrap_dim
-        if shape:
-            wrap_dim(dim, len(shape))
-        raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
-
     @property
     def ndim(self) -> int:
         """The number of dimensions."""
         return self._array.ndim
-
-    def dim(self) -> int:
-        """The number of dimensions."""
-        return self._array.ndim
-
-    ndimension = dim
-
-    def numel(self) -> int:
-        """The number of elements."""
-        return self._array.size
-
-    nelement = numel
 
     @property
     def dtype(self) -> dtypes.dtype:
@@ -179,11 +157,6 @@ class Tensor(Methods, metaclass=TensorMeta):
     @requires_grad.deleter
     def requires_grad(self) -> None:
         raise RuntimeError("requires_grad cannot be deleted; set it to False")
-
-    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
-        """Set `requires_grad` in place; returns the tensor."""
-        self.requires_grad = requires_grad
-        return self
 
     @property
     def is_leaf(self) -> bool:
@@ -261,10 +234,6 @@ class Tensor(Methods, metaclass=TensorMeta):
                     create_graph=create_graph, inputs=inputs)
         basis.backward(self, gradient, retain_graph, create_graph, inputs=inputs)
         return None
-
-    def detach(self) -> Tensor:
-        """The same values on the same memory, outside the graph."""
-        return basis.detach(self)
 
     @property
     def data(self) -> Tensor:

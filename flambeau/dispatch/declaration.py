@@ -55,6 +55,8 @@ class Declaration:
     texts       a schema for each overload, in PyTorch's notation
     kernel      canonical arguments (arrays for tensors) to an array, or to several
     body        instead: the op is made of others, by this function of the values of its parameters
+    in_c        of a body: gives, at the first call, what does the common case of it in C, and else
+                NotImplemented
     explicit    is that one op below autograd, and not those that it is made of?
     joins       a function that these are further overloads of, with a kernel or a body of their own
     same_as     schemas of further ways to call the first op
@@ -112,6 +114,7 @@ class Declaration:
     texts: tuple[str, ...]
     kernel: Callable[..., Any] | None = None
     body: Callable[..., Any] | None = None
+    in_c: Any = None
     explicit: bool = False
     joins: Any = None
     same_as: tuple[str, ...] = ()

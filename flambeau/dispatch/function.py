@@ -27,7 +27,15 @@ from flambeau.schema import errors
 from flambeau.schema.arguments import NUMPY_NAMES, Wrong, bind
 from flambeau.schema.parser import MISSING, Parameter
 from flambeau.schema.signature import Signature, python_signature
-from flambeau.type_info import layout, memory_format, preserve_format, strided
+from flambeau.type_info import (
+    channels_last,
+    channels_last_3d,
+    contiguous_format,
+    layout,
+    memory_format,
+    preserve_format,
+    strided,
+)
 
 if TYPE_CHECKING:
     from flambeau.dispatch.declaration import Alias, Declaration
@@ -312,6 +320,8 @@ def describe(overload: Overload, target: Any = None, kind: str = "op", facts: An
     declared = op.declaration
     if kind == "op" and declared.needs_preparing:
         kind, facts = "prepared", declared.canonical
+    elif kind == "op" and declared.in_c is not None:
+        facts = declared.in_c()
     return parameters, arguments, target or op.call, overload.out, kind, facts
 
 
@@ -354,4 +364,4 @@ def operator(twin: Function, symbol: str) -> Callable[..., Any]:
 
 if native is not None:
     native.know_types(dtypes.dtype, devices.device, layout, memory_format, Generator, strided,
-                      preserve_format)
+                      preserve_format, contiguous_format, channels_last, channels_last_3d)

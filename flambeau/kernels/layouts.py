@@ -5,6 +5,8 @@ from functools import wraps
 import numpy as np
 
 from flambeau.kernels import views as kernels
+from flambeau.kernels._extension import compiled
+from flambeau.kernels.reference import cast
 
 _CHANNELS_LAST = {4: (0, 2, 3, 1), 5: (0, 2, 3, 4, 1)}
 _BACK = {n: tuple(np.argsort(axes)) for n, axes in _CHANNELS_LAST.items()}
@@ -50,6 +52,39 @@ def channels_last(x):
     result = np.empty(turned.shape, x.dtype)
     kernels.copy_into(result, turned)
     return result.transpose(_BACK[x.ndim])
+
+
+@compiled("to_copy")
+def to_copy(x, dtype, memory_format):
+    """Another array with the values of x, of type `dtype` if one is given, laid out as a memory
+    format says, or with strides (a tuple, in elements); None: as x is."""
+    if dtype is not None and dtype != x.dtype:
+        values = np.asarray(cast(x, dtype))
+        if memory_format is not None and memory_format.name != "preserve_format":
+            return clone(values, memory_format)
+        if x.flags.c_contiguous:
+            return values
+        result = kernels.empty_like(x, dtype)
+        kernels.copy_into(result, values)
+        return result
+    return clone(x, memory_format)
+
+
+@compiled("clone")
+def clone(x, memory_format):
+    """A copy of x, laid out so: see `to_copy`."""
+    if type(memory_format) is tuple:
+        steps = tuple([s * x.itemsize for s in memory_format])
+        length = 1 + sum((n - 1) * s for n, s in zip(x.shape, memory_format)) if x.size else 0
+        r = np.ndarray(x.shape, x.dtype, np.zeros(length, x.dtype), 0, steps)
+        r[...] = x
+        return r
+    if memory_format is None or memory_format.name == "preserve_format":
+        return kernels.copy(x)
+    if memory_format.name == "contiguous_format":
+        return kernels.contiguous(x)
+    channels_last_strides(x.shape)
+    return channels_last(x)
 
 
 def keeping_layout(kernel):

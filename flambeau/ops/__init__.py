@@ -21,10 +21,10 @@ for _module in ("transforms.meta", "transforms.function_modes", "ops.misfit", "o
 # Python looks for `__and__` on the class without asking anybody.
 COMMON = (
     "pointwise.arithmetic", "pointwise.elementary", "pointwise.comparison", "pointwise.bitwise",
-    "pointwise.rounding", "pointwise.conditional", "pointwise.complex", "view.copying",
-    "factory.from_data", "factory.create", "factory.legacy_types", "factory.ranges",
-    "indexing.index", "indexing.gather", "indexing.slices", "view.join", "linalg.matmul",
-    "python.methods", "reduction.sums", "view.shape", "view.strided",
+    "pointwise.rounding", "pointwise.conditional", "pointwise.complex", "view.conversion",
+    "view.copying", "factory.from_data", "factory.create", "factory.legacy_types",
+    "factory.ranges", "indexing.index", "indexing.gather", "indexing.slices", "view.join",
+    "linalg.matmul", "python.methods", "reduction.sums", "view.shape", "view.strided",
 )
 LATE = [
     "python.backward_errors", "random.draws", "reduction.minmax", "nn.activation", "nn.softmax",

@@ -29,6 +29,8 @@ for _name, _args in COPIES.items():
 family.untested["detach_copy"] = "no derivative by design"
 del family["detach_copy"]
 family.untested["view_copy.dtype"] = "gives other numbers; see test_reinterpret.py"
+for _name in ("to", "to.dtype", "to.other"):
+    family.untested[_name] = "gives other types; see test_conversion.py"
 family.untested["slice"] = "the view that slice_copy copies"
 
 

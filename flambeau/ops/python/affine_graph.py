@@ -25,7 +25,7 @@ from flambeau.core.tensor import alias, tensor_types
 from flambeau.ops.linalg.added_products import addmm
 from flambeau.ops.linalg.matmul import linear, mm
 from flambeau.ops.pointwise.arithmetic import add
-from flambeau.ops.view.copying import _clone
+from flambeau.ops.view.conversion import clone
 from flambeau.ops.view.shape import t, unsafe_view, view_as_shape
 
 
@@ -68,7 +68,7 @@ def apart(node: Node, weight_entry: Any, input_entry: Any) -> Node:
     input, weight, bias = node.edges
     rows, columns, size = prod(node.shape[:-1]), node.shape[-1], input_entry[0]._array.shape
     if input is not None:
-        input = made(node, _clone, 5, (input,), size)
+        input = made(node, clone, 5, (input,), size)
         input = made(node, unsafe_view, 4, (input,), (rows, size[-1]), (size,))
     if weight is not None:
         weight = made(node, t, 3, (weight,), shape_of(weight)[::-1])

@@ -32,16 +32,6 @@ def init_num_threads() -> None:
     """Accepted, and without effect."""
 
 
-def get_device(input: Tensor) -> int:
-    """The number of the accelerator that holds the tensor; -1 on the CPU."""
-    return -1
-
-
-def is_distributed(input: Tensor) -> bool:
-    """Is the tensor spread over processes? Never, for this class."""
-    return False
-
-
 # ---- arithmetic of sizes ------------------------------------------------------------------------
 
 
@@ -127,9 +117,8 @@ def range(start: Any, end: Any = None, step: Any = 1, *, out: Any = None, dtype:
     return into(out, range.op, result)
 
 
-for _function in (get_num_interop_threads, set_num_interop_threads, init_num_threads, get_device,
-                  is_distributed, sym_int, sym_float, sym_not, sym_max, sym_min, sym_sum, sym_ite,
-                  set_default_tensor_type):
+for _function in (get_num_interop_threads, set_num_interop_threads, init_num_threads, sym_int,
+                  sym_float, sym_not, sym_max, sym_min, sym_sum, sym_ite, set_default_tensor_type):
     _function.__module__ = "torch"
     public["torch"][_function.__name__] = _function
 for _name in ("has_lapack", "has_openmp", "has_spectral", "has_mkl", "legacy_contiguous_format"):

@@ -23,47 +23,11 @@ def is_tensor(obj: Any, /) -> bool:
 
 
 @composite
-def is_floating_point(input: Tensor) -> bool:
-    """Are the elements of a floating (not complex) type?"""
-    return input.dtype.is_floating_point
-
-
-@composite
-def is_complex(input: Tensor) -> bool:
-    """Are the elements of a complex type?"""
-    return input.dtype.is_complex
-
-
-@composite
-def is_signed(input: Tensor) -> bool:
-    """Can the elements be negative?"""
-    return input.dtype.is_signed
-
-
-@composite
-def is_inference(input: Tensor) -> bool:
-    """Was this made under `inference_mode`?"""
-    return input._inference
-
-
-@composite
-def numel(input: Tensor) -> int:
-    """The number of elements."""
-    return input._array.size
-
-
-@composite
 def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
     """Raise RuntimeError if a tensor of one element is zero."""
     if input.device.type != "meta" and not input:
         raise RuntimeError(
             assert_msg or "Expected Tensor with single nonzero value, but got zero")
-
-
-@composite(method=True)
-def is_same_size(input: Tensor, other: Tensor) -> bool:
-    """Do both have the same shape?"""
-    return input._array.shape == other._array.shape
 
 
 # ---- types --------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ from flambeau.ops.sparse.tensors import (
     unsupported,
     with_values,
 )
+from flambeau.ops.view.conversion import arguments_of_to
 
 # ---- copies -------------------------------------------------------------------------------------
 
@@ -86,19 +87,18 @@ def _cast(self: SparseTensor, dtype: np.dtype) -> SparseTensor:
     return like(self, convert(self._data, dtype))
 
 
-@rule("cast")
-def cast(input: Tensor, dtype: np.dtype) -> Tensor:
+@rule("_to_copy")
+def cast(input: Tensor, dtype: np.dtype, *_: Any) -> Tensor:
     return input if input._array.dtype == dtype else _cast(input, dtype)
 
 
 @rule("to")
 def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    from flambeau.ops.view.copying import _parse_to
-    device, dtype, copy, _ = _parse_to(*args, **kwargs)
-    if device is not None and device.type == "meta":
+    wanted = arguments_of_to(input, args, kwargs)
+    if wanted["device"] is not None and wanted["device"].type == "meta":
         raise NotImplementedError("sparse tensors on device meta")
-    result = input if dtype is None else cast(input, dtype)
-    return _clone(input) if copy and result is input else result
+    result = input if wanted["dtype"] is None else cast(input, wanted["dtype"])
+    return _clone(input) if wanted["copy"] and result is input else result
 
 
 @rule("zeros_like", "empty_like")

@@ -304,7 +304,7 @@ def resolve_neg(input: Tensor) -> Tensor:
 # ---- calls with such views -----------------------------------------------------------------------
 
 # ops that look at memory in another way, besides those that are declared as views
-_LOOK = frozenset("""_detach as_strided broadcast_to chunk dsplit expand expand_as flatten getitem
+_LOOK = frozenset("""detach as_strided broadcast_to chunk dsplit expand expand_as flatten getitem
     hsplit moveaxis movedim narrow permute ravel reshape reshape_as split squeeze swapaxes
     swapdims tensor_split unflatten view view_as vsplit""".split())
 # what is made of others that look
@@ -407,7 +407,7 @@ def _looks(name: str, op: Any) -> bool:
 
 def _contiguous(view: Any, memory_format: Any = type_info.contiguous_format) -> Tensor:
     """The view itself where its memory is in order; that of a copy may be though this is not."""
-    return view if view.is_contiguous(memory_format) \
+    return view if view.is_contiguous(memory_format=memory_format) \
         else basis.clone(view, memory_format=memory_format)
 
 

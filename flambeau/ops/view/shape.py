@@ -111,8 +111,8 @@ def viewable(input: Tensor, shape: tuple[int, ...]) -> bool:
 
 
 def contiguous_clone(input: Tensor) -> Tensor:
-    from flambeau.ops.view.copying import _clone
-    return _clone(input, "C")
+    from flambeau.ops.view.conversion import copy_in
+    return copy_in(input)
 
 
 # ---- permuting -----------------------------------------------------------------------------------

@@ -1,0 +1,44 @@
+"""Members of tensors and functions that ask or tell what a tensor is, and compute nothing:
+`x.size()`, `torch.is_floating_point(x)`, `x.item()`.
+
+They have schemas, as ops have, and bind their arguments so; but they are nothing that a graph holds
+or a level looks for. Only modes and types that override functions are asked first.
+
+    @member("size(Tensor self, int? dim=None) -> int[]", function=False)
+    def size(self, dim): …
+"""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.core import modes, overrides
+from flambeau.core.tensor import Tensor
+from flambeau.dispatch.declaration import Alias, Declaration, publish
+from flambeau.dispatch.function import Function
+
+
+class MemberFunction(Function):
+    """The function, or the method, of a member."""
+
+    def call(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if modes.function_modes.get() or overrides.overriding(args, kwargs):
+            return overrides.handle_torch_function(self.published, (*args, *kwargs.values()),
+                                                   *args, **kwargs)
+        overload, values = self.choose(args, kwargs)
+        return overload.op.body(*overload.canonical(values))
+
+
+def member(*schemas: str, **declared: Any) -> Any:
+    """Declare a member by its schemas and its body, which takes the values of their parameters; see
+    `Declaration`."""
+    if "body" not in declared:
+        return lambda body: member(*schemas, **{"doc": body.__doc__ or "", **declared,
+                                                "body": body})
+    declaration = Declaration(texts=schemas, out=False, **declared)
+    declaration.published = publish(declaration, declaration, MemberFunction)
+    for text in declaration.aliases:
+        publish(Alias(declaration, [text]), declaration, MemberFunction)
+    return declaration.published if declaration.function else vars(Tensor)[declaration.name]
+
+
+__all__ = ["member"]
