@@ -820,6 +820,81 @@ def _unsafe_masked_index_put_accumulate(
 ) -> Tensor:
     """The transpose of `_unsafe_masked_index`: `values` added to `input` where `mask` is True."""
 
+def _validate_compressed_sparse_indices(
+    is_crow: _bool,
+    compressed_idx: Tensor,
+    plain_idx: Tensor,
+    cdim: _int,
+    dim: _int,
+    nnz: _int,
+    *,
+    out: Any = None,
+) -> Any:
+    """Raise unless the indices are those of `nnz` entries, `cdim` compressed lines of `dim`."""
+
+def _validate_sparse_bsc_tensor_args(
+    ccol_indices: Tensor,
+    row_indices: Tensor,
+    values: Tensor,
+    size: Any,
+    check_pinning: _bool | None = None,
+    *,
+    out: Any = None,
+) -> Any: ...
+
+def _validate_sparse_bsr_tensor_args(
+    crow_indices: Tensor,
+    col_indices: Tensor,
+    values: Tensor,
+    size: Any,
+    check_pinning: _bool | None = None,
+    *,
+    out: Any = None,
+) -> Any: ...
+
+def _validate_sparse_compressed_tensor_args(
+    compressed_indices: Tensor,
+    plain_indices: Tensor,
+    values: Tensor,
+    size: Any,
+    layout: Any,
+    check_pinning: _bool | None = None,
+    *,
+    out: Any = None,
+) -> Any:
+    """Raise unless these are the parts of a tensor of that compressed layout and size."""
+
+def _validate_sparse_coo_tensor_args(
+    indices: Tensor,
+    values: Tensor,
+    size: Any,
+    is_coalesced: _bool | None = None,
+    check_pinning: _bool | None = None,
+    *,
+    out: Any = None,
+) -> Any:
+    """Raise unless these are the indices and values of a `sparse_coo` tensor of that size."""
+
+def _validate_sparse_csc_tensor_args(
+    ccol_indices: Tensor,
+    row_indices: Tensor,
+    values: Tensor,
+    size: Any,
+    check_pinning: _bool | None = None,
+    *,
+    out: Any = None,
+) -> Any: ...
+
+def _validate_sparse_csr_tensor_args(
+    crow_indices: Tensor,
+    col_indices: Tensor,
+    values: Tensor,
+    size: Any,
+    check_pinning: _bool | None = None,
+    *,
+    out: Any = None,
+) -> Any: ...
+
 def abs(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value; of complex numbers, the modulus."""
 

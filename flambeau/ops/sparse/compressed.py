@@ -145,6 +145,23 @@ def expand(outer: np.ndarray, inner: np.ndarray, data: np.ndarray,
 
 # ---- what must hold -----------------------------------------------------------------------------
 
+def check_coordinate_parts(indices: np.ndarray, data: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Raise unless indices, values and size belong together."""
+    if indices.ndim != 2:
+        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(indices.shape)}")
+    sparse, dense = len(indices), data.ndim - 1
+    if len(shape) != sparse + dense:
+        raise RuntimeError("'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) "
+                           f"= {len(shape)}, sparse_dim = {sparse}, dense_dim = {dense}")
+    if data.ndim and indices.shape[1] != len(data):
+        raise RuntimeError("indices and values must have same nnz, but got nnz from indices: "
+                           f"{indices.shape[1]}, nnz from values: {len(data)}")
+    if data.ndim and data.shape[1:] != tuple(shape[sparse:]):
+        raise RuntimeError(f"values has incorrect size, expected "
+                           f"{[len(data), *shape[sparse:]]}, got {list(data.shape)}")
+
+
+
 def check_coordinates(indices: np.ndarray, data: np.ndarray, shape: tuple[int, ...],
                       flag: bool | None) -> None:
     """Raise if an index lies outside of the shape, or entries said to be coalesced are not."""
@@ -193,7 +210,7 @@ def check_compressed(outer: np.ndarray, inner: np.ndarray, data: np.ndarray,
             raise RuntimeError(f"tensor shape[{batch + (name == 'col')}] (={n}) must be divisible "
                                f"with blocksize[{int(name == 'col')}] (={size}) as defined by "
                                "values shape")
-    expected = extents[lines][0] // extents[lines][1]
+    expected = extents[lines][0] // max(extents[lines][1], 1)
     label = f"{lines if lines == 'row' else 'column'}{' block' if blocks else ''}s"
     if outer.shape[-1] != expected + 1:
         raise RuntimeError(f"{first}.shape[-1] must be equal to the number of {label} + 1 "
@@ -209,13 +226,23 @@ def check_compressed(outer: np.ndarray, inner: np.ndarray, data: np.ndarray,
     if outer.dtype not in (np.int32, np.int64):
         raise RuntimeError(f"{first} and {second} dtype must be Int or Long, but got "
                            f"{type_name(from_numpy_dtype(outer.dtype))}")
-    _check_entries(outer, inner, extents[across][0] // extents[across][1], (first, second),
-                   (f"n{lines}s", f"n{across}s"), n)
+    leading = outer.shape[:-1], inner.shape[:-1], data.shape[:batch], shape[:batch]
+    if len(set(leading)) > 1:
+        sizes = [list(each) for each in leading]
+        raise RuntimeError(f"all batch dimensions of {first} (={sizes[0]}), {second} (={sizes[1]})"
+                           f", and values (={sizes[2]}) must be equal to tensor batch dimensions "
+                           f"(={sizes[3]})")
+    for name, part in ((first, outer), (second, inner)):
+        if part.strides[-1] != part.itemsize and part.shape[-1] > 1:
+            raise RuntimeError(f"expected {name} to be a contiguous tensor per batch")
+    check_entries(outer, inner, extents[across][0] // max(extents[across][1], 1), layout, n)
 
 
-def _check_entries(outer: np.ndarray, inner: np.ndarray, across: int, names: Any, counts: Any,
-                   n: int) -> None:
-    (first, second), (lines, bound) = names, counts
+def check_entries(outer: np.ndarray, inner: np.ndarray, across: int, layout: Any, n: int) -> None:
+    """Raise unless compressed indices begin at 0, end at `n` and never fall, and plain indices
+    rise within each line and stay below `across`."""
+    first, second = names_of(layout)
+    lines, bound = ("nrows", "ncols") if layout in BY_ROW else ("ncols", "nrows")
 
     def fail(condition: str) -> RuntimeError:
         return RuntimeError(f"`{condition}` is not satisfied.")

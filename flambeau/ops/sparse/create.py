@@ -73,25 +73,12 @@ def sparse_coo_tensor(indices: Any = None, values: Any = None, size: Any = None,
         where = where[:, None] if where.size else where.reshape(0, 0) if size is not None \
             and not len(size) else where[None] if not where.size else where[:, None]
     data = entry_values._array
-    if where.ndim != 2:
-        raise RuntimeError(f"indices must be sparse_dim x nnz, but got: {list(where.shape)}")
-    if data.ndim == 0:
+    if data.ndim == 0 and where.ndim == 2:
         data = np.broadcast_to(data, (where.shape[1],))
         entry_values = entry_values.expand(where.shape[1])
-    sparse, dense = len(where), data.ndim - 1
-    if size is None:
-        shape = (*_smallest(where), *data.shape[1:])
-    else:
-        shape = tuple(size_of((size,)))
-        if len(shape) != sparse + dense:
-            raise RuntimeError("'len(size) == sparse_dim + dense_dim' is not satisfied: len(size) "
-                               f"= {len(shape)}, sparse_dim = {sparse}, dense_dim = {dense}")
-    if where.shape[1] != len(data):
-        raise RuntimeError("indices and values must have same nnz, but got nnz from indices: "
-                           f"{where.shape[1]}, nnz from values: {len(data)}")
-    if data.shape[1:] != shape[sparse:]:
-        raise RuntimeError(f"values has incorrect size, expected "
-                           f"{[len(data), *shape[sparse:]]}, got {list(data.shape)}")
+    sparse = len(where)
+    shape = (*_smallest(where), *data.shape[1:]) if size is None else tuple(size_of((size,)))
+    forms.check_coordinate_parts(where, data, shape)
     if check_invariants or (check_invariants is None and Invariants.enabled):
         forms.check_coordinates(where, data, shape[:sparse], is_coalesced)
     pattern = make(COO, (where,), data, shape, bool(is_coalesced))

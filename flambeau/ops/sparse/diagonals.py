@@ -11,8 +11,9 @@ from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import sparse_products
 from flambeau.ops.linalg.matmul import conj
 from flambeau.ops.sparse import compressed as forms
+from flambeau.ops.sparse.layouts import to_sparse
 from flambeau.ops.sparse.products import at_places, operand
-from flambeau.ops.sparse.tensors import as_form, is_sparse, make, sparse_op, to_sparse, with_values
+from flambeau.ops.sparse.tensors import as_form, is_sparse, make, sparse_op, with_values
 
 
 def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) -> Tensor:

@@ -331,10 +331,12 @@ def as_form(tensor: Tensor, form: Any) -> Tensor:
 def _change_form(self: Tensor, form: Any, before: Any) -> SparseTensor:
     layout, sparse, blocksize, _ = form
     shape = self._array.shape
-    if is_sparse(self):
-        if layout is COO and self._layout is forms.CSC and sparse == 2:
-            indices, data = coordinates(self)           # as they come, column by column
-            return make(COO, (indices,), data, shape)
+    if is_sparse(self) and self._layout is not COO:
+        # Entries stay as they come: places that are zero, columns before rows, whole blocks.
+        indices, data = coordinates(self)
+        if layout is COO:
+            return make(COO, (indices,), data, shape, self._layout is forms.CSR)
+    elif is_sparse(self):
         indices, data = entries(self)
         if len(indices) != sparse:
             indices, data = forms.nonzero_entries(forms.to_dense(indices, data, shape), sparse)
@@ -343,6 +345,8 @@ def _change_form(self: Tensor, form: Any, before: Any) -> SparseTensor:
     if layout is COO:
         return make(COO, (indices,), data, shape, True)
     *where, data = forms.compress(indices, data, shape, layout, blocksize)
+    if is_sparse(self) and self._layout is not COO:
+        where = [part.astype(self._where[0].dtype) for part in where]
     return make(layout, tuple(where), data, shape)
 
 
@@ -401,112 +405,6 @@ def to_dense(self: Tensor, dtype: Any = None, *, masked_grad: bool | None = None
         raise RuntimeError("dtype argument is not supported by sparse_to_dense")
     dense = densify(self, masked_grad is not False, form_of(self))
     return dense if dtype is None else dense.to(dtype)
-
-
-@publish
-def to_sparse(self: Tensor, sparse_dim: int | None = None, *, layout: Any = None,
-              blocksize: Any = None, dense_dim: int | None = None) -> Tensor:
-    """This tensor in a sparse layout, by default coordinates.
-
-    `sparse_dim` of its first dimensions are sparse; `blocksize` is for bsr and bsc; `dense_dim` of
-    the last dimensions stay dense.
-
-    >>> import flambeau
-    >>> flambeau.tensor([[0, 2], [3, 0]]).to_sparse()
-    tensor(indices=tensor([[0, 1],
-                           [1, 0]]),
-           values=tensor([2, 3]),
-           size=(2, 2), nnz=2, layout=torch.sparse_coo)
-    """
-    if isinstance(sparse_dim, type_info.layout):
-        sparse_dim, layout = None, sparse_dim
-    ndim = self._array.ndim
-    if sparse_dim is not None:
-        if layout is not None or blocksize is not None or dense_dim is not None:
-            raise RuntimeError("to_sparse: sparse_dim excludes layout, blocksize and dense_dim")
-        if not 0 <= sparse_dim <= ndim:
-            raise RuntimeError(f"dense_to_sparse: sparse_dim argument must be in [0,{ndim}] range, "
-                               f"but {sparse_dim} is given")
-        if ndim and not sparse_dim:
-            raise RuntimeError("dense_to_sparse: sparse_dim argument must be in >0 when "
-                               "self.dim()>0")
-        return _changed(self, (COO, sparse_dim, None, ndim - sparse_dim), "ToSparseBackward0")
-    return _to_layout(self, layout or COO, blocksize, dense_dim, "ToSparseBackward1")
-
-
-def _changed(self: Tensor, form: Any, node: str) -> Tensor:
-    found = form_of(self)
-    if found == form:
-        return self
-    return change_form(self, form, found, node)
-
-
-def _to_layout(self: Tensor, layout: Any, blocksize: Any, dense_dim: Any, node: str) -> Tensor:
-    if layout is type_info.strided:
-        raise RuntimeError("dense_to_sparse: layout must be a sparse layout, but got "
-                           "torch.strided")
-    ndim = self._array.ndim
-    name = str(layout).removeprefix("torch.")
-    if is_sparse(self):
-        if layout is COO and dense_dim is None:
-            return _changed(self, (COO, sparse_dim_of(self), None,
-                                   ndim - sparse_dim_of(self)), node)
-        dense = ndim - sparse_dim_of(self)
-    else:
-        dense = dense_dim or 0
-        name = f"dense_to_{name.removesuffix('_coo')}"
-        room = ndim if layout is COO else ndim - 2
-        if not 0 <= dense <= max(room, 0):
-            raise RuntimeError(f"{name}: dense_dim argument must be in [0,{max(room, 0)}] range, "
-                               f"but {dense} is given")
-    if layout is COO:
-        return _changed(self, (COO, ndim - dense, None, dense), node)
-    if ndim - dense < 2:
-        raise RuntimeError(f"{name}: expected a tensor of at least 2 sparse dimensions, got "
-                           f"{ndim - dense}")
-    if layout in BLOCKED:
-        blocksize = (blocksize, blocksize) if isinstance(blocksize, int) else blocksize
-        if blocksize is None or len(blocksize) != 2:
-            raise RuntimeError(f"{name}: {layout} layout conversion expects blocksize to be a "
-                               f"tuple of 2 ints, got {blocksize}")
-        blocksize = tuple(int(b) for b in blocksize)
-        rows, cols = self._array.shape[ndim - dense - 2:ndim - dense]
-        if min(blocksize) <= 0 or rows % blocksize[0] or cols % blocksize[1]:
-            raise RuntimeError(f"{name}: tensor sparse size ({rows},{cols}) must be divisible by "
-                               f"given blocksize ({blocksize[0]},{blocksize[1]})")
-    elif blocksize is not None:
-        raise RuntimeError(f"{name}: {layout} layout does not take a blocksize, got {blocksize}")
-    return _changed(self, (layout, ndim - dense, blocksize, dense), node)
-
-
-@publish
-def to_sparse_coo(self: Tensor) -> Tensor:
-    """This tensor as coordinates and values."""
-    return to_sparse(self)
-
-
-@publish
-def to_sparse_csr(self: Tensor, dense_dim: int | None = None) -> Tensor:
-    """This tensor as compressed rows."""
-    return _to_layout(self, forms.CSR, None, dense_dim, "ToSparseCsrBackward0")
-
-
-@publish
-def to_sparse_csc(self: Tensor, dense_dim: int | None = None) -> Tensor:
-    """This tensor as compressed columns."""
-    return _to_layout(self, forms.CSC, None, dense_dim, "ToSparseCscBackward0")
-
-
-@publish
-def to_sparse_bsr(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Tensor:
-    """This tensor as compressed rows of blocks."""
-    return _to_layout(self, forms.BSR, blocksize, dense_dim, "ToSparseBsrBackward0")
-
-
-@publish
-def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) -> Tensor:
-    """This tensor as compressed columns of blocks."""
-    return _to_layout(self, forms.BSC, blocksize, dense_dim, "ToSparseBscBackward0")
 
 
 # ---- what a sparse tensor can be asked ----------------------------------------------------------
@@ -821,7 +719,7 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
 ALSO_SPARSE = {"subtract", "multiply", "divide", "true_divide", "negative", "square",
                "absolute", "is_nonzero", "is_same_size", "is_floating_point", "is_complex",
                "is_signed", "numel", "result_type", "is_inference", "get_device", "is_conj",
-               "is_neg", "resolve_neg"}
+               "is_neg", "resolve_neg", "validate_sparse_compressed_tensor_args"}
 
 
 def _flat(args: Any) -> Any:
@@ -898,5 +796,6 @@ def later_gradient(old: Tensor, grad: Tensor, create_graph: bool) -> Tensor:
 overrides.own_rules[SparseTensor] = dispatch
 basis.first_gradient = first_gradient
 basis.later_gradient = later_gradient
-importlib.import_module("flambeau.ops.sparse.create")        # the functions that make them
+for _family in ("create", "validate", "layouts"):
+    importlib.import_module(f"flambeau.ops.sparse.{_family}")
 __all__ = ["SparseTensor"]
