@@ -32,9 +32,16 @@ struct GeluTanh {  // ½ (1 + tanh u) = sigmoid(2 u)
         return x * vec::sigmoid(T(2) * u);
     }
 };
+template <class T>
+INLINE Complex<T> one_and_exp(Complex<T> x) {  // 1 + exp(-x)
+    T length = std::exp(-x.re);
+    return {T(1) + length * std::cos(x.im), -length * std::sin(x.im)};
+}
 struct Silu {
     template <class T>
     static INLINE T call(T x) { return x * vec::sigmoid(x); }
+    template <class T>
+    static INLINE Complex<T> call(Complex<T> x) { return x / one_and_exp(x); }
 };
 struct Softplus {
     template <class T>
@@ -63,10 +70,6 @@ struct LogSigmoid {
 struct LogSigmoidBackward {
     template <class T>
     static INLINE T call(T grad, T x) { return grad * vec::sigmoid(-x); }
-};
-struct Gated {  // of the halves that `glu` joins
-    template <class T>
-    static INLINE T call(T a, T b) { return a * vec::sigmoid(b); }
 };
 struct LeakyRelu {
     template <class T>
@@ -132,6 +135,11 @@ struct SiluBackward {
         T s = vec::sigmoid(x);
         return grad * (s * (T(1) + x * (T(1) - s)));
     }
+    template <class T>
+    static INLINE Complex<T> call(Complex<T> grad, Complex<T> x) {
+        Complex<T> s = one<Complex<T>>() / one_and_exp(x);
+        return grad * conjugate(s * (one<Complex<T>>() + x * (one<Complex<T>>() - s)));
+    }
 };
 struct SoftplusBackward {
     template <class T>
@@ -149,6 +157,12 @@ struct EluBackward {
     static INLINE T call(T grad, T x, T alpha, T scale, T input_scale) {
         T steep = input_scale * (alpha * scale);
         return x <= T(0) ? grad * steep * vec::exp(x * input_scale) : grad * scale;
+    }
+};
+struct EluBackwardOfResult {
+    template <class T>
+    static INLINE T call(T grad, T y, T alpha, T scale, T input_scale) {
+        return y <= T(0) ? grad * input_scale * (y + alpha * scale) : grad * scale;
     }
 };
 struct HardtanhBackward {
@@ -199,13 +213,12 @@ int register_activations(PyObject *m) {
     declare<Relu, 1>(m, "relu", Integers{}, Floats{});
     declare<Gelu, 1>(m, "gelu", Floats{});
     declare<GeluTanh, 1>(m, "gelu_tanh", Floats{});
-    declare<Silu, 1>(m, "silu", Floats{});
+    declare<Silu, 1>(m, "silu", Floats{}, Complexes{});
     set_defaults(declare<Softplus, 3>(m, "softplus", Floats{}), 1, softplus);
     declare<Mish, 1>(m, "mish", Floats{});
     declare<MishBackward, 2>(m, "mish_backward", Floats{});
     declare<LogSigmoid, 1>(m, "logsigmoid", Floats{});
     declare<LogSigmoidBackward, 2>(m, "logsigmoid_backward", Floats{});
-    declare<Gated, 2>(m, "gated", Floats{});
     set_defaults(declare<LeakyRelu, 2>(m, "leaky_relu", Floats{}), 1, slope);
     set_defaults(declare<Elu, 4>(m, "elu", Floats{}), 1, elu);
     set_defaults(declare<Hardtanh, 3>(m, "hardtanh", Integers{}, Floats{}), 1, hardtanh);
@@ -223,10 +236,11 @@ int register_activations(PyObject *m) {
     declare<TanhBackward, 2>(m, "tanh_backward", Floats{}, Complexes{});
     declare<GeluBackward, 2>(m, "gelu_backward", Floats{});
     declare<GeluTanhBackward, 2>(m, "gelu_tanh_backward", Floats{});
-    declare<SiluBackward, 2>(m, "silu_backward", Floats{});
+    declare<SiluBackward, 2>(m, "silu_backward", Floats{}, Complexes{});
     set_defaults(declare<SoftplusBackward, 4>(m, "softplus_backward", Floats{}), 2, softplus);
     set_defaults(declare<LeakyReluBackward, 3>(m, "leaky_relu_backward", Floats{}), 2, slope);
     set_defaults(declare<EluBackward, 5>(m, "elu_backward", Floats{}), 2, elu);
+    declare<EluBackwardOfResult, 5>(m, "elu_backward_of_result", Floats{});
     set_defaults(declare<HardtanhBackward, 4>(m, "hardtanh_backward", Floats{}), 2, hardtanh);
     return PyErr_Occurred() ? -1 : 0;
 }

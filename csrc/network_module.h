@@ -17,6 +17,7 @@ int simd_level();  // 2: AVX-512, 1: AVX2, 0: anything else
 }  // namespace network
 
 int register_checked(PyObject *module);  // after all others, which it calls
+int register_network_activations(PyObject *module);
 int register_network_attention(PyObject *module);
 int register_network_convolution(PyObject *module);
 int register_network_ctc(PyObject *module);

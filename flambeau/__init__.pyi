@@ -772,6 +772,8 @@ def _native_batch_norm_legit(
 def _neg_view(input: Tensor) -> Tensor:
     """The negative, as a view of the same memory."""
 
+def _prelu_kernel(input: Tensor, weight: Tensor) -> Tensor: ...
+
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """Dirichlet samples of the concentrations along the last dimension of `input`."""
 
@@ -1424,10 +1426,10 @@ def ceil(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def ceil_(input: Tensor) -> Tensor:
     """Write the result of `ceil` into this tensor; returns the tensor."""
 
-def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
+def celu(input: Tensor, alpha: Any = 1.0) -> Tensor:
     """max(0, x) + min(0, alpha · (exp(x / alpha) - 1)). Barron, 2017."""
 
-def celu_(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
+def celu_(input: Tensor, alpha: Any = 1.0) -> Tensor:
     """Write the result of `celu` into this tensor; returns the tensor."""
 
 def chain_matmul(*matrices: Tensor) -> Tensor:
@@ -2248,7 +2250,7 @@ def hann_window(
 ) -> Tensor:
     """Hann's window; see `signal.windows.hann`."""
 
-def hardshrink(input: Tensor, lambd: _float = 0.5) -> Tensor: ...
+def hardshrink(input: Tensor, lambd: Any = 0.5, *, out: Tensor | None = None) -> Tensor: ...
 
 has_lapack: Any
 
@@ -3520,16 +3522,22 @@ def row_stack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None) ->
 
 def rrelu(
     input: Tensor,
-    lower: _float = 0.125,
-    upper: _float = 0.3333333333333333,
+    lower: Any = 0.125,
+    upper: Any = 0.3333333333333333,
     training: _bool = False,
-    inplace: _bool = False,
     generator: Any = None,
 ) -> Tensor:
     """`leaky_relu` with a random slope from U(lower, upper) for each element; their mean when
     not training."""
 
-def rrelu_(input: Any, *args: Any, **kwargs: Any) -> Any: ...
+def rrelu_(
+    input: Tensor,
+    lower: Any = 0.125,
+    upper: Any = 0.3333333333333333,
+    training: _bool = False,
+    generator: Any = None,
+) -> Tensor:
+    """Write the result of `rrelu` into this tensor; returns the tensor."""
 
 def rsqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / √input."""
@@ -3625,10 +3633,10 @@ def select_copy(input: Tensor, dim: _int, index: _int, *, out: Tensor | None = N
 def select_scatter(input: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
     """A copy of `input` with `src` as slice `index` of dimension `dim`."""
 
-def selu(input: Tensor, inplace: _bool = False) -> Tensor:
+def selu(input: Tensor) -> Tensor:
     """`elu` scaled so that signals keep mean 0 and variance 1. Klambauer et al., NeurIPS 2017."""
 
-def selu_(input: Tensor, inplace: _bool = False) -> Tensor:
+def selu_(input: Tensor) -> Tensor:
     """Write the result of `selu` into this tensor; returns the tensor."""
 
 def set_default_tensor_type(t: Any, /) -> None:
@@ -4019,11 +4027,11 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """Sums of products over dimensions of `a` paired with ones of `b`: a number of last and
     first dimensions, or a list for each."""
 
-def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
+def threshold(input: Tensor, threshold: Any, value: Any, *, out: Tensor | None = None) -> Tensor:
     """x where it exceeds `threshold`, else `value`."""
 
-def threshold_(input: Tensor, threshold: _float, value: _float) -> Tensor:
-    """Write the result of `threshold_of` into this tensor; returns the tensor."""
+def threshold_(input: Tensor, threshold: Any, value: Any) -> Tensor:
+    """Write the result of `threshold` into this tensor; returns the tensor."""
 
 def threshold_backward(
     grad_output: Tensor,

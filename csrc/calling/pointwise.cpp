@@ -208,9 +208,14 @@ struct Operands {
 
 // ---- the call -----------------------------------------------------------------------------------
 
+static bool is_same(PyObject *x, PyObject *y) {
+    return x == y ||
+           (PyFloat_CheckExact(x) && PyFloat_CheckExact(y) && PyFloat_AS_DOUBLE(x) == PyFloat_AS_DOUBLE(y));
+}
+
 static bool has_defaults(Callable *f, PyObject *const *given, Py_ssize_t n) {
     for (Py_ssize_t i = 0; i < n; i++)
-        if (given[i] != PyTuple_GET_ITEM(f->defaults, i)) return false;
+        if (!is_same(given[i], PyTuple_GET_ITEM(f->defaults, i))) return false;
     return true;
 }
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 import importlib
 import importlib.util
 import itertools
+import sys
 import types
 import weakref
 from collections import Counter
@@ -213,7 +214,7 @@ def _parse_to(*args: Any, **kwargs: Any) -> tuple[Any, ...]:
     return parse_to(*args, **kwargs)
 
 
-class _Inner(types.SimpleNamespace):
+class _Inner(types.ModuleType):
     """`torch._C._nn`: what the functions of `nn.functional` call."""
 
     def __getattr__(self, name: str) -> Any:
@@ -224,7 +225,8 @@ class _Inner(types.SimpleNamespace):
         raise AttributeError(f"module 'torch._C._nn' has no attribute '{name}'")
 
 
-_nn = _Inner(_parse_to=_parse_to)
+_nn = sys.modules[f"{__name__}._nn"] = _Inner(f"{__name__}._nn")
+_nn.__dict__["_parse_to"] = _parse_to
 _functions = _namespace("_functions", AccumulateGrad=AccumulateGrad, UndefinedGrad=_UndefinedGrad,
                         DelayedError=DelayedError)
 _autograd = _namespace("_autograd", SavedTensor=SavedTensor,

@@ -25,8 +25,8 @@ def function_named(name: str) -> Callable[..., Any] | None:
             return found
     if name.endswith("_") and not name.startswith("_"):
         return _writing(name[:-1])
-    from flambeau.export._overloads import runner, schemas
-    if name in schemas() and (found := runner(name)) is not None:
+    from flambeau.export._overloads import overloads, runner
+    if overloads(name) and (found := runner(name)) is not None:
         return found
     inplace = getattr(Tensor, f"{name}_", None)
     if callable(inplace):
@@ -222,7 +222,6 @@ def _fft_c2r(self: Tensor, dim: Any, normalization: int, last_dim_size: int) -> 
 
 # ---- networks ------------------------------------------------------------------------------------
 
-_own["relu6_"] = lambda self: flambeau.nn.functional.hardtanh_(self, 0.0, 6.0)
 _own["_safe_softmax"] = lambda self, dim, dtype=None: flambeau.where(
     (self == -flambeau.inf).all(dim, keepdim=True), 0.0,
     flambeau.softmax(self, dim, dtype=dtype))

@@ -19,7 +19,7 @@ Policy = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
 LOWER = """
     mm bmm matmul addmm addbmm baddbmm chain_matmul linalg.multi_dot linalg.matmul linalg.vecdot
-    nn.functional.linear nn.functional.prelu nn.functional.scaled_dot_product_attention lstm
+    nn.functional.linear nn.functional.scaled_dot_product_attention lstm
     rnn_tanh rnn_relu
 """
 

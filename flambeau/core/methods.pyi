@@ -674,7 +674,7 @@ class Methods:
         """Write the result of `gt` into this tensor; returns the tensor."""
     def half(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as float16; itself if it is."""
-    def hardshrink(self, lambd: _float = 0.5) -> Tensor: ...
+    def hardshrink(self, lambd: Any = 0.5) -> Tensor: ...
     def hash_tensor(
         self,
         dim: Any = (),
@@ -1584,8 +1584,6 @@ class Methods:
     def tensor_split(self, indices_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """`n` parts whose extents differ by at most one, or parts cut at given indices, as
         views."""
-    def threshold_of_(self, threshold: _float, value: _float) -> Tensor:
-        """Write the result of `threshold_of` into this tensor; returns the tensor."""
     def tile(self, *dims: Any) -> Tensor:
         """`repeat`, with missing repeats counted as 1."""
     def to(

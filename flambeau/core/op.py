@@ -289,7 +289,9 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
             values += [unpack(node, i) for i in range(len(op.saved))]
             produced = op.vjp(*[values[i] for i in takes])
             return produced if type(produced) in (tuple, list) else (produced,)
-        return apply
+        if len(op.tensors) > 1 or op.variadic or several or 1 in takes:
+            return apply
+        return fast.callable_of("apply", op, apply, ((op.vjp, _saved(takes), None),), basis)
 
     rules = [(op.rules.get(t), _positions(op, op.rules.get(t))) for t in op.tensors]
     if op.kind == "pointwise":
@@ -310,7 +312,10 @@ def make_apply(op: Op) -> Callable[[Node, Any], Any]:
             else:
                 produced.append(rule(*[grad if i == 0 else unpack(node, i - 2) for i in takes]))
         return produced
-    return apply_rules
+    if several or op.variadic:
+        return apply_rules
+    places = tuple([(rule, _saved(takes), None) for rule, takes in rules])
+    return fast.callable_of("apply", op, apply_rules, places, basis)
 
 
 def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
@@ -332,8 +337,13 @@ def _pointwise_apply(op: Op, rules: list[Any]) -> Callable[[Node, Any], Any]:
                     grad, factor if node.dtype.kind not in "cW" else conjugate(factor)))
         return produced
 
-    places = tuple([(rule, tuple([i - 2 for i in takes]), chaining(rule)) for rule, takes in rules])
+    places = tuple([(rule, _saved(takes), chaining(rule)) for rule, takes in rules])
     return fast.callable_of("apply", op, apply, places, basis)
+
+
+def _saved(takes: tuple[int, ...]) -> tuple[int, ...]:
+    """Places among the saved values for those among (grad, needs, *saved)."""
+    return tuple([i - 2 for i in takes])
 
 
 def over(divisor: Any) -> Any:

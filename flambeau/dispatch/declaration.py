@@ -99,7 +99,8 @@ class Declaration:
     autocast    what autocast makes of floating tensors: "lower" or "full" precision, the "widest"
                 type that there is, or "untouched"
     typed_by_out    does the type of `out` stand for a `dtype` that is not given?
-    inplace     is there a form that writes to the first tensor? as a function too?
+    inplace     is there a form that writes to the first tensor? If that is a method, as a function
+                too?
     returns     the class of several results, where the schema does not say it
     deprecated  schemas that PyTorch warns of
     numbers     do numbers stand for tensors?
@@ -109,6 +110,7 @@ class Declaration:
     namespace   where that does not follow from the name: "nn.functional"
     node        the class name of nodes, where that does not follow from the name; `{}` in it is
                 the number of the schema
+    inplace_node    that of the in-place form, where it differs
     saved_as    PyTorch's names of what nodes save, where they differ: formulas, or constants
     """
     texts: tuple[str, ...]
@@ -162,6 +164,7 @@ class Declaration:
     aliases: tuple[str, ...] = ()
     namespace: str = ""
     node: str = ""
+    inplace_node: str = ""
     saved_as: dict[str, Any] = field(default_factory=dict)
     doc: str = ""
     published: Any = None               # the function
@@ -213,8 +216,10 @@ class Declaration:
         """Of each op the one that writes its result into the first tensor; those of joined
         declarations too."""
         made = [basis.make_inplace(op).op for d in (self, *self.joined) for op in d.ops]
+        space: Any = vars(Tensor) if self.method else public[self.namespace]
         for op in made:
-            op.published = getattr(Tensor, f"{self.name}_")
+            op.published = space[f"{self.name}_"]
+            op.functional.inplace_node = self.inplace_node
         return tuple(made)
 
     def canonical_parameters(self, schema: Schema) -> list[Parameter]:
@@ -271,12 +276,13 @@ class Declaration:
 
     # ---- how they are called ---------------------------------------------------------------------
 
-    def overloads(self, bound: bool) -> tuple[Overload, ...]:
-        """How the function, or the method, is called, in the order in which that is tried."""
+    def overloads(self, bound: bool, writes: bool = False) -> tuple[Overload, ...]:
+        """How the function, or the method, is called, in the order in which that is tried; if it
+        `writes` to the first tensor, without `out`."""
         made = []
         for each in (self, *self.joined):
             if (each.method or each is self) if bound else (each.function or not self.function):
-                made += [each.overload(op, bound) for op in each.ops
+                made += [each.overload(op, bound, writes=writes) for op in each.ops
                          if not bound or _before_the_dot(op.schema) is not None]
                 made += [each.overload(each.ops[0], bound, parse(text)) for text in each.same_as]
         order = in_order([overload.signature for overload in made])
@@ -284,13 +290,14 @@ class Declaration:
         return (*sorted(made, key=lambda overload: order.index(overload.signature)), *old)
 
     def overload(self, op: Op, bound: bool, other: Schema | None = None,
-                 is_deprecated: bool = False) -> Overload:
+                 is_deprecated: bool = False, writes: bool = False) -> Overload:
         """How an op is called: by its own schema, by that of an alias, whose parameters may have
         other names, or by one that PyTorch has given up, whose parameters are in another order."""
         schema = other or op.schema
         signature = method_signature(schema) if bound else function_signature(
             schema, with_out(schema) if self._has_out(
-                schema if schema.name == op.schema.name or self.hidden else op.schema) else None)
+                schema if schema.name == op.schema.name or self.hidden else op.schema)
+            and not writes else None)
         signature = signature._replace(is_deprecated=is_deprecated)
         own = (_before_the_dot(schema), *signature.parameters) if bound else signature.parameters
         shown = any(p.name == "self" for p in schema.parameters)    # as `input`
@@ -342,7 +349,7 @@ class Alias:
     def method(self) -> bool:
         return self.of.method
 
-    def overloads(self, bound: bool) -> tuple[Overload, ...]:
+    def overloads(self, bound: bool, writes: bool = False) -> tuple[Overload, ...]:
         schemas = [parse(text) for text in self.texts]
         made = [self.of.overload(self.of.op_for(s), bound, s) for s in schemas]
         order = in_order([overload.signature for overload in made])
@@ -361,7 +368,8 @@ def _name_of(text: str) -> str:
 
 def module_of(namespace: str) -> str:
     """Where a function seems to come from."""
-    return "flambeau" if namespace == "torch" else f"flambeau.{namespace}"
+    inside = {"torch": "", "_nn": "._C._nn"}.get(namespace, f".{namespace}")
+    return f"flambeau{inside}"
 
 
 def with_out(schema: Schema) -> Schema:
@@ -423,9 +431,11 @@ def _publish_inplace(named: Declaration | Alias, declaration: Declaration) -> No
         return
     writing = InplaceFunction(named)
     writing.published = in_front(writing)
-    setattr(Tensor, writing.name, writing.published)
-    if declaration.inplace_function:
-        public.setdefault("torch", {}).setdefault(writing.name, writing.published)
+    if named.method:
+        setattr(Tensor, writing.name, writing.published)
+    if declaration.inplace_function or not named.method:
+        space = "torch" if named.method else named.namespace
+        public.setdefault(space, {}).setdefault(writing.name, writing.published)
 
 
 def enter_operator(declaration: Declaration, symbol: str) -> None:

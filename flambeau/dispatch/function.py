@@ -272,9 +272,9 @@ class InplaceFunction(Function):
     writes = True
 
     def __init__(self, declaration: Declaration | Alias):
-        super().__init__(declaration, bound=True)
+        super().__init__(declaration, bound=declaration.method)
         self.name = self.__name__ = self.__qualname__ = f"{declaration.name}_"
-        self.__module__ = "torch"
+        self.__module__ = "torch" if self.bound else declaration.module
         self.__doc__ = (f"Write the result of `{declaration.name}` into this tensor; returns the "
                         "tensor.")
 
@@ -285,7 +285,8 @@ class InplaceFunction(Function):
     @cached_property
     def overloads(self) -> tuple[Overload, ...]:
         inplace = {op.functional: op for op in self.declaration.inplace_ops}
-        return tuple([o._replace(op=inplace[o.op]) for o in self.declaration.overloads(True)
+        return tuple([o._replace(op=inplace[o.op])
+                      for o in self.declaration.overloads(self.bound, writes=True)
                       if o.op in inplace])
 
 

@@ -21,7 +21,8 @@ from flambeau import Tensor
 from flambeau._library.operators import overload_named
 from flambeau._ops import aten
 from flambeau._schema import MISSING, Argument, parse_schema
-from flambeau.core.op import Op
+from flambeau.core.op import Op, table
+from flambeau.dispatch.python_functions import PythonFunction
 
 _OPTIONS = ("ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
             "bool? pin_memory=None")
@@ -51,6 +52,29 @@ def schemas() -> dict[str, dict[str, list[Argument]]]:
                 first = overloads.pop(overload)
                 overloads.update({overload: first, **{k: overloads.pop(k) for k in [*overloads]}})
     return found
+
+
+@functools.cache
+def overloads(name: str) -> dict[str, list[Argument]]:
+    """The arguments of each overload of a name: as recorded, or as the op is declared."""
+    if name in schemas() or (op := declared(name)) is None:
+        return schemas().get(name, {})
+    found = {}
+    for text in op.declaration.texts:
+        full_name, arguments, _ = parse_schema(text)
+        found[full_name.partition(".")[2] or "default"] = [
+            replace(a, default=_default(a)) for a in arguments]
+    return found
+
+
+def declared(name: str) -> Op | None:
+    """The op of that name that is declared by its schema, or the one that writes to its input."""
+    op = table.get(name)
+    if op is None and name[-1:] == "_":
+        op = table.get(name[:-1])
+        if op is not None and op.declaration is not None:
+            return op if op.declaration.inplace else None
+    return op if op is not None and op.declaration is not None else None
 
 
 def _default(argument: Argument) -> Any:
@@ -151,9 +175,8 @@ def _same(a: Any, b: Any) -> bool:
 
 def find(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
     """The overload of `name` that takes these arguments; None if there is none."""
-    overloads = schemas().get(name, {})
     for loose in (False, True):
-        for overload, arguments in overloads.items():
+        for overload, arguments in overloads(name).items():
             bound = _bind(arguments, args, kwargs, loose)
             if bound is None:
                 continue
@@ -175,29 +198,6 @@ _PUBLIC: dict[str, Callable[..., Any]] = {}
 def _public(function: Callable[..., Any]) -> Callable[..., Any]:
     _PUBLIC[function.__name__] = function
     return function
-
-
-def _activation(name: str) -> None:
-    def call(input: Any, *args: Any, inplace: bool = False, **kwargs: Any) -> Any:
-        if args and isinstance(args[-1], bool):
-            *args, inplace = args               # type: ignore[assignment]
-        return name + "_" * inplace, (input, *args), kwargs
-    _PUBLIC[name] = call
-
-
-for _name in ("relu relu6 silu celu selu hardswish hardsigmoid leaky_relu mish "
-              "threshold").split():
-    _activation(_name)
-
-
-@_public
-def elu(input: Any, alpha: float = 1.0, inplace: bool = False) -> Any:
-    return "elu" + "_" * inplace, (input, alpha), {}
-
-
-@_public
-def hardtanh(input: Any, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Any:
-    return "hardtanh" + "_" * inplace, (input, min_val, max_val), {}
 
 
 @_public
@@ -278,16 +278,6 @@ def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any
 def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None,
              ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Any:
     return "nll_loss_nd", (input, target, weight, reduction, ignore_index), {}
-
-
-@_public
-def gelu(input: Any, approximate: str = "none") -> Any:
-    return "gelu", (input,), {"approximate": approximate}
-
-
-@_public
-def logsigmoid(input: Any) -> Any:
-    return "log_sigmoid", (input,), {}
 
 
 def _max_pool(n: int) -> None:
@@ -410,6 +400,8 @@ def of_public(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> C
     space = re.fullmatch(r"flambeau\.(linalg|fft|special)", function.__module__ or "")
     if space:
         return find(f"{space[1]}_{name}", args, kwargs)
+    if name not in _PUBLIC and isinstance(getattr(function, "twin", function), PythonFunction):
+        return None                                     # its parts are
     functional = function.__module__ == "flambeau.nn.functional"
     if name in _PUBLIC and (functional or name not in ("unfold", "dropout", "instance_norm",
                                                        "batch_norm", "layer_norm", "group_norm")):
@@ -443,7 +435,7 @@ def _swapped(name: str) -> Callable[..., Any]:
         "dropout_": lambda input, p, train: functional.dropout(input, p, train, True),
         "feature_dropout": functional.dropout2d,
         "feature_alpha_dropout": functional.feature_alpha_dropout,
-        "log_sigmoid": functional.logsigmoid, "unfold": Tensor.unfold, "im2col": functional.unfold,
+        "unfold": Tensor.unfold, "im2col": functional.unfold,
         "numpy_T": lambda x: x.T, "mT": lambda x: x.mT, "mH": lambda x: x.mH,
         "matrix_H": lambda x: x.H, "real": flambeau.real, "imag": flambeau.imag,
         "lift_fresh_copy": lambda x: x.clone(), "alias": lambda x: x.view_as(x),
@@ -576,6 +568,9 @@ def runner(name: str) -> Callable[..., Any] | None:
     if space in ("linalg", "fft", "special") and hasattr(getattr(flambeau, space), rest):
         return getattr(getattr(flambeau, space), rest)
     inplace = getattr(Tensor, f"{name}_", None)
+    op = declared(name)
+    if op is not None:
+        return op.published if op.name == name else op.inplace_op.published
     if name not in schemas():
         return inplace and (lambda x, *args, **kwargs: inplace(x.clone(), *args, **kwargs))
     takes_word = any(a.name == "reduction" and a.declared == "int"

@@ -1,41 +1,9 @@
-"""Activation functions that have no native version yet, with their gradients."""
+"""Activation functions that are not element by element, with their gradients."""
 import numpy as np
 
 from flambeau import kernels
+from flambeau.kernels._extension import Misfit
 from flambeau.kernels.network import kernel
-
-_FAR = 80.0  # from here on log(1 + exp(x)) is x in every floating type
-
-
-@kernel
-def softplus(x):
-    """log(1 + exp(x)), never infinite where x is not."""
-    return np.where(x > _FAR, x, np.log1p(np.exp(np.minimum(x, x.dtype.type(_FAR)))))
-
-
-@kernel
-def mish(x):
-    """x * tanh(softplus(x))."""
-    return x * np.tanh(softplus.reference(x))
-
-
-@kernel
-def mish_backward(g, x):
-    """With t = tanh(softplus(x)): t + x * sigmoid(x) * (1 - t²)."""
-    t = np.tanh(softplus.reference(x))
-    return g * (t + x * sigmoid(x) * (1 - t * t))
-
-
-@kernel
-def logsigmoid(x):
-    """-softplus(-x)."""
-    return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
-
-
-@kernel
-def logsigmoid_backward(g, x):
-    """The slope is sigmoid(-x)."""
-    return g * sigmoid(-x)
 
 
 def prelu_backward(g, x, weight):
@@ -47,6 +15,8 @@ def prelu_backward(g, x, weight):
 @kernel
 def glu(x, axis):
     """The first half along `axis` times the sigmoid of the second."""
+    if not x.ndim or x.shape[axis] % 2:
+        raise Misfit
     a, b = np.split(x, 2, axis)
     return kernels.multiply(a, kernels.sigmoid(b))
 

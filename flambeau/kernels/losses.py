@@ -2,7 +2,6 @@
 import numpy as np
 
 from flambeau import kernels as arrays
-from flambeau.kernels.activations import logsigmoid
 from flambeau.kernels.network import kernel, mover, stepwise
 from flambeau.kernels.reference import type_title
 from flambeau.kernels.refused import refuse
@@ -180,7 +179,7 @@ def binary_cross_entropy_backward(g, x, y, weight, reduction, needs):
 @stepwise
 def binary_cross_entropy_with_logits(x, y, weight, pos_weight, reduction):
     """(1 - y) x + log(1 + exp(-x)), the latter times 1 + (pos_weight - 1) y."""
-    negative = -logsigmoid(x)
+    negative = -arrays.logsigmoid(x)
     if pos_weight is not None:
         negative = negative * ((pos_weight - 1) * y + 1)
     loss = (1 - y) * x + negative

@@ -530,6 +530,23 @@ def softplus(x, beta=1.0, threshold=20.0):
 
 
 @pointwise("f")
+def mish(x):
+    """x tanh(log(1 + exp(x)))"""
+    return x * np.tanh(_log_of_exp(x))
+
+
+@pointwise("f")
+def logsigmoid(x):
+    """log(1 / (1 + exp(-x)))"""
+    return np.minimum(x, 0) - np.log1p(np.exp(-np.abs(x)))
+
+
+def _log_of_exp(x):
+    """log(1 + exp(x)), never infinite where x is not: from 80 on that is x in every type"""
+    return np.where(x > 80, x, np.log1p(np.exp(np.minimum(x, x.dtype.type(80)))))
+
+
+@pointwise("f")
 def leaky_relu(x, slope=0.01):
     return np.where(x > 0, x, x * slope)
 
@@ -672,6 +689,24 @@ def leaky_relu_backward(grad, x, slope=0.01):
 def elu_backward(grad, x, alpha=1.0, scale=1.0, input_scale=1.0):
     steep = input_scale * (alpha * scale)
     return np.where(x <= 0, grad * steep * np.exp(x * input_scale), grad * scale)
+
+
+@pointwise("f")
+def elu_backward_of_result(grad, y, alpha, scale, input_scale):
+    return np.where(y <= 0, grad * input_scale * (y + alpha * scale), grad * scale)
+
+
+@pointwise("f")
+def mish_backward(grad, x):
+    """With t = tanh(log(1 + exp(x))): t + x sigmoid(x) (1 - t²)"""
+    t = np.tanh(_log_of_exp(x))
+    return grad * (t + x * (1 - t * t) / (1 + np.exp(-x)))
+
+
+@pointwise("f")
+def logsigmoid_backward(grad, x):
+    """The slope is sigmoid(-x)"""
+    return grad / (1 + np.exp(x))
 
 
 @pointwise("f")

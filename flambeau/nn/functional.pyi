@@ -148,7 +148,7 @@ def binary_cross_entropy_with_logits(
 def celu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """max(0, x) + min(0, alpha · (exp(x / alpha) - 1)). Barron, 2017."""
 
-def celu_(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
+def celu_(input: Tensor, alpha: Any = 1.0) -> Tensor:
     """Write the result of `celu` into this tensor; returns the tensor."""
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
@@ -300,13 +300,8 @@ def dropout3d(
 def elu(input: Tensor, alpha: _float = 1.0, inplace: _bool = False) -> Tensor:
     """x above 0, alpha · (exp(x) - 1) below. Clevert et al., ICLR 2016."""
 
-def elu_(
-    input: Tensor,
-    alpha: _float = 1.0,
-    scale: _float = 1.0,
-    input_scale: _float = 1.0,
-) -> Tensor:
-    """Write the result of `elu_of` into this tensor; returns the tensor."""
+def elu_(input: Tensor, alpha: Any = 1, scale: Any = 1, input_scale: Any = 1) -> Tensor:
+    """Write the result of `elu` into this tensor; returns the tensor."""
 
 def embedding(
     input: Tensor,
@@ -406,7 +401,7 @@ def gaussian_nll_loss(
 ) -> Tensor:
     """½ (log v + (input - target)² / v) with v = max(var, eps); `full` adds ½ log(2π)."""
 
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
+def gelu(input: Tensor, *, approximate: str = "none", out: Tensor | None = None) -> Tensor:
     """x Φ(x), Φ being the standard normal distribution function. Hendrycks and Gimpel, 2016."""
 
 def glu(input: Tensor, dim: _int = -1) -> Tensor:
@@ -450,7 +445,7 @@ def gumbel_softmax(
 ) -> Tensor:
     """A sample of the Gumbel-softmax distribution: softmax((logits + noise) / tau)."""
 
-def hardshrink(input: Tensor, lambd: _float = 0.5) -> Tensor: ...
+def hardshrink(input: Tensor, lambd: Any = 0.5, *, out: Tensor | None = None) -> Tensor: ...
 
 def hardsigmoid(input: Tensor, inplace: _bool = False) -> Tensor:
     """min(max(x + 3, 0), 6) / 6."""
@@ -466,12 +461,7 @@ def hardtanh(
 ) -> Tensor:
     """x cut off at `min_val` and `max_val`, where the slope is 0."""
 
-def hardtanh_(
-    input: Tensor,
-    min_val: _float = -1.0,
-    max_val: _float = 1.0,
-    inplace: _bool = False,
-) -> Tensor:
+def hardtanh_(input: Tensor, min_val: Any = -1, max_val: Any = 1) -> Tensor:
     """Write the result of `hardtanh` into this tensor; returns the tensor."""
 
 def hinge_embedding_loss(
@@ -550,7 +540,7 @@ def layer_norm(
 def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
     """x above 0, negative_slope · x below."""
 
-def leaky_relu_(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
+def leaky_relu_(input: Tensor, negative_slope: Any = 0.01) -> Tensor:
     """Write the result of `leaky_relu` into this tensor; returns the tensor."""
 
 def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -587,7 +577,7 @@ def log_softmax(
 ) -> Tensor:
     """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
 
-def logsigmoid(input: Tensor) -> Tensor:
+def logsigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 / (1 + exp(-x)))."""
 
 def lp_pool1d(
@@ -891,12 +881,18 @@ def rrelu(
     upper: _float = 0.3333333333333333,
     training: _bool = False,
     inplace: _bool = False,
-    generator: Any = None,
 ) -> Tensor:
     """`leaky_relu` with a random slope from U(lower, upper) for each element; their mean when
     not training."""
 
-def rrelu_(input: Any, *args: Any, **kwargs: Any) -> Any: ...
+def rrelu_(
+    input: Tensor,
+    lower: Any = 0.125,
+    upper: Any = 0.3333333333333333,
+    training: _bool = False,
+    generator: Any = None,
+) -> Tensor:
+    """Write the result of `rrelu` into this tensor; returns the tensor."""
 
 def scaled_dot_product_attention(
     query: Tensor,
@@ -947,7 +943,7 @@ def scaled_mm(
 def selu(input: Tensor, inplace: _bool = False) -> Tensor:
     """`elu` scaled so that signals keep mean 0 and variance 1. Klambauer et al., NeurIPS 2017."""
 
-def selu_(input: Tensor, inplace: _bool = False) -> Tensor:
+def selu_(input: Tensor) -> Tensor:
     """Write the result of `selu` into this tensor; returns the tensor."""
 
 def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -991,10 +987,16 @@ def softmin(
 ) -> Tensor:
     """`softmax` of -x."""
 
-def softplus(input: Tensor, beta: _float = 1, threshold: _float = 20) -> Tensor:
+def softplus(
+    input: Tensor,
+    beta: Any = 1,
+    threshold: Any = 20,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """log(1 + exp(beta · x)) / beta; x itself where beta · x exceeds `threshold`."""
 
-def softshrink(input: Tensor, lambd: _float = 0.5) -> Tensor:
+def softshrink(input: Tensor, lambd: Any = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x moved towards 0 by `lambd`, but not past it."""
 
 def softsign(input: Tensor) -> Tensor:
@@ -1009,8 +1011,8 @@ def tanhshrink(input: Tensor) -> Tensor:
 def threshold(input: Tensor, threshold: _float, value: _float, inplace: _bool = False) -> Tensor:
     """x where it exceeds `threshold`, else `value`."""
 
-def threshold_(input: Tensor, threshold: _float, value: _float) -> Tensor:
-    """Write the result of `threshold_of` into this tensor; returns the tensor."""
+def threshold_(input: Tensor, threshold: Any, value: Any) -> Tensor:
+    """Write the result of `threshold` into this tensor; returns the tensor."""
 
 def triplet_margin_loss(
     anchor: Tensor,

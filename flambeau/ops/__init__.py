@@ -27,7 +27,8 @@ COMMON = (
     "linalg.matmul", "python.methods", "reduction.sums", "view.shape", "view.strided",
 )
 LATE = [
-    "python.backward_errors", "random.draws", "reduction.minmax", "nn.activation", "nn.softmax",
+    "python.backward_errors", "random.draws", "reduction.minmax", "nn.activation",
+    "nn.activation_functions", "nn.softmax",
     "reduction.statistics", "reduction.sort", "nn.dropout", "view.conjugate_views",
     "python.inquiry", "nn.embedding", "nn.convolve", "nn.pool", "nn.normalize",
     "loss.cross_entropy", "loss.elementwise", "nn.attention", "nn.padding", "reduction.scan",

@@ -46,23 +46,6 @@ def _repeated(n: int) -> Callable[[Any], Any]:
 _pair = _repeated(2)
 
 
-def _activation(name: str, *defaults: Any) -> Any:
-    """Of an activation with these parameters and `inplace`."""
-    def rule(input: Any, *args: Any, inplace: Any = False, **kwargs: Any) -> Call:
-        given = [*args[:len(defaults)], *defaults[len(args):]]
-        for key, value in kwargs.items():
-            given[_PARAMETERS[name].index(key)] = value
-        inplace = args[len(defaults)] if len(args) > len(defaults) else inplace
-        return c[f"{name}_" if inplace else name](input, *given)
-    return rule
-
-
-_PARAMETERS = {"hardtanh": ("min_val", "max_val"), "elu": ("alpha",), "celu": ("alpha",),
-               "leaky_relu": ("negative_slope",), "threshold": ("threshold", "value"),
-               "rrelu": ("lower", "upper", "training"), "relu": (), "relu6": (), "selu": (),
-               "hardsigmoid": (), "silu": (), "mish": (), "hardswish": ()}
-
-
 def _softened(name: str) -> Any:
     """Of an activation that is computed by a method of its input."""
     def rule(input: Any, dim: Any = None, _stacklevel: Any = 3, dtype: Any = None) -> Call | None:
@@ -179,17 +162,10 @@ RULES: dict[str, Any] = {
         input, *([] if dim is None else [dim]), **({} if dtype is None else {"dtype": dtype})),
     "sparse.softmax": lambda *args, **named: c._sparse_softmax(*args, **named),
     "sparse.log_softmax": lambda *args, **named: c._sparse_log_softmax(*args, **named),
-    # activations
-    **{f"nn.functional.{name}": _activation(name, *defaults) for name, defaults in {
-        "hardtanh": (-1.0, 1.0), "elu": (1.0,), "celu": (1.0,), "leaky_relu": (0.01,),
-        "threshold": (0.0, 0.0), "rrelu": (0.125, 1 / 3, False), "relu": (), "relu6": (),
-        "selu": (), "hardsigmoid": (), "silu": (), "mish": (), "hardswish": ()}.items()},
-    "nn.functional.logsigmoid": lambda *args, **named: c.log_sigmoid(*args, **named),
     **{f"nn.functional.{name}": _softened(inner) for name, inner in {
         "softmax": "softmax", "softmin": "softmax", "log_softmax": "log_softmax"}.items()},
     "nn.functional.multilabel_soft_margin_loss": lambda input, target, weight=None,
     size_average=None, reduce=None, reduction="mean": c.log_sigmoid(input),
-    "nn.functional.glu": lambda input, dim=-1: c.glu(input, dim),
     # dropout
     "nn.functional.dropout": _dropped("dropout"),
     "nn.functional.alpha_dropout": _dropped("alpha_dropout", False),

@@ -22,15 +22,14 @@ _BY_ELEMENT = frozenset({"copy", "lerp", "clamp", "clamp_min", "clamp_max", "whe
                          "pow", "outer", "bernoulli", "cumsum", "cumprod", "logcumsumexp",
                          "sort", "topk", "max", "min", "mode", "renorm", "round", "square",
                          "normal", "addmm", "addmv", "addr", "addbmm", "baddbmm", "kron", "diff",
-                         "ldexp", "msort", "aminmax", "polygamma", "gelu", "hardshrink",
-                         "softplus", "softshrink", "frexp", "hermite_polynomial_h",
-                         "hermite_polynomial_he",
+                         "ldexp", "msort", "aminmax", "polygamma", "frexp",
+                         "hermite_polynomial_h", "hermite_polynomial_he",
                          "laguerre_polynomial_l", "legendre_polynomial_p",
                          *[f"{shifted}chebyshev_polynomial_{kind}" for kind in "tuvw"
                            for shifted in ("", "shifted_")]})
 # Ops that may write to expanded tensors, where several elements are one in memory.
 _ANYWHERE = frozenset("""
-    fill_number masked_fill index_fill tril triu threshold_of sum amax amin norm vector_norm
+    fill_number masked_fill index_fill tril triu sum amax amin norm vector_norm
     var std nansum prod any all argmax argmin mv bmm full ones zeros eye histc cummax cummin
     index_put
 """.split())

@@ -4,18 +4,20 @@ from samples import Samples
 import flambeau.nn.functional  # noqa: F401  (its dropouts are ops too)
 from flambeau.core.op import table
 
-FILES = {"activation", "attention", "bilinear", "convolve", "cross_entropy", "distance",
-         "embedding", "loss", "normalize", "padding", "pool", "rearrange", "recurrent",
-         "resample", "softmax"}
+FILES = {"activation", "activation_functions", "attention", "bilinear", "convolve",
+         "cross_entropy", "distance", "elementwise", "embedding", "losses", "margins", "normalize",
+         "padding", "pixel_shuffle", "pool", "recurrent", "resample", "softmax"}
 
-DRAWS = {"random", "random_fills", "sampling", "dropout"}
+DRAWS = {"draws", "fills", "sampling", "dropout"}
 family = Samples()
 for _name, _op in table.items():
     _declared = getattr(_op.declaration, "canonical", None)
-    _source = getattr(_op, "body", None) or _declared or _op.arguments
-    if _source.__module__.removeprefix("flambeau.ops.") in FILES:
+    _rules = [_op.vjp, *_op.rules.values()] if _op.declaration is not None else []
+    _source = getattr(_op, "body", None) or _declared or next(
+        filter(callable, _rules), _op.arguments)
+    if _source.__module__.rpartition(".")[2] in FILES:
         family.untested[_name] = "see network_cases.py"
-    elif _source.__module__.removeprefix("flambeau.ops.") in DRAWS or "dropout" in _name:
+    elif _source.__module__.rpartition(".")[2] in DRAWS or "dropout" in _name:
         family.untested[_name] = "draws: see test_random.py"
     elif _source.__module__ == "flambeau.ops.linalg.grouped_products":
         family.untested[_name] = "recorded calls: see tests/nn/scripts/details.txt"

@@ -1,7 +1,10 @@
-"""Activation functions. Those that torch lets write into their input take `inplace=True`."""
+"""Activation functions, element by element, and their gradients, which are ops of their own.
+
+What is declared with ``_nn`` is what the functions of `nn.functional` of that name call; these are
+in `activation_functions`.
+"""
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -9,295 +12,337 @@ import numpy as np
 import flambeau
 from flambeau import kernels
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
-from flambeau.core.op import composite, linear, primitive, public
+from flambeau.core.modes import grad_enabled
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import activations
 from flambeau.kernels.random import rrelu_slopes
 from flambeau.kernels.reference import compute_dtype
 from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.coercion import stored
-from flambeau.ops.fused import fused
-from flambeau.ops.inplace import make_inplace
-from flambeau.ops.node_names import one_node
-from flambeau.ops.pointwise import arithmetic as pointwise
+from flambeau.ops.node_names import one_node, plus
+from flambeau.ops.pointwise.arithmetic import threshold_backward
 from flambeau.ops.pointwise.elementary import sigmoid, tanh
 from flambeau.ops.random.sampling import sampled, sampler
-from flambeau.ops.refusals import refusing
 from flambeau.type_info import finfo
 
-BOTH = ("nn.functional", "torch")
-
-
-def floating(x: np.ndarray, name: str) -> np.ndarray:
-    """`x` if it holds real floating numbers; torch's refusal, which names a kernel, if not."""
-    refuse(x, "bBilUcW8", name)
-    return x
+_INNER: dict[str, Any] = {"namespace": "_nn", "method": False}
+_BACKWARD: dict[str, Any] = {"function": False, "method": False, "inplace": False, "out": False}
+_TOP: dict[str, Any] = {"method": False, "out": False}
+_REAL = "bBilUcW8"                  # what these kernels are not compiled for: only for real floats
+_LARGEST = float(np.finfo(np.float32).max)
+_SAME_TYPE = "Found dtype {out} but expected {found}"       # said of other types of `out`
 
 
 def within(x: np.ndarray, number: Any) -> Any:
-    """`number` if it fits the type that elements of x are computed in; torch's error if not."""
-    if type(number) in (float, int) and -_LARGEST <= number <= _LARGEST:
+    """`number` if it fits the type that elements of x are computed in; PyTorch's error if not."""
+    if type(number) is float and -_LARGEST <= number <= _LARGEST and x.dtype in FLOATING:
         return number
     return stored(number, compute_dtype(x.dtype) if x.dtype in FLOATING else x.dtype)
 
 
-_LARGEST = float(np.finfo(np.float32).max)
+def _flat(backward: Any) -> Any:
+    """The derivatives of a gradient that is that of straight pieces: it does not change with the
+    point at which it is taken. `backward` calls the op that it is of."""
+    def vjp(grad: Tensor, needs: Any, self: Tensor, *numbers: Any) -> Any:
+        return (backward()(grad, self, *numbers) if needs[0] else None,
+                flambeau.zeros_like(grad) if needs[1] else None)
+    return vjp
 
 
-def activation(kernel: Any, backward: Any, *, namespace: Any = "nn.functional",
-               write: bool = False, **options: Any) -> Any:
-    """A `fused` op whose last parameter is `inplace`; `write` also publishes `name_`."""
-    def run(input: np.ndarray, *rest: Any) -> np.ndarray:
-        return kernel(input, *[within(input, number) for number in rest[:-1]])
-
-    def declare(body: Callable[..., Any]) -> Callable[..., Any]:
-        function = fused(run if kernel.__code__.co_argcount > 1 else
-                         lambda input, inplace: kernel(input), backward=backward,
-                         when=lambda *args: args[-1] is False, namespace=namespace,
-                         **options)(body)
-        writer = make_inplace(function.op)
-        if write:
-            for space in (namespace,) if isinstance(namespace, str) else namespace:
-                public[space][f"{function.op.name}_"] = writer
-        return function
-    return declare
+def _curved(backward: Any, bend: Any) -> Any:
+    """Those of any other: `bend` is the second derivative."""
+    def vjp(grad: Tensor, needs: Any, grad_output: Tensor, self: Tensor, *numbers: Any) -> Any:
+        return (backward()(grad, self, *numbers) if needs[0] else None,
+                grad * grad_output * bend(self, *numbers) if needs[1] else None)
+    return vjp
 
 
-def written(function: Any, input: Tensor, *args: Any) -> Tensor:
-    """The result of an op, written into its input."""
-    return function.op.inplace_op.function(input, *args)
+# ---- straight pieces -----------------------------------------------------------------------------
 
 
-# ---- rectifiers ----------------------------------------------------------------------------------
-
-
-@composite(namespace="nn.functional")
-def relu(input: Tensor, inplace: bool = False) -> Tensor:
-    """max(0, x).
-
-    >>> import flambeau
-    >>> flambeau.nn.functional.relu(flambeau.tensor([-1.0, 2.0]))
-    tensor([0., 2.])
-    """
-    return input.relu_() if inplace else pointwise.relu(input)
-
-
-def _hardtanh_kernel(x: np.ndarray, low: float, high: float) -> np.ndarray:
-    _check_hardtanh(x, low, high)
+def _hardtanh(x: np.ndarray, low: Any, high: Any) -> np.ndarray:
+    if x.dtype.kind == "u" and low < 0:
+        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+    if x.dtype.char not in "fd":
+        low, high = stored(low, x.dtype), stored(high, x.dtype)
     return kernels.hardtanh(x, low, high)
 
 
-def _check_hardtanh(x: np.ndarray, low: float, high: float) -> None:
-    kind = x.dtype.kind
-    if kind == "b":
-        raise RuntimeError("Bool inputs not supported for hardtanh")
-    if kind in "cW":
-        raise NotImplementedError("clamp is not supported for complex types")
-    if low > high:
-        raise ValueError("min_val cannot be greater than max_val")
-    refuse(x, "U8", "clamp_scalar_cpu")
-    if kind == "u" and low < 0:
-        raise RuntimeError("cannot do hardtanh on an unsigned type with negative limits")
+hardtanh = pointwise(
+    "hardtanh(Tensor self, Scalar min_val=-1, Scalar max_val=1)", kernel=_hardtanh, **_INNER,
+    refuses=("clamp_scalar_cpu", "bcUW8"),
+    says={"b": "Bool inputs not supported for hardtanh",
+          "c": "clamp is not supported for complex types"},
+    vjp=lambda grad, self, min_val, max_val: hardtanh_backward(grad, self, min_val, max_val))
+_flat_hardtanh = _flat(lambda: hardtanh_backward)
+hardtanh_backward = pointwise(
+    "hardtanh_backward(Tensor grad_output, Tensor self, Scalar min_val, Scalar max_val)",
+    kernel=kernels.hardtanh_backward, **_BACKWARD,
+    vjp=lambda grad, needs, self, min_val, max_val: _flat_hardtanh(
+        grad, needs, self, min_val, max_val))
 
 
-@activation(_hardtanh_kernel, lambda grad, input, min_val, max_val: kernels.hardtanh_backward(
-    grad, input, min_val, max_val), write=True)
-def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0,
-             inplace: bool = False) -> Tensor:
-    """x cut off at `min_val` and `max_val`, where the slope is 0.
-
-    >>> import flambeau
-    >>> flambeau.nn.functional.hardtanh(flambeau.tensor([-2.0, 0.5]))
-    tensor([-1.0000,  0.5000])
-    """
-    if inplace:
-        return written(hardtanh, input, min_val, max_val)
-    _check_hardtanh(input._array, min_val, max_val)
-    inside = (input > min_val) & (input < max_val)
-    return flambeau.where(inside, input, input.detach().clamp(min_val, max_val))
+@op("relu6(Tensor self) -> Tensor", **_INNER, out=False, inplace=True)
+def relu6(self: Tensor) -> Tensor:
+    return hardtanh(self, 0, 6)
 
 
-@composite(namespace="nn.functional")
-def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """min(max(0, x), 6)."""
-    if input._array.dtype.kind == "b":
-        raise RuntimeError("Bool inputs not supported for hardtanh")
-    return hardtanh(input, 0.0, 6.0, inplace)
+leaky_relu = pointwise(
+    "leaky_relu(Tensor self, Scalar negative_slope=0.01)", **_INNER,
+    kernel=lambda x, slope: kernels.leaky_relu(x, within(x, slope)), usual=kernels.leaky_relu,
+    refuses=("leaky_relu_cpu", _REAL), inplace_node="LeakyReluBackward1",
+    vjp=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope, False))
+leaky_relu_backward = pointwise(
+    "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, "
+    "bool self_is_result)", **_BACKWARD,
+    kernel=lambda grad, x, slope, is_result: kernels.leaky_relu_backward(grad, x, slope),
+    vjp=lambda grad, needs, self, negative_slope, self_is_result: (
+        leaky_relu_backward(grad, self, negative_slope, self_is_result) if needs[0] else None,
+        flambeau.zeros_like(grad) if needs[1] else None))
+
+threshold = pointwise(
+    "threshold(Tensor self, Scalar threshold, Scalar value)", method=False,
+    kernel=lambda x, limit, value: kernels.threshold(x, within(x, limit), within(x, value)),
+    refuses=("threshold_cpu", "bcUW8"), inplace_node="ThresholdBackward1", overlap="anywhere",
+    vjp=lambda grad, self, threshold: threshold_backward(grad, self, threshold),
+    doc="x where it exceeds `threshold`, else `value`.")
+
+hardsigmoid = pointwise(
+    "hardsigmoid(Tensor self)", kernel=kernels.hardsigmoid, **_INNER,
+    refuses=("hardsigmoid_cpu", _REAL),
+    vjp=lambda grad, self: hardsigmoid_backward(grad, self))
 
 
-@activation(lambda input, slope: kernels.leaky_relu(floating(input, "leaky_relu_cpu"), slope),
-            lambda grad, input, negative_slope: kernels.leaky_relu_backward(
-                grad, input, negative_slope), write=True)
-def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """x above 0, negative_slope · x below."""
-    if inplace:
-        return written(leaky_relu, input, negative_slope)
-    return flambeau.where(input > 0, input, input * negative_slope)
+_flat_hardsigmoid = _flat(lambda: hardsigmoid_backward)
+hardsigmoid_backward = pointwise(
+    "hardsigmoid_backward(Tensor grad_output, Tensor self)", **_BACKWARD,
+    kernel=kernels.hardsigmoid_backward,
+    vjp=lambda grad, needs, self: _flat_hardsigmoid(grad, needs, self))
+
+hardswish = pointwise(
+    "hardswish(Tensor self)", kernel=kernels.hardswish, **_INNER,
+    refuses=("hardswish_cpu", _REAL), vjp=lambda grad, self: hardswish_backward(grad, self))
+_bent_hardswish = _curved(lambda: hardswish_backward,
+                          lambda x: flambeau.where((x > -3) & (x < 3), 1 / 3, 0.0).to(x.dtype))
+hardswish_backward = pointwise(
+    "hardswish_backward(Tensor grad_output, Tensor self)", kernel=kernels.hardswish_backward,
+    **_BACKWARD, vjp=lambda grad, needs, grad_output, self: _bent_hardswish(
+        grad, needs, grad_output, self))
+
+hardshrink = pointwise(
+    "hardshrink(Tensor self, Scalar lambd=0.5)", inplace=False,
+    kernel=lambda x, lambd: kernels.hardshrink(x, within(x, lambd)),
+    refuses=("hardshrink_cpu", _REAL), out_type=_SAME_TYPE,
+    vjp=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
+    doc="x where \\|x\\| exceeds `lambd`, else 0.")
 
 
-@primitive(lambda self, threshold, value: kernels.threshold(
-               self, stored(threshold, self.dtype), stored(value, self.dtype)),
-           d_self=lambda grad, self, threshold: threshold_passed(grad, self, threshold),
-           jvp=lambda self, self_t, threshold: threshold_passed(self_t, self, threshold),
-           batch=lambda size, dims, self, threshold, value: (
-               _threshold(self, threshold, value), dims[0]),
-           namespace=None, method=False, inplace=True, name="threshold_of",
-           node_name="ThresholdBackward0")
-def _threshold(input: Tensor, threshold: float, value: float) -> Any:
-    return input, threshold, value
+def _softshrink(x: np.ndarray, limit: Any) -> np.ndarray:
+    if type(limit) is not float:
+        limit = stored(limit, np.dtype(float))
+    if not 0 <= limit <= 65504:
+        most = finfo(from_numpy_dtype(x.dtype)).max
+        if not 0 <= limit <= most:
+            raise RuntimeError(f"lambda must be in range [0, {most:g}] for input dtype "
+                               f"{type_name(from_numpy_dtype(x.dtype))}, but found {limit:g}")
+    return kernels.softshrink(x, limit)
 
 
-@linear(lambda grad, self, threshold: kernels.threshold_backward(
-            grad, self, stored(threshold, self.dtype)),
-        tensors=("grad", "self"), name="threshold_passed", namespace=None, method=False,
-        core="(),()->()",
-        node_name="ThresholdBackwardBackward0", d_self=None,
-        d_grad=lambda grad, self, threshold: threshold_passed(grad, self, threshold))
-def threshold_passed(input: Tensor, self: Tensor, threshold: float) -> Any:
-    """A gradient, where `self` exceeds `threshold`."""
-    return input, self, threshold
+softshrink = pointwise(
+    "softshrink(Tensor self, Scalar lambd=0.5)", kernel=_softshrink, **_INNER, inplace=False,
+    refuses=("softshrink_check", _REAL), out_type=_SAME_TYPE,
+    vjp=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
+    doc="x moved towards 0 by `lambd`, but not past it.")
 
 
-@composite(namespace=BOTH)
-def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
-    """x where it exceeds `threshold`, else `value`."""
-    return (written(_threshold, input, threshold, value) if inplace
-            else _threshold(input, threshold, value))
+def _shrink_backward(name: str, gradient: str) -> Any:
+    vjp = _flat(lambda: backward)
+    backward = pointwise(
+        f"{name}_backward(Tensor {gradient}, Tensor self, Scalar lambd)", **_BACKWARD,
+        kernel=kernels.shrink_backward,
+        vjp=lambda grad, needs, self, lambd: vjp(grad, needs, self, lambd))
+    return backward
 
 
-def _write(name: str, function: Any, spaces: tuple[str, ...] = ("nn.functional",)) -> None:
-    """Publish what writes into the input under torch's name, which the op itself does not have."""
-    writer = make_inplace(function.op)
-    writer.__name__ = writer.__qualname__ = writer.op.name = name
-    for space in spaces:
-        public[space][name] = writer
+hardshrink_backward = _shrink_backward("hardshrink", "grad_out")
+softshrink_backward = _shrink_backward("softshrink", "grad_output")
 
 
-_write("threshold_", _threshold, BOTH)
-_threshold.op.inplace_node, leaky_relu.op.inplace_node = "ThresholdBackward1", "LeakyReluBackward1"
+# ---- exponential ---------------------------------------------------------------------------------
 
 
-def _elu_kernel(x: np.ndarray, alpha: float, scale: float = 1.0, rate: float = 1.0) -> np.ndarray:
-    return kernels.elu(floating(x, "elu_cpu"), alpha, scale, rate)
+def _elu(x: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarray:
+    return kernels.elu(x, within(x, alpha), within(x, scale), within(x, input_scale))
 
 
-def _elu(input: Tensor, alpha: float, scale: float, rate: float) -> Tensor:
-    """scale · x above 0, scale · alpha · (exp(rate · x) - 1) below."""
-    positive = input > 0
-    below = flambeau.where(positive, 0, input)
-    return flambeau.where(positive, input * scale,
-                          flambeau.expm1(below * rate) * (alpha * scale))
+elu = pointwise(
+    "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)", kernel=_elu,
+    usual=lambda x: kernels.elu(x), refuses=("elu_cpu", _REAL), inplace_node="EluBackward1",
+    **_INNER, vjp=lambda grad, self, alpha, scale, input_scale: elu_backward(
+        grad, alpha, scale, input_scale, False, self))
 
 
-@activation(_elu_kernel, lambda grad, input, alpha: kernels.elu_backward(
-    grad, input, alpha, 1.0, 1.0))
-def elu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """x above 0, alpha · (exp(x) - 1) below. Clevert et al., ICLR 2016."""
-    if inplace:
-        return written(elu, input, alpha)
-    return _elu(input, alpha, 1.0, 1.0)
+def _elu_backward(grad: np.ndarray, x: np.ndarray, alpha: Any, scale: Any, input_scale: Any,
+                  is_result: bool) -> np.ndarray:
+    if not is_result:
+        return kernels.elu_backward(grad, x, alpha, scale, input_scale)
+    if alpha < 0:
+        raise RuntimeError("In-place elu backward calculation is triggered with a negative slope "
+                           "which is not supported. This is caused by calling in-place forward "
+                           "function with a negative slope, please call out-of-place version "
+                           "instead.")
+    return kernels.elu_backward_of_result(grad, x, alpha, scale, input_scale)
 
 
-@fused(lambda input, *numbers: _elu_kernel(input, *[within(input, v) for v in numbers]),
-       backward=lambda grad, input, alpha, scale, input_scale: kernels.elu_backward(
-           grad, input, alpha, scale, input_scale),
-       namespace=None, name="elu_of", node_name="EluBackward0")
-def _scaled_elu(input: Tensor, alpha: float = 1.0, scale: float = 1.0,
-                input_scale: float = 1.0) -> Tensor:
-    return _elu(input, alpha, scale, input_scale)
+def _elu_bend(grad: Tensor, needs: Any, grad_output: Tensor, self_or_result: Tensor, alpha: Any,
+              scale: Any, input_scale: Any, is_result: bool) -> Any:
+    numbers = alpha, scale, input_scale, is_result
+    x, low = self_or_result, None
+    if needs[1]:
+        slope = scale * input_scale
+        low = flambeau.where(x <= 0, grad * grad_output * (
+            input_scale if is_result else (x * input_scale).exp() * (alpha * slope * input_scale)),
+            0.0)
+    return elu_backward(grad, *numbers, x) if needs[0] else None, low
 
 
-_write("elu_", _scaled_elu)
-elu.op.inplace_node = _scaled_elu.op.inplace_node = "EluBackward1"
+elu_backward = pointwise(
+    "elu_backward(Tensor grad_output, Scalar alpha, Scalar scale, Scalar input_scale, "
+    "bool is_result, Tensor self_or_result)", kernel=_elu_backward, **_BACKWARD, vjp=_elu_bend)
+
+
+def _celu(x: np.ndarray, alpha: Any) -> np.ndarray:
+    if alpha == 0:
+        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
+    return _elu(x, alpha, 1, 1 / alpha)
+
+
+celu = pointwise(
+    "celu(Tensor self, Scalar alpha=1.0)", kernel=_celu, usual=lambda x: kernels.elu(x), **_TOP,
+    refuses=("elu_cpu", _REAL), inplace_node="CeluBackward1",
+    vjp=lambda grad, self, alpha: elu_backward(grad, alpha, 1, 1.0 / alpha, False, self),
+    doc="max(0, x) + min(0, alpha · (exp(x / alpha) - 1)). Barron, 2017.")
 _SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
 
 
-@activation(lambda input: _elu_kernel(input, *_SELU),
-            lambda grad, input: kernels.elu_backward(grad, input, *_SELU, 1.0), namespace=BOTH,
-            write=True, node_name="EluBackward0")
-def selu(input: Tensor, inplace: bool = False) -> Tensor:
+@op("selu(Tensor self) -> Tensor", inplace=True, inplace_function=True, **_TOP,
+    inplace_node="EluBackward1")
+def selu(self: Tensor) -> Tensor:
     """`elu` scaled so that signals keep mean 0 and variance 1. Klambauer et al., NeurIPS 2017."""
-    if inplace:
-        return written(selu, input)
-    return _elu(input, *_SELU, 1.0)
+    return elu(self, *_SELU)
 
 
-def _celu_kernel(x: np.ndarray, alpha: float) -> np.ndarray:
-    if alpha == 0:
-        raise RuntimeError("ZeroDivisionError: alpha cannot be 0 for CELU")
-    return _elu_kernel(x, alpha, 1.0, 1 / alpha)
+def _silu_slope(grad: Tensor, self: Tensor) -> Tensor:
+    """The gradient, made of ops that have derivatives where those may be asked for."""
+    if not grad_enabled():
+        return silu_backward(grad, self)
+    s = sigmoid(self)
+    factor, bend = s, plus(self * (1 - s), 1)
+    if self._array.dtype.kind in "cW":
+        factor, bend = factor.conj(), bend.conj()
+    return grad * factor * bend
 
 
-@activation(_celu_kernel, lambda grad, input, alpha: kernels.elu_backward(
-    grad, input, alpha, 1.0, 1 / alpha), namespace=BOTH, write=True)
-def celu(input: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
-    """max(0, x) + min(0, alpha · (exp(x / alpha) - 1)). Barron, 2017."""
-    if inplace:
-        return written(celu, input, alpha)
-    return _elu(input, alpha, 1.0, 1 / alpha)
+silu = pointwise(
+    "silu(Tensor self)", kernel=kernels.silu, **_INNER, refuses=("silu_cpu", "bBilUW8"),
+    vjp=_silu_slope,
+    jvp=lambda self, self_t: _silu_slope(self_t.conj(), self).conj()
+    if self._array.dtype.kind == "c" else _silu_slope(self_t, self))
 
 
-@fused(lambda input, weight: kernels.leaky_relu(input, weight), tensors=("input", "weight"),
-       backward=lambda grad, input, weight: activations.prelu_backward(grad, input, weight),
-       namespace=None, node_name="PreluKernelBackward0")
-def _prelu(input: Tensor, weight: Tensor) -> Tensor:
-    return flambeau.where(input > 0, input, weight * input)
+def _silu_bend(x: Tensor) -> Tensor:
+    s = sigmoid(x)
+    return s * (1 - s) * (2 + x * (1 - 2 * s))
 
 
-@composite(namespace=BOTH, method=True)
-@refusing("bBilUcW8")
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x above 0, weight · x below; `weight` has one element, or one a channel (dimension 1)."""
-    shape, n = input._array.shape, weight._array.size
-    if input._array.dtype != weight._array.dtype:
-        raise RuntimeError("prelu: Type promoting not supported. Got "
-                           f"{type_name(input.dtype)} and {type_name(weight.dtype)}")
-    if n != 1:
-        if not shape:
-            raise RuntimeError("Not allow zero-dim input tensor.")
-        channels = shape[1] if len(shape) > 1 else 1
-        if n != channels:
-            raise RuntimeError("Mismatch of parameter numbers and input channel size. Found "
-                               f"parameter numbers = {n} and channel size = {channels}.")
-    if weight._array.ndim > 1:
-        raise RuntimeError("prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
-                           f"{weight._array.ndim}")
-    if len(shape) == 1:
-        return _prelu(input, weight)
-    return _prelu(input, weight.view((1, n, *(1,) * (len(shape) - 2)) if len(shape) > 1 else ()))
+def _bent_silu(grad: Tensor, needs: Any, grad_output: Tensor, self: Tensor) -> Any:
+    along = bend = None
+    if needs[1]:
+        along, bend = grad, _silu_bend(self)
+        if self._array.dtype.kind in "cW":
+            along, bend = along.conj(), bend.conj()
+    return (silu_backward(grad, self) if needs[0] else None,
+            along * grad_output * bend if needs[1] else None)
 
 
-_rrelu_slopes = sampler("rrelu", rrelu_slopes, params=("lower", "upper"))
+silu_backward = pointwise(
+    "silu_backward(Tensor grad_output, Tensor self)", kernel=kernels.silu_backward, **_BACKWARD,
+    vjp=lambda grad, needs, grad_output, self: _bent_silu(grad, needs, grad_output, self))
 
 
-@composite(namespace=BOTH)
-@one_node(name="RreluWithNoiseBackward0")
-def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: bool = False,
-          inplace: bool = False, generator: Any = None) -> Tensor:
-    """`leaky_relu` with a random slope from U(lower, upper) for each element; their mean
-    when not training."""
-    if lower > upper:
-        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    if not training:
-        return leaky_relu(input, (lower + upper) / 2, inplace)
-    floating(input._array, "rrelu_with_noise_out_cpu")
-    if input._array.dtype == np.float16:    # bfloat16 is taken
-        raise no_kernel("rrelu_with_noise_out_cpu", input._array.dtype)
-    slopes = sampled(_rrelu_slopes, input, generator, lower, upper)
-    return input.mul_(slopes) if inplace else input * slopes
+def _mish_slope(grad: Tensor, self: Tensor) -> Tensor:
+    if not grad_enabled():
+        return mish_backward(grad, self)
+    t = tanh(softplus(self))
+    return grad * (t + self * sigmoid(self) * (1 - t * t))
 
 
-public["nn.functional"]["rrelu_"] = public["torch"]["rrelu_"] = lambda input, *args, **kwargs: \
-    rrelu(input, *args, **kwargs, inplace=True)
-public["nn.functional"]["relu_"] = Tensor.relu_
-
-# ---- smooth --------------------------------------------------------------------------------------
+mish = pointwise("mish(Tensor self)", kernel=kernels.mish, **_INNER, refuses=("mish_cpu", _REAL),
+                 vjp=_mish_slope)
 
 
-def _gelu_kernel(x: np.ndarray, approximate: str) -> np.ndarray:
-    floating(x, "GeluKernelImpl")
+def _mish_bend(x: Tensor) -> Tensor:
+    t, s = tanh(softplus(x)), sigmoid(x)
+    bend = s * (1 - t * t)
+    return bend * (2 + x * ((1 - s) - 2 * t * s))
+
+
+_bent_mish = _curved(lambda: mish_backward, _mish_bend)
+mish_backward = pointwise(
+    "mish_backward(Tensor grad_output, Tensor self)", kernel=kernels.mish_backward, **_BACKWARD,
+    vjp=lambda grad, needs, grad_output, self: _bent_mish(grad, needs, grad_output, self))
+
+softplus = pointwise(
+    "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)", **_INNER, inplace=False,
+    kernel=lambda x, beta, threshold: kernels.softplus(x, within(x, beta), within(x, threshold)),
+    usual=kernels.softplus, refuses=("softplus_cpu", _REAL), out_type=_SAME_TYPE,
+    vjp=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
+    doc="log(1 + exp(beta · x)) / beta; x itself where beta · x exceeds `threshold`.")
+
+
+def _softplus_bend(x: Tensor, beta: Any, threshold: Any) -> Tensor:
+    s = sigmoid(x * beta)
+    return flambeau.where(x * beta > threshold, 0.0, s * (1 - s) * beta)
+
+
+_bent_softplus = _curved(lambda: softplus_backward, _softplus_bend)
+softplus_backward = pointwise(
+    "softplus_backward(Tensor grad_output, Tensor self, Scalar beta, Scalar threshold)",
+    kernel=kernels.softplus_backward, **_BACKWARD,
+    vjp=lambda grad, needs, grad_output, self, beta, threshold: _bent_softplus(
+        grad, needs, grad_output, self, beta, threshold))
+
+log_sigmoid_forward = op(
+    "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)", method=False,
+    function=False, out=False, returns=tuple, core="()->(),()",
+    kernel=lambda x: (kernels.logsigmoid(x), kernels.exp(kernels.negative(kernels.absolute(x)))),
+    refuses=("log_sigmoid_cpu", _REAL), node="LogSigmoidBackward0", differentiable=(True, False),
+    d_self=lambda grad, self, buffer: log_sigmoid_backward(grad, self, buffer),
+    jvp=lambda self, self_t, buffer: (log_sigmoid_backward(self_t, self, buffer), None))
+
+
+@op("log_sigmoid(Tensor self) -> Tensor", **_INNER,
+    out_type="expected scalar type {found} but found {out}")
+def log_sigmoid(self: Tensor) -> Tensor:
+    """log(1 / (1 + exp(-x)))."""
+    return log_sigmoid_forward(self)[0]
+
+
+log_sigmoid_backward = pointwise(
+    "log_sigmoid_backward(Tensor grad_output, Tensor self, Tensor buffer)", **_BACKWARD,
+    kernel=lambda grad, x, buffer: kernels.logsigmoid_backward(grad, x), nondiff="buffer",
+    vjp=lambda grad, needs, grad_output, self, buffer: (
+        log_sigmoid_backward(grad, self, buffer) if needs[0] else None,
+        -(grad * grad_output * sigmoid(self) * sigmoid(-self)) if needs[1] else None, None))
+
+# ---- by the normal distribution ------------------------------------------------------------------
+
+
+def _gelu(x: np.ndarray, approximate: str) -> np.ndarray:
     if approximate == "none":
         return kernels.gelu(x)
     if approximate != "tanh":
@@ -305,161 +350,161 @@ def _gelu_kernel(x: np.ndarray, approximate: str) -> np.ndarray:
     return kernels.gelu_tanh(x)
 
 
-@fused(_gelu_kernel, backward=lambda grad, input, approximate: (
-    kernels.gelu_backward if approximate == "none" else kernels.gelu_tanh_backward)(grad, input),
-    out=True)
-def gelu(input: Tensor, approximate: str = "none") -> Tensor:
-    """x Φ(x), Φ being the standard normal distribution function. Hendrycks and Gimpel, 2016.
+def _gelu_slope(grad: np.ndarray, x: np.ndarray, approximate: str) -> np.ndarray:
+    return (kernels.gelu_backward if approximate == "none" else kernels.gelu_tanh_backward)(grad, x)
+
+
+gelu = pointwise(
+    'gelu(Tensor self, *, str approximate="none")', kernel=_gelu, usual=kernels.gelu, **_INNER,
+    refuses=("GeluKernelImpl", _REAL), out_type=_SAME_TYPE,
+    vjp=lambda grad, self, approximate: gelu_backward(grad, self, approximate=approximate),
+    doc="""x Φ(x), Φ being the standard normal distribution function. Hendrycks and Gimpel, 2016.
 
     `approximate="tanh"`: ½ x (1 + tanh(√(2/π) (x + 0.044715 x³))).
 
     >>> import flambeau
     >>> flambeau.nn.functional.gelu(flambeau.tensor([1.0]))
     tensor([0.8413])
-    """
-    if approximate == "tanh":
-        inner = (input + 0.044715 * input * input * input) * (2 / np.pi) ** 0.5
-        return 0.5 * input * (1 + tanh(inner))
-    if approximate != "none":
-        raise RuntimeError("approximate argument must be either none or tanh.")
-    return 0.5 * input * (1 + flambeau.erf(input * 0.5 ** 0.5))
+    """)
 
 
-def _silu_kernel(x: np.ndarray) -> np.ndarray:
-    if x.dtype.kind == "c":
-        return kernels.multiply(x, kernels.sigmoid(x))
-    return kernels.silu(floating(x, "silu_cpu"))
+def _gelu_bend(x: Tensor, approximate: str) -> Tensor:
+    if approximate == "none":
+        return (x * x * -0.5).exp() * (2 - x * x) * (2 * np.pi) ** -0.5
+    k, c = (2 / np.pi) ** 0.5, 0.044715
+    t = tanh((x + x * x * x * c) * k)
+    first, slope = 1 - t * t, (x * x * (3 * c) + 1) * k
+    return first * slope + x * 0.5 * first * (x * (6 * c * k) - t * slope * slope * 2)
 
 
-def _silu_backward(grad: np.ndarray, input: np.ndarray) -> np.ndarray:
-    if input.dtype.kind in "cW":
-        s = kernels.sigmoid(input)
-        return grad * np.conj(s * (1 + input * (1 - s)))
-    return kernels.silu_backward(grad, input)
+def _bent_gelu(grad: Tensor, needs: Any, grad_output: Tensor, self: Tensor, approximate: str
+               ) -> Any:
+    return (gelu_backward(grad, self, approximate=approximate) if needs[0] else None,
+            grad * grad_output * _gelu_bend(self, approximate) if needs[1] else None)
 
 
-@activation(_silu_kernel, _silu_backward)
-def silu(input: Tensor, inplace: bool = False) -> Tensor:
-    """x · sigmoid(x).
+gelu_backward = pointwise(
+    'gelu_backward(Tensor grad_output, Tensor self, *, str approximate="none")',
+    kernel=_gelu_slope, usual=kernels.gelu_backward, **_BACKWARD, vjp=_bent_gelu)
 
-    >>> import flambeau
-    >>> flambeau.nn.functional.silu(flambeau.tensor([0.0, 1.0]))
-    tensor([0.0000, 0.7311])
-    """
-    if inplace:
-        return written(silu, input)
-    return input * sigmoid(input)
+# ---- with weights, and with gates ----------------------------------------------------------------
 
-
-@activation(lambda input: activations.mish(floating(input, "mish_cpu")),
-            lambda grad, input: activations.mish_backward(grad, input))
-def mish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x · tanh(log(1 + exp(x))). Misra, BMVC 2020."""
-    if inplace:
-        return written(mish, input)
-    return input * tanh(_softplus(input))
+_prelu_kernel = pointwise(
+    "_prelu_kernel(Tensor self, Tensor weight)", method=False, inplace=False, out=False,
+    kernel=kernels.leaky_relu,
+    vjp=lambda grad, self, weight: _prelu_kernel_backward(grad, self, weight))
 
 
-def _softplus(input: Tensor) -> Tensor:
-    return flambeau.logaddexp(input, flambeau.zeros_like(input))
+def _bent_prelu(grads: Any, grad_output: Tensor, self: Tensor, weight: Tensor) -> Any:
+    by_x, by_weight = [flambeau.zeros_like(self) if g is None else g for g in grads]
+    above = self > 0
+    return (flambeau.where(above, by_x, by_x * weight + by_weight * self),
+            flambeau.where(above, 0.0, by_weight * grad_output),
+            flambeau.where(above, 0.0, by_x * grad_output))
 
 
-@fused(lambda input, beta, threshold: kernels.softplus(
-           floating(input, "softplus_cpu"), within(input, beta), within(input, threshold)),
-       backward=lambda grad, input, beta, threshold: kernels.softplus_backward(
-           grad, input, beta, threshold), out=True)
-def softplus(input: Tensor, beta: float = 1, threshold: float = 20) -> Tensor:
-    """log(1 + exp(beta · x)) / beta; x itself where beta · x exceeds `threshold`."""
-    scaled = input * beta
-    return flambeau.where(scaled > threshold, input, _softplus(scaled) / beta)
+_prelu_kernel_backward = op(
+    "_prelu_kernel_backward(Tensor grad_output, Tensor self, Tensor weight) -> (Tensor, Tensor)",
+    kernel=activations.prelu_backward, core="(),(),()->(),()", function=False, method=False,
+    out=False,
+    vjp=lambda grad, grad_output, self, weight: _bent_prelu(grad, grad_output, self, weight))
 
 
-@fused(lambda input: activations.logsigmoid(floating(input, "log_sigmoid_cpu")),
-       backward=lambda grad, input: activations.logsigmoid_backward(grad, input),
-       node_name="LogSigmoidBackward0", out=True)
-def logsigmoid(input: Tensor) -> Tensor:
-    """log(1 / (1 + exp(-x)))."""
-    return -_softplus(-input)
+@op("prelu(Tensor self, Tensor weight) -> Tensor", out=False, autocast="lower")
+def prelu(self: Tensor, weight: Tensor) -> Tensor:
+    """x above 0, weight · x below; `weight` has one element, or one a channel (dimension 1)."""
+    x, w = self._array, weight._array
+    refuse(x, _REAL, "prelu_cpu")
+    shape, n = x.shape, w.size
+    if x.dtype != w.dtype:
+        raise RuntimeError("prelu: Type promoting not supported. Got "
+                           f"{type_name(self.dtype)} and {type_name(weight.dtype)}")
+    if n != 1:
+        if not shape:
+            raise RuntimeError("Not allow zero-dim input tensor.")
+        channels = shape[1] if len(shape) > 1 else 1
+        if n != channels:
+            raise RuntimeError("Mismatch of parameter numbers and input channel size. Found "
+                               f"parameter numbers = {n} and channel size = {channels}.")
+    if w.ndim > 1:
+        raise RuntimeError("prelu: Expected `weight` to be a scalar or 1D tensor, but got: ndim = "
+                           f"{w.ndim}")
+    if len(shape) == 1:
+        return _prelu_kernel(self, weight)
+    return _prelu_kernel(
+        self, weight.view((1, n, *(1,) * (len(shape) - 2)) if len(shape) > 1 else ()))
 
 
-@composite(namespace="nn.functional")
-def softsign(input: Tensor) -> Tensor:
-    """x / (1 + |x|)."""
-    return input / (input.abs() + 1)
-
-
-@composite(namespace="nn.functional")
-def tanhshrink(input: Tensor) -> Tensor:
-    """x - tanh(x)."""
-    return input - input.tanh()
-
-
-public["nn.functional"]["sigmoid"], public["nn.functional"]["tanh"] = sigmoid, tanh
-
-# ---- piecewise linear ----------------------------------------------------------------------------
-
-
-@activation(lambda input: kernels.hardsigmoid(floating(input, "hardsigmoid_cpu")),
-            lambda grad, input: kernels.hardsigmoid_backward(grad, input))
-def hardsigmoid(input: Tensor, inplace: bool = False) -> Tensor:
-    """min(max(x + 3, 0), 6) / 6."""
-    if inplace:
-        return written(hardsigmoid, input)
-    return hardtanh(input + 3, 0, 6) / 6
-
-
-@activation(lambda input: kernels.hardswish(floating(input, "hardswish_cpu")),
-            lambda grad, input: kernels.hardswish_backward(grad, input))
-def hardswish(input: Tensor, inplace: bool = False) -> Tensor:
-    """x · min(max(x + 3, 0), 6) / 6. Howard et al., MobileNetV3, 2019."""
-    if inplace:
-        return written(hardswish, input)
-    inner = flambeau.where(input < 3, input * (input + 3) / 6, input)
-    return flambeau.where(input <= -3, 0, inner)
-
-
-@fused(lambda input, lambd: kernels.hardshrink(
-           floating(input, "hardshrink_cpu"), within(input, lambd)),
-       backward=lambda grad, input, lambd: kernels.shrink_backward(grad, input, lambd),
-       namespace=BOTH, method=True, out=True)
-def hardshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x where \\|x\\| exceeds `lambd`, else 0."""
-    return flambeau.where((input >= -lambd) & (input <= lambd), 0, input)
-
-
-def _softshrink_kernel(x: np.ndarray, limit: float) -> np.ndarray:
-    most = finfo(from_numpy_dtype(floating(x, "softshrink_check").dtype)).max
-    limit = stored(limit, np.dtype(float))
-    if not 0 <= limit <= most:
-        raise RuntimeError(f"lambda must be in range [0, {most:g}] for input dtype "
-                           f"{type_name(from_numpy_dtype(x.dtype))}, but found {limit:g}")
-    return kernels.softshrink(x, limit)
-
-
-@fused(_softshrink_kernel, backward=lambda grad, input, lambd: kernels.shrink_backward(
-    grad, input, lambd), out=True)
-def softshrink(input: Tensor, lambd: float = 0.5) -> Tensor:
-    """x moved towards 0 by `lambd`, but not past it."""
-    moved = flambeau.where(input < 0, input + lambd, input - lambd)
-    return flambeau.where((input >= -lambd) & (input <= lambd), input * 0, moved)
-
-
-@fused(lambda input, dim: activations.glu(floating(input, "glu_cpu"), dim),
-       backward=lambda grad, input, dim: activations.glu_backward(grad, input, dim),
-       namespace=None, node_name="GluBackward0", name="_glu")
-def _glu(input: Tensor, dim: int) -> Tensor:
-    a, b = input.chunk(2, dim)
-    return a * sigmoid(b)
-
-
-@composite(namespace="nn.functional")
-def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """a · sigmoid(b), where a and b are the halves of `input` along `dim`. Dauphin et al., 2017."""
-    shape = input._array.shape
+def _halved(self: Tensor, dim: int) -> tuple[Tensor, int]:
+    shape = self._array.shape
     if not shape:
         raise RuntimeError("glu does not support scalars because halving size must be even")
     dim = wrap_dim(dim, len(shape))
     if shape[dim] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size "
                            f"{shape[dim]}")
-    return _glu(input, dim)
+    return self, dim
+
+
+glu = op("glu(Tensor self, int dim=-1) -> Tensor", kernel=activations.glu, canonical=_halved,
+         kernel_checks=True, dims="dim", refuses=("glu_cpu", _REAL), **_INNER,
+         d_self=lambda grad, self, dim: glu_backward(grad, self, dim),
+         jvp=lambda self, self_t, dim: _glu_tangent(self, self_t, dim),
+         doc="a · sigmoid(b), where a and b are the halves of `input` along `dim`. Dauphin et al., "
+             "2017.")
+
+
+def _glu_tangent(self: Tensor, moving: Tensor, dim: int) -> Tensor:
+    a, b = self.chunk(2, dim)
+    da, db = moving.chunk(2, dim)
+    s = sigmoid(b)
+    return s * (da + a * (1 - s) * db)
+
+
+def _glu_bend(grad: Tensor, grad_output: Tensor, self: Tensor, dim: int) -> Any:
+    (a, b), (to_a, to_b) = self.chunk(2, dim), grad.chunk(2, dim)
+    s = sigmoid(b)
+    slope = s * (1 - s)
+    mixed = grad_output * slope
+    return (to_a * s + to_b * a * slope,
+            flambeau.cat([to_b * mixed, to_a * mixed + to_b * a * mixed * (1 - 2 * s)], dim))
+
+
+glu_backward = op("glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
+                  kernel=activations.glu_backward, dims="dim", function=False, method=False,
+                  out=False, vjp=_glu_bend)
+
+# ---- at random -----------------------------------------------------------------------------------
+
+_rrelu_slopes = sampler("rrelu", rrelu_slopes, params=("lower", "upper"))
+
+
+@one_node(name="RreluWithNoiseBackward0")
+def _rrelu(self: Tensor, noise: Tensor | None, lower: Any, upper: Any, training: bool,
+           generator: Any) -> Tensor:
+    if not training:
+        return leaky_relu(self, (lower + upper) / 2)
+    refuse(self._array, _REAL, "rrelu_with_noise_out_cpu")
+    if self._array.dtype == np.float16:    # bfloat16 is taken
+        raise no_kernel("rrelu_with_noise_out_cpu", self._array.dtype)
+    slopes = sampled(_rrelu_slopes, self, generator, lower, upper)
+    if noise is not None:
+        noise.copy_(slopes)
+    return self * slopes
+
+
+rrelu_with_noise = op(
+    "rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, "
+    "Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor",
+    body=_rrelu, out=False, inplace=True, inplace_node="RreluWithNoiseBackward1", **_INNER)
+
+
+@op("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
+    "Generator? generator=None) -> Tensor", inplace=True, inplace_function=True, **_TOP,
+    inplace_node="RreluWithNoiseBackward1")
+def rrelu(self: Tensor, lower: Any, upper: Any, training: bool, generator: Any) -> Tensor:
+    """`leaky_relu` with a random slope from U(lower, upper) for each element; their mean when not
+    training."""
+    if lower > upper:
+        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
+    return _rrelu(self, None, lower, upper, training, generator)
