@@ -3876,12 +3876,7 @@ def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
 
-def stack(
-    tensors: tuple[Tensor, ...] | list[Tensor],
-    dim: _int = 0,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
+def stack(tensors: Any, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Tensors of one shape along a new dimension `dim`."""
 
 def std(

@@ -37,12 +37,7 @@ becomes("tensor", _from_data)
 shows("fill_number", "zero(Tensor self) -> Tensor",
       lambda self, value: (self,) if not value.any() else None, run=lambda self: self.zero_())
 shows("fill_number", "fill.Scalar(Tensor self, Scalar value) -> Tensor")
-shows("fill_tensor", "fill.Tensor(Tensor self, Tensor value) -> Tensor")
 shows("copy", "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
-shows("threshold_of", "threshold(Tensor self, Scalar threshold, Scalar value) -> Tensor")
-shows("threshold_passed", "threshold_backward(Tensor grad_output, Tensor self, Scalar threshold) "
-      "-> Tensor", lambda grad, self, threshold: (grad, self, threshold),
-      run=lambda *args: table["threshold_passed"].call(*args))
 for _name in ("sigmoid", "tanh"):
     _back = defines(f"{_name}_backward(Tensor grad_output, Tensor output) -> Tensor",
                     lambda grad, output, _rule=table[_name].rules["self"]: (
@@ -199,9 +194,6 @@ shows("masked_select", "masked_select(Tensor self, Tensor mask) -> Tensor")
 
 shows("running_sum", "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
       lambda self, dim, dtype, backwards: None if backwards else (self, dim, dtype))
-shows("equal", "equal(Tensor self, Tensor other) -> bool")
-shows("allclose", "allclose(Tensor self, Tensor other, float rtol=1e-05, float atol=1e-08, "
-      "bool equal_nan=False) -> bool")
 
 # ---- products ------------------------------------------------------------------------------------
 

@@ -164,15 +164,10 @@ def shown(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None = None) -
                 values = [_public(v) for v in values]
                 return Shown(form.overload, *form.schema.arranged(values), form, values)
         return Shown(_own_overload(op), list(args), dict(kwargs or {}), None, None)
-    overload = "default"
-    if base.kind == "pointwise" and len(base.tensors) == 2:
-        overload, args = binary(base, args)
-        if overload.startswith("rsub."):
-            return Shown(aten.packet("rsub").overload("Scalar"), list(args), {}, None, None)
     if kwargs is None and not _takes_canonical(base):
         return Shown(_own_overload(op), list(args), {}, None, None)
     packet = aten.packet(base.name + "_" * op.inplace, op)
-    return Shown(packet.overload(overload), list(args), dict(kwargs or {}), None, None)
+    return Shown(packet.overload("default"), list(args), dict(kwargs or {}), None, None)
 
 
 def _shown_whole(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Shown:
@@ -281,27 +276,8 @@ def _public(value: Any) -> Any:
     return value.item() if isinstance(value, (np.ndarray, np.generic)) else value
 
 
-# Of ops on two tensors the overloads are `Tensor` and, with a number, `Scalar`, but for these.
-ONE_FORM = frozenset("""
-    floor_divide maximum minimum logical_and logical_or logical_xor atan2 fmax fmin hypot nextafter
-    logaddexp logaddexp2 gcd lcm igamma igammac
-""".split())
+# Python's operators wrap the number, formulas of derivatives and PyTorch's composites don't.
 ARITHMETIC = frozenset("add sub mul div".split())
-
-
-def binary(op: Op, args: tuple[Any, ...]) -> tuple[str, tuple[Any, ...]]:
-    """The overload of an op on two tensors or numbers, and its arguments."""
-    if op.name in ONE_FORM:
-        return "default", args
-    first, second = args[:2]
-    if type(first) not in tensor_types:
-        return ("rsub.Scalar", (second, first)) if op.name == "sub" else ("Scalar_Tensor", args)
-    if type(second) in tensor_types:
-        return "Tensor", args
-    # Python's operators wrap the number, formulas of derivatives and PyTorch's composites don't
-    wrapped = op.name in ARITHMETIC and not inside.get() and (
-        engine.current_pass.get() is None or _of_an_operator(second))
-    return "Tensor" if wrapped else "Scalar", args
 
 
 def _of_an_operator(number: Any) -> bool:

@@ -169,8 +169,6 @@ for _kind, _ns in (("nearest", (1, 2, 3)), ("nearest-exact", (1, 2, 3)), ("linea
                    ("bilinear", (2,)), ("trilinear", (3,)), ("bicubic", (2,))):
     for _n in _ns:
         _upsampled(_kind, _n)
-shows("_constant_pad", "constant_pad_nd(Tensor self, SymInt[] pad, Scalar value=0) -> Tensor",
-      lambda self, pad, value: (self, tuple(pad), value))
 for _name in ("reflection", "replication"):
     for _n in (1, 2, 3):
         _mode = {"reflection": "reflect", "replication": "replicate"}[_name]

@@ -92,8 +92,10 @@ class Declaration:
     out         is there an `out=` form? If not of all overloads, the names of those
     out_type    what is said of an `out` of another type than the result's; if nothing, all types
                 that the result can be cast to will do
+    out_cast    what is said of one that the result can't be cast to
     out_device  what is said of an `out` on another device
-    out_speaker the op that says that `out=` is not differentiable, where it is another; None: none
+    out_speaker the op that says that `out=` is not differentiable, where it is another; None: none;
+                False: it does not ask whether anything requires grad
     overlap     may memory be read that is written? "index": not at all; "element": only the very
                 elements; "anywhere": an expanded tensor may be written to
     autocast    what autocast makes of floating tensors: "lower" or "full" precision, the "widest"
@@ -147,8 +149,9 @@ class Declaration:
     refuses: Any = ()
     out: Any = True
     out_type: str = ""
+    out_cast: str = ""
     out_device: str = ""
-    out_speaker: str | None = ""
+    out_speaker: Any = ""
     overlap: str = ""
     autocast: str = ""
     typed_by_out: bool = False

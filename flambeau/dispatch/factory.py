@@ -77,12 +77,16 @@ class Factory:
     module = "flambeau"
     namespace = "torch"
     typed_by_out = False
-    out_type = out_device = out_speaker = overlap = autocast = ""   # nothing is said of these
+    out_device: str = "device type {found} does not match device type of out parameter ({out})"
+    out_speaker: Any = ""
+    overlap: str = ""
+    out_type = out_cast = autocast = ""                         # nothing is said of these
     explicit = True                     # modes that look below autograd see the call
 
     def __post_init__(self) -> None:
         self.name = self.texts[0].partition("(")[0].partition(".")[0]
         self.function = not self.method
+        self.out_speaker = self.out_speaker or f"aten::{self.name}"
         if self.fill is not None:
             self.kernel = self._filled
 

@@ -1,7 +1,5 @@
 """Which overload of PyTorch's dispatcher a public call is, with which arguments.
 
-`schemas.txt` holds the signatures, `name.overload(Type argument=default, ...)`, one a line.
-
 >>> call = find("sum", (flambeau.ones(2, 3), 1), {})
 >>> call.overload, call.args[1:], call.kwargs
 ('dim_IntList', ([1],), {})
@@ -13,19 +11,34 @@ import inspect
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import flambeau
 from flambeau import Tensor
+from flambeau._dispatch.schemas import recorded
 from flambeau._library.operators import overload_named
 from flambeau._ops import aten
 from flambeau._schema import MISSING, Argument, parse_schema
 from flambeau.core.op import Op, table
 from flambeau.dispatch.python_functions import PythonFunction
 
-_OPTIONS = ("ScalarType? dtype=None, Layout? layout=None, Device? device=None, "
-            "bool? pin_memory=None")
+# What is no call of a program's: forms with `out=`, gradients, parts of other libraries; and names
+# that no function or method has.
+_SKIPPED = re.compile(
+    r"_out$|^out$|_out_|names|dimname|hacked_twin|prim_|list_"
+    r"|_backward|mkldnn|miopen|cudnn|fbgemm|quantize|_copy$|^q_|^(?!__)_|batch_norm_|_sparse"
+    r"|^(cauchy|convolution_overrideable|embedding_renorm|exponential|geometric|get_gradients"
+    r"|glu_jvp|lift|lift_fresh|log_normal|log_sigmoid_forward|matrix_H|multilabel_margin_loss_forward"
+    r"|nested_to_padded_tensor|nonzero_numpy|normal_functional|numpy_T|rrelu_with_noise_functional"
+    r"|set|slow_conv3d_forward|sparse_(resize|resize_and_clear|sampled_addmm)|uniform|unique_dim|unique_dim_consecutive|zero)$")
+_WRAPPED = re.compile(r"(add|sub|mul|div|floor_divide)_?\.Scalar")   # of numbers tensors are made
+_INNER = frozenset("""_assert_tensor_metadata _conj _log_softmax _native_batch_norm_legit
+    _native_batch_norm_legit_functional _native_batch_norm_legit_no_training _pack_padded_sequence
+    _softmax _to_copy _unsafe_view _weight_norm alias constant_pad_nd convolution copy fill
+    lift_fresh_copy max_pool2d_with_indices max_pool3d_with_indices native_dropout
+    native_group_norm native_layer_norm nll_loss2d_forward nll_loss_forward rsub slice sym_size
+    upsample_bilinear2d upsample_nearest2d""".split())        # that programs' functions lead to
+_MARK = re.compile(r"\([a-z!| ]+(-> \*)?\)")               # what is a view, or is written
 
 
 class Call(NamedTuple):
@@ -40,12 +53,18 @@ class Call(NamedTuple):
 def schemas() -> dict[str, dict[str, list[Argument]]]:
     """The arguments of each overload of each name."""
     found: dict[str, dict[str, list[Argument]]] = {}
-    text = Path(__file__).with_name("schemas.txt").read_text()
-    for line in text.replace("OPTIONS", _OPTIONS).splitlines():
-        name, arguments, _ = parse_schema(f"{line} -> Tensor")
-        base, _, overload = name.partition(".")
-        arguments = [replace(a, default=_default(a)) for a in arguments]
-        found.setdefault(base, {})[overload or "default"] = arguments
+    for base, lines in recorded().items():
+        for overload, line in lines.items():
+            call, _, result = line.schema.rpartition(" -> ")
+            inner = base in _INNER
+            if "out" in line.facts or "Dict" in call or _WRAPPED.match(call) \
+                    or "Tensor" not in (call if inner else result) \
+                    or (not inner and (_SKIPPED.search(base) or _SKIPPED.search(overload))):
+                continue
+            text = _MARK.sub("", call).replace("SymInt", "int")
+            arguments = parse_schema(f"{text} -> Tensor")[1]
+            found.setdefault(base, {})[overload] = [
+                replace(a, default=_default(a)) for a in arguments]
     for overloads in found.values():            # which of two that fit is meant
         for overload in ("correction", "dim", "vec"):
             if overload in overloads:

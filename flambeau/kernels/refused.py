@@ -41,10 +41,6 @@ def refuse(x, kinds, name):
 
 # ---- the table ----------------------------------------------------------------------------------
 
-def _power_name(self, exponent, *_):
-    return "" if exponent in (0, 1) else "pow"
-
-
 def _flip_name(self, dims, *_):
     """Whole rows are copied; other elements are turned around one by one."""
     long = [i for i in range(self.ndim) if self.shape[i] > 1]
@@ -57,22 +53,6 @@ def _reduce_name(self, index, src, dim, reduce, include_self=True, *_):
     if not include_self:
         return "scatter_reduce_exclude_input_init"
     return "scatter_gather_tensor_cpu" + ("" if reduce in ("sum", "prod") else f"_reduce_{reduce}")
-
-
-def _clamp_name(self, low, high, *_):
-    if self.dtype == bool and (low is None or high is None):
-        return ""                           # the greater or the lesser of two is known of these
-    return "clamp_cpu" if low is not None and high is not None else \
-        "minimum_cpu" if low is None else "maximum_cpu"
-
-
-def _clamp_number_name(self, low, high, *_):
-    return "clamp_scalar_cpu" if low is not None and high is not None else \
-        "clamp_max_scalar_cpu" if low is None else "clamp_min_scalar_cpu"
-
-
-def _polygamma_name(self, n, *_):
-    return ("digamma", "trigamma", "polygamma")[min(n, 2)]
 
 
 def _slices_name(self, *_):
@@ -101,8 +81,6 @@ def _rows(rows):
 
 
 REFUSED = _rows("""
-_fill_number            masked_fill                        U8
-_fill_tensor            masked_fill                        U8
 _im2col                 im2col_out_cpu
 _is_member              isin_default_cpu
 _reflection_pad1d       reflection_pad1d                   bUW8
@@ -113,44 +91,17 @@ _replication_pad2d      replication_pad2d                  bUW8
 _replication_pad3d      replication_pad3d                  bUW8
 linalg_matrix_exp       bmm                                W
 linalg_matrix_exp       sum_cpu                            8
-abs                     abs_cpu                            bU
-add                     add_stub                           U8
-add_scaled              add_stub                           U8
 addbmm                  addmm_impl_cpu_                    bUW
-addcdiv                 addcdiv_cpu_out                    W8
-addcmul                 addcmul_cpu_out                    bU8
 addmm                   addmm_impl_cpu_                    bUW
 addmv                   addmv_impl_cpu                     bUW8
 addr                    addr_cpu
 baddbmm                 baddbmm                            bUW8
-bitwise_left_shift      lshift_cpu                         bUefcW8
-bitwise_not             bitwise_not_cpu                    UefcW8
-bitwise_right_shift     rshift_cpu                         bUefcW8
 bmm                     bmm                                bUW8
 channel_shuffle         channel_shuffle
-clamp_max_number        clamp_max_scalar_cpu               bU8
-clamp_max_tensors       minimum_cpu                        UcW8
-clamp_min_number        clamp_min_scalar_cpu               bU8
-clamp_min_tensors       maximum_cpu                        UcW8
 cross_along             cross                              bUW8
-div_floor               div_floor_cpu                      bUcW8
-div_trunc               div_trunc_cpu                      bUcW8
 dot                     dot                                bUW8
-floor_divide            div_floor_cpu                      bUcW8
-fmax                    maximum_cpu                        U
-fmax                    fmax_cpu                           8
-fmin                    minimum_cpu                        U
-fmin                    fmin_cpu                           8
-fmod                    fmod_cpu                           bUcW8
 gather                  scatter_gather_tensor_cpu
-gcd                     gcd_cpu                            bUefcW8
-ge                      ge_cpu                             UcW8
-geqrf                   geqrf_cpu
-gt                      gt_cpu                             UcW8
-heaviside_of            heaviside_cpu                      U8
 index_copy              index_copy_cpu                     U8
-lcm                     lcm_cpu                            bUefcW8
-le                      le_cpu                             UcW8
 linalg_cholesky_ex      cholesky_cpu
 linalg_ldl_factor_ex    ldl_factor_kernel_cpu
 linalg_ldl_solve        ldl_solve_kernel_cpu
@@ -158,46 +109,24 @@ linalg_lu_factor_ex     lu_cpu
 linalg_qr               geqrf_cpu
 linalg_solve_triangular triangular_solve_cpu
 linear                  addmm_impl_cpu_                    bUW
-logical_and             logical_and_cpu
-logical_not             logical_not_cpu
-logical_or              logical_or_cpu
-logical_xor             logical_xor_cpu
-lt                      lt_cpu                             UcW8
 masked_scatter          masked_scatter
-maximum                 maximum_cpu                        U8
-minimum                 minimum_cpu                        U8
 mm                      addmm_impl_cpu_                    bUW
 mv                      addmv_impl_cpu                     bUW8
-neg                     neg_cpu                            bU8
 pixel_shuffle           pixel_shuffle
 pixel_unshuffle         pixel_unshuffle
-pow_of_number           pow                                bUW8
-pow_tensors             pow                                bUW8
 put                     take_put_cpu
-relu                    clamp_min_scalar_cpu               U8
-remainder               remainder_cpu                      bUcW8
-nan_to_num              nan_to_num                         W8
-rsub                    add_stub                           bU8
 running_sum             cumsum_out_cpu                     W8
 scatter_add             scatter_gather_tensor_cpu
 scatter_src             scatter_gather_tensor_cpu
 scatter_value           scatter_gather_scalar_cpu
-sgn                     sign_cpu                           U8
-sign                    sign_cpu                           U8
-sub                     add_stub                           bU8
-sub_scaled              add_stub                           U8
 take                    take_cpu
 tril                    tril                               U8
 triu                    triu                               U8
 xor_of_bits             xor_sum_cpu                        UcW8
 """)
 REFUSED |= {name: [(characters(kinds), said)] for name, said, kinds in (
-    ("pow_number", _power_name, "bUW8"),
-    ("flip", _flip_name, "UW8"),
-    ("scatter_reduce", _reduce_name, "UW8"), ("clamp_tensors", _clamp_name, "bU8"),
-    ("polygamma_of", _polygamma_name, "cW8"),
-    ("clamp_number", _clamp_number_name, "bU8"), ("index_select", _slices_name, "U"),
-    ("index_add", _add_name, "U8"))}
+    ("flip", _flip_name, "UW8"), ("scatter_reduce", _reduce_name, "UW8"),
+    ("index_select", _slices_name, "U"), ("index_add", _add_name, "U8"))}
 
 
 def refused_by(name):

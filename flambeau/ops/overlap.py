@@ -14,24 +14,17 @@ slot: Callable[[Tensor], np.ndarray]        # what is in memory, whatever the te
 slot = Tensor._array.__get__                # type: ignore[attr-defined]
 
 # Ops that read by index: not even the very elements that are written may be read.
-_BY_INDEX = frozenset({"index_add", "index_copy", "index_put", "index_reduce", "put", "scatter",
-                       "scatter_add", "scatter_reduce", "cat", "stack", "gather", "index_select",
-                       "take", "take_along_dim", "masked_select", "cross", "kthvalue"})
+_BY_INDEX = frozenset("""
+    index_add index_copy index_put index_reduce put scatter scatter_add scatter_reduce cat stack
+    gather index_select take take_along_dim masked_select cross
+""".split())
 # Others that go element by element, beside those of that kind.
-_BY_ELEMENT = frozenset({"copy", "lerp", "clamp", "clamp_min", "clamp_max", "where", "heaviside",
-                         "pow", "outer", "bernoulli", "cumsum", "cumprod", "logcumsumexp",
-                         "sort", "topk", "max", "min", "mode", "renorm", "round", "square",
-                         "normal", "addmm", "addmv", "addr", "addbmm", "baddbmm", "kron", "diff",
-                         "ldexp", "msort", "aminmax", "polygamma", "frexp",
-                         "hermite_polynomial_h", "hermite_polynomial_he",
-                         "laguerre_polynomial_l", "legendre_polynomial_p",
-                         *[f"{shifted}chebyshev_polynomial_{kind}" for kind in "tuvw"
-                           for shifted in ("", "shifted_")]})
+_BY_ELEMENT = frozenset("""
+    copy outer bernoulli normal addmm addmv addr addbmm baddbmm kron ldexp frexp
+""".split())
 # Ops that may write to expanded tensors, where several elements are one in memory.
 _ANYWHERE = frozenset("""
-    fill_number masked_fill index_fill tril triu sum amax amin norm vector_norm
-    var std nansum prod any all argmax argmin mv bmm full ones zeros eye histc cummax cummin
-    index_put
+    fill_number index_fill tril triu norm mv bmm index_put
 """.split())
 # Of these the ones that PyTorch warns of, and the indexing that is one of them.
 _DEPRECATED = {"masked_fill": "tensor[mask] = scalar", "index_fill": "tensor[mask] = scalar",

@@ -38,19 +38,21 @@ def _full(shape: tuple[int, ...], value: Any, target: np.dtype) -> np.ndarray:
 
 
 zeros = factory(f"zeros(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=np.zeros, native="zeros",
-                out=True, doc="""A tensor of zeros: `zeros(2, 3)` or `zeros((2, 3))`.
+                out=True, overlap="anywhere",
+                doc="""A tensor of zeros: `zeros(2, 3)` or `zeros((2, 3))`.
 
     >>> import flambeau
     >>> flambeau.zeros(2)
     tensor([0., 0.])
     """)
 ones = factory(f"ones(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=np.ones, native="ones",
-               out=True, doc="A tensor of ones: `ones(2, 3)` or `ones((2, 3))`.")
+               out=True, overlap="anywhere",
+               doc="A tensor of ones: `ones(2, 3)` or `ones((2, 3))`.")
 empty = factory(f"empty.memory_format(SymInt[] size, *, {OPTIONS}, {FORMAT}) -> Tensor",
-                kernel=np.empty, native="empty", out=True,
+                kernel=np.empty, native="empty", out=True, out_speaker="empty",
                 doc="A tensor with whatever values its memory had.")
 full = factory(f"full(SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor", kernel=_full,
-               native="full", type="value", out=True,
+               native="full", type="value", out=True, overlap="anywhere",
                doc="A tensor of shape `size` filled with `fill_value`, whose type it takes.")
 
 zeros_like = factory(f"zeros_like(Tensor self, *, {OPTIONS}, {FORMAT}) -> Tensor", like=True,
@@ -110,7 +112,7 @@ def _eye(n: int, m: int | None, target: np.dtype) -> np.ndarray:
 
 
 eye = factory(f"eye(SymInt n, *, {OPTIONS}) -> Tensor", f"eye.m(SymInt n, SymInt m, *, {OPTIONS}) "
-              "-> Tensor", kernel=_eye, native="eye", out=True,
+              "-> Tensor", kernel=_eye, native="eye", out=True, overlap="anywhere",
               doc="A matrix with ones on the diagonal.")
 
 

@@ -35,6 +35,7 @@ from flambeau.ops.nn.pooling_checks import (
     strides,
     unpooled_size,
 )
+from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 
 NETWORK = "nn.functional"
 _INNER: dict[str, Any] = {"namespace": "_nn", "method": False}
@@ -264,7 +265,8 @@ def _declare_avg_pool(n: int) -> Any:
         kernel=_flat_images(n, kernels.avg_pool), quick=checked("avg_pool"), canonical=canonical,
         kind="linear", refuses=(name, "BiUW8") if n == 2 else ("avg_pool3d_out_frame", "BiUeW8"),
         namespace=NETWORK, method=False, node=f"AvgPool{n}DBackward0",
-        batch=leading(lambda: pool.op.call),
+        batch=leading(lambda: pool.op.call), out_type=OUT_TYPE,
+        out_device=OUT_DEVICE if n == 2 else "",
         d_self=lambda grad, self, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override: backward(grad, self, kernel_size, stride, padding, ceil_mode,
                                    count_include_pad, divisor_override),

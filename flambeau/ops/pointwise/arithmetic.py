@@ -25,6 +25,7 @@ from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.coercion import stored, wrong_types
 from flambeau.ops.node_names import times
+from flambeau.ops.out_types import FOUND_TYPE
 
 # ---- sums, products, quotients ------------------------------------------------------------------
 
@@ -143,6 +144,7 @@ div = pointwise("div.Tensor(Tensor self, Tensor other) -> Tensor",
     """)
 neg = pointwise("neg(Tensor self) -> Tensor", kernel=kernels.negative, d=-1, operators="__neg__",
                 aliases=("negative(Tensor self) -> Tensor",), refuses=("neg_cpu", "bU8"),
+                out_type=FOUND_TYPE,
                 says={"b": "Negation, the `-` operator, on a bool tensor" + _MASK},
                 doc="-input.")
 reciprocal = pointwise("reciprocal(Tensor self) -> Tensor", kernel=kernels.reciprocal,
@@ -185,6 +187,7 @@ def _refuse_complex(tensor: Tensor) -> None:
 # of complex numbers the result is real, and the rule not its own transpose
 abs = pointwise("abs(Tensor self) -> Tensor", kernel=kernels.absolute, operators="__abs__",
                 aliases=("absolute(Tensor self) -> Tensor",), refuses=("abs_cpu", "bU"),
+                out_type=FOUND_TYPE,
                 vjp=lambda grad, self: grad * sgn(self), inplace_check=_refuse_complex,
                 jvp=lambda self_t, self: basis.real(self_t * basis.conj(sgn(self))),
                 doc="""The absolute value; of complex numbers, the modulus.
@@ -193,7 +196,7 @@ abs = pointwise("abs(Tensor self) -> Tensor", kernel=kernels.absolute, operators
     >>> flambeau.abs(flambeau.tensor([-1.5, 2.0]))
     tensor([1.5000, 2.0000])
     """)
-sign = pointwise("sign(Tensor self) -> Tensor", kernel=kernels.sign, d=0,
+sign = pointwise("sign(Tensor self) -> Tensor", kernel=kernels.sign, d=0, out_type=FOUND_TYPE,
                  refuses=("sign_cpu", "U8"), says={
                      "c": "Unlike NumPy, torch.sign is not intended to support complex numbers. "
                           "Please use torch.sgn instead."},
@@ -210,7 +213,7 @@ def _sgn_vjp(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
 
 
 sgn = pointwise("sgn(Tensor self) -> Tensor", kernel=kernels.sgn, vjp=_sgn_vjp,
-                refuses=("sign_cpu", "U8"),
+                refuses=("sign_cpu", "U8"), out_type=FOUND_TYPE,
                 doc="The sign; of complex numbers, input / |input|, and 0 at 0.")
 
 
@@ -309,7 +312,7 @@ def as_number(value: Any, function: str, argument: str, position: int) -> Any:
 
 
 
-@op("square(Tensor self) -> Tensor", inplace=True, inplace_function=True)
+@op("square(Tensor self) -> Tensor", inplace=True, inplace_function=True, overlap="element")
 def square(self: Tensor) -> Tensor:
     """The square of each element."""
     return pow(self, 2)

@@ -7,6 +7,7 @@ from flambeau import kernels
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.pointwise import pointwise
+from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import operator
 
 
@@ -32,7 +33,8 @@ left_shift = _bitwise("bitwise_left_shift", kernels.left_shift, "lshift",
 right_shift = _bitwise("bitwise_right_shift", kernels.right_shift, "rshift",
                        "input / 2^other, rounded down.", "Tensor_Scalar", "bUefcW8", "rshift_cpu")
 bitwise_not = pointwise("bitwise_not(Tensor self)", kernel=kernels.bitwise_not,
-                        refuses=("bitwise_not_cpu", "UefcW8"), doc="Every bit reversed.")
+                        refuses=("bitwise_not_cpu", "UefcW8"), out_type=FOUND_TYPE,
+                        doc="Every bit reversed.")
 
 
 def _invert(self: Tensor) -> Tensor:

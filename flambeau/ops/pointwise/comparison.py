@@ -55,6 +55,7 @@ def _one_infinity(name: str, value: float) -> Any:
     def kernel(self: Any) -> Any:
         return kernels.isinf(self) if self.dtype.kind in "bui" else kernels.equal(self, value)
     return pointwise(f"{name}(Tensor self)", kernel=kernel, inplace=False, refuses=(name, "cW"),
+                     out_type=f"{name} does not support non-boolean outputs.",
                      says={"c": f"{name} does not support complex inputs."},
                      doc=f"Is the element {value:+}?")
 
@@ -63,6 +64,7 @@ isposinf = _one_infinity("isposinf", float("inf"))
 isneginf = _one_infinity("isneginf", -float("inf"))
 signbit = pointwise("signbit(Tensor self)", kernel=kernels.signbit, inplace=False,
                     refuses=("signbit_cpu", "cW"),
+                    out_type="signbit does not support non-boolean outputs.",
                     says={"c": "signbit is not implemented for complex tensors."},
                     doc="Is the sign bit set? True of -0.0 too.")
 
@@ -117,7 +119,7 @@ def _default_float() -> Any:
     return dtypes.default_float()
 
 
-@op(f"allclose({_CLOSE}) -> bool", out=False)
+@op(f"allclose({_CLOSE}) -> bool", out=False, explicit=True)
 def allclose(input: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
              equal_nan: bool = False) -> bool:
     """Are all elements close, as `isclose` has it?"""

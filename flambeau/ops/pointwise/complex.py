@@ -15,11 +15,13 @@ from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import complex as kernels
 from flambeau.kernels import conj, views
 from flambeau.ops.factory.create import full_like
+from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import sgn
 
 _conj = pointwise("conj_physical(Tensor self) -> Tensor",
                   kernel=lambda x: conj(x) if x.dtype.kind in "cW" else x.copy(),
-                  vjp=lambda grad: conjugated(grad),
+                  vjp=lambda grad: conjugated(grad), out_type=FOUND_TYPE,
+                  out_speaker="aten::conj_physical",
                   doc="The complex conjugate in memory of its own.")
 
 

@@ -45,7 +45,8 @@ where = pointwise(
     "where.ScalarOther(Tensor condition, Tensor self, Scalar other)",
     "where.Scalar(Tensor condition, Scalar self, Scalar other)",
     kernel=kernels.where, apart="condition", check_apart=_check_condition, inplace=False,
-    out="self", wraps=True, node="WhereBackward0", nondiff="condition",
+    out="self", out_type="Expected out type to be {found} but got {out}", wraps=True,
+    node="WhereBackward0", nondiff="condition",
     vjp=lambda grad, condition, needs: (None, where(condition, grad, 0) if needs[1] else None,
                                         where(condition, 0, grad) if needs[2] else None),
     doc="""`input` where the condition holds, else `other`; with a condition alone, where it holds.
@@ -98,7 +99,7 @@ masked_fill = pointwise(
     "masked_fill.Scalar(Tensor self, Tensor mask, Scalar value)",
     "masked_fill.Tensor(Tensor self, Tensor mask, Tensor value)",
     kernel=_filled, canonical=_one_value, apart="mask", check_apart=_check_mask, fixed=True,
-    out=False, nondiff="mask",
+    out=False, nondiff="mask", overlap="anywhere",
     refuses=("masked_fill", "U8"), vjp=_mask_vjp,
     doc="""`value`, a number or a 0-d tensor, where the mask is True; else the input.
 
@@ -215,6 +216,7 @@ def _largest(dtype: np.dtype) -> float:
 nan_to_num = pointwise(
     "nan_to_num(Tensor self, float? nan=None, float? posinf=None, float? neginf=None)",
     kernel=_replaced, refuses=("nan_to_num", "W8"),
+    out_type="nan_to_num: dtype of out: {out} should be same as input: {found}",
     vjp=lambda grad, self: (where(isfinite(self), grad, 0),),
     doc="""NaN replaced by `nan` (0), and ±inf by `posinf` and `neginf` (the limits of the type).
 

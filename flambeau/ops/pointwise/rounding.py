@@ -12,6 +12,7 @@ from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import special
 from flambeau.kernels.refused import no_kernel, refuse
+from flambeau.ops.out_types import FOUND_TYPE
 from flambeau.ops.pointwise.arithmetic import div, neg, operator
 
 # ---- to whole numbers ---------------------------------------------------------------------------
@@ -19,6 +20,7 @@ from flambeau.ops.pointwise.arithmetic import div, neg, operator
 
 def _rounding(name: str, kernel: Any, doc: str, *aliases: str) -> Any:
     return pointwise(f"{name}(Tensor self) -> Tensor", kernel=kernel, d=0, doc=doc,
+                     out_type=FOUND_TYPE,
                      aliases=[f"{other}(Tensor self) -> Tensor" for other in aliases],
                      refuses=(f"{name}_vml_cpu", ""),
                      says={"c": f"{name} is not supported for complex inputs"})
@@ -27,7 +29,7 @@ def _rounding(name: str, kernel: Any, doc: str, *aliases: str) -> Any:
 floor = _rounding("floor", kernels.floor, "The greatest whole number that is not greater.")
 ceil = _rounding("ceil", kernels.ceil, "The least whole number that is not less.")
 trunc = _rounding("trunc", kernels.trunc, "The whole part: rounding towards zero.", "fix")
-frac = pointwise("frac(Tensor self) -> Tensor", kernel=kernels.frac, d=1,
+frac = pointwise("frac(Tensor self) -> Tensor", kernel=kernels.frac, d=1, out_type=FOUND_TYPE,
                  doc="The part after the point: input - trunc(input).")
 
 
@@ -42,7 +44,7 @@ round = pointwise("round(Tensor self) -> Tensor",
                   kernel=lambda self, decimals=0: _round_decimals(self, decimals) if decimals
                   else kernels.rint(self), usual=kernels.rint, d=0,
                   aliases=("special_round(Tensor self, *, int decimals=0) -> Tensor",),
-                  refuses=("round_vml_cpu", ""),
+                  refuses=("round_vml_cpu", ""), out_type=FOUND_TYPE,
                   doc="""The nearest whole number, or the nearest with so many `decimals`; halves go
     to the even one.
 
@@ -95,7 +97,8 @@ floor_divide = pointwise(
     "floor_divide(Tensor self, Tensor other) -> Tensor",
     "floor_divide.Scalar(Tensor self, Scalar other) -> Tensor",
     kernel=kernels.floor_divide, wide=True, refuses=("div_floor_cpu", "bUcW8"), d_self=0, d_other=0,
-    numbers=True, out="", node="NotImplemented", operators="__floordiv__ __ifloordiv__",
+    numbers=True, out="", out_speaker="aten::floor_divide", node="NotImplemented",
+    operators="__floordiv__ __ifloordiv__",
     doc="The greatest whole number that is not greater than input / other.")
 Tensor.__rfloordiv__ = operator(lambda self, other: floor_divide(other, self))
 

@@ -20,7 +20,8 @@ def _pairs(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:
     return narrow(input, dim, 1, n - 1), narrow(input, dim, 0, n - 1)
 
 
-@op("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor")
+@op("diff(Tensor self, int n=1, int dim=-1, Tensor? prepend=None, Tensor? append=None) -> Tensor",
+    out_type="expected scalar_type {found} but found {out}", overlap="element")
 def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None,
          append: Tensor | None = None) -> Tensor:
     """The n-th differences of neighbours along `dim`.

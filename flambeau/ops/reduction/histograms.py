@@ -62,7 +62,7 @@ histc = op(
     "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", kernel=_histc,
     batch=_histc_batched,
     out_type="torch.histogram: input tensor and hist tensor should have the same dtype, but got "
-    "input {c_found} and hist {c_out}",
+    "input {c_found} and hist {c_out}", out_speaker=False, overlap="anywhere",
     doc="How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all "
         "elements).")
 

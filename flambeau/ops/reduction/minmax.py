@@ -10,7 +10,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import characters
 from flambeau.ops.indexing.gather import gather, scatter_add
 from flambeau.ops.indexing.index import new_zeros
-from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 from flambeau.ops.pointwise.comparison import isnan, maximum, minimum
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.reduction.sums import restore
@@ -62,7 +62,7 @@ def _of_several(name: str, which: str) -> Any:
         f"{name}(Tensor self, int[1] dim=[], bool keepdim=False) -> Tensor",
         kernel=getattr(kernels, name), dims="dim", refuses=(f"{name[1:]}_values_cpu", "UcW8"),
         out_type="Expected the dtype for input and out to match, but got {found} for input's dtype "
-        "and {out} for out's dtype.",
+        "and {out} for out's dtype.", overlap="anywhere",
         d_self=evenly, doc=f"""The {which} element of all, or along `dim` (one or several). Equal
     elements share the gradient evenly.""")
 
@@ -76,17 +76,19 @@ def _overloads(name: str, other: Any, doc: str) -> Any:
     function = op(
         f"{name}(Tensor self) -> Tensor", kernel=getattr(kernels, f"{name}_all"),
         refuses=(f"{name}_all", "UcW8"), node=f"{title}Backward1", doc=doc,
+        out_device=OUT_DEVICE, overlap="element",
         batch=lambda size, dims, self: (
             table[f"a{name}"].call(basis.rows(self, dims[0], size), 1, False), 0),
         d_self=lambda grad, self, result: evenly(grad, self, result, None, False))
     op(f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> (Tensor values, Tensor indices)",
        joins=function, kernel=getattr(kernels, f"{name}_along"), dims="dim",
-       out_type=OUT_TYPE, refuses=(
+       out_type=OUT_TYPE, out_device=OUT_DEVICE, overlap="element", refuses=(
            lambda self, *_: f"{name}(): does not support complex input"
                 if self.dtype.kind in "cW" else f"{name}_cpu" if self.ndim else "", "UcW8"),
        node=f"{title}Backward0", d_self=at_index,
        jvp=lambda self_t, indices, dim, keepdim: (take_along(self_t, indices, dim, keepdim), None))
-    op(f"{name}.other(Tensor self, Tensor other) -> Tensor", joins=function, body=other)
+    op(f"{name}.other(Tensor self, Tensor other) -> Tensor", joins=function, body=other,
+       out_device=OUT_DEVICE, overlap="element")
     return function
 
 
@@ -113,7 +115,7 @@ def _aminmax_back(grad: Any, self: Tensor, min: Tensor, max: Tensor, dim: Any, k
 aminmax = op(
     "aminmax(Tensor self, *, int? dim=None, bool keepdim=False) -> (Tensor min, Tensor max)",
     kernel=kernels.aminmax, dims="dim", refuses=("aminmax_cpu", "UcW8"), vjp=_aminmax_back,
-    out_type=OUT_TYPE,
+    out_type=OUT_TYPE, overlap="element",
     doc="""The smallest and the largest element, of all or along `dim`.
 
     >>> import flambeau
@@ -137,7 +139,7 @@ def _place(name: str, doc: str) -> Any:
 
     return op(f"{name}(Tensor self, int? dim=None, bool keepdim=False) -> Tensor",
               kernel=getattr(kernels, name), dims="dim", batch=of_rows, doc=doc,
-              out_type=OUT_TYPE,
+              out_type=OUT_TYPE, out_device=OUT_DEVICE, overlap="anywhere",
               refuses=(lambda self, *_: f"{name}_cpu" if self.dtype.char in characters("U8") else
                        f"{name}(): does not support "
                        f"{'bool' if self.dtype.kind == 'b' else 'complex'} input", "bcUW8"))

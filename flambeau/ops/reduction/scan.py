@@ -14,6 +14,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import unless_one
 from flambeau.ops.factory.create import eye, ones
 from flambeau.ops.indexing.gather import gather
+from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import abs
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.pointwise.elementary import exp, log
@@ -44,6 +45,7 @@ cumsum = op(
     "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     kernel=kernels.cumsum, kind="linear", dims="dim", shape="self",
     typed_by_out=True, inplace=True, refuses=("cumsum_out_cpu", "W8"),
+    out_type=OUT_TYPE, overlap="element",
     d_self=lambda grad, dim: running_sum(grad, dim, None, True),
     doc="""The sum of each element and all before it along `dim`.
 
@@ -88,7 +90,7 @@ def _cumprod_back_with_zeros(grad: Tensor, self: Tensor, result: Tensor, dim: in
 cumprod = op(
     "cumprod(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
     kernel=kernels.cumprod, dims="dim", shape="self", typed_by_out=True,
-    inplace=True, refuses=("cumprod_out_cpu", "W8"), d_self=_cumprod_back,
+    inplace=True, refuses=("cumprod_out_cpu", "W8"), overlap="element", d_self=_cumprod_back,
     doc="""The product of each element and all before it along `dim`.
 
     >>> import flambeau
@@ -143,7 +145,7 @@ logcumsumexp = op(
     "logcumsumexp(Tensor self, int dim) -> Tensor",
     kernel=kernels.logcumsumexp, dims="dim", shape="self",
     refuses=("logcumsumexp_out_cpu", "bBilUW8"),
-    out_type="expected scalar_type {found} but found {out}",
+    out_type="expected scalar_type {found} but found {out}", overlap="element",
     d_self=_logcumsumexp_back, jvp=_logcumsumexp_forward,
     doc="log(Σ exp) of each element and all before it along `dim`, computed without overflow.")
 
@@ -155,6 +157,7 @@ def _running_extreme(name: str, kernel: Any, which: str) -> Any:
     return op(
         f"{name}(Tensor self, int dim) -> (Tensor values, Tensor indices)",
         kernel=kernel, dims="dim", shape="self", refuses=(unless_one(f"{name}_cpu"), "UcW8"),
+        out_type="expected scalar_type {found} but found {out}", overlap="anywhere",
         d_self=lambda grad, indices, self_shape, dim: (
             put_along(grad, indices, self_shape, dim) if self_shape else grad),
         jvp=lambda self_t, indices, dim: (

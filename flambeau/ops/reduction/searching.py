@@ -19,6 +19,7 @@ from flambeau.kernels import searching as kernels
 from flambeau.kernels.reference import as_dtype
 from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.indexing.slices import take
+from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import as_number
 
 # ---- nonzero ------------------------------------------------------------------------------------
@@ -107,7 +108,7 @@ def _equal(self: Tensor, other: Tensor) -> bool:
     return bool((self == other).all().item())
 
 
-equal = op("equal(Tensor self, Tensor other) -> bool", body=_equal, out=False,
+equal = op("equal(Tensor self, Tensor other) -> bool", body=_equal, out=False, explicit=True,
            doc="Do two tensors have the same shape and equal elements?")
 
 # ---- distinct elements --------------------------------------------------------------------------
@@ -286,16 +287,16 @@ def _isin(elements: Any, test_elements: Any, assume_unique: bool, invert: bool) 
 _FLAGS = "*, bool assume_unique=False, bool invert=False) -> Tensor"
 isin = op(
     f"isin.Tensor_Tensor(Tensor elements, Tensor test_elements, {_FLAGS}", body=_isin,
-    method=False, doc="""Is each of `elements` among `test_elements`?
+    method=False, out_type=OUT_TYPE, doc="""Is each of `elements` among `test_elements`?
 
     >>> import flambeau
     >>> flambeau.isin(flambeau.tensor([1, 2, 3]), flambeau.tensor([2, 3]))
     tensor([False,  True,  True])
     """)
 op(f"isin.Tensor_Scalar(Tensor elements, Scalar test_element, {_FLAGS}", joins=isin, body=_isin,
-   method=False)
+   method=False, out_type=OUT_TYPE)
 op(f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, {_FLAGS}", joins=isin, body=_isin,
-   method=False)
+   method=False, out_type=OUT_TYPE)
 
 
 @primitive(lambda self, test: np.isin(*promote(self, test)), tensors=("self", "test"), method=False,

@@ -8,7 +8,7 @@ from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import sorting
 from flambeau.kernels.refused import characters
-from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 from flambeau.ops.reduction.minmax import at_index, evenly, take_along
 
 _BOTH = "(Tensor values, Tensor indices)"
@@ -34,6 +34,7 @@ sort = _chosen(
     f"sort(Tensor self, int dim=-1, bool descending=False) -> {_BOTH}",
     f"sort.stable(Tensor self, *, bool? stable, int dim=-1, bool descending=False) -> {_BOTH}",
     kernel=sorting.sort, order="dim descending stable", keepdim=True, out_type=OUT_TYPE,
+    overlap="element",
     refuses=(lambda self, *_: "sorting_kernel_method_name" if self.dtype.char in characters("8")
              else " Sort does not support complex dtypes on CPU", "cW8"),
     doc="""The elements in ascending (or descending) order along `dim`, and their old positions.
@@ -63,13 +64,14 @@ argsort = op(
     tensor([1, 2, 0])
     """)
 msort = op("msort(Tensor self) -> Tensor", body=lambda self: sort(self, 0)[0], out_type=OUT_TYPE,
-           doc="The input sorted along its first dimension.")
+           overlap="element", doc="The input sorted along its first dimension.")
 
 # ---- some of the elements -----------------------------------------------------------------------
 
 topk = _chosen(
     f"topk(Tensor self, SymInt k, int dim=-1, bool largest=True, bool sorted=True) -> {_BOTH}",
-    kernel=sorting.topk, keepdim=True, out_type=OUT_TYPE, refuses=(lambda self, *_: (
+    kernel=sorting.topk, keepdim=True, out_type=OUT_TYPE, out_device=OUT_DEVICE,
+    overlap="element", refuses=(lambda self, *_: (
         "topk does not support bool dtypes on CPU" if self.dtype.kind == "b" else
         " topk does not support complex dtypes on CPU" if self.dtype.kind in "cW" else
         "topk_cpu" if self.ndim else ""), "bcUW8"),
@@ -84,6 +86,7 @@ topk = _chosen(
 kthvalue = _chosen(
     f"kthvalue(Tensor self, SymInt k, int dim=-1, bool keepdim=False) -> {_BOTH}",
     kernel=sorting.kthvalue, out_type="output values must be of same type as input",
+    overlap="index",
     refuses=(lambda self, *_: "kthvalue_cpu" if self.ndim or self.dtype.kind in "bc" else "",
              "bUcW8"),
     doc="The k-th smallest element along `dim`, counted from 1, and its position.")
@@ -119,6 +122,7 @@ mode = _chosen(
     f"mode(Tensor self, int dim=-1, bool keepdim=False) -> {_BOTH}",
     kernel=sorting.mode,
     out_type="expected scalar type '{found}' but got '{out}' for values output",
+    overlap="element",
     refuses=(lambda self, *_: "mode_cpu" if self.ndim or self.dtype.kind in "cW" else "", "UcW8"),
     doc="The most frequent element along `dim`, the smallest of equally frequent ones, and a "
         "position of it.")

@@ -88,9 +88,9 @@ var = _spread("var", """The variance of all elements, or along `dim`: the sum of
     >>> import flambeau
     >>> flambeau.tensor([1.0, 3.0]).var(), flambeau.tensor([1.0, 3.0]).var(correction=0)
     (tensor(2.), tensor(1.))
-    """, d_self=_var_back, out="correction dim")
+    """, d_self=_var_back, out="correction dim", overlap="anywhere")
 std = _spread("std", "The standard deviation, the square root of `var`.", d_self=_std_back,
-              out="correction dim")
+              out="correction dim", overlap="anywhere")
 _PAIR = {"results": "(Tensor, Tensor)", "method": False, "out": False}
 var_mean = _spread("var_mean", "The variance and the mean.", vjp=_var_mean_back, **_PAIR)
 std_mean = _spread("std_mean", "The standard deviation and the mean.", vjp=_std_mean_back, **_PAIR)
@@ -231,7 +231,8 @@ def _renorm_back(grad: Tensor, self: Tensor, p: Any, dim: int, maxnorm: Any) -> 
 
 renorm = op(
     "renorm(Tensor self, Scalar p, int dim, Scalar maxnorm) -> Tensor", kernel=_renorm, dims="dim",
-    out_type=OUT_TYPE, shape="self", inplace=True, batch=_renorm_slices, d_self=_renorm_back,
+    out_type=OUT_TYPE, overlap="element", shape="self", inplace=True,
+    batch=_renorm_slices, d_self=_renorm_back,
     doc="""The slices along `dim`, scaled down to norm `maxnorm` where their norm of order `p` is
     larger.""")
 
@@ -383,7 +384,10 @@ def _quantiles(name: str, skip_nan: bool, doc: str) -> Any:
     def body(self: Tensor, q: Any, dim: int | None, keepdim: bool, interpolation: str) -> Tensor:
         return _quantile(self, q, dim, keepdim, interpolation, skip_nan)
     return op(f"{name}(Tensor self, Tensor q, {rest}",
-              f"{name}.scalar(Tensor self, float q, {rest}", body=body, doc=doc)
+              f"{name}.scalar(Tensor self, float q, {rest}", body=body, doc=doc,
+              out_type="quantile() out tensor must be same dtype as the input tensor",
+              out_device=f"{name}() out tensor must be on the same device as the input tensor",
+              out_speaker=None)
 
 
 quantile = _quantiles("quantile", False, """The q-quantiles of all elements, or along `dim`; NaN

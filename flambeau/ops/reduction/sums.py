@@ -54,7 +54,7 @@ sum = op(
     "sum.dim_IntList(Tensor self, int[1]? dim, bool keepdim=False, *, ScalarType? dtype=None) -> "
     "Tensor",
     kernel=kernels.sum, kind="linear", dims="dim", typed_by_out=True, out="dim_IntList",
-    refuses=(_sum_name, "UW8"),
+    refuses=(_sum_name, "UW8"), overlap="anywhere",
     d_self=_spread,
     doc="""The sum of all elements, or along `dim` (one or several). Integers are summed as int64.
 
@@ -134,7 +134,7 @@ def _prod_of_rows(size: int, dims: Any, self: Tensor, dim: Any, keepdim: bool, d
 prod = op(
     "prod(Tensor self, *, ScalarType? dtype=None) -> Tensor",
     "prod.dim_int(Tensor self, int dim, bool keepdim=False, *, ScalarType? dtype=None) -> Tensor",
-    kernel=kernels.prod, dims="dim", typed_by_out=True, out="dim_int",
+    kernel=kernels.prod, dims="dim", typed_by_out=True, out="dim_int", overlap="anywhere",
     refuses=(lambda self, dim, keepdim, dtype: (
         "prod_out_cpu" if _sum_name(self, dim, keepdim, dtype) else ""), "UW8"),
     batch=_prod_of_rows, d_self=_prod_back,
@@ -153,7 +153,7 @@ nansum = op(
     "nansum(Tensor self, int[1]? dim=None, bool keepdim=False, *, ScalarType? dtype=None) -> "
     "Tensor",
     kernel=kernels.nansum, dims="dim", typed_by_out=True, refuses=(_sum_name, "UW8"),
-    d_self=lambda grad, self, dim, keepdim: masked_fill(
+    overlap="anywhere", d_self=lambda grad, self, dim, keepdim: masked_fill(
         _spread(grad, self._array.shape, dim, keepdim), isnan(self), 0),
     jvp=lambda self_t, self, dim, keepdim, dtype: basis.sum(
         masked_fill(self_t, isnan(self), 0), dim, keepdim),
@@ -186,7 +186,8 @@ def _truth(name: str, kernel: Any, doc: str) -> Any:
     return op(f"{name}(Tensor self) -> Tensor",
               f"{name}.dim(Tensor self, int dim, bool keepdim=False) -> Tensor",
               f"{name}.dims(Tensor self, int[]? dim=None, bool keepdim=False) -> Tensor",
-              kernel=kernel, some_dims="dim", doc=doc)
+              kernel=kernel, some_dims="dim", overlap="anywhere", doc=doc,
+              out_cast=f"{name} only supports bool tensor for result, got: {{out}}")
 
 
 all = _truth("all", kernels.all, """Are all elements, or all along `dim`, not zero?
@@ -230,6 +231,7 @@ def _logsumexp_back(grad: Tensor, self: Tensor, result: Tensor, dim: Any, keepdi
 logsumexp = op(
     "logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",
     kernel=kernels.logsumexp, dims="dim", floating=True,
+    out_cast="logsumexp(): Expected floating point type for result tensor, but got: {out}",
     refuses=(lambda self, *_: "exp_vml_cpu" if self.dtype.char in characters("W")
              else "max_values_cpu", "W8"),
     aliases=("special_logsumexp(Tensor self, int[1] dim, bool keepdim=False) -> Tensor",),
