@@ -1,4 +1,5 @@
 // Resampling: flambeau/kernels/resampling.py.
+#include "checked/checked.h"
 #include "network_module.h"
 
 namespace network {
@@ -73,20 +74,9 @@ CLONES void mix_line(npy_intp out, npy_intp count, const npy_intp *from, const T
     }
 }
 
+// Along the middle one of three axes.
 template <class T>
-PyObject *resample_axis_(PyObject *const *args) {
-    Array x;
-    Axis a;
-    Taps<T> taps;
-    if (!take<T>(args[0], x) || !a.read(x, args[1]) || !taps.read(args[2], args[3], a.n))
-        return declined();
-    std::vector<npy_intp> shape = x.dims();
-    shape[PyLong_AsSsize_t(args[1])] = taps.out;
-    Array result = Array::empty(shape, TypeNum<T>::value);
-    if (!result) return nullptr;
-    Unlocked unlocked;
-    const T *from = x.data<T>();
-    T *to = result.data<T>();
+void mix(const Axis &a, const Taps<T> &taps, const T *from, T *to) {
     npy_intp out = taps.out,
              grain = std::max<npy_intp>(1, PARALLEL_FROM / 2 / (out * a.inner * taps.count + 1));
     parallel_for(
@@ -119,9 +109,107 @@ PyObject *resample_axis_(PyObject *const *args) {
             }
         },
         1);
+}
+
+template <class T>
+PyObject *resample_axis_(PyObject *const *args) {
+    Array x;
+    Axis a;
+    Taps<T> taps;
+    if (!take<T>(args[0], x) || !a.read(x, args[1]) || !taps.read(args[2], args[3], a.n))
+        return declined();
+    std::vector<npy_intp> shape = x.dims();
+    shape[PyLong_AsSsize_t(args[1])] = taps.out;
+    Array result = Array::empty(shape, TypeNum<T>::value);
+    if (!result) return nullptr;
+    Unlocked unlocked;
+    mix(a, taps, x.data<T>(), result.data<T>());
     return result.release();
 }
 NETWORK_FLOATS(resample_axis, 0)
+
+// ---- interpolation of the usual kinds, which checks its arguments -------------------------------
+
+enum Kind { NEAREST, NEAREST_EXACT, LINEAR };
+
+// `_taps` of the twin. A product that is rounded on its own: `volatile` keeps it from being fused.
+template <class T>
+Taps<T> taps_of(Kind kind, npy_intp size, npy_intp out, bool aligned, double scale) {
+    Taps<T> taps;
+    taps.out = out, taps.count = kind == LINEAR ? 2 : 1;
+    taps.from.resize(out * taps.count);
+    if (kind != LINEAR) {
+        float step = scale > 0 ? float(1 / scale) : float(size) / float(out);
+        for (npy_intp i = 0; i < out; i++) {
+            float place = (kind == NEAREST ? float(i) : float(i) + 0.5f) * step;
+            taps.from[i] = std::min<npy_intp>(npy_intp(std::floor(place)), size - 1);
+        }
+        return taps;
+    }
+    taps.weight.resize(2 * out);
+    T step = aligned ? (out > 1 ? T(size - 1) / T(out - 1) : T(0))
+                     : (scale > 0 ? T(1 / scale) : T(size) / T(out));
+    for (npy_intp i = 0; i < out; i++) {
+        volatile T product = aligned ? T(i) * step : (T(i) + T(0.5)) * step;
+        T place = std::max<T>(aligned ? product : product - T(0.5), 0);
+        npy_intp low = std::min<npy_intp>(npy_intp(place), size - 1);
+        T t = std::min<T>(std::max<T>(place - T(low), 0), 1);
+        taps.from[i] = low, taps.from[out + i] = std::min<npy_intp>(low + 1, size - 1);
+        taps.weight[i] = 1 - t, taps.weight[out + i] = t;
+    }
+    return taps;
+}
+
+template <class T>
+PyObject *resized(const Array &x, Kind kind, const npy_intp *size, bool aligned,
+                  const double *scales) {
+    std::vector<npy_intp> shape = x.dims();
+    Array now;
+    for (int axis = x.ndim() - 1; axis > 1; axis--) {
+        npy_intp own = shape[axis], wanted = size[axis - 2];
+        if (kind == LINEAR && own == wanted) continue;
+        Taps<T> taps = taps_of<T>(kind, own, wanted, aligned, scales[axis - 2]);
+        Axis a;
+        a.outer = product(shape.data(), shape.data() + axis), a.n = own;
+        a.inner = product(shape.data() + axis + 1, shape.data() + shape.size());
+        shape[axis] = wanted;
+        Array result = Array::empty(shape, TypeNum<T>::value);
+        if (!result) return nullptr;
+        mix(a, taps, now ? now.data<T>() : x.data<T>(), result.data<T>());
+        now = std::move(result);
+    }
+    return now ? now.release() : PyArray_NewCopy(x.array(), NPY_CORDER);
+}
+
+// (self, output_size, align_corners if linear, a scale for each dimension)
+PyObject *upsample(Kind kind, PyObject *const *args, Py_ssize_t count) {
+    PyArrayObject *given = checked::floats(args[0]);
+    int n = given ? PyArray_NDIM(given) - 2 : 0, before = kind == LINEAR ? 3 : 2;
+    npy_intp size[3];
+    double scales[3] = {0, 0, 0};
+    if (n < 1 || n > 3 || count != before + n || !PyTuple_CheckExact(args[1]) ||
+        PyTuple_GET_SIZE(args[1]) != n || !checked::has_elements(given, n + 1) ||
+        checked::has_channels_last(given))
+        return moving::misfit();
+    for (int d = 0; d < n; d++)
+        if (!take_int(PyTuple_GET_ITEM(args[1], d), size[d]) || size[d] < 1 ||
+            (args[before + d] != Py_None && !take_float(args[before + d], scales[d])))
+            return moving::misfit();
+    Array x;
+    if (!take_any(args[0], x)) return nullptr;
+    bool aligned = kind == LINEAR && args[2] == Py_True;
+    return PyArray_TYPE(given) == NPY_FLOAT ? resized<float>(x, kind, size, aligned, scales)
+                                            : resized<double>(x, kind, size, aligned, scales);
+}
+
+template <Kind kind>
+PyObject *upsampled(PyObject *, PyObject *const *args, Py_ssize_t count) {
+    try {
+        return upsample(kind, args, count);
+    } catch (const std::bad_alloc &) {
+        return PyErr_NoMemory();
+    }
+}
 
 template <class T>
 PyObject *resample_axis_transposed_(PyObject *const *args) {
@@ -443,7 +531,35 @@ PyObject *grid_sample_backward_(PyObject *const *args) {
 }
 NETWORK_FLOATS(grid_sample_backward, 1)
 
-PyMethodDef methods[] = {NETWORK_METHOD(resample_axis, 4),
+#define UPSAMPLE_METHOD(name, kind)                                                              \
+    {"network_checked_upsample_" #name, (PyCFunction)(void (*)(void))upsampled<kind>, METH_FASTCALL, \
+     nullptr}
+
+// (input, grid, interpolation_mode, padding_mode, align_corners), the modes as numbers
+PyObject *grid_sampler(PyObject *const *args) {
+    static PyObject *modes[] = {PyUnicode_InternFromString("bilinear"),
+                                PyUnicode_InternFromString("nearest"),
+                                PyUnicode_InternFromString("bicubic")};
+    static PyObject *paddings[] = {PyUnicode_InternFromString("zeros"),
+                                   PyUnicode_InternFromString("border"),
+                                   PyUnicode_InternFromString("reflection")};
+    npy_intp mode, padding;
+    PyArrayObject *x = checked::floats(args[0]), *grid = checked::floats(args[1]);
+    if (!x || !grid || PyArray_TYPE(x) != PyArray_TYPE(grid) || !take_int(args[2], mode) ||
+        !take_int(args[3], padding) || mode < 0 || mode > 2 || padding < 0 || padding > 2 ||
+        PyArray_NDIM(x) < 4 || !checked::has_elements(x, PyArray_NDIM(x) - 2))
+        return moving::misfit();
+    PyObject *given[] = {args[0], args[1], modes[mode], paddings[padding], args[4]};
+    PyObject *found = grid_sample(given);
+    if (found != Py_NotImplemented) return found;
+    Py_DECREF(found);
+    return moving::misfit();
+}
+
+PyMethodDef methods[] = {UPSAMPLE_METHOD(nearest, NEAREST),
+                         UPSAMPLE_METHOD(nearest_exact, NEAREST_EXACT),
+                         UPSAMPLE_METHOD(linear, LINEAR), CHECKED_METHOD(grid_sampler, 5),
+                         NETWORK_METHOD(resample_axis, 4),
                          NETWORK_METHOD(resample_axis_transposed, 5),
                          NETWORK_METHOD(grid_sample, 5),
                          NETWORK_METHOD(grid_sample_backward, 6),

@@ -764,9 +764,14 @@ def _native_batch_norm_legit(
     input: Tensor,
     weight: Tensor | None,
     bias: Tensor | None,
-    *statistics: Any,
-    **named: Any
-) -> tuple[Tensor, Tensor, Tensor]:
+    running_mean: Any = None,
+    training: Any = None,
+    running_var: Any = None,
+    momentum: Any = None,
+    eps: Any = None,
+    *,
+    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+) -> Any:
     """`native_batch_norm`; running statistics may be left out altogether."""
 
 def _neg_view(input: Tensor) -> Tensor:
@@ -1285,7 +1290,7 @@ def batch_norm(
     training: _bool,
     momentum: _float,
     eps: _float,
-    cudnn_enabled: _bool = False,
+    cudnn_enabled: _bool,
 ) -> Tensor:
     """`nn.functional.batch_norm` with its arguments in another order."""
 
@@ -2416,7 +2421,7 @@ def instance_norm(
     use_input_stats: _bool,
     momentum: _float,
     eps: _float,
-    cudnn_enabled: _bool = False,
+    cudnn_enabled: _bool,
 ) -> Tensor:
     """`nn.functional.instance_norm` with its arguments in another order."""
 
@@ -3010,8 +3015,10 @@ def native_batch_norm(
     training: _bool,
     momentum: _float,
     eps: _float,
-) -> tuple[Tensor, Tensor, Tensor]:
-    """`batch_norm` with the mean and 1 / sqrt(variance + eps) that it used (none in evaluation)."""
+    *,
+    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+) -> tuple[Tensor, ...]:
+    """`batch_norm` with the mean and 1 / sqrt(variance + eps) that it used."""
 
 def native_channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """The channels (dimension 1), seen as (groups, rest), reordered as (rest, groups)."""
@@ -3028,7 +3035,7 @@ def native_group_norm(
     HxW: _int,
     group: _int,
     eps: _float,
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, ...]:
     """`group_norm` with the mean and 1 / sqrt(variance + eps) that it used, (n, groups) each."""
 
 def native_layer_norm(
@@ -3037,7 +3044,7 @@ def native_layer_norm(
     weight: Tensor | None,
     bias: Tensor | None,
     eps: _float,
-) -> tuple[Tensor, Tensor, Tensor]:
+) -> tuple[Tensor, ...]:
     """`layer_norm` with the mean and 1 / sqrt(variance + eps) that it used."""
 
 def ne(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:

@@ -52,8 +52,9 @@ PyObject *Inner::operator()(PyObject *const *args, Py_ssize_t n) const {
 }  // namespace checked
 
 int register_checked(PyObject *module) {
-    return checked::register_convolution(module) || checked::register_normalization(module) ||
-                   checked::register_pooling(module)
-               ? -1
-               : 0;
+    using namespace checked;
+    for (auto add : {register_bags, register_columns, register_convolution, register_normalization,
+                     register_pooling})
+        if (add(module)) return -1;
+    return 0;
 }

@@ -90,6 +90,8 @@ PyObject *entry(PyObject *, PyObject *const *args, Py_ssize_t n) {
     {"network_checked_" #name, (PyCFunction)(void (*)(void))checked::entry<name, count>, \
      METH_FASTCALL, nullptr}
 
+int register_bags(PyObject *module);
+int register_columns(PyObject *module);
 int register_convolution(PyObject *module);
 int register_normalization(PyObject *module);
 int register_pooling(PyObject *module);

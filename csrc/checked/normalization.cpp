@@ -72,10 +72,23 @@ static PyObject *evaluated(PyObject *const *args, int type) {
     return mean && scale ? network::results(result, mean, scale) : nullptr;
 }
 
+// In training, of no channels at all.
+static PyObject *of_nothing(PyArrayObject *x, PyObject *const *args) {
+    bool fits = PyArray_NDIM(x) == 1 || (PyArray_NDIM(x) < 4 && !PyArray_DIM(x, 1));
+    for (int i = 1; i < 5; i++) fits &= is_parameter(args[i], x, 0);
+    if (!fits || (args[3] == Py_None) != (args[4] == Py_None)) return moving::misfit();
+    npy_intp none = 0;
+    Array y = Array::empty(PyArray_NDIM(x), PyArray_DIMS(x), PyArray_TYPE(x)),
+          mean = Array::empty(1, &none, PyArray_TYPE(x)),
+          scale = Array::empty(1, &none, PyArray_TYPE(x));
+    return y && mean && scale ? network::results(y, mean, scale) : nullptr;
+}
+
 // (input, weight, bias, running_mean, running_var, training, momentum, eps)
 static PyObject *batch_norm(PyObject *const *args) {
     PyArrayObject *x = floats(args[0]);
     double momentum;
+    if (x && !PyArray_SIZE(x) && args[5] == Py_True) return of_nothing(x, args);
     if (!x || PyArray_NDIM(x) < 2 || !PyArray_SIZE(x) || has_channels_last(x) ||
         !take_float(args[6], momentum) ||
         (args[3] == Py_None) != (args[4] == Py_None))

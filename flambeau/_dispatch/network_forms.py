@@ -2,7 +2,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from math import prod
 from typing import Any
 
 import flambeau
@@ -51,72 +50,6 @@ for _name in ("softmax", "log_softmax"):
           grads=lambda grad, self, result, dim, _back=_back: _back(grad, result, dim, self.dtype))
 
 # ---- normalisation -------------------------------------------------------------------------------
-
-
-def _masked(found: Any, mask: Any) -> Any:
-    return tuple(f if m else None for f, m in zip(found, mask))
-
-
-def _three(needs: Any, given: Any) -> list[bool]:
-    """Which gradients of a layer, its weight and its bias are wanted."""
-    return [bool(n) and g is not None for n, g in zip(needs, given)]
-
-
-_layer_back = defines(
-    "native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, "
-    "Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) -> "
-    "(Tensor, Tensor, Tensor)",
-    lambda grad, input, shape, mean, rstd, weight, bias, mask: _masked(gradient(
-        lambda x, w, b: F.layer_norm(x, shape, w, b), (input, weight, bias), grad), mask))
-shows("_layer_norm", "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, "
-      "Tensor? bias, float eps) -> (Tensor, Tensor, Tensor)",
-      lambda input, weight, bias, dims, eps: (
-          input, tuple(input.shape[-dims:]), weight, bias, eps),
-      grads=lambda grad, needs, input, normalized_shape, result1, result2, weight, bias: (
-          _layer_back(grad, input, normalized_shape, result1, result2, weight, bias,
-                      _three(needs, (input, weight, bias)))))
-_group_back = defines(
-    "native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, "
-    "Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) -> "
-    "(Tensor, Tensor, Tensor)",
-    lambda grad, input, mean, rstd, weight, n, c, hxw, group, mask: _masked(gradient(
-        lambda x, w, b: F.group_norm(x, group, w, b),
-        (input, weight, flambeau.zeros(c, dtype=input.dtype) if mask[2] else None), grad), mask))
-
-
-def _native_group_norm(input: Tensor, weight: Any, bias: Any, n: int, c: int, hxw: int,
-                       group: int, eps: float) -> Any:
-    parts = input.detach().reshape(n, group, -1)
-    variance, mean = flambeau.var_mean(parts, 2, correction=0)
-    return (F.group_norm(input, group, weight, bias, eps), mean,
-            flambeau.rsqrt(variance + eps))
-
-
-shows("_group_norm", "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, "
-      "SymInt C, SymInt HxW, int group, float eps) -> (Tensor, Tensor, Tensor)",
-      lambda input, weight, bias, groups, eps: (
-          input, weight, bias, *input.shape[:2], prod(input.shape[2:]), groups, eps),
-      run=_native_group_norm,
-      grads=lambda grad, needs, input, weight, bias, N, C, HxW, group, result1, result2: (
-          _group_back(grad, input, result1, result2, weight, N, C, HxW, group,
-                      _three(needs, (input, weight, bias)))))
-_BATCH = ("Tensor? running_mean, Tensor? running_var, {}bool train, float eps, "
-          "bool[3] output_mask) -> (Tensor, Tensor, Tensor)")
-_batch_back = defines(
-    "native_batch_norm_backward(Tensor grad_out, Tensor input, Tensor? weight, "
-    + _BATCH.format("Tensor? save_mean, Tensor? save_invstd, "),
-    lambda grad, input, weight, mean, var, save_mean, save_invstd, train, eps, mask: _masked(
-        gradient(lambda x, w, b: F.batch_norm(
-            x, None if train else mean, None if train else var, w, b, train, 0.1, eps),
-            (input, weight, flambeau.zeros(input.shape[1], dtype=input.dtype)
-             if mask[2] else None), grad), mask))
-shows("nn.functional.batch_norm", "native_batch_norm(Tensor input, Tensor? weight, Tensor? bias, "
-      "Tensor? running_mean, Tensor? running_var, bool training, float momentum, float eps) -> "
-      "(Tensor, Tensor, Tensor)", first=True,
-      grads=lambda grad, needs, input, weight, bias, running_mean, running_var, training, eps,
-      result1, result2: (*_batch_back(
-          grad, input, weight, running_mean, running_var, result1, result2, training, eps,
-          _three(needs, (input, weight, bias))), None, None))
 
 
 def _rms_norm(input: Tensor, weight: Any, dims: int, eps: float) -> Tensor:

@@ -38,6 +38,7 @@ class Level(Scope):
     those that make new tensors, and, as the innermost level, those that it `takes`."""
 
     observes = makes = keeps_memory = False     # of tensors: what they look at stays theirs
+    derives = False                 # what an op gives, as all that it is made of gives it?
 
     def _changes(self) -> Any:
         return (levels, (*levels.get(), self)), (interceptors, self)
@@ -92,7 +93,7 @@ def intercept_canonical(op: Any, canonical: tuple[Any, ...]) -> Any:
     stack = levels.get()
     if not stack:
         return op.plain(canonical)
-    if op.parts is not None and not (stack[-1].observes or stack[-1].makes):
+    if op.parts is not None and stack[-1].derives:
         return op.parts(*canonical)
     return within(levels, stack[:-1], stack[-1], op, canonical)
 

@@ -100,17 +100,19 @@ def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] |
     made: dict[str, Any] = {}
     exec(f"def arrange({', '.join(heads)}): return [{names}]", defaults, made)   # no other source
     arrange = made["arrange"]
-    checks = [(i, p.is_list, _SURE["Tensor"] | _SURE["Scalar"] if numbers and p.kind == "Tensor"
-               else _SURE.get(p.kind, frozenset()), p.value) for i, p in enumerate(parameters)]
+    checks = [(i, p.is_list, p.nullable,
+               _SURE["Tensor"] | _SURE["Scalar"] if numbers and p.kind == "Tensor" else
+               _SURE.get(p.kind, frozenset()), p.value) for i, p in enumerate(parameters)]
 
     def quick(args: tuple[Any, ...], kwargs: dict[str, Any]) -> list[Any] | None:
         try:
             values = arrange(*args, **kwargs)
         except TypeError:
             return None
-        for i, is_list, sure, default in checks:
+        for i, is_list, nullable, sure, default in checks:
             value = values[i]
-            if value is default or (not is_list and type(value) in sure):
+            if value is default or (value is None and nullable) or (
+                    not is_list and type(value) in sure):
                 continue
             if not is_list or type(value) not in (tuple, list) or not sure.issuperset(
                     map(type, value)):

@@ -533,9 +533,8 @@ def layer_norm(
     weight: Tensor | None = None,
     bias: Tensor | None = None,
     eps: _float = 1e-05,
-    cudnn_enable: _bool = True,
 ) -> Tensor:
-    """The last dimensions, `normalized_shape`, normalised for each index of the others."""
+    """The last dimensions, `normalized_shape`, normalised; see `torch.layer_norm`."""
 
 def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = False) -> Tensor:
     """x above 0, negative_slope · x below."""
@@ -873,7 +872,7 @@ def rms_norm(
     weight: Tensor | None = None,
     eps: _float | None = None,
 ) -> Tensor:
-    """x / sqrt(mean of x² + eps) · weight over the last dimensions, `normalized_shape`."""
+    """x / sqrt(mean of x² + eps) · weight over the last dimensions; see `torch.rms_norm`."""
 
 def rrelu(
     input: Tensor,

@@ -30,7 +30,7 @@ LATE = [
     "python.backward_errors", "random.draws", "reduction.minmax", "nn.activation",
     "nn.activation_functions", "nn.softmax",
     "reduction.statistics", "reduction.sort", "nn.dropout", "view.conjugate_views",
-    "python.inquiry", "nn.embedding", "nn.convolve", "nn.pool", "nn.normalize",
+    "python.inquiry", "nn.embedding", "nn.convolve", "nn.pool", "nn.normalize", "nn.batch_norm",
     "loss.cross_entropy", "loss.elementwise", "nn.attention", "nn.padding", "reduction.scan",
     "reduction.searching", "linalg.added_products", "python.affine_graph", "linalg.products",
     "linalg.einsum", "python.differences", "reduction.histograms", "random.sampling",

@@ -100,6 +100,7 @@ class BatchLevel(Level):
     """One vmap: the number of slices, and what random ops do."""
 
     depth = 0
+    derives = True
 
     def __init__(self, size: int, randomness: str = "error"):
         self.size, self.randomness = size, randomness

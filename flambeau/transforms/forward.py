@@ -32,6 +32,8 @@ from flambeau.core.tensor import (
 class ForwardLevel(Level):
     """One level of forward mode."""
 
+    derives = True
+
     def __call__(self, op: Op, canonical: tuple[Any, ...]) -> Any:
         if inference.get():                         # nothing is derived, in either mode
             return op.call(*canonical)

@@ -12,9 +12,10 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._scopes import within
 from flambeau.core import devices, overrides
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.modes import grad_enabled
+from flambeau.core.modes import grad_enabled, grad_mode
 from flambeau.core.op import edges_of, record
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import LEAF, LOOKUP, Tensor, alias, basis, plain, tensor_types, wrap
@@ -97,6 +98,10 @@ def call(op: Any, canonical: tuple[Any, ...]) -> Any:
         raise NotImplementedError(f"{op.name}: the shape of its result depends on the values of "
                                   "its arguments, and tensors on meta have none")
     result = from_miniature(op, canonical)
+    if result is None and op.parts is not None:
+        result = within(grad_mode, False, op.parts, *canonical)
+        first = result if op.returns is None else result[0]
+        return recorded(op, canonical, op.inputs(canonical), result, first)
     if result is None:
         result = op.direct(*canonical)
         for each in (result,) if op.returns is None else result:

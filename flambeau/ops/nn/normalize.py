@@ -8,21 +8,29 @@ import numpy as np
 
 import flambeau
 from flambeau.autograd.grad_mode import no_grad
-from flambeau.core import modes
-from flambeau.core.modes import interceptors
-from flambeau.core.op import composite, public
+from flambeau.core.op import public
 from flambeau.core.promotion import join
-from flambeau.core.tensor import Tensor, plain, wrap
+from flambeau.core.tensor import Tensor
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import normalization as kernels
-from flambeau.kernels.layouts import keeping_layout
-from flambeau.kernels.network import is_narrow
+from flambeau.kernels.layouts import channels_last, has_channels_last, keeping_layout
+from flambeau.kernels.network import checked, is_narrow
 from flambeau.kernels.refused import refuse
 from flambeau.ops.fused import fused
-from flambeau.ops.linalg.support import composed
 from flambeau.ops.node_names import plus
-from flambeau.transforms.batching import is_batched
 
 NETWORK = "nn.functional"
+THREE = "-> (Tensor, Tensor, Tensor)"
+INNER: dict[str, Any] = {"function": False, "method": False, "out": False}
+
+
+def image_kernel(kernel: Any) -> Any:
+    """The kernel, whose first result has the channels last if the first argument has."""
+    def run(input: np.ndarray, *rest: Any) -> Any:
+        y, mean, rstd = kernel(input, *rest)
+        return (channels_last(y) if has_channels_last(input) else y), mean, rstd
+    return run
 
 
 def standardized(input: Tensor, dims: tuple[int, ...], eps: float) -> tuple[Tensor, Tensor, Tensor]:
@@ -41,7 +49,7 @@ def affine(x: Tensor, weight: Tensor | None, bias: Tensor | None, shape: Any = N
     return x
 
 
-def _same_types(input: Tensor, *parameters: Tensor | None) -> None:
+def same_types(input: Tensor, *parameters: Tensor | None) -> None:
     """Parameters have the input's type, or float32 for a narrow input."""
     own = input._array.dtype
     for p in parameters:
@@ -50,188 +58,41 @@ def _same_types(input: Tensor, *parameters: Tensor | None) -> None:
             raise RuntimeError("mixed dtype (CPU): all inputs must share same datatype.")
 
 
-# ---- batch norm ----------------------------------------------------------------------------------
+def recomputed(input: Tensor, dims: tuple[int, ...], rstd: Tensor) -> Tensor:
+    """(x - mean) / std over `dims` and 1 / std as functions of `input`, of which `rstd` says the
+    value, and so what was added to the variance."""
+    wide = input if input._array.dtype == rstd._array.dtype else input.to(rstd.dtype)
+    centered = wide - wide.mean(dims, True)
+    variance = (centered * centered).mean(dims, True)
+    added = rstd.detach().pow(-2) - variance.detach()
+    scale = flambeau.rsqrt(variance + added)
+    return centered * scale, scale
 
 
-@keeping_layout
-def _train_kernel(input: np.ndarray, weight: Any, bias: Any, eps: float, stats: list[Any]) -> Any:
-    y, mean, variance, rstd = kernels.batch_norm(input, weight, bias, eps)
-    stats[:] = mean, variance
-    return y, mean, rstd
+def input_gradient(grad: Tensor, z: Tensor, scale: Tensor, dims: tuple[int, ...]) -> Tensor:
+    """The gradient of (x - mean) / std, given that of the result."""
+    return scale * (grad - grad.mean(dims, True) - z * (grad * z).mean(dims, True))
 
 
-@fused(_train_kernel, extras=("mean", "rstd"), tensors=("input", "weight", "bias"),
-       backward=lambda grad, input, weight, mean, rstd: kernels.batch_norm_backward(
-           grad, input, mean, rstd, weight),
-       node_name="NativeBatchNormBackward0", namespace=None)
-def _batch_norm_train(input: Tensor, weight: Any, bias: Any, eps: float,
-                      stats: list[Any]) -> Tensor:
-    """Normalised by the batch's own statistics, which are left in `stats`."""
-    n = input._array.ndim
-    y, mean, variance = standardized(input, (0, *range(2, n)), eps)
-    with no_grad():                     # not in the graph, but forward mode goes through
-        stats[:] = mean.reshape(-1), variance.reshape(-1)
-    return affine(y, weight, bias, (-1, *(1,) * (n - 2)))
+def wanted_gradients(needs: Any, *given: Any) -> list[bool]:
+    """Which gradients of a layer, its weight and its bias are wanted."""
+    return [needed and tensor is not None for needed, tensor in zip(needs, given)]
 
 
-@fused(keeping_layout(lambda input, weight, bias, mean, variance, eps: kernels.batch_norm_eval(
-           input, mean, variance, weight, bias, eps)),
-       tensors=("input", "weight", "bias", "running_mean", "running_var"),
-       backward=lambda grad, input, weight, running_mean, running_var, eps: (
-           *kernels.batch_norm_eval_backward(grad, input, running_mean, running_var, weight, eps),
-           None, None),
-       node_name="NativeBatchNormBackward0", namespace=None,
-       nondiff=("running_mean", "running_var"))
-def _batch_norm_eval(input: Tensor, weight: Any, bias: Any, running_mean: Tensor,
-                     running_var: Tensor, eps: float) -> Tensor:
-    """Normalised by given statistics."""
-    column = (-1, *(1,) * (input._array.ndim - 2))
-    scale = flambeau.rsqrt(running_var + eps).reshape(column)
-    y = affine((input - running_mean.reshape(column)) * scale, weight, bias, column)
-    return y.to(input.dtype)
-
-
-def _refuse_unbatched(input: Tensor, *running: Tensor | None) -> None:
-    """Under vmap each slice of a batched input needs running statistics of its own to update."""
-    for level in modes.levels.get():
-        if is_batched(input, level) and not all(is_batched(r, level) for r in running
-                                                if r is not None):
-            raise RuntimeError(
-                "Batch norm got a batched tensor as input while the running_mean or running_var, "
-                "which will be updated in place, were not batched.\nIf you are using a module and "
-                "do not need eval mode, please set `track_running_stats` to be False.If you are "
-                "using a prebuilt module and do not need eval mode, please see the functorch "
-                "website for resources on how to patch your module to work with vmap")
-
-
-def _update(running: Tensor | None, value: Any, momentum: float, factor: float = 1.0) -> None:
-    """running ← (1 - momentum) · running + momentum · factor · value."""
-    if running is None:
-        return
-    if type(value) is np.ndarray and type(running) in plain and not running._inference:
-        target = running._array
-        mixed = target * (1 - momentum) + value * (momentum * factor)
-        target[...] = mixed
-    else:
-        value = wrap(value) if type(value) is np.ndarray else value
-        running.copy_(running * (1 - momentum) + (value * (momentum * factor)).to(running.dtype))
-
-
-def _batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, mean: Tensor | None,
-                var: Tensor | None, training: bool, momentum: float, eps: float,
-                stats: list[Any] | None = None) -> Tensor:
-    x = input._array
-    channels = x.shape[1] if x.ndim > 1 else 0
-    if not training:
-        for name, running in (("running_mean", mean), ("running_var", var)):
-            if running is None:
-                raise RuntimeError(f"{name} must be defined in evaluation mode")
-    if (mean is None) != (var is None):
-        raise ValueError("running_mean and running_var must either both be None or neither be None")
-    for name, p in (("running_mean", mean), ("running_var", var), ("weight", weight),
-                    ("bias", bias)):
-        if p is not None and p._array.size != channels:
-            raise RuntimeError(f"{name} should contain {channels} elements not {p._array.size}")
-    refuse(x, "bBilUcW8", "batch_norm")
-    _same_types(input, mean, var, weight, bias)
-    if not training:
-        return _batch_norm_eval(input, weight, bias, mean, var, eps)
-    if interceptors:
-        _refuse_unbatched(input, mean, var)
-    stats = [] if stats is None else stats
-    result = _batch_norm_train(input, weight, bias, eps, stats)
-    if (mean is not None or var is not None) and x.size:
-        n = x.size // channels
-        _update(mean, stats[0], momentum)
-        _update(var, stats[1], momentum, n / (n - 1) if n > 1 else float("nan"))
-    return result
-
-
-@composite(name="batch_norm")
-def batch_norm_op(input: Tensor, weight: Tensor | None, bias: Tensor | None,
-                  running_mean: Tensor | None, running_var: Tensor | None, training: bool,
-                  momentum: float, eps: float, cudnn_enabled: bool = False) -> Tensor:
-    """`nn.functional.batch_norm` with its arguments in another order."""
-    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-
-
-@composite(namespace=NETWORK)
-def batch_norm(input: Tensor, running_mean: Tensor | None, running_var: Tensor | None,
-               weight: Tensor | None = None, bias: Tensor | None = None, training: bool = False,
-               momentum: float = 0.1, eps: float = 1e-5) -> Tensor:
-    """Each channel (dimension 1) normalised over all others: by the running statistics, or, in
-    `training`, by the batch's own, which then update the running ones.
-
-    Ioffe and Szegedy, Batch normalization, ICML 2015.
-    """
-    if training:
-        if eps <= 0.0:
-            raise ValueError(f"batch_norm eps must be positive during training, but got {eps}")
-        verify_batch_size(input._array.shape)
-    if type(momentum) is not float and not isinstance(momentum, (int, float)):
-        raise TypeError("batch_norm(): argument 'momentum' (position 7) must be float, not "
-                        f"{type(momentum).__name__}")
-    return _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps)
-
-
-def verify_batch_size(shape: Any) -> None:
-    """Raise if each channel has one value only, whose variance says nothing."""
-    if prod(shape) == (shape[1] if len(shape) > 1 else 1) and len(shape) > 1:
-        raise ValueError("Expected more than 1 value per channel when training, got input size "
-                         f"torch.Size({list(shape)})")
-
-
-@composed
-def native_batch_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None,
-                      running_mean: Tensor | None, running_var: Tensor | None, training: bool,
-                      momentum: float, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """`batch_norm` with the mean and 1 / sqrt(variance + eps) that it used (none in evaluation)."""
-    stats: list[Any] = []
-    result = _batch_norm(input, weight, bias, running_mean, running_var, training, momentum, eps,
-                         stats)
-    if not training:
-        return result, flambeau.empty(0, dtype=input.dtype), flambeau.empty(0, dtype=input.dtype)
-    mean, variance = [wrap(s) if type(s) is np.ndarray else s for s in stats]
-    kept = mean, flambeau.rsqrt(variance + eps)
-    given = [p for p in (weight, bias, running_mean, running_var) if p is not None]
-    if all(p.dtype == input.dtype for p in given):      # else they are of the parameters' type
-        kept = tuple(s.to(input.dtype) for s in kept)
-    return result, *kept
-
-
-@composed
-def _native_batch_norm_legit(input: Tensor, weight: Tensor | None, bias: Tensor | None,
-                             *statistics: Any, **named: Any) -> tuple[Tensor, Tensor, Tensor]:
-    """`native_batch_norm`; running statistics may be left out altogether."""
-    if len(statistics) < 5 and "running_mean" not in named:
-        statistics = (None, None, *statistics)
-    return native_batch_norm(input, weight, bias, *statistics, **named)
+def masked(found: Any, mask: Any) -> tuple[Any, ...]:
+    return tuple([each if wanted else None for each, wanted in zip(found, mask)])
 
 
 # ---- layer norm and rms norm ---------------------------------------------------------------------
 
 
-@fused(lambda input, weight, bias, dims, eps: kernels.layer_norm(input, dims, weight, bias, eps),
-       extras=("mean", "rstd"), tensors=("input", "weight", "bias"), namespace=None,
-       backward=lambda grad, input, weight, mean, rstd, dims: kernels.layer_norm_backward(
-           grad, input, dims, mean, rstd, weight),
-       node_name="NativeLayerNormBackward0")
-def _layer_norm(input: Tensor, weight: Any, bias: Any, dims: int, eps: float) -> Tensor:
-    last = tuple(range(-dims, 0))
-    return affine(standardized(input, last, eps)[0], weight, bias)
-
-
 def _check_normalized(input: Tensor, shape: Any, weight: Any, bias: Any, name: str) -> int:
     """How many dimensions are normalised over."""
-    if type(shape) is int:
-        raise TypeError(f"{name}(): argument 'normalized_shape' (position 2) must be tuple of "
-                        "ints, "
-                        "not int")
     shape, own = tuple(shape), input._array.shape
     if not shape:
         raise RuntimeError("Expected normalized_shape to be at least 1-dimensional, i.e., "
-                           "containing "
-                           f"at least one element, but got normalized_shape = {list(shape)}")
+                           "containing at least one element, but got normalized_shape = "
+                           f"{list(shape)}")
     for what, p in (("weight", weight), ("bias", bias)):
         if p is not None and p._array.shape != shape:
             raise RuntimeError(f"Expected {what} to be of same shape as normalized_shape, but got "
@@ -244,33 +105,87 @@ def _check_normalized(input: Tensor, shape: Any, weight: Any, bias: Any, name: s
     return len(shape)
 
 
-@composite(namespace=(NETWORK, "torch"))
-def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
-               bias: Tensor | None = None, eps: float = 1e-5,
-               cudnn_enable: bool = True) -> Tensor:
-    """The last dimensions, `normalized_shape`, normalised for each index of the others.
+def _layer_norm_checked(input: Tensor, weight: Any, bias: Any, shape: Any, eps: float
+                        ) -> tuple[Any, ...]:
+    _check_normalized(input, shape, weight, bias, "layer_norm")
+    same_types(input, weight, bias)
+    refuse(input._array, "bBilUcW8", "LayerNormKernelImpl")
+    return input, weight, bias, tuple(shape), eps
+
+
+def _layer_norm_parts(input: Tensor, weight: Any, bias: Any, shape: Any, eps: float
+                      ) -> tuple[Tensor, Tensor, Tensor]:
+    y, mean, variance = standardized(input, tuple(range(-len(shape), 0)), eps)
+    with no_grad():
+        rstd = flambeau.rsqrt(variance + eps)
+    return affine(y, weight, bias), mean.detach(), rstd
+
+
+def _layer_norm_gradients_parts(grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor,
+                                weight: Any, shape: Any) -> tuple[Tensor, Tensor, Tensor]:
+    rank, n = input._array.ndim, len(shape)
+    last = tuple(range(-n, 0))
+    z, scale = recomputed(input, last, rstd)
+    by_z = grad if weight is None else grad * weight
+    by_weight, by_bias, own = grad * z, grad, grad.dtype if weight is None else weight.dtype
+    if rank > n:
+        lead = tuple(range(rank - n))
+        by_weight, by_bias = by_weight.sum(lead), by_bias.sum(lead)
+    return input_gradient(by_z, z, scale, last).to(input.dtype), by_weight.to(own), by_bias.to(own)
+
+
+_layer_norm_gradients = op(
+    "_layer_norm_gradients(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, "
+    "Tensor? weight, SymInt[] normalized_shape) -> (Tensor, Tensor, Tensor)",
+    kernel=lambda grad, input, mean, rstd, weight, shape: kernels.layer_norm_backward(
+        grad, input, len(shape), mean, rstd, weight),
+    parts=_layer_norm_gradients_parts, nondiff="mean rstd", **INNER,
+    node="NativeLayerNormBackwardBackward0")
+
+
+@op("native_layer_norm_backward(Tensor grad_out, Tensor input, SymInt[] normalized_shape, "
+    "Tensor mean, Tensor rstd, Tensor? weight, Tensor? bias, bool[3] output_mask) "
+    f"{THREE}", explicit=True, **INNER)
+def native_layer_norm_backward(grad_out: Tensor, input: Tensor, normalized_shape: Any, mean: Tensor,
+                               rstd: Tensor, weight: Any, bias: Any, output_mask: Any
+                               ) -> tuple[Any, ...]:
+    """The gradients of `native_layer_norm`, of those arguments that `output_mask` names."""
+    return masked(_layer_norm_gradients(grad_out, input, mean, rstd, weight, normalized_shape),
+                   output_mask)
+
+
+native_layer_norm = op(
+    "native_layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight, Tensor? bias, "
+    f"float eps) {THREE}",
+    kernel=lambda input, weight, bias, shape, eps: kernels.layer_norm(
+        input, len(shape), weight, bias, eps),
+    quick=checked("layer_norm"), canonical=_layer_norm_checked, parts=_layer_norm_parts,
+    vjp=lambda grad, needs, input, weight, bias, normalized_shape, result1, result2:
+    native_layer_norm_backward(grad[0], input, normalized_shape, result1, result2, weight, bias,
+                               wanted_gradients(needs, input, weight, bias)),
+    differentiable=(True, False, False), out=False, method=False,
+    doc="`layer_norm` with the mean and 1 / sqrt(variance + eps) that it used.")
+
+layer_norm_op = op(
+    "layer_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, Tensor? bias=None, "
+    "float eps=1e-05, bool cudnn_enable=True) -> Tensor",
+    body=lambda input, normalized_shape, weight, bias, eps, *_: native_layer_norm(
+        input, normalized_shape, weight, bias, eps)[0], out=False, method=False,
+    doc="""The last dimensions, `normalized_shape`, normalised for each index of the others.
 
     Ba, Kiros and Hinton, Layer normalization, 2016.
 
     >>> import flambeau
     >>> flambeau.layer_norm(flambeau.tensor([[1.0, 2.0, 3.0]]), (3,))
     tensor([[-1.2247,  0.0000,  1.2247]])
-    """
-    dims = _check_normalized(input, normalized_shape, weight, bias, "layer_norm")
-    x = input._array
-    _same_types(input, weight, bias)
-    refuse(x, "bBilUcW8", "LayerNormKernelImpl")
-    return _layer_norm(input, weight, bias, dims, eps)
+    """)
 
 
-@composite
-def native_layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None,
-                      bias: Tensor | None, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """`layer_norm` with the mean and 1 / sqrt(variance + eps) that it used."""
-    result = layer_norm(input, normalized_shape, weight, bias, eps)
-    last = tuple(range(-len(normalized_shape), 0))
-    _, mean, variance = standardized(input.detach(), last, eps)
-    return result, mean, flambeau.rsqrt(variance + eps)
+@python_function(namespace=NETWORK)
+def layer_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
+               bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
+    """The last dimensions, `normalized_shape`, normalised; see `torch.layer_norm`."""
+    return layer_norm_op(input, normalized_shape, weight, bias, eps, True)
 
 
 def _rms_eps(input: Tensor, eps: float | None) -> float:
@@ -293,9 +208,10 @@ def _rms_norm(input: Tensor, weight: Any, dims: int, eps: float) -> Tensor:
     return y if weight is None else y * weight
 
 
-@composite(namespace=(NETWORK, "torch"))
-def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
-             eps: float | None = None) -> Tensor:
+@op("rms_norm(Tensor input, SymInt[] normalized_shape, Tensor? weight=None, float? eps=None) -> "
+    "Tensor", out=False, method=False)
+def rms_norm_op(input: Tensor, normalized_shape: Any, weight: Tensor | None, eps: float | None
+                ) -> Tensor:
     """x / sqrt(mean of x² + eps) · weight over the last dimensions, `normalized_shape`.
 
     Zhang and Sennrich, Root mean square layer normalization, NeurIPS 2019.
@@ -312,54 +228,106 @@ def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
     return _rms_norm(input, weight, dims, _rms_eps(input, eps))
 
 
-# ---- group norm and instance norm ----------------------------------------------------------------
+@python_function(namespace=NETWORK)
+def rms_norm(input: Tensor, normalized_shape: Any, weight: Tensor | None = None,
+             eps: float | None = None) -> Tensor:
+    """x / sqrt(mean of x² + eps) · weight over the last dimensions; see `torch.rms_norm`."""
+    return rms_norm_op(input, normalized_shape, weight, eps)
 
 
-@fused(keeping_layout(lambda input, weight, bias, groups, eps: kernels.group_norm(
-           input, groups, weight, bias, eps)),
-       extras=("mean", "rstd"), tensors=("input", "weight", "bias"), namespace=None,
-       backward=lambda grad, input, weight, mean, rstd, groups: kernels.group_norm_backward(
-           grad, input, groups, mean, rstd, weight),
-       node_name="NativeGroupNormBackward0")
-def _group_norm(input: Tensor, weight: Any, bias: Any, groups: int, eps: float) -> Tensor:
+# ---- group norm ----------------------------------------------------------------------------------
+
+
+def _group_norm_parts(input: Tensor, weight: Any, bias: Any, n: int, c: int, area: int, group: int,
+                      eps: float) -> tuple[Tensor, Tensor, Tensor]:
     shape = input._array.shape
-    y, _, _ = standardized(input.reshape(shape[0], groups, prod(shape[1:]) // groups), (2,), eps)
-    return affine(y.reshape(shape), weight, bias, (-1, *(1,) * (len(shape) - 2)))
+    y, mean, variance = standardized(input.reshape(n, group, c * area // group), (2,), eps)
+    result = affine(y.reshape(shape), weight, bias, (-1, *(1,) * (len(shape) - 2)))
+    return result, mean.squeeze(2), flambeau.rsqrt(variance + eps).squeeze(2)
 
 
-@composite(name="group_norm")
-def group_norm_op(input: Tensor, num_groups: int, weight: Tensor | None = None,
-                  bias: Tensor | None = None, eps: float = 1e-5,
-                  cudnn_enabled: bool = True) -> Tensor:
+def _group_norm_gradients_parts(grad: Tensor, input: Tensor, mean: Tensor, rstd: Tensor,
+                                weight: Any, group: int) -> tuple[Tensor, Tensor, Tensor]:
+    shape, own = input._array.shape, grad.dtype if weight is None else weight.dtype
+    parts = (shape[0], group, prod(shape[1:]) // group)
+    z, scale = recomputed(input.reshape(parts), (2,), rstd.unsqueeze(2))
+    by_z = grad if weight is None else grad * weight.reshape(-1, *(1,) * (len(shape) - 2))
+    by_input = input_gradient(by_z.reshape(parts), z, scale, (2,)).reshape(shape)
+    dims = (0, *range(2, len(shape)))
+    return (by_input.to(input.dtype), (grad * z.reshape(shape)).sum(dims).to(own),
+            grad.sum(dims).to(own))
+
+
+_group_norm_gradients = op(
+    "_group_norm_gradients(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, "
+    "Tensor? weight, int group) -> (Tensor, Tensor, Tensor)",
+    kernel=lambda grad, input, mean, rstd, weight, group: kernels.group_norm_backward(
+        grad, input, group, mean, rstd, weight),
+    parts=_group_norm_gradients_parts, nondiff="mean rstd", **INNER,
+    node="NativeGroupNormBackwardBackward0")
+
+
+@op("native_group_norm_backward(Tensor grad_out, Tensor input, Tensor mean, Tensor rstd, "
+    "Tensor? weight, SymInt N, SymInt C, SymInt HxW, int group, bool[3] output_mask) "
+    f"{THREE}", explicit=True, **INNER)
+def native_group_norm_backward(grad_out: Tensor, input: Tensor, mean: Tensor, rstd: Tensor,
+                               weight: Any, N: int, C: int, HxW: int, group: int, output_mask: Any
+                               ) -> tuple[Any, ...]:
+    """The gradients of `native_group_norm`, of those arguments that `output_mask` names."""
+    return masked(_group_norm_gradients(grad_out, input, mean, rstd, weight, group), output_mask)
+
+
+def _group_norm_vjp(grad: Any, needs: Any, input: Tensor, weight: Any, bias: Any, N: int, C: int,
+                    HxW: int, group: int, result1: Tensor, result2: Tensor) -> Any:
+    if grad[0] is None:                     # PyTorch has no derivative of the statistics
+        return None, None, None
+    return native_group_norm_backward(grad[0], input, result1, result2, weight, N, C, HxW, group,
+                                      wanted_gradients(needs, input, weight, bias))
+
+
+native_group_norm = op(
+    "native_group_norm(Tensor input, Tensor? weight, Tensor? bias, SymInt N, SymInt C, SymInt HxW, "
+    f"int group, float eps) {THREE}",
+    kernel=image_kernel(lambda input, weight, bias, n, c, area, group, eps: kernels.group_norm(
+        input, group, weight, bias, eps)),
+    quick=checked("group_norm"), refuses=("GroupNormKernelImpl", "bBilUcW8"), out=False,
+    parts=_group_norm_parts, vjp=_group_norm_vjp, method=False,
+    canonical=lambda input, weight, bias, *rest: (same_types(input, weight, bias), (
+        input, weight, bias, *rest))[1],
+    doc="`group_norm` with the mean and 1 / sqrt(variance + eps) that it used, (n, groups) each.")
+
+
+@op("group_norm(Tensor input, int num_groups, Tensor? weight=None, Tensor? bias=None, "
+    "float eps=1e-05, bool cudnn_enabled=True) -> Tensor", out=False, method=False)
+def group_norm_op(input: Tensor, num_groups: int, weight: Tensor | None, bias: Tensor | None,
+                  eps: float, cudnn_enabled: bool) -> Tensor:
     """The channels (dimension 1) of each sample normalised in groups. Wu and He, ECCV 2018."""
     shape = input._array.shape
     if len(shape) < 2:
         raise RuntimeError(f"Expected at least 2 dimensions for input tensor but received "
                            f"{len(shape)}")
+    n, c, *size = shape
     if num_groups <= 0:
         raise RuntimeError(f"Expected num groups to be greater than 0, got {num_groups}")
-    if shape[1] % num_groups:
+    if c % num_groups:
         raise RuntimeError("Expected number of channels in input to be divisible by num_groups, "
-                           "but "
-                           f"got input of shape {list(shape)} and num_groups={num_groups}")
+                           f"but got input of shape {list(shape)} and num_groups={num_groups}")
     for name, p in (("weight", weight), ("bias", bias)):
-        if p is not None and p._array.shape != (shape[1],):
+        if p is not None and p._array.shape != (c,):
             raise RuntimeError(f"Expected {name} to be a vector of size equal to the number of "
                                f"channels in input, but got {name} of shape "
                                f"{list(p._array.shape)} and input of shape {list(shape)}")
-    _same_types(input, weight, bias)
-    refuse(input._array, "bBilUcW8", "GroupNormKernelImpl")
-    return _group_norm(input, weight, bias, num_groups, eps)
+    return native_group_norm(input, weight, bias, n, c, prod(size), num_groups, eps)[0]
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
                bias: Tensor | None = None, eps: float = 1e-5) -> Tensor:
     """The channels (dimension 1) of each sample normalised in `num_groups` groups.
 
     Wu and He, Group normalization, ECCV 2018.
     """
-    shape = input._array.shape
+    shape = input.shape
     if len(shape) < 2:
         raise RuntimeError("Expected at least 2 dimensions for input tensor but received "
                            f"{len(shape)}")
@@ -367,68 +335,13 @@ def group_norm(input: Tensor, num_groups: int, weight: Tensor | None = None,
     if rest == 1:
         raise ValueError("Expected more than 1 value per channel when training, got input size "
                          f"{[shape[0] * shape[1] // num_groups, num_groups, *shape[2:]]}")
-    return group_norm_op(input, num_groups, weight, bias, eps)
-
-
-@composite
-def native_group_norm(input: Tensor, weight: Tensor | None, bias: Tensor | None, N: int, C: int,
-                      HxW: int, group: int, eps: float) -> tuple[Tensor, Tensor, Tensor]:
-    """`group_norm` with the mean and 1 / sqrt(variance + eps) that it used, (n, groups) each."""
-    result = group_norm_op(input, group, weight, bias, eps)
-    _, mean, variance = standardized(input.reshape(N, group, C * HxW // group), (2,), eps)
-    return result, mean.squeeze(2), flambeau.rsqrt(variance + eps).squeeze(2)
-
-
-def _repeated(p: Tensor | None, n: int) -> Tensor | None:
-    return None if p is None else p.repeat(n)
-
-
-def _instance_norm(input: Tensor, running_mean: Any, running_var: Any, weight: Any, bias: Any,
-                   use_input_stats: bool, momentum: float, eps: float) -> Tensor:
-    if not use_input_stats and (running_mean is None or running_var is None):
-        raise RuntimeError("Expected running_mean and running_var to be defined when "
-                           "use_input_stats is false")
-    if (running_mean is None) != (running_var is None):
-        raise ValueError("running_mean and running_var must either both be None or neither be None")
-    shape = input._array.shape
-    n, channels = shape[0], shape[1]
-    mean, var = _repeated(running_mean, n), _repeated(running_var, n)
-    result = _batch_norm(input.reshape(1, n * channels, *shape[2:]), _repeated(weight, n),
-                         _repeated(bias, n), mean, var, use_input_stats, momentum, eps)
-    for running, each in ((running_mean, mean), (running_var, var)):
-        if running is not None and use_input_stats:
-            running.copy_(each.view(n, channels).mean(0))
-    return result.view(shape)
-
-
-@composite(name="instance_norm")
-def instance_norm_op(input: Tensor, weight: Tensor | None, bias: Tensor | None,
-                     running_mean: Tensor | None, running_var: Tensor | None,
-                     use_input_stats: bool, momentum: float, eps: float,
-                     cudnn_enabled: bool = False) -> Tensor:
-    """`nn.functional.instance_norm` with its arguments in another order."""
-    return _instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum,
-                          eps)
-
-
-@composite(namespace=NETWORK)
-def instance_norm(input: Tensor, running_mean: Tensor | None = None,
-                  running_var: Tensor | None = None, weight: Tensor | None = None,
-                  bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1,
-                  eps: float = 1e-5) -> Tensor:
-    """Each channel of each sample normalised by itself. Ulyanov et al., 2016."""
-    shape = input._array.shape
-    if use_input_stats and prod(shape[2:]) == 1:
-        raise ValueError("Expected more than 1 spatial element when training, got input size "
-                         f"torch.Size({list(shape)})")
-    return _instance_norm(input, running_mean, running_var, weight, bias, use_input_stats, momentum,
-                          eps)
+    return group_norm_op(input, num_groups, weight, bias, eps, True)
 
 
 # ---- others --------------------------------------------------------------------------------------
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: float = 0.75,
                         k: float = 1.0) -> Tensor:
     """x / (k + alpha · mean of x² over `size` channels around)^beta. Krizhevsky et al., 2012."""
@@ -449,7 +362,7 @@ def local_response_norm(input: Tensor, size: int, alpha: float = 1e-4, beta: flo
     return input / mean.squeeze(1).view(shape).mul(alpha).add(k).pow(beta)
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12,
               out: Tensor | None = None) -> Tensor:
     """x / max(‖x‖_p, eps) along `dim`.
@@ -462,8 +375,8 @@ def normalize(input: Tensor, p: float = 2.0, dim: Any = 1, eps: float = 1e-12,
     return flambeau.div(input, length) if out is None else flambeau.div(input, length, out=out)
 
 
-@composite
-def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
+@op("norm_except_dim(Tensor v, int pow=2, int dim=0) -> Tensor", out=False, method=False)
+def norm_except_dim(v: Tensor, pow: int, dim: int) -> Tensor:
     """The norms over all dimensions but `dim` (-1: over all), shaped so that they broadcast."""
     if dim == -1:
         return v.norm(pow)
@@ -473,5 +386,5 @@ def norm_except_dim(v: Tensor, pow: int = 2, dim: int = 0) -> Tensor:
     return v.norm(pow, tuple([d for d in range(rank) if d != dim % rank]), keepdim=True)
 
 
-__all__ = ["batch_norm", "group_norm", "instance_norm", "layer_norm", "local_response_norm",
+__all__ = ["group_norm", "layer_norm", "local_response_norm",
            "normalize", "rms_norm"]
