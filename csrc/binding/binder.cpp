@@ -79,7 +79,8 @@ static Answer fits(const Parameter &p, PyObject *value) {
             break;
         case DTYPE:
             if (type == known.dtype) return Answer::YES;
-            return no_if(type == fast::core.tensor);  // `float` is one
+            if (PyType_Check(value)) return Answer::UNSURE;  // `float` is one
+            return no_if(type == fast::core.tensor || is_builtin(type));
         case DEVICE:
             if (type == known.device || type == &PyUnicode_Type) return Answer::YES;
             return no_if(type == known.dtype || type == fast::core.tensor);

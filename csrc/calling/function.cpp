@@ -150,13 +150,14 @@ static PyObject *some_dims(PyObject *value, int ndim) {
     return PyTuple_New(0);
 }
 
-// Extents, none of which is to be found out.
+// Extents; kernels leave it to the twin to find out what a -1 stands for, if they can't.
 static PyObject *sizes(PyObject *value) {
     if (PyLong_CheckExact(value)) return nullptr;
     PyObject **items = PySequence_Fast_ITEMS(value);
     for (Py_ssize_t i = 0, n = PySequence_Fast_GET_SIZE(value); i < n; i++) {
         int overflow;
-        if (PyLong_AsLongAndOverflow(items[i], &overflow) < 0 || overflow) return nullptr;
+        PyLong_AsLongAndOverflow(items[i], &overflow);
+        if (overflow) return nullptr;
     }
     return PyTuple_CheckExact(value) ? incref(value) : PySequence_Tuple(value);
 }

@@ -264,6 +264,87 @@ static PyObject *stack(PyObject *const *args, Py_ssize_t count, PyObject *names)
     return as_object(r);
 }
 
+// cat(arrays, dim): vectors of length 0 count for nothing.
+static PyObject *cat(PyObject *const *args, Py_ssize_t count, PyObject *names) {
+    PyArrayObject *arrays[MANY], *first = nullptr;
+    npy_intp dim, shape[NPY_MAXDIMS];
+    if (names || count != 2 || !PyList_CheckExact(args[0]) || !take_ints(args + 1, 1, &dim))
+        return declined();
+    if (!PyList_GET_SIZE(args[0])) return misfit();
+    int given = read_arrays(args[0], arrays, MANY), n = 0, nd = 0;
+    for (int i = 0; i < given; i++) {
+        PyArrayObject *x = arrays[i];
+        if (PyArray_NDIM(x) == 1 && !PyArray_SIZE(x)) continue;
+        if (!first) {
+            first = x, nd = PyArray_NDIM(x);
+            if (dim < 0 || dim >= nd) return misfit();
+            std::copy_n(PyArray_DIMS(x), nd, shape);
+            shape[dim] = 0;
+        }
+        if (PyArray_NDIM(x) != nd) return misfit();
+        for (int d = 0; d < nd; d++)
+            if (d != dim && PyArray_DIM(x, d) != shape[d]) return misfit();
+        if (nd > 3 && !PyArray_IS_C_CONTIGUOUS(x)) return declined();  // channels may come last
+        shape[dim] += PyArray_DIM(x, int(dim));
+        arrays[n++] = x;
+    }
+    npy_intp size = 1;
+    for (int d = 0; d < nd; d++) size *= shape[d];
+    if (!first || size > 1 << 18) return declined();  // of more, several threads copy
+    PyArrayObject *r = empty(first, nd, shape);
+    char *to = r ? PyArray_BYTES(r) : nullptr;
+    for (int i = 0; r && i < n; i++) {
+        Range range;
+        for (int d = 0; d < nd; d++)
+            range.add(PyArray_DIM(arrays[i], d), PyArray_STRIDE(r, d), PyArray_STRIDE(arrays[i], d));
+        copy(range, to, PyArray_BYTES(arrays[i]), PyArray_ITEMSIZE(r));
+        to += PyArray_DIM(arrays[i], int(dim)) * PyArray_STRIDE(r, int(dim));
+    }
+    return as_object(r);
+}
+
+template <class T>
+static void sum_windows(PyArrayObject *r, PyArrayObject *x, int dim, npy_intp step) {
+    int nd = PyArray_NDIM(x);
+    npy_intp at[NPY_MAXDIMS] = {}, strides[NPY_MAXDIMS];
+    for (int d = 0; d < nd - 1; d++) strides[d] = PyArray_STRIDE(r, d) * (d == dim ? step : 1);
+    strides[nd - 1] = PyArray_STRIDE(r, dim);
+    char *to = PyArray_BYTES(r);
+    const char *from = PyArray_BYTES(x);
+    for (;;) {
+        *(T *)to += *(const T *)from;
+        int d = nd - 1;
+        for (; d >= 0; d--) {
+            to += strides[d], from += PyArray_STRIDE(x, d);
+            if (++at[d] < PyArray_DIM(x, d)) break;
+            to -= strides[d] * at[d], from -= PyArray_STRIDE(x, d) * at[d];
+            at[d] = 0;
+        }
+        if (d < 0) return;
+    }
+}
+
+// summed_windows(x, shape, dim, size, step): zeros of that shape with windows, the last dimension of
+// x, added where they were taken.
+static PyObject *summed_windows(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    npy_intp shape[NPY_MAXDIMS], a[3];
+    if (names || n != 5 || !is_movable(args[0]) || !take_ints(args + 2, 3, a)) return declined();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    int nd = read_ints(args[1], shape), dim = int(a[0]);
+    DType type = dtype_of(PyArray_TYPE(x));
+    if (nd < 1 || PyArray_NDIM(x) != nd + 1 || dim < 0 || dim >= nd || (type != F4 && type != F8))
+        return declined();
+    npy_intp count = PyArray_DIM(x, dim), size = PyArray_DIM(x, nd);
+    for (int d = 0; d < nd; d++)
+        if (d != dim && PyArray_DIM(x, d) != shape[d]) return declined();
+    if (size != a[1] || a[2] < 1 || (count && (count - 1) * a[2] + size > shape[dim])) return declined();
+    PyArrayObject *r = zeros(x, nd, shape);
+    if (!r || !PyArray_SIZE(x)) return as_object(r);
+    if (type == F4) sum_windows<float>(r, x, dim, a[2]);
+    else sum_windows<double>(r, x, dim, a[2]);
+    return as_object(r);
+}
+
 // block_diag(arrays): matrices, vectors (rows) and numbers.
 static PyObject *block_diag(PyObject *const *args, Py_ssize_t count, PyObject *names) {
     PyArrayObject *arrays[MANY];
@@ -425,6 +506,8 @@ int register_rearranging(PyObject *module) {
                    make_function(module, "embedded_slices", embedded<write_slices>) ||
                    make_function(module, "scattered_slices", scattered<write_slices>) ||
                    make_function(module, "stack", moving::stack) ||
+                   make_function(module, "cat", cat) ||
+                   make_function(module, "summed_windows", summed_windows) ||
                    make_function(module, "block_diag", block_diag) ||
                    make_function(module, "constant_pad", constant_pad) ||
                    make_function(module, "mirror_pad", mirror_pad)

@@ -127,7 +127,7 @@ static bool infer(npy_intp *shape, int nd, npy_intp size) {
             if (open >= 0 || shape[d] != -1) return false;
             open = d;
         } else {
-            if (shape[d] && known > size / shape[d]) return false;
+            if (shape[d] && known > (npy_intp(1) << 60) / shape[d]) return false;
             known *= shape[d];
         }
     }
@@ -151,7 +151,7 @@ static PyObject *view(PyObject *const *args, Py_ssize_t n, PyObject *names) {
             step *= std::max<npy_intp>(view.shape[d], 1);
         }
     } else if (!reshaped_strides(x, view.nd, view.shape, view.strides)) {
-        return misfit();
+        return declined();  // the twin says why
     }
     return view.make();
 }

@@ -49,24 +49,11 @@ defines("_local_scalar_dense(Tensor self) -> Scalar", lambda self: self.item())
 
 # ---- copies and views ----------------------------------------------------------------------------
 
-shows("view_as_shape reshape_alias", "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
-      lambda self, shape: (self, tuple(shape)))
+shows("reshape_alias", "view(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+      lambda self, size: (self, tuple(size)))
 shows("transpose", "t(Tensor(a) self) -> Tensor(a)",       # formulas of derivatives say `t`
       lambda self: (self,) if self.ndim == 2 and engine.current_pass.get() else None,
       run=lambda self: self.t())
-shows("select_backward", "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, "
-      "SymInt index) -> Tensor", lambda self, shape, dim, index: (self, tuple(shape), dim, index))
-shows("split_sizes", "split.Tensor(Tensor(a -> *) self, SymInt split_size, int dim=0) -> "
-      "Tensor(a)[]", lambda self, sizes, dim: (self, sizes[0] if sizes else 0, dim))
-shows("_unsafe_view", "_unsafe_view(Tensor self, SymInt[] size) -> Tensor",
-      lambda self, shape: (self, tuple(shape)),
-      run=lambda self, size: table["_unsafe_view"].call(self, tuple(size)))
-shows("diagonal_backward", "diagonal_backward(Tensor grad_output, SymInt[] input_sizes, "
-      "int offset, int dim1, int dim2) -> Tensor",
-      lambda self, shape, offset, dim1, dim2: (self, tuple(shape), offset, dim1, dim2))
-shows("unfold_backward", "unfold_backward(Tensor grad_in, SymInt[] input_sizes, int dim, int size,"
-      " int step) -> Tensor", lambda self, shape, dim, size, step: (
-          self, tuple(shape), dim, size, step))
 becomes("real_view", lambda self: flambeau.view_as_real(self).select(-1, 0))
 becomes("imag_view", lambda self: flambeau.view_as_real(self).select(-1, 1))
 
@@ -187,7 +174,6 @@ shows("scatter_src", "scatter.src(Tensor self, int dim, Tensor index, Tensor src
 shows("scatter_value", "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
 shows("fill_slices", "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> "
       "Tensor")
-shows("cat", "cat(Tensor[] tensors, int dim=0) -> Tensor")
 shows("masked_select", "masked_select(Tensor self, Tensor mask) -> Tensor")
 
 # ---- reductions ----------------------------------------------------------------------------------

@@ -38,7 +38,7 @@ from flambeau.core.tensor import Tensor
 
 recorders: list[Recorder] = []          # the active ones
 _open: ContextVar[tuple[Raw, ...]] = ContextVar("profiler_open", default=())
-ATEN_NAMES = {"_bernoulli_sample": "bernoulli", "view_as_shape": "view"}
+ATEN_NAMES = {"_bernoulli_sample": "bernoulli"}
 _PACKAGE = os.path.dirname(os.path.dirname(__file__)) + os.sep
 
 

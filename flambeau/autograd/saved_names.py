@@ -45,8 +45,7 @@ def _of_scales(place: int) -> Any:
 # PyTorch's names of what several ops save under their own.
 ALSO: dict[str, Any] = {
     "output_size": lambda size: tuple(size), "padding": lambda pad: tuple(pad),
-    "dimension": lambda dim: dim, "split_sizes": lambda sizes: tuple(sizes),
-    "split_size": lambda sizes: sizes[0], "scales_w": _of_scales(-1), "scales_h": _of_scales(-2),
+    "dimension": lambda dim: dim, "scales_w": _of_scales(-1), "scales_h": _of_scales(-2),
     "scales_d": _of_scales(-3)}
 
 

@@ -110,7 +110,9 @@ def wrap_dims(dims: Any, ndim: int) -> tuple[int, ...]:
 
 def size_of(sizes: tuple[Any, ...]) -> tuple[int, ...]:
     """The shape meant by `f(2, 3)`, `f((2, 3))`, `f([2, 3])` or `f(torch.Size([2, 3]))`."""
-    if len(sizes) == 1 and not isinstance(sizes[0], int):
+    if len(sizes) == 1 and type(sizes[0]) is tuple:
+        sizes = sizes[0]
+    elif len(sizes) == 1 and not isinstance(sizes[0], int):
         only = sizes[0]
         if isinstance(only, Iterable) and not hasattr(only, "ndim"):
             sizes = tuple(only)
@@ -146,6 +148,22 @@ def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
             raise broadcast_error(tuple(result), tuple(shape))
         result = tuple([y if x == 1 else x for x, y in zip(a, b)])
     return result
+
+
+def refuse_negative(shape: Any) -> None:
+    """Raise unless a tensor may have that shape."""
+    wrong = next((n for n in shape if n < 0), None)
+    if wrong is not None:
+        raise RuntimeError(f"Trying to create tensor with negative dimension {wrong}: {[*shape]}")
+
+
+def extents_of(*size: Any) -> tuple[int, ...]:
+    """`size_of` a new tensor: raises where there is no such tensor."""
+    shape = size_of(size)
+    refuse_negative(shape)
+    if shape and prod(shape) >= 2**60:
+        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
+    return shape
 
 
 def is_expandable_to(shape: tuple[int, ...], target: tuple[int, ...]) -> bool:

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 from functools import cached_property, partial
-from math import prod
 from typing import Any
 
 import numpy as np
@@ -24,7 +23,7 @@ from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import is_inference_mode_enabled
 from flambeau.core.op import Op, into, table
 from flambeau.core.promotion import type_name
-from flambeau.core.shapes import size_of
+from flambeau.core.shapes import extents_of
 from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor
 from flambeau.dispatch.canonical import AS_IS, EXTENTS, NUMBER
 from flambeau.dispatch.declaration import publish, with_out
@@ -169,7 +168,7 @@ class Factory:
                      for a in overload.arguments]
         if self.slices is not None and any(hasattr(v, "_level") for v in canonical):
             return self.slices(*canonical, options["dtype"])
-        canonical = [self._extents(v) if a.role == EXTENTS else
+        canonical = [extents_of(v) if a.role == EXTENTS else
                      self._number(v, n) if a.role == NUMBER else v
                      for n, a, v in zip(self.names, overload.arguments, canonical)]
         if self.like:
@@ -220,15 +219,6 @@ class Factory:
         while hasattr(below, "_value"):
             below = below._value
         return own._level.repeated(self.make(overload, [below, *values[1:]]))
-
-    def _extents(self, size: Any) -> tuple[int, ...]:
-        shape = size_of((size,))
-        if shape and min(shape) < 0:
-            raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: "
-                               f"{list(shape)}")
-        if shape and prod(shape) >= 2**60:
-            raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
-        return shape
 
     def _number(self, value: Any, name: str) -> Any:
         """The number in a tensor, or the value itself."""

@@ -39,11 +39,12 @@ class PythonFunction:
 
 
 def python_function(body: Any = None, *, namespace: Any = "torch", method: bool = False,
-                    aliases: tuple[str, ...] = (), name: str = "") -> Any:
-    """Declare a public function by its body; `namespace` may be several."""
+                    aliases: tuple[str, ...] = (), name: str = "", of: Any = None) -> Any:
+    """Declare a public function by its body; `namespace` may be several. One that stands in front
+    `of` an op with the same name leaves the table to that."""
     if body is None:
         return lambda f: python_function(f, namespace=namespace, method=method, aliases=aliases,
-                                         name=name)
+                                         name=name, of=of)
     title = name or body.__name__
     spaces: Any = (namespace,) if isinstance(namespace, str) else namespace
     op = Op(title, "composite", composite=True, namespace=namespace, doc=body.__doc__, body=body)
@@ -53,8 +54,10 @@ def python_function(body: Any = None, *, namespace: Any = "torch", method: bool 
         function = update_wrapper(native.make_python_function(function, body), body)
     op.function = op.call = op.published = function
     function.__name__ = function.__qualname__ = title
-    function.__module__ = "flambeau" if spaces[0] == "torch" else f"flambeau.{spaces[0]}"
-    table[f"{spaces[0]}.{title}" if spaces[0] != "torch" else title] = op
+    function.__module__ = f"flambeau.{spaces[0]}" if spaces[:1] not in ((), ("torch",)) \
+        else "flambeau"
+    if of is None:
+        table[f"{spaces[0]}.{title}" if spaces[0] != "torch" else title] = op
     for space in spaces:
         public.setdefault(space, {}).update(dict.fromkeys((title, *aliases), function))
     if method:

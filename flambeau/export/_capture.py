@@ -278,7 +278,7 @@ def _public_call(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     return _overloads.of_public(function, args, kwargs)
 
 
-_CANONICAL = {"view_as_shape": "view", "reshape_alias": "view"}
+_CANONICAL = {"reshape_alias": "view"}
 
 
 def _canonical_call(op: Any, args: tuple[Any, ...]) -> _overloads.Call | None:

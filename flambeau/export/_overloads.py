@@ -409,7 +409,7 @@ def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str
                             bool(align_corners)), {}
 
 
-_SAME_ARGUMENTS = {"view_as_shape": "view", "reshape_alias": "view",
+_SAME_ARGUMENTS = {"reshape_alias": "view",
                    "fill_number_": "fill_", "and": "__and__"}
 
 

@@ -118,3 +118,16 @@ def block_diag(arrays):
         result[row:row + m.shape[0], column:column + m.shape[1]] = m
         row, column = row + m.shape[0], column + m.shape[1]
     return result
+
+
+@compiled("summed_windows")
+def summed_windows(x, shape, dim, size, step):
+    """Zeros of that shape with windows, the last dimension of x, added where they were taken."""
+    if not shape:
+        return x.sum().astype(x.dtype)
+    r = np.zeros(shape, x.dtype)
+    lead = (slice(None),) * dim
+    count = x.shape[dim]
+    for i in range(size):
+        r[(*lead, slice(i, i + count * step, step))] += x[..., i]
+    return r

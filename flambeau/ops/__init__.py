@@ -24,7 +24,8 @@ COMMON = (
     "pointwise.rounding", "pointwise.conditional", "pointwise.complex", "view.conversion",
     "view.copying", "factory.from_data", "factory.create", "factory.legacy_types",
     "factory.ranges", "indexing.index", "indexing.gather", "indexing.slices", "view.join",
-    "linalg.matmul", "python.methods", "reduction.sums", "view.shape", "view.strided",
+    "view.diagonal", "view.rearranging", "linalg.matmul", "python.methods", "reduction.sums",
+    "view.shape", "view.strided",
 )
 LATE = [
     "python.backward_errors", "random.draws", "reduction.minmax", "nn.activation",

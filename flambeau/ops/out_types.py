@@ -21,8 +21,6 @@ _EXACT = {
         log_softmax qr svd slice_scatter triangular_solve gather index_copy index_add
         index_reduce scatter scatter_add scatter_reduce take_along_dim
         tril triu
-        expand_copy diagonal_copy alias_copy as_strided_copy view_copy permute_copy squeeze_copy
-        split_with_sizes_copy unbind_copy unfold_copy unsqueeze_copy transpose_copy t_copy
         nn.functional.linear
         linalg.cross linalg.matmul linalg.inv linalg.cholesky linalg.det linalg.solve
         linalg.svdvals linalg.eigvalsh linalg.ldl_solve

@@ -2,7 +2,8 @@
 from samples import Samples, call
 
 family = Samples()
-family.untested["reinterpret"] = "not differentiable: see test_reinterpret.py"
+family.untested["view.dtype"] = "not differentiable: see test_reinterpret.py"
+family.untested["repeat_interleave.Tensor"] = "gives places: see test_searching.py"
 family.untested["basic_unsqueeze"] = "x[..., None]: see test_reinterpret.py"
 family.untested["slice"] = "the name of x[a:b] for the dispatcher; slice_copy has samples"
 for _name in ("in_range", "per_tensor_affine", "per_channel_affine", "tensor", "tensor_qparams",

@@ -1,14 +1,13 @@
 """Making tensors: of a value, of a matrix's diagonal or triangle, with given strides."""
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
 import numpy as np
 
 from flambeau.core.op import checked_arguments
 from flambeau.core.promotion import convert
-from flambeau.core.shapes import size_of
+from flambeau.core.shapes import extents_of, size_of
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.factory import FORMAT, OPTIONS, factory
 from flambeau.kernels.refused import characters, no_kernel
@@ -16,17 +15,6 @@ from flambeau.ops.coercion import beyond_c, stored
 from flambeau.ops.factory.from_data import tensor
 
 # ---- filled with a value -------------------------------------------------------------------------
-
-
-def checked_shape(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
-    """The shape that the arguments of `name` say."""
-    shape = size_of(size)
-    if shape and min(shape) < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(shape)}: "
-                           f"{list(shape)}")
-    if shape and prod(shape) >= 2**60:
-        raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)}")
-    return shape
 
 
 def _full(shape: tuple[int, ...], value: Any, target: np.dtype) -> np.ndarray:
@@ -138,7 +126,7 @@ _triangle("tril_indices"), _triangle("triu_indices")
 
 
 def _empty_strided(size: Any, stride: Any, target: np.dtype) -> np.ndarray:
-    shape, steps = checked_shape("empty_strided", (size,)), size_of((stride,))
+    shape, steps = extents_of(size), size_of((stride,))
     if len(shape) != len(steps):
         raise RuntimeError(f"dimensionality of sizes ({len(shape)}) must match dimensionality of "
                            f"strides ({len(steps)})")
@@ -189,4 +177,3 @@ empty_permuted = factory(
     """)
 
 basis.zeros_like, basis.ones_like, basis.empty_like = zeros_like, ones_like, empty_like
-__all__ = ["checked_shape"]

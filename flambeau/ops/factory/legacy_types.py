@@ -8,9 +8,8 @@ import numpy as np
 from flambeau.core import devices, dtypes
 from flambeau.core.op import checked_arguments, public
 from flambeau.core.promotion import type_name
-from flambeau.core.shapes import Size
+from flambeau.core.shapes import Size, extents_of
 from flambeau.core.tensor import Tensor, alias, basis
-from flambeau.ops.factory.create import checked_shape
 from flambeau.ops.factory.from_data import array_of, is_sequence
 from flambeau.schema.errors import type_name as type_name_of
 from flambeau.schema.recorded import complaint
@@ -52,7 +51,7 @@ def _legacy(cls: type, target: dtypes.dtype, args: tuple[Any, ...], kwargs: dict
             raise TypeError(f"expected {_options(target)} (got {_options(data.dtype)})")
         return _another(data, cls)
     if isinstance(data, (int, Size)) and type(data) is not bool:
-        return alias(np.empty(checked_shape("new", args), target.numpy), cls)
+        return alias(np.empty(extents_of(*args), target.numpy), cls)
     if not args and not kwargs:
         return alias(np.empty(0, target.numpy), cls)
     if isinstance(data, (str, bytes)):

@@ -14,8 +14,8 @@ from flambeau.ops.linalg.support import composed, values_of
 from flambeau.ops.nn.padding import pad
 from flambeau.ops.pointwise.arithmetic import class_of, mul
 from flambeau.ops.pointwise.complex import view_as_real
-from flambeau.ops.view.join import narrow, unfold, unfold_backward
 from flambeau.ops.view.shape import expand, squeeze, transpose, unsqueeze
+from flambeau.ops.view.splitting import narrow, unfold, unfold_backward
 
 
 def _shown(x: Tensor, braces: bool = False) -> str:

@@ -23,7 +23,7 @@ from flambeau.kernels import fourier, views
 from flambeau.ops.indexing.index import basic_view, slice_backward
 from flambeau.ops.linalg.support import composed, conj
 from flambeau.ops.pointwise.arithmetic import mul
-from flambeau.ops.view.join import roll
+from flambeau.ops.view.rearranging import roll
 
 _HIDDEN: dict[str, Any] = {"method": False, "namespace": None, "dims": "dims"}
 

@@ -27,7 +27,8 @@ from flambeau.ops.factory.from_data import array_of
 from flambeau.ops.factory.ranges import arange
 from flambeau.ops.node_names import become, can_unfold, rename
 from flambeau.ops.overlap import warn_of_expanded
-from flambeau.ops.view.shape import movedim, reshape, unsqueeze
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import movedim, unsqueeze
 from flambeau.schema.errors import type_name as type_name_of
 
 # ---- basic indices: a view -----------------------------------------------------------------------

@@ -27,7 +27,8 @@ from flambeau.ops.indexing.gather import (
 )
 from flambeau.ops.indexing.index import getitem, index_put, new_zeros, take_many
 from flambeau.ops.node_names import one_node, rename
-from flambeau.ops.view.shape import movedim, reshape
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import movedim
 
 # ---- by slices -----------------------------------------------------------------------------------
 

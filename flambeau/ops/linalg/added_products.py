@@ -29,7 +29,8 @@ from flambeau.ops.linalg.matmul import (
 )
 from flambeau.ops.pointwise.arithmetic import add, mul
 from flambeau.ops.reduction.sums import sum
-from flambeau.ops.view.shape import expand, movedim, reshape, transpose, unsqueeze
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import expand, movedim, transpose, unsqueeze
 
 _SINGLE = np.dtype(np.float32)
 

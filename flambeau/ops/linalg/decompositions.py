@@ -50,7 +50,9 @@ from flambeau.ops.linalg.support import (
 )
 from flambeau.ops.node_names import one_node
 from flambeau.ops.refusals import refusing
-from flambeau.ops.view.join import cat, diag_embed, diagonal, narrow, tril, triu
+from flambeau.ops.view.diagonal import diag_embed, diagonal, tril, triu
+from flambeau.ops.view.join import cat
+from flambeau.ops.view.splitting import narrow
 
 NOT_POSITIVE = ("The factorization could not be completed because the input is not "
                 "positive-definite (the leading minor of order {} is not positive-definite).")

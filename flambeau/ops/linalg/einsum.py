@@ -10,8 +10,9 @@ from flambeau.core.tensor import Tensor
 from flambeau.ops.linalg.matmul import bmm
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.reduction.sums import sum
-from flambeau.ops.view.join import diagonal
-from flambeau.ops.view.shape import permute, reshape, squeeze, unsqueeze
+from flambeau.ops.view.diagonal import diagonal
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import permute, squeeze, unsqueeze
 
 ELLIPSIS = "..."
 

@@ -33,7 +33,7 @@ from flambeau.ops.linalg.support import (
     raise_failure,
 )
 from flambeau.ops.refusals import refusing
-from flambeau.ops.view.join import tril
+from flambeau.ops.view.diagonal import tril
 from flambeau.ops.view.shape import transpose
 
 

@@ -15,7 +15,9 @@ from flambeau.ops.linalg.decompositions import eigh, linalg_cholesky, linalg_qr,
 from flambeau.ops.linalg.solvers import solve_triangular
 from flambeau.ops.linalg.support import adjoint, matmul
 from flambeau.ops.random.draws import randn
-from flambeau.ops.view.join import cat, flip, narrow
+from flambeau.ops.view.join import cat
+from flambeau.ops.view.rearranging import flip
+from flambeau.ops.view.splitting import narrow
 
 
 def _range(A: Tensor, q: int, niter: int, M: Tensor | None) -> Tensor:

@@ -11,7 +11,8 @@ from flambeau.core.op import composite, multilinear, primitive
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.ops.pointwise.arithmetic import add, mul
-from flambeau.ops.view.shape import expand, movedim, reshape, transpose, unsafe_view, unsqueeze
+from flambeau.ops.view.reshaping import reshape, unsafe_view
+from flambeau.ops.view.shape import expand, movedim, transpose, unsqueeze
 
 _quiet_matmul = kernels.quiet(np.matmul)
 _MANY = 1 << 14     # products of integers: from here on BLAS, where its sums in double are exact

@@ -33,8 +33,10 @@ from flambeau.ops.reduction.scan import cumprod
 from flambeau.ops.reduction.statistics import vector_norm
 from flambeau.ops.reduction.sums import sum
 from flambeau.ops.refusals import refusing
-from flambeau.ops.view.join import cat, flip, narrow
+from flambeau.ops.view.join import cat
+from flambeau.ops.view.rearranging import flip
 from flambeau.ops.view.shape import expand, movedim, unsqueeze
+from flambeau.ops.view.splitting import narrow
 
 # ---- powers and exponentials --------------------------------------------------------------------
 

@@ -17,8 +17,9 @@ from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.reduction.sums import sum
 from flambeau.ops.refusals import refusing
-from flambeau.ops.view.join import diagonal
-from flambeau.ops.view.shape import expand, permute, reshape, transpose, unsqueeze
+from flambeau.ops.view.diagonal import diagonal
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import expand, permute, transpose, unsqueeze
 
 # ---- of vectors ---------------------------------------------------------------------------------
 

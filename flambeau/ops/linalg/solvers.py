@@ -55,8 +55,9 @@ from flambeau.ops.pointwise.elementary import log
 from flambeau.ops.reduction.sums import prod as prod_of
 from flambeau.ops.reduction.sums import products_of_others, sum
 from flambeau.ops.refusals import refusing
-from flambeau.ops.view.join import diag_embed, diagonal, tril, triu
-from flambeau.ops.view.shape import movedim, reshape, squeeze, unsqueeze
+from flambeau.ops.view.diagonal import diag_embed, diagonal, tril, triu
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import movedim, squeeze, unsqueeze
 
 SINGULAR = "The solver failed because the input matrix is singular."
 NO_INVERSE = ("The diagonal element {} is zero, the inversion could not be completed because the "

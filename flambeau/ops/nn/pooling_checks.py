@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.promotion import type_name
+from flambeau.core.shapes import refuse_negative
 from flambeau.core.tensor import Tensor
 from flambeau.kernels import pooling as kernels
 from flambeau.kernels.refused import refuse
@@ -123,10 +124,10 @@ def adaptive_sizes(n: int, input: Tensor, output_size: Any, name: str) -> tuple[
                                f"dimensions, but input has sizes {list(x.shape)} with dimension "
                                f"{d} being empty")
     sizes = tuple([int(o) for o in output_size])
-    if min(sizes) < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: "
-                           f"{[*x.shape[:-n], *sizes]}" if largest else
-                           f"{name}: elements of output_size must be greater than or equal to 0 "
+    if largest:
+        refuse_negative((*x.shape[:-n], *sizes))
+    elif min(sizes) < 0:
+        raise RuntimeError(f"{name}: elements of output_size must be greater than or equal to 0 "
                            f"but received {{{', '.join(map(str, sizes))}}}")
     return sizes
 

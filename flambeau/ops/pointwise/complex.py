@@ -5,8 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core import dtypes
-from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.op import linear
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, plain
@@ -176,42 +174,5 @@ view_as_complex = op(
     doc="A real tensor with a last dimension of 2 as a complex one, on the same memory.")
 
 
-@linear(kernels.reinterpreted, view="replay", d_self=None, method=False, namespace=None,
-        node_name="ViewBackward1",
-        batch=lambda size, dims, self, dtype: (
-            reinterpret(basis.contiguous(basis.movedim(self, dims[0], 0)), dtype), 0))
-def reinterpret(input: Tensor, dtype: np.dtype) -> Any:
-    """A view of the same memory as another type."""
-    return input, dtype
-
-
-def view_as_dtype(input: Tensor, dtype: Any) -> Tensor:
-    """`view(dtype)`, with what torch requires of sizes and strides."""
-    wanted = as_numpy_dtype(dtype)
-    if wanted is None or not isinstance(dtype, dtypes.dtype):
-        raise TypeError("view(): argument must be a size or a torch.dtype, not "
-                        f"{type(dtype).__name__}")
-    x = input._array
-    old, new = x.itemsize, wanted.itemsize
-    if old != new:
-        if not x.ndim:
-            raise RuntimeError(f"self.dim() cannot be 0 to view {type_name(input.dtype)} as "
-                               f"{type_name(dtype)} (different element sizes)")
-        if x.strides[-1] != old and x.shape[-1] != 1:
-            raise RuntimeError("self.stride(-1) must be 1 to view "
-                               f"{type_name(input.dtype)} as {type_name(dtype)} (different element "
-                               f"sizes), but got {x.strides[-1] // old}")
-        if new > old and (x.shape[-1] * old) % new:
-            raise RuntimeError(f"self.size(-1) must be divisible by {new // old} to view "
-                               f"{type_name(input.dtype)} as {type_name(dtype)} (different element "
-                               f"sizes), but got {x.shape[-1]}")
-        if new > old and any(s % new for s in x.strides[:-1]):
-            raise RuntimeError(f"self.stride(0) must be divisible by {new // old} to view "
-                               f"{type_name(input.dtype)} as {type_name(dtype)} (different element "
-                               "sizes)")
-    return input if input.dtype is dtype else reinterpret(input, wanted)
-
-
-basis.view_as_dtype = view_as_dtype
 basis.conj = conjugated
 basis.real = lambda tensor: real_view(tensor) if tensor._array.dtype.kind in "cW" else tensor

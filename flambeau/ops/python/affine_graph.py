@@ -26,7 +26,8 @@ from flambeau.ops.linalg.added_products import addmm
 from flambeau.ops.linalg.matmul import linear, mm
 from flambeau.ops.pointwise.arithmetic import add
 from flambeau.ops.view.conversion import clone
-from flambeau.ops.view.shape import t, unsafe_view, view_as_shape
+from flambeau.ops.view.reshaping import unsafe_view, view
+from flambeau.ops.view.shape import t
 
 
 def unfold(node: Node) -> Node:
@@ -46,7 +47,7 @@ def unfold(node: Node) -> Node:
         last = made(node, mm, 1, (), matrix)
         if input is not None:
             shape = shape_of(input) if input_entry is None else input_entry[0]._array.shape
-            input = made(node, view_as_shape, 3, (input,), (rows, shape[-1]), (shape,))
+            input = made(node, view, 3, (input,), (rows, shape[-1]), (shape,))
     if weight is not None:
         weight = made(node, t, 2, (weight,), shape_of(weight)[::-1])
     values = {"self": seen(input_entry, (rows, -1), input), "beta": 1, "alpha": 1,
@@ -57,7 +58,7 @@ def unfold(node: Node) -> Node:
     last.edges = (input, weight) if bias is None else (bias, input, weight)
     last.saved = None if node.saved is None else tuple([values[name] for name in op.saved])
     if last is not node:
-        node.__class__ = (unsafe_view if bias is None else view_as_shape).op.Backward
+        node.__class__ = (unsafe_view if bias is None else view).op.Backward
         node.edges, node.saved = (last,), (matrix,)
     return node
 

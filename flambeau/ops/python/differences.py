@@ -10,8 +10,9 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import refuse
 from flambeau.ops.pointwise.comparison import ne
 from flambeau.ops.reduction.scan import cumsum
-from flambeau.ops.view.join import cat, narrow
-from flambeau.ops.view.shape import reshape
+from flambeau.ops.view.join import cat
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.splitting import narrow
 
 
 def _pairs(input: Tensor, dim: int) -> tuple[Tensor, Tensor]:

@@ -15,6 +15,7 @@ from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
+from flambeau.core.shapes import refuse_negative
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.factory import FORMAT, OPTIONS, factory
 from flambeau.kernels import random as kernels
@@ -242,8 +243,7 @@ randint = draws(
 
 def _permutation(n: int, generator: Any, target: np.dtype) -> Fill:
     stream = stream_of(generator, "randperm")
-    if n < 0:
-        raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
+    refuse_negative((n,))
     if target.kind in "iu" and n - 1 > np.iinfo(target).max:
         raise RuntimeError(f"value cannot be converted to type {target.name}_t without overflow")
     if target.kind == "b" or not is_common(target):

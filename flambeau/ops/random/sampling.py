@@ -14,14 +14,13 @@ from flambeau.core.dtypes import as_numpy_dtype, default_float
 from flambeau.core.modes import interceptors
 from flambeau.core.op import class_name, composite, primitive
 from flambeau.core.promotion import type_name
-from flambeau.core.shapes import broadcast_error
+from flambeau.core.shapes import broadcast_error, extents_of
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.factory import finish, type_of_out
 from flambeau.kernels import random as kernels
 from flambeau.kernels import random_gradients as gradients
 from flambeau.kernels.refused import no_kernel
 from flambeau.ops.coercion import resize_output, values_below
-from flambeau.ops.factory.create import checked_shape
 from flambeau.ops.overlap import check_overlap
 from flambeau.ops.random.draws import fill_out
 from flambeau.ops.random.fills import (
@@ -254,7 +253,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     """
     if size is not None:
         mean, std = (v.item() if isinstance(v, Tensor) else v for v in (mean, std))
-        shape = checked_shape("normal", (size,))
+        shape = extents_of(size)
         target = type_of_out(out, as_numpy_dtype(dtype)) if out is not None else \
             as_numpy_dtype(dtype) or default_float()
         fill = normal_fill(target, mean, std, generator)

@@ -20,7 +20,7 @@ from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.pointwise.elementary import exp, log
 from flambeau.ops.reduction.minmax import put_along
 from flambeau.ops.reduction.sums import has_zero
-from flambeau.ops.view.join import triu
+from flambeau.ops.view.diagonal import triu
 from flambeau.ops.view.shape import movedim, unsqueeze
 
 # ---- sums ---------------------------------------------------------------------------------------

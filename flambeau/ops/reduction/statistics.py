@@ -23,7 +23,8 @@ from flambeau.ops.pointwise.conditional import clamp, masked_fill, where
 from flambeau.ops.reduction.minmax import evenly
 from flambeau.ops.reduction.sort import sort
 from flambeau.ops.reduction.sums import count, mean, restore, sum
-from flambeau.ops.view.shape import movedim, reshape, squeeze, unsqueeze
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import movedim, squeeze, unsqueeze
 
 # ---- variance and standard deviation ------------------------------------------------------------
 

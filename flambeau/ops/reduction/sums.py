@@ -18,8 +18,10 @@ from flambeau.ops.factory.create import eye
 from flambeau.ops.pointwise.comparison import isnan, logical_not
 from flambeau.ops.pointwise.conditional import masked_fill
 from flambeau.ops.pointwise.elementary import exp
-from flambeau.ops.view.join import cat, flip, narrow
+from flambeau.ops.view.join import cat
+from flambeau.ops.view.rearranging import flip
 from flambeau.ops.view.shape import unsqueeze
+from flambeau.ops.view.splitting import narrow
 
 
 def reduced_dims(dim: Any, ndim: int) -> tuple[int, ...] | None:

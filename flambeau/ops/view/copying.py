@@ -11,6 +11,7 @@ from flambeau.core.op import checked_arguments, composite, linear, primitive
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import contiguous_strides
 from flambeau.core.tensor import Tensor, basis, plain, wrap
+from flambeau.dispatch.declaration import op
 from flambeau.kernels import views as kernels
 from flambeau.ops.overlap import is_dense, share_memory
 from flambeau.ops.view.conversion import clone, contiguous, copy_in
@@ -19,11 +20,11 @@ from flambeau.type_info import contiguous_format
 # ---- aliases -------------------------------------------------------------------------------------
 
 
-@linear(lambda self: self[...], view=True, d_self=lambda grad: grad, namespace="torch",
-        method=False, batch=lambda size, dims, self: (alias(self), dims[0]))
-def alias(input: Tensor) -> Any:
-    """The same values on the same memory, as a view."""
-    return (input,)
+alias = op(
+    "alias(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self[...], kind="linear",
+    method=False, d_self=lambda grad: grad,
+    batch=lambda size, dims, self: (alias(self), dims[0]),
+    doc="The same values on the same memory, as a view.")
 
 
 @linear(lambda self: self, d_self=lambda grad: grad, namespace=None, method=False,

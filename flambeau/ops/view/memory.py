@@ -12,7 +12,7 @@ from flambeau._places import bump, counter_of
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.graph import next_order
 from flambeau.core.op import checked_arguments, public
-from flambeau.core.shapes import contiguous_strides, size_of
+from flambeau.core.shapes import contiguous_strides, refuse_negative, size_of
 from flambeau.core.tensor import (
     LEAF,
     Tensor,
@@ -83,9 +83,7 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     """Another shape on the same memory, in its order, with more memory if that is too small; new
     elements are zero."""
     size = size_of(sizes)
-    if any(n < 0 for n in size):
-        raise RuntimeError(f"Trying to create tensor with negative dimension {min(size)}: "
-                           f"{list(size)}")
+    refuse_negative(size)
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
     if size == self._array.shape:

@@ -5,46 +5,40 @@ import dataclasses
 import re
 from typing import Any
 
-from flambeau.core.graph import next_order
-from flambeau.core.op import class_name, composite
+from flambeau.core.op import class_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import rearranging, views
 from flambeau.kernels._extension import Misfit
-from flambeau.ops.indexing.index import basic_view
-from flambeau.ops.linalg.support import composed
-from flambeau.ops.node_names import edge_of, rename
+from flambeau.kernels.complex import reinterpreted
+from flambeau.kernels.views import ALL
+from flambeau.ops.indexing.index import slice_backward
+from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise import complex as complex_views
-from flambeau.ops.view import copying, join, shape, strided
-from flambeau.ops.view.join import diagonal, split, split_with_sizes, unbind
+from flambeau.ops.view import copying, shape, strided
+from flambeau.ops.view.diagonal import diagonal
+from flambeau.ops.view.reshaping import reinterpretable, view
 from flambeau.ops.view.shape import select
+from flambeau.ops.view.splitting import (
+    cut,
+    extent_of_chunks,
+    split_evenly,
+    split_with_sizes,
+    unbind,
+    unfold,
+)
 from flambeau.type_info import contiguous_format
 
-
-@composed
-def slice_inverse(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None,
-                  end: int | None = None, step: int = 1) -> Tensor:
-    """The whole of which `input` is a slice: its memory, seen with the form of `src`."""
-    return basis.as_strided(input, src.shape, src.stride(), src.storage_offset())
+slice_inverse = op(
+    "slice_inverse(Tensor(a) self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, "
+    "SymInt step=1) -> Tensor(a)", method=False,
+    body=lambda input, src, *_: basis.as_strided(input, src.shape, src.stride(),
+                                                 src.storage_offset()),
+    doc="The whole of which `input` is a slice: its memory, seen with the form of `src`.")
 
 
 # ---- views as copies ----------------------------------------------------------------------------
-
-
-def _slice(input: Tensor, dim: int = 0, start: int | None = None, end: int | None = None,
-           step: int = 1) -> Tensor:
-    dim = wrap_dim(dim, input._array.ndim)
-    if step <= 0:
-        raise RuntimeError("slice step must be positive")
-    return basic_view(input, (*(slice(None),) * dim, slice(start, end, step), Ellipsis))
-
-
-composite(_slice, namespace=None, name="slice")     # `torch.ops.aten.slice`
-
-
-def _dtype_or_shape(input: Tensor, size: Any) -> Tensor:
-    return shape.view(input, size)
 
 
 def _copying(kernel: Any) -> Any:
@@ -55,112 +49,104 @@ def _copying(kernel: Any) -> Any:
     return copy
 
 
+def _batched_copy(rule: Any) -> Any:
+    def batched(*args: Any) -> Any:
+        result, dim = rule(*args)
+        return basis.clone(result, memory_format=contiguous_format), dim
+    return rule and batched
+
+
 _ALIAS = re.compile(r"Tensor\(a( -> \*)?\)")
 
 
-def copies(view: Any) -> Any:
-    """Declare the op of copies of what a view shows: the same arguments and formulas."""
+def copies(view: Any, **different: Any) -> Any:
+    """Declare the op of copies of what a view shows: the same arguments and formulas, but for what
+    is `different`."""
     of = view.twin.declaration
     texts = [_ALIAS.sub("Tensor", text).replace(of.name, f"{of.name}_copy", 1)
              for text in of.texts]
     fields = {f.name: getattr(of, f.name) for f in dataclasses.fields(of)}
     fields |= {"kernel": _copying(of.kernel), "node": f"{class_name(of.name)[:-1]}{{}}_copy",
-               "method": False, "function": True, "aliases": (), "namespace": "",
-               "doc": f"A copy of what `{of.name}` shows."}
+               "method": False, "function": True, "aliases": (), "namespace": "", "jvp": None,
+               "batch": _batched_copy(of.batch),
+               "doc": f"A copy of what `{of.name}` shows.", **different}
     rules = {f"d_{name}": rule for name, rule in fields.pop("rules").items()}
     for name in ("texts", "published"):
         fields.pop(name)
     return op(*texts, **fields, **rules)
 
 
-for _view in (diagonal, shape.expand, shape.permute, select, shape.squeeze, shape.t,
-              shape.transpose, join.unfold, shape.unsqueeze, split_with_sizes, unbind):
+def _exact_copies(view: Any, **different: Any) -> Any:
+    """The same where `out=` must have the type of the result."""
+    of = view.twin.declaration
+    return copies(view, **{"out_type": OUT_TYPE, "out_speaker": f"aten::{of.name}_copy",
+                           **different})
+
+
+for _view in (shape.select, cut, split_evenly, complex_views.view_as_complex,
+              complex_views.view_as_real):
     copies(_view)
+for _view in (copying.alias, strided.as_strided, diagonal, shape.expand, shape.permute,
+              shape.squeeze, shape.t, shape.transpose, unfold, shape.unsqueeze, unbind):
+    _exact_copies(_view)
+_exact_copies(split_with_sizes, out_speaker=None)
+view_copy = _exact_copies(
+    view, kernel=lambda self, size: views.view(views.contiguous(self), size), batch=None)
+op("view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", joins=view_copy,
+   kernel=_copying(reinterpreted), canonical=reinterpretable, differentiable=False, method=False,
+   out_type=OUT_TYPE)
+op("detach_copy(Tensor self) -> Tensor", kernel=views.contiguous, differentiable=False,
+   method=False, shape="self", batch=lambda size, dims, self: (basis.clone(self), dims[0]),
+   doc="A copy of what `detach` shows.")
 
 
-def _narrow(input: Tensor, dim: int, start: Any, length: int) -> Tensor:
-    """`narrow` with what the copying form says of wrong dimensions and lengths."""
-    if dim >= input.ndim > 0:
+def _narrowed(input: Tensor, dim: int, start: int, length: int) -> tuple[Any, ...]:
+    if dim >= input._array.ndim > 0:
         raise RuntimeError("Expected dim < static_cast<int64_t>(self_sizes.size()) to be true, but "
                            "got false.  (Could this error message be improved?  If so, please "
                            "report an enhancement request to PyTorch.)")
-    if length < 0:
-        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size "
-                           f"({input.shape[dim]}).")
-    return join.narrow(input, dim, start, length)
+    if not input._array.ndim:
+        raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
+    dim = wrap_dim(dim, input._array.ndim)
+    n = input._array.shape[dim]
+    if not -n <= start <= n:
+        raise IndexError(f"start out of range (expected to be in range of [{-n}, {n}], but got "
+                         f"{start})")
+    if length < 0 or (start + n if start < 0 else start) + length > n:
+        raise RuntimeError(f"start ({start}) + length ({length}) exceeds dimension size ({n}).")
+    return input, dim, start, length
 
 
-def _copy_by_parts(schema: str, view: Any, node: str = "", method: bool = False) -> Any:
-    """An op of copies that is made of the view and `clone`, whose nodes bear its name."""
-    def body(*args: Any) -> Any:
-        since = next_order()
-        seen = view(*args)
-        parts = seen if type(seen) is tuple else (seen,)
-        found = tuple([basis.clone(part, memory_format=contiguous_format) for part in parts])
-        for part, result in zip(parts, found):
-            if part._edge is not None and part.grad_fn is not None:
-                rename(result, node or f"{part.grad_fn.name()}_copy", since,
-                       whole=(edge_of(args[0]),))
-        return found if type(seen) is tuple else found[0]
-    name = schema.partition("_copy")[0]
-    return op(schema, body=body, method=method, doc=f"Copies of what `{name}` shows.")
-
-
-for _schema, _view in (
-        ("alias_copy(Tensor self) -> Tensor", copying.alias),
-        ("as_strided_copy(Tensor self, SymInt[] size, SymInt[] stride, SymInt? "
-         "storage_offset=None) -> Tensor", strided.as_strided),
-        ("detach_copy(Tensor self) -> Tensor", basis.detach),
-        ("slice_copy.Tensor(Tensor self, int dim=0, SymInt? start=None, SymInt? end=None, "
-         "SymInt step=1) -> Tensor", _slice),
-        ("split_copy.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]", split),
-        ("view_as_complex_copy(Tensor self) -> Tensor", complex_views.view_as_complex),
-        ("view_as_real_copy(Tensor self) -> Tensor", complex_views.view_as_real)):
-    _copy_by_parts(_schema, _view)
-_copy_by_parts("narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor", _narrow,
-               "NarrowCopyBackward0", method=True)
-
-
-def _view_copy(input: Tensor, size: Any, dtype: Any) -> Tensor:
-    since = next_order()
-    seen = shape.view(input, size if dtype is None else dtype)
-    result = basis.clone(seen, memory_format=contiguous_format)
-    if seen._edge is not None and seen.grad_fn is not None:
-        rename(result, f"{seen.grad_fn.name()}_copy", since, whole=(edge_of(input),))
-    return result
-
-
-op("view_copy(Tensor self, SymInt[] size) -> Tensor",
-   "view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", body=_view_copy, method=False,
-   doc="A copy of what `view` shows.")
+narrow_copy = op(
+    "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
+    kernel=_copying(views.slices), kind="linear", dims="dim", canonical=_narrowed,
+    kernel_checks=True,
+    out_type="Expected self.dtype() == output.dtype() to be true, but got false.  (Could this "
+    "error message be improved?  If so, please report an enhancement request to PyTorch.)",
+    d_self=lambda grad, self_shape, dim, start, length: slice_backward(
+        grad, self_shape, (*ALL[:dim], slice(
+            first := start % self_shape[dim] if start < 0 else start, first + length), Ellipsis)),
+    doc="A copy of what `narrow` shows.")
 
 # ---- parts that are written to -------------------------------------------------------------------
 
 
-def _parts_of(input: Tensor, split_size: int, dim: int = 0) -> tuple[Tensor, int, int]:
-    join.split_arguments(input, split_size, dim)
-    return input, split_size, wrap_dim(dim, input._array.ndim)
-
-
 _DOC = "Parts on the same memory that don't count as views, so that they may be written to."
-unsafe_split = op(
-    "unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
-    kernel=views.split, kind="linear", dims="dim", canonical=_parts_of,
-    kernel_checks=True, out=False,
-    vjp=lambda grad, self_shape, split_size, dim: join.split_back(grad, self_shape, tuple(
-        [min(split_size, self_shape[dim] - i * split_size) for i in range(len(grad))]), dim),
-    doc=_DOC)
-unsafe_split_with_sizes = op(
-    "unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
-    kernel=views.split_with_sizes, kind="linear", dims="dim", out=False,
-    canonical=split_with_sizes.twin.declaration.canonical, kernel_checks=True,
-    vjp=split_with_sizes.twin.declaration.vjp, doc=_DOC)
+unsafe_split, unsafe_split_with_sizes = (
+    op(_text, kernel=_of.twin.declaration.kernel, kind="linear", dims="dim", out=False,
+       canonical=_of.twin.declaration.canonical, kernel_checks=True, vjp=_of.twin.declaration.vjp,
+       doc=_DOC)
+    for _text, _of in (
+        ("unsafe_split.Tensor(Tensor self, SymInt split_size, int dim=0) -> Tensor[]",
+         split_evenly),
+        ("unsafe_split_with_sizes(Tensor self, SymInt[] split_sizes, int dim=0) -> Tensor[]",
+         split_with_sizes)))
 
 
 def _unsafe_chunk(input: Tensor, chunks: int, dim: int) -> tuple[Tensor, ...]:
-    _, sizes, dim = join.chunk_arguments(input, chunks, dim)
-    return unsafe_split(input, sizes[0], dim) if sizes[0] or len(sizes) != chunks else \
-        unsafe_split_with_sizes(input, sizes, dim)
+    size = extent_of_chunks(input, chunks, dim)
+    return unsafe_split(input, size, dim) if size else \
+        unsafe_split_with_sizes(input, (0,) * chunks, dim)
 
 
 op("unsafe_chunk(Tensor self, int chunks, int dim=0) -> Tensor[]", body=_unsafe_chunk, out=False,
@@ -217,7 +203,7 @@ def _first_of(n: int, start: int | None, end: int | None, step: int) -> tuple[in
 def _slice_scattered(input: Tensor, src: Tensor, dim: int = 0, start: int | None = None,
                      end: int | None = None, step: int = 1) -> tuple[Any, ...]:
     dim = wrap_dim(dim, input._array.ndim)
-    _check_part(src, _slice(input, dim, start, end, step))
+    _check_part(src, cut(input, dim, start, end, step))
     return input, _typed(src, input), dim, start, end, step
 
 
@@ -237,7 +223,8 @@ slice_scatter = op(
     kernel=_write_slice, kind="linear", dims="dim", canonical=_slice_scattered, kernel_checks=True,
     d_self=lambda grad, src_shape, dim, start, end, step: slice_scatter(
         grad, basis.new_zeros(grad, src_shape), dim, start, end, step),
-    d_src=lambda grad, dim, start, end, step: _slice(grad, dim, start, end, step),
+    d_src=lambda grad, dim, start, end, step: cut(grad, dim, start, end, step),
+    out_type=OUT_TYPE,
     doc="A copy of `input` with `src` as slices `start:end:step` of dimension `dim`.")
 
 

@@ -1,119 +1,19 @@
-"""Views and shapes: reshaping, permuting, expanding, joining and cutting.
+"""Views by dimensions: permuting, adding and removing them, expanding, selecting.
 
 Views look at their argument's memory; the reverse rule of each is the way back.
 """
 from __future__ import annotations
 
-from math import prod
 from typing import Any
 
-import numpy as np
-
 from flambeau._settings import warn_once
-from flambeau.core.op import composite, linear
+from flambeau.core.promotion import type_name
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import views
 from flambeau.kernels.rearranging import embedded_slices
-
-# ---- view and reshape ----------------------------------------------------------------------------
-
-
-def infer_size(shape: tuple[int, ...], numel: int) -> tuple[int, ...]:
-    """`shape` with its one -1, if any, replaced so that it has `numel` elements."""
-    if -1 in shape:
-        if shape.count(-1) > 1:
-            raise RuntimeError("only one dimension can be inferred")
-        rest = prod([n for n in shape if n != -1])
-        if rest < 0:
-            raise RuntimeError(f"invalid shape dimension {min(shape)}")
-        if rest == 0 and numel == 0:
-            raise RuntimeError(f"cannot reshape tensor of 0 elements into shape {list(shape)} "
-                               "because the unspecified dimension size -1 can be any value and is "
-                               "ambiguous")
-        if rest and numel % rest == 0:
-            return tuple([numel // rest if n == -1 else n for n in shape])
-    elif prod(shape) == numel and (not shape or min(shape) >= 0):
-        return shape
-    negative = [n for n in shape if n < -1]
-    if negative:
-        raise RuntimeError(f"invalid shape dimension {negative[0]} at index "
-                           f"{shape.index(negative[0])} of shape {list(shape)}")
-    raise RuntimeError(f"shape '{list(shape)}' is invalid for input of size {numel}")
-
-
-def _view(self: np.ndarray, shape: tuple[int, ...]) -> np.ndarray:
-    r = views.reshape(self, shape)
-    if r is None:
-        raise RuntimeError("view size is not compatible with input tensor's size and stride (at "
-                           "least one dimension spans across two contiguous subspaces). Use "
-                           ".reshape(...) instead.")
-    return r
-
-
-def _declare_view(name: str, node_name: str, view: bool) -> Any:
-    @linear(_view, view=view, d_self=lambda grad, self_shape: reshape_to(grad, self_shape),
-            shapes="shape", method=False, namespace=None, node_name=node_name, name=name)
-    def function(input: Tensor, shape: tuple[int, ...]) -> Any:
-        return input, shape
-    return function
-
-
-view_as_shape = _declare_view("view_as_shape", "ViewBackward0", True)
-# PyTorch's names of what `reshape` gives: of a tensor with gaps in memory, and of a fresh copy,
-# which nobody else has, so that the result is no view of it
-reshape_alias = _declare_view("reshape_alias", "ReshapeAliasBackward0", True)
-unsafe_view = _declare_view("_unsafe_view", "UnsafeViewBackward0", False)
-
-
-def view(input: Tensor, *size: Any, dtype: Any = None) -> Tensor:
-    """The same memory seen with another shape (one extent may be -1), or another dtype.
-
-    RuntimeError if the strides don't allow it; `reshape` then copies.
-
-    >>> import flambeau
-    >>> flambeau.arange(6).view(2, -1)
-    tensor([[0, 1, 2],
-            [3, 4, 5]])
-    """
-    if len(size) == 1 and not isinstance(size[0], (int, tuple, list)):
-        dtype = size[0]
-    if dtype is not None:
-        return basis.view_as_dtype(input, dtype)
-    return view_to(input, infer_size(size_of(size), input._array.size))
-
-
-def reshape_to(input: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """`reshape` to a shape that is known to fit."""
-    if (type(input) in plain and input._array.flags.c_contiguous) or input.is_contiguous():
-        return view_to(input, shape)
-    if viewable(input, shape):
-        return reshape_alias.op.call(input, shape)
-    return unsafe_view.op.call(contiguous_clone(input), shape)
-
-
-def reshape(input: Tensor, *shape: Any) -> Tensor:
-    """The elements in the same order with another shape: a view if possible, else a copy."""
-    return reshape_to(input, infer_size(size_of(shape), input._array.size))
-
-
-view_to = view_as_shape.op.call
-view = composite(view, namespace=None, method=True, path=("reshape", view_to))
-reshape = composite(reshape, method=True, path=("reshape", view_to))
-
-
-def viewable(input: Tensor, shape: tuple[int, ...]) -> bool:
-    """Can a tensor that is not contiguous be seen with that shape?"""
-    if type(input) not in plain and not input.is_meta:  # a wrapper: its own strides say nothing
-        return False
-    return views.reshape(input._array, shape) is not None
-
-
-def contiguous_clone(input: Tensor) -> Tensor:
-    from flambeau.ops.view.conversion import copy_in
-    return copy_in(input)
-
+from flambeau.ops.view.reshaping import reshape, view
 
 # ---- permuting -----------------------------------------------------------------------------------
 
@@ -334,14 +234,11 @@ expand_to = expand.op.call
 
 
 def _label(input: Tensor) -> str:
-    from flambeau.core.promotion import type_name
     return f"torch.{type_name(input.dtype)}Tensor"
 
 
-@composite(namespace=None, method=True)
-def sum_to_size(input: Tensor, *size: Any) -> Tensor:
-    """The sum over the dimensions that broadcasting from `size` would have added or repeated."""
-    target, shape = size_of(size), input._array.shape
+def _summed(input: Tensor, size: Any) -> Tensor:
+    target, shape = size_of((size,)), input._array.shape
     if target == shape and (shape or input._array.dtype.kind not in "bui"):
         return input                        # torch takes the sum of a number, as an int64
     if not is_expandable_to(target, shape):
@@ -350,7 +247,17 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
     dims = tuple(range(lead)) + tuple([i + lead for i, n in enumerate(target)
                                        if n == 1 and shape[i + lead] != 1])
     summed = basis.sum(input, dims, True)
-    return view_as_shape(summed, target) if lead else summed
+    return view(summed, target) if lead else summed
+
+
+sum_to_size = op(
+    "sum_to_size(Tensor self, SymInt[] size) -> Tensor", body=_summed, function=False, out=False,
+    doc="The sum over the dimensions that broadcasting from `size` would have added or repeated.")
+expand_as = op("expand_as(Tensor(a) self, Tensor other) -> Tensor(a)", function=False,
+               body=lambda input, other: expand(input, other._array.shape),
+               doc="`expand` to the shape of `other`.")
+broadcast_to = op("broadcast_to(Tensor(a) self, SymInt[] size) -> Tensor(a)",
+                  body=lambda input, size: expand(input, size), doc="`expand` to `size`.")
 
 
 # ---- selecting -----------------------------------------------------------------------------------
@@ -374,18 +281,21 @@ select = op(
     doc="The slice at `index` of dimension `dim`, without that dimension, as a view.")
 
 
-def _select_backward(self: np.ndarray, shape: tuple[int, ...], dim: int, index: int) -> np.ndarray:
-    return embedded_slices(self, shape, dim, index % shape[dim], 1)
+def _to_slice(grad: Tensor, shape: Any, dim: int, index: int) -> tuple[Any, ...]:
+    shape = size_of((shape,))
+    dim = wrap_dim(dim, len(shape))
+    return grad, shape, dim, index % shape[dim] if shape[dim] else index
 
 
-@linear(_select_backward, dims="dim", shapes="shape", method=False,
-        batch=lambda size, dims, self, shape, dim, index: (
-            select_backward(movedim(self, dims[0], 0), (size, *shape), dim + 1, index), 0),
-        d_self=lambda grad, dim, index: select(grad, dim, index))
-def select_backward(input: Tensor, shape: Any, dim: int, index: int) -> Any:
-    return input, tuple(shape), dim, index
+select_backward = op(
+    "select_backward(Tensor grad_output, SymInt[] input_sizes, int dim, SymInt index) -> Tensor",
+    kernel=lambda x, shape, dim, index: embedded_slices(x, shape, dim, index % shape[dim], 1),
+    kind="linear", canonical=_to_slice, method=False, out=False,
+    batch=lambda size, dims, self, shape, dim, index: (
+        select_backward(movedim(self, dims[0], 0), (size, *shape), dim + 1, index), 0),
+    d_grad_output=lambda grad, dim, index: select(grad, dim, index),
+    doc="Zeros of a shape with `grad_output` as one slice.")
 
 
-basis.reshape, basis.permute, basis.movedim = reshape, permute, movedim
-basis.expand, basis.reshape_to = expand_to, reshape_to
+basis.permute, basis.movedim, basis.expand = permute, movedim, expand_to
 basis.sum_to_size, basis.select, basis.unsqueeze_dims = sum_to_size, select, unsqueeze_dims

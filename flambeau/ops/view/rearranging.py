@@ -1,0 +1,214 @@
+"""Elements in other places: repeated, turned, moved around."""
+from __future__ import annotations
+
+import itertools
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.dtypes import int32, int64
+from flambeau.core.promotion import type_name
+from flambeau.core.shapes import refuse_negative, wrap_dim
+from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.kernels import rearranging
+from flambeau.kernels._extension import compiled
+from flambeau.kernels.refused import characters
+from flambeau.ops.indexing.slices import index_select
+from flambeau.ops.view.reshaping import reshape, view
+from flambeau.ops.view.shape import expand, movedim, unsqueeze
+from flambeau.ops.view.splitting import NO_DIMENSION
+from flambeau.type_info import contiguous_format
+
+# ---- repeated ------------------------------------------------------------------------------------
+
+
+def _repetitions(input: Tensor, repeats: Any) -> tuple[Tensor, tuple[int, ...]]:
+    repeats, shape = tuple(repeats), tuple(input._array.shape)
+    if len(repeats) < len(shape):
+        raise RuntimeError("Number of dimensions of repeat dims can not be smaller than number of "
+                           "dimensions of tensor")
+    refuse_negative([r * n for r, n in zip(repeats, (1,) * (len(repeats) - len(shape)) + shape)])
+    return input, repeats
+
+
+def _repeat_back(grad: Tensor, shape: tuple[int, ...], repeats: tuple[int, ...]) -> Tensor:
+    """The sum over all repetitions."""
+    if 0 in repeats:
+        return basis.new_zeros(grad, shape)
+    extra = len(repeats) - len(shape)
+    sizes = (*repeats[:extra], *itertools.chain(*zip(repeats[extra:], shape)))
+    dims = (*range(extra), *range(extra, len(sizes), 2))
+    return basis.sum(reshape(grad, sizes), dims, False) if dims else grad
+
+
+def _repeat_batched(size: int, dims: Any, self: Tensor, repeats: tuple[int, ...]) -> Any:
+    self = movedim(self, dims[0], 0)
+    n, *shape = self._array.shape
+    self = reshape(self, (n, *(1,) * (len(repeats) - len(shape)), *shape))
+    return repeat(self, (1, *repeats)), 0
+
+
+repeat = op(
+    "repeat(Tensor self, SymInt[] repeats) -> Tensor",
+    kernel=rearranging.repeat, kind="linear", canonical=_repetitions, kernel_checks=True,
+    function=False, batch=_repeat_batched,
+    d_self=lambda grad, self_shape, repeats: _repeat_back(grad, self_shape, repeats),
+    doc="A copy repeated along each dimension; more repeats than dimensions add some in front.")
+repeat = Tensor.repeat
+tile = op("tile(Tensor self, SymInt[] dims) -> Tensor", out=False,
+          body=lambda input, dims: repeat(input, (1,) * (input._array.ndim - len(dims))
+                                          + tuple(dims)),
+          doc="`repeat`, with missing repeats counted as 1.")
+
+
+def _check_repeats(repeats: Tensor, alone: bool) -> None:
+    """Can these be counts? `alone` where nothing else is given."""
+    if alone and repeats.ndim != 1:
+        raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
+    if repeats.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
+    if repeats.dtype not in (int32, int64):
+        raise NotImplementedError("\"repeat_interleave_cpu\" not implemented for "
+                                  f"'{type_name(repeats.dtype)}'")
+    if not repeats.is_meta and (repeats < 0).any():
+        raise RuntimeError("repeats can not be negative")
+
+
+@compiled("repeated_places")
+def repeated_places(counts: np.ndarray) -> np.ndarray:
+    """The number of each count, as often as it says."""
+    return np.repeat(np.arange(len(counts)), counts)
+
+
+def _counted(repeats: Tensor, output_size: int | None) -> tuple[Tensor, int | None]:
+    if repeats.is_meta and output_size is None:
+        raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
+    _check_repeats(repeats, True)
+    return repeats, output_size
+
+
+def _counted_places(repeats: np.ndarray, output_size: int | None) -> np.ndarray:
+    places = repeated_places(repeats)
+    if output_size not in (None, len(places)):
+        raise RuntimeError("allocated size does not match required size")
+    return places
+
+
+def _along(input: Tensor, repeats: Any, dim: int | None, output_size: int | None) -> Tensor:
+    if isinstance(repeats, Tensor):
+        _check_repeats(repeats, False)
+    if dim is None:
+        input, dim = reshape(input, (-1,)), 0
+    if not input._array.ndim:
+        raise NO_DIMENSION
+    at = wrap_dim(dim, input._array.ndim)
+    return _each(input, repeats, at, output_size) if isinstance(repeats, int) \
+        else _by_counts(input, repeats, dim, at, output_size)
+
+
+def _each(input: Tensor, repeats: int, dim: int, output_size: int | None) -> Tensor:
+    """Each slice as many times."""
+    shape = input._array.shape
+    if repeats < 0:
+        raise RuntimeError("Repeats must be non-negative")
+    if output_size not in (None, shape[dim] * repeats):
+        raise RuntimeError(f"repeat_interleave: Invalid output_size, expected "
+                           f"{shape[dim] * repeats} but got {output_size}")
+    wide = expand(unsqueeze(input, dim + 1), (*shape[:dim + 1], repeats, *shape[dim + 1:]))
+    return view(basis.clone(wide, memory_format=contiguous_format),
+                (*shape[:dim], shape[dim] * repeats, *shape[dim + 1:]))
+
+
+def _by_counts(input: Tensor, repeats: Tensor, dim: int, at: int,
+               output_size: int | None) -> Tensor:
+    n = input._array.shape[at]
+    size = repeats._array.size
+    if repeats._array.ndim == 1 and size not in (1, n):
+        raise RuntimeError(f"repeats must have the same size as input along dim, but got "
+                           f"repeats.size(0) = {size} and input.size({dim}) = {n}")
+    if repeats._array.ndim == 0 or size != n:
+        repeats = expand(reshape(repeats, (1,)), (n,))
+    places = repeat_interleave(repeats, output_size=output_size)
+    if input._array.ndim == 1 and input._array.dtype.char in characters("U"):
+        return input[places]             # which `index_select` does not take
+    return index_select(input, at, places)
+
+
+repeat_interleave = op(
+    "repeat_interleave.self_Tensor(Tensor self, Tensor repeats, int? dim=None, *, "
+    "SymInt? output_size=None) -> Tensor",
+    "repeat_interleave.self_int(Tensor self, SymInt repeats, int? dim=None, *, "
+    "SymInt? output_size=None) -> Tensor",
+    body=_along, out=False,
+    doc="Each slice along `dim` repeated; of the flattened tensor without `dim`.")
+op("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Tensor",
+   joins=repeat_interleave, kernel=_counted_places, canonical=_counted, method=False, out=False,
+   differentiable=False, unsized=lambda repeats, output_size: output_size is None,
+   shape=lambda repeats, output_size: (output_size,))
+
+# ---- turned --------------------------------------------------------------------------------------
+
+flip = op("flip(Tensor self, int[] dims) -> Tensor", kernel=rearranging.flip, kind="linear",
+          some_dims="dims", out=False, d_self=lambda grad, dims: flip(grad, dims),
+          doc="The order of elements reversed along the dimensions `dims`.")
+
+
+def _turned_over(name: str, dim: int, doc: str) -> Any:
+    def body(input: Tensor) -> Tensor:
+        if input._array.ndim <= dim:
+            raise RuntimeError(f"Input must be >= {dim + 1}-d.")
+        return flip(input, (dim,))
+    return op(f"{name}(Tensor self) -> Tensor", body=body, out=False, doc=doc)
+
+
+fliplr = _turned_over("fliplr", 1, "The order of columns reversed.")
+flipud = _turned_over("flipud", 0, "The order of rows reversed.")
+
+
+def _rolled(input: Tensor, shifts: Any, dims: Any) -> tuple[Tensor, Any, Any]:
+    shifts = (shifts,) if isinstance(shifts, int) else tuple(shifts)
+    dims = () if dims is None else (dims,) if isinstance(dims, int) else tuple(dims)
+    if not shifts:
+        raise RuntimeError("`shifts` required")
+    if len(dims) != len(shifts) and (dims or len(shifts) != 1):
+        raise RuntimeError(f"shifts and dimensions must align. shifts: {len(shifts)}, dims:"
+                           f"{len(dims)}")
+    if not input._array.size or not dims:
+        return input, shifts, ()
+    if not input.ndim:
+        raise NO_DIMENSION
+    return input, shifts, tuple([wrap_dim(d, input.ndim) for d in dims])
+
+
+def _roll_batched(size: int, dims: Any, self: Tensor, shifts: Any, places: Any) -> Any:
+    self = movedim(self, dims[0], 0)
+    if places:
+        return roll(self, shifts, tuple([d + 1 if d >= 0 else d for d in places])), 0
+    return reshape(roll(reshape(self, (size, -1)), shifts, (1,)), self._array.shape), 0
+
+
+roll = op(
+    "roll(Tensor self, SymInt[1] shifts, int[1] dims=[]) -> Tensor",
+    kernel=rearranging.roll, kind="linear", canonical=_rolled, kernel_checks=True, out=False,
+    batch=_roll_batched,
+    d_self=lambda grad, shifts, dims: roll(grad, tuple([-s for s in shifts]), dims),
+    doc="Elements moved along dimensions, those that fall off coming in at the other end.")
+
+
+def _quarter_turns(input: Tensor, k: int, dims: Any) -> tuple[Tensor, int, tuple[int, ...]]:
+    if len(dims) != 2:
+        raise RuntimeError(f"expected total rotation dims == 2, but got dims = {len(dims)}")
+    if input.ndim < 2:
+        raise RuntimeError(f"expected total dims >= 2, but got total dims = {input.ndim}")
+    a, b = wrap_dim(dims[0], input.ndim), wrap_dim(dims[1], input.ndim)
+    if a == b:
+        raise RuntimeError("expected rotation dims to be different, but got dim0 = "
+                           f"{dims[0]} and dim1 = {dims[1]}")
+    return input, k, (a, b)
+
+
+rot90 = op("rot90(Tensor self, int k=1, int[] dims=[0,1]) -> Tensor", kernel=rearranging.rot90,
+           kind="linear", some_dims="dims", canonical=_quarter_turns, out=False,
+           d_self=lambda grad, k, dims: rot90(grad, -k, dims),
+           doc="Turned by 90° `k` times in the plane of two dimensions.")
