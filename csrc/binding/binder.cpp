@@ -9,7 +9,7 @@ static bool is_builtin(PyTypeObject *type) {
     return type == &PyLong_Type || type == &PyFloat_Type || type == &PyBool_Type ||
            type == &PyUnicode_Type || type == &PyList_Type || type == &PyTuple_Type ||
            type == &PyComplex_Type || type == Py_TYPE(Py_None) || type == known.dtype ||
-           type == known.device;
+           type == known.device || type == known.size;
 }
 
 static Answer no_if(bool surely) { return surely ? Answer::NO : Answer::UNSURE; }
@@ -38,7 +38,7 @@ static bool all_tensors(PyObject *list) {
 
 static Answer fits_list(const Parameter &p, PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
-    if (type != &PyTuple_Type && type != &PyList_Type) {
+    if (type != &PyTuple_Type && type != &PyList_Type && type != known.size) {
         if (p.kind == INTS && p.size > 0 && type == &PyLong_Type) return Answer::YES;
         return no_if(is_builtin(type) || fast::is_plain_tensor(value));
     }

@@ -45,7 +45,7 @@ Answer bind(const Signature &signature, PyObject *const *args, Py_ssize_t n, PyO
 
 // What only Python knows; told once.
 struct Known {
-    PyTypeObject *dtype, *device, *layout, *memory_format, *generator;
+    PyTypeObject *dtype, *device, *layout, *memory_format, *generator, *size;
     PyObject *strided, *preserve;  // the layout and the memory format that change nothing
     PyObject *contiguous, *channels_last, *channels_last_3d;  // the other memory formats
 };

@@ -164,7 +164,7 @@ static PyObject *sizes(PyObject *value) {
 
 static PyObject *as_tuple(PyObject *value, int size) {
     if (PyTuple_CheckExact(value)) return incref(value);
-    if (PyList_CheckExact(value)) return PyList_AsTuple(value);
+    if (PyTuple_Check(value) || PyList_CheckExact(value)) return PySequence_Tuple(value);
     PyObject *tuple = PyTuple_New(size);
     for (int i = 0; tuple && i < size; i++) PyTuple_SET_ITEM(tuple, i, incref(value));
     return tuple;
@@ -466,19 +466,19 @@ static PyObject *make_in_python(PyObject *, PyObject *args) {
     return (PyObject *)f;
 }
 
-// know(dtype, device, layout, memory_format, generator, strided, preserve_format, contiguous_format,
+// know(dtype, device, layout, memory_format, generator, size, strided, preserve_format, contiguous_format,
 // channels_last, channels_last_3d): the types of some arguments, and values of them.
 static PyObject *know(PyObject *, PyObject *args) {
     binding::Known &k = binding::known;
-    PyTypeObject **types[] = {&k.dtype, &k.device, &k.layout, &k.memory_format, &k.generator};
-    if (PyTuple_GET_SIZE(args) != 10) return PyErr_Format(PyExc_TypeError, "expected ten objects");
-    for (int i = 0; i < 5; i++) {
+    PyTypeObject **types[] = {&k.dtype, &k.device, &k.layout, &k.memory_format, &k.generator, &k.size};
+    if (PyTuple_GET_SIZE(args) != 11) return PyErr_Format(PyExc_TypeError, "expected eleven objects");
+    for (int i = 0; i < 6; i++) {
         PyObject *type = PyTuple_GET_ITEM(args, i);
         if (!PyType_Check(type)) return PyErr_Format(PyExc_TypeError, "expected a type");
         *types[i] = (PyTypeObject *)incref(type);
     }
     PyObject **values[] = {&k.strided, &k.preserve, &k.contiguous, &k.channels_last, &k.channels_last_3d};
-    for (int i = 0; i < 5; i++) *values[i] = incref(PyTuple_GET_ITEM(args, 5 + i));
+    for (int i = 0; i < 5; i++) *values[i] = incref(PyTuple_GET_ITEM(args, 6 + i));
     Py_RETURN_NONE;
 }
 

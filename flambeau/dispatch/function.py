@@ -20,6 +20,7 @@ from flambeau._places import native
 from flambeau.core import devices, dtypes, overrides
 from flambeau.core.modes import intercept, interceptors
 from flambeau.core.op import Op, into
+from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.canonical import AS_IS, canonical_value
 from flambeau.random import Generator
@@ -114,7 +115,7 @@ def quick_binder(overload: Overload, numbers: bool) -> Callable[..., list[Any] |
             if value is default or (value is None and nullable) or (
                     not is_list and type(value) in sure):
                 continue
-            if not is_list or type(value) not in (tuple, list) or not sure.issuperset(
+            if not is_list or type(value) not in (tuple, list, Size) or not sure.issuperset(
                     map(type, value)):
                 return None
         return values
@@ -366,5 +367,5 @@ def operator(twin: Function, symbol: str) -> Callable[..., Any]:
 
 
 if native is not None:
-    native.know_types(dtypes.dtype, devices.device, layout, memory_format, Generator, strided,
-                      preserve_format, contiguous_format, channels_last, channels_last_3d)
+    native.know_types(dtypes.dtype, devices.device, layout, memory_format, Generator, Size,
+                      strided, preserve_format, contiguous_format, channels_last, channels_last_3d)
