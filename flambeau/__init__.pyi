@@ -827,6 +827,9 @@ def _unsafe_masked_index_put_accumulate(
 ) -> Tensor:
     """The transpose of `_unsafe_masked_index`: `values` added to `input` where `mask` is True."""
 
+def _unsafe_view(input: Tensor, size: Any) -> Tensor:
+    """`view` of a tensor that nobody else has, which is no view of it."""
+
 def _validate_compressed_sparse_indices(
     is_crow: _bool,
     compressed_idx: Tensor,
@@ -1013,7 +1016,7 @@ def alias(input: Tensor) -> Tensor:
     """The same values on the same memory, as a view."""
 
 def alias_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Copies of what `alias` shows."""
+    """A copy of what `alias` shows."""
 
 def all(
     input: Tensor,
@@ -1175,7 +1178,7 @@ def as_strided_copy(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Copies of what `as_strided` shows."""
+    """A copy of what `as_strided` shows."""
 
 def as_strided_scatter(
     input: Tensor,
@@ -1411,7 +1414,12 @@ def can_cast(from_: _dtype, to: _dtype) -> _bool:
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All tuples of elements of the given vectors, one a row."""
 
-def cat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0) -> Tensor:
+def cat(
+    tensors: tuple[Tensor, ...] | list[Tensor],
+    dim: _int = 0,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
 def ccol_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1485,7 +1493,11 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 def col_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `Tensor.col_indices` gives of a sparse tensor."""
 
-def column_stack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None) -> Tensor:
+def column_stack(
+    tensors: tuple[Tensor, ...] | list[Tensor],
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """Tensors side by side, vectors as columns."""
 
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
@@ -1494,10 +1506,20 @@ def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) ->
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """real + i · imag, of two float tensors that broadcast."""
 
-def concat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0) -> Tensor:
+def concat(
+    tensors: tuple[Tensor, ...] | list[Tensor],
+    dim: _int = 0,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
-def concatenate(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int = 0) -> Tensor:
+def concatenate(
+    tensors: tuple[Tensor, ...] | list[Tensor],
+    dim: _int = 0,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
 def conj(input: Tensor) -> Tensor:
@@ -1697,7 +1719,7 @@ def detach_(input: Tensor) -> Tensor:
     """Take this tensor out of the graph, in place. A view cannot be: its base keeps it in."""
 
 def detach_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Copies of what `detach` shows."""
+    """A copy of what `detach` shows."""
 
 def diag(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """A matrix with a vector on its diagonal, or the diagonal of a matrix."""
@@ -1710,6 +1732,15 @@ def diagflat(input: Tensor, offset: _int = 0) -> Tensor:
 
 def diagonal(input: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """The diagonal of two dimensions as a last one, a view; `offset` > 0 is above the main one."""
+
+def diagonal_backward(
+    grad_output: Tensor,
+    input_sizes: Any,
+    offset: _int,
+    dim1: _int,
+    dim2: _int,
+) -> Tensor:
+    """Zeros of a shape with `grad_output` as a diagonal."""
 
 def diagonal_copy(
     input: Tensor,
@@ -1786,10 +1817,10 @@ def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
 def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
     """The product of two matrices."""
 
-def dsplit(input: Tensor, *indices_or_sections: Any) -> tuple[Tensor, ...]:
+def dsplit(input: Tensor, sections: Any = None) -> Any:
     """`tensor_split` along dimension 2."""
 
-def dstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None) -> Tensor:
+def dstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors behind each other: along dimension 2."""
 
 def einsum(*args: Any) -> Tensor:
@@ -2319,13 +2350,13 @@ def histogramdd(
 def hsmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns."""
 
-def hsplit(input: Tensor, *indices_or_sections: Any) -> tuple[Tensor, ...]:
+def hsplit(input: Tensor, sections: Any = None) -> Any:
     """`tensor_split` along dimension 1."""
 
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns."""
 
-def hstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None) -> Tensor:
+def hstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along dimension 1 (0 for vectors)."""
 
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -3004,7 +3035,7 @@ def narrow_copy(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Copies of what `narrow` shows."""
+    """A copy of what `narrow` shows."""
 
 def native_batch_norm(
     input: Tensor,
@@ -3448,7 +3479,7 @@ def renorm(input: Tensor, p: Any, dim: _int, maxnorm: Any, *, out: Tensor | None
     larger."""
 
 def repeat_interleave(
-    input: Tensor,
+    input: Tensor | None = None,
     repeats: Any = None,
     dim: _int | None = None,
     *,
@@ -3456,7 +3487,7 @@ def repeat_interleave(
 ) -> Tensor:
     """Each slice along `dim` repeated; of the flattened tensor without `dim`."""
 
-def reshape(input: Tensor, *shape: Any) -> Tensor:
+def reshape(input: Tensor, shape: Any) -> Tensor:
     """The elements in the same order with another shape: a view if possible, else a copy."""
 
 def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
@@ -3524,7 +3555,7 @@ def round_(input: Tensor, *, decimals: _int | None = None) -> Tensor:
 def row_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `Tensor.row_indices` gives of a sparse tensor."""
 
-def row_stack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None) -> Tensor:
+def row_stack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors below each other: along dimension 0, as rows."""
 
 def rrelu(
@@ -3632,7 +3663,8 @@ def segment_reduce(
 def select(input: Tensor, dim: _int, index: _int) -> Tensor:
     """The slice at `index` of dimension `dim`, without that dimension, as a view."""
 
-def select_backward(input: Tensor, shape: Any, dim: _int, index: _int) -> Tensor: ...
+def select_backward(grad_output: Tensor, input_sizes: Any, dim: _int, index: _int) -> Tensor:
+    """Zeros of a shape with `grad_output` as one slice."""
 
 def select_copy(input: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `select` shows."""
@@ -3700,7 +3732,7 @@ def slice_copy(
     *,
     out: Tensor | None = None,
 ) -> Tensor:
-    """Copies of what `slice` shows."""
+    """A copy of what `slice` shows."""
 
 def slice_inverse(
     input: Tensor,
@@ -3844,8 +3876,14 @@ def sparse_csr_tensor(
 def split(tensor: Tensor, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """Parts along `dim`: of one extent (the last may be smaller), or of given extents."""
 
-def split_copy(input: Tensor, split_size: _int, dim: _int = 0, *, out: Any = None) -> Any:
-    """Copies of what `split` shows."""
+def split_copy(
+    input: Tensor,
+    split_size: _int,
+    dim: _int = 0,
+    *,
+    out: Any = None,
+) -> tuple[Tensor, ...]:
+    """A copy of what `split` shows."""
 
 def split_with_sizes(input: Tensor, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
     """Parts of the given extents along `dim`, as views."""
@@ -4022,7 +4060,7 @@ def tensor(
 ) -> Tensor:
     """A new tensor with a copy of `data`: a number, nested sequences, an array or a tensor."""
 
-def tensor_split(input: Tensor, indices_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+def tensor_split(input: Tensor, tensor_indices_or_sections: Any = None, dim: _int = 0) -> Any:
     """`n` parts whose extents differ by at most one, or parts cut at given indices, as views."""
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
@@ -4140,6 +4178,9 @@ def unbind_copy(input: Tensor, dim: _int = 0, *, out: Any = None) -> tuple[Tenso
 def unflatten(input: Tensor, dim: _int, sizes: Any) -> Tensor:
     """Dimension `dim` as several; one of `sizes` may be -1."""
 
+def unfold_backward(grad_in: Tensor, input_sizes: Any, dim: _int, size: _int, step: _int) -> Tensor:
+    """The sum of windows, each where it was taken."""
+
 def unfold_copy(
     input: Tensor,
     dimension: _int,
@@ -4230,21 +4271,21 @@ def view_as_complex(input: Tensor) -> Tensor:
     """A real tensor with a last dimension of 2 as a complex one, on the same memory."""
 
 def view_as_complex_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Copies of what `view_as_complex` shows."""
+    """A copy of what `view_as_complex` shows."""
 
 def view_as_real(input: Tensor) -> Tensor:
     """A complex tensor as a real one with a last dimension of 2, on the same memory."""
 
 def view_as_real_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Copies of what `view_as_real` shows."""
+    """A copy of what `view_as_real` shows."""
 
 def view_copy(input: Tensor, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `view` shows."""
 
-def vsplit(input: Tensor, *indices_or_sections: Any) -> tuple[Tensor, ...]:
+def vsplit(input: Tensor, sections: Any = None) -> Any:
     """`tensor_split` along dimension 0."""
 
-def vstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Any = None) -> Tensor:
+def vstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors below each other: along dimension 0, as rows."""
 
 def where(

@@ -550,7 +550,7 @@ class Methods:
         """The sum of the products of two vectors' elements."""
     def double(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as float64; itself if it is."""
-    def dsplit(self, *indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def dsplit(self, *indices: Any, sections: _int | None = None) -> Any:
         """`tensor_split` along dimension 2."""
     def element_size(self) -> _int:
         """Bytes per element."""
@@ -702,7 +702,7 @@ class Methods:
     ) -> return_types.histogram:
         """A histogram with `bins` equal bins in `range`, or with the given edges: (hist,
         bin_edges)."""
-    def hsplit(self, *indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def hsplit(self, *indices: Any, sections: _int | None = None) -> Any:
         """`tensor_split` along dimension 1."""
     def hypot(self, other: Tensor) -> Tensor:
         """√(input² + other²), without overflow on the way."""
@@ -1104,7 +1104,7 @@ class Methods:
     def narrow(self, dim: _int, start: Any, length: _int) -> Tensor:
         """`length` slices of `input` along `dim`, from `start` on, as a view."""
     def narrow_copy(self, dim: _int, start: _int, length: _int) -> Tensor:
-        """Copies of what `narrow` shows."""
+        """A copy of what `narrow` shows."""
     @property
     def nbytes(self) -> _int: ...
     def ndimension(self) -> _int:
@@ -1327,7 +1327,7 @@ class Methods:
         """A copy repeated along each dimension; more repeats than dimensions add some in front."""
     def repeat_interleave(
         self,
-        repeats: Any = None,
+        repeats: Any,
         dim: _int | None = None,
         *,
         output_size: _int | None = None,
@@ -1485,7 +1485,7 @@ class Methods:
         """Give this tensor another size and numbers of dimensions, in place; entries stay."""
     def sparse_resize_and_clear_(self, size: Any, sparse_dim: _int, dense_dim: _int) -> Tensor:
         """Drop all entries and give this tensor another size, in place."""
-    def split(self, split_size_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+    def split(self, split_size: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """Parts along `dim`: of one extent (the last may be smaller), or of given extents."""
     def split_with_sizes(self, split_sizes: Any, dim: _int = 0) -> tuple[Tensor, ...]:
         """Parts of the given extents along `dim`, as views."""
@@ -1581,7 +1581,7 @@ class Methods:
         """The hyperbolic tangent."""
     def tanh_(self) -> Tensor:
         """Write the result of `tanh` into this tensor; returns the tensor."""
-    def tensor_split(self, indices_or_sections: Any, dim: _int = 0) -> tuple[Tensor, ...]:
+    def tensor_split(self, tensor_indices_or_sections: Any = None, dim: _int = 0) -> Any:
         """`n` parts whose extents differ by at most one, or parts cut at given indices, as
         views."""
     def tile(self, *dims: Any) -> Tensor:
@@ -1722,7 +1722,7 @@ class Methods:
         """`view` with the shape of `other`."""
     @property
     def volatile(self) -> _bool: ...
-    def vsplit(self, *indices_or_sections: Any) -> tuple[Tensor, ...]:
+    def vsplit(self, *indices: Any, sections: _int | None = None) -> Any:
         """`tensor_split` along dimension 0."""
     def where(self, condition: Tensor, other: Any) -> Tensor:
         """`input` where the condition holds, else `other`; with a condition alone, where it

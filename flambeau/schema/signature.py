@@ -122,9 +122,13 @@ def python_signature(overloads: Sequence[Sequence[Parameter]], result: str,
     overload does without may be left out. Are the numbers of its list given `one_by_one`? Do
     `numbers` stand for tensors?"""
     places = {p.name: i for o in overloads for i, p in enumerate(o) if not p.by_name}
-    longest = max(overloads, key=len)
+    names = [p.name for o in overloads for p in o]
+    longest = max(overloads, key=lambda o: (len(o), one_by_one and any(
+        p.is_list and names.count(p.name) == 1 for p in o)))
     taken = {p.name for p in longest}
-    named = {p.name: p for o in overloads for p in o if p.by_name and p.name not in taken}
+    named = {p.name: p._replace(by_name=True) for o in overloads for p in o
+             if (p.by_name or one_by_one) and p.name not in taken}      # `view(dtype=…)`
+    places = {name: i for name, i in places.items() if name not in named}
     every = [p._replace(by_name=p.name not in places) for p in (*longest, *named.values())]
     longest = sorted(every, key=lambda p: places.get(p.name, len(places)))
     always = set.intersection(*[{p.name for p in overload} for overload in overloads])
