@@ -16,6 +16,7 @@ int register_arithmetic(PyObject *module);
 int register_comparison(PyObject *module);
 int register_functions(PyObject *module);
 int register_special(PyObject *module);
+int register_bessel(PyObject *module);
 int register_polynomials(PyObject *module);
 int register_activations(PyObject *module);
 int register_losses(PyObject *module);
@@ -120,7 +121,8 @@ PyMODINIT_FUNC PyInit__native() {
         PyModule_AddIntConstant(module, "interface", FLAMBEAU_INTERFACE) ||
         PyModule_AddStringConstant(module, "compiler", compiler) || register_kernel_types(module) ||
         register_arithmetic(module) || register_comparison(module) || register_functions(module) ||
-        register_special(module) || register_polynomials(module) || register_activations(module) || register_losses(module) ||
+        register_special(module) || register_bessel(module) || register_polynomials(module) ||
+        register_activations(module) || register_losses(module) ||
         register_conversion(module) ||
         register_reductions(module) || register_statistics(module) || register_scans(module) ||
         register_random(module) || register_views(module) || register_fast(module) ||

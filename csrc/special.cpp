@@ -139,12 +139,13 @@ struct Zeta {
             43867.0 / 5109094217170944000.0, -174611.0 / 802857662698291200000.0};
         bool whole = q == std::floor(q);
         if (s == 1) return vec::INF64;
-        if (!(s > 1) || std::isnan(q)) return std::nan("");
+        if (s < 1 || std::isnan(q)) return std::nan("");
         if (q <= 0 && whole) return vec::INF64;
+        if (std::isnan(s) || std::isinf(q)) return std::nan("");
         if (q <= 0 && (s != std::floor(s) || q <= -1e6)) return std::nan("");
-        if (std::isinf(q)) return 0;
-        if (std::isinf(s)) return q > 1 ? 0 : q == 1 ? 1 : vec::INF64;
+        if (std::isinf(s)) return q > 1 ? std::nan("") : q == 1 ? 1 : vec::INF64;
         double enough = s < 190 ? 10 + s : 200, total = 0, y = q;
+        if (s > 1000 && q > 0) return std::pow(q, -s) + std::pow(q + 1, -s);
         for (double k = 1; y < enough; k++) {
             total += inverse_power(y, s);
             y = q + k;
@@ -220,7 +221,7 @@ int register_special(PyObject *m) {
     declare<Digamma, 1>(m, "digamma", Floats{});
     declare<Gammainc, 2>(m, "gammainc", Floats{});
     declare<Gammaincc, 2>(m, "gammaincc", Floats{});
-    declare<Zeta, 2>(m, "zeta", Floats{});
+    declare<Zeta, 2>(m, "zeta", Types<float, double>{});
     declare<Polygamma, 2>(m, "polygamma", Floats{});
     using Wide = Types<float, double>;  // halves are rounded at each step
     declare<Entr, 1>(m, "entr", Wide{});

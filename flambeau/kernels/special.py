@@ -38,16 +38,18 @@ def without_halves(kernel):
     return _rename(run, kernel.__name__)
 
 
-i0, i0e, i1, i1e = (_from_scipy(name) for name in ("i0", "i0e", "i1", "i1e"))
-modified_i0, modified_i1 = without_halves(i0), without_halves(i1)
+i0, i0e, i1, i1e, ndtr = (
+    compiled(name)(_from_scipy(name)) for name in ("i0", "i0e", "i1", "i1e", "ndtr"))
+modified_i0, modified_i1 = (
+    compiled(f"modified_{name}")(without_halves(_from_scipy(name))) for name in ("i0", "i1"))
 j0, j1, y0, y1, k0, k0e, k1, k1e, erfcx, ndtri, log_ndtr = (
-    without_halves(_from_scipy(name)) for name in (
+    compiled(name)(without_halves(_from_scipy(name))) for name in (
         "j0", "j1", "y0", "y1", "k0", "k0e", "k1", "k1e", "erfcx", "ndtri", "log_ndtr"))
-ndtr = _from_scipy("ndtr")
 gammainc, gammaincc = (_from_scipy(name, 2) for name in ("gammainc", "gammaincc"))
-zeta = without_halves(_from_scipy("zeta", 2))
+zeta = compiled("zeta")(without_halves(_from_scipy("zeta", 2)))
 
 
+@compiled("airy_ai")
 @without_halves
 @pointwise("f")
 def airy_ai(x):

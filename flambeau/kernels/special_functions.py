@@ -16,7 +16,8 @@ _EULER = 0.57721566490153286
 
 
 _COMPILED = {"gammaln": "lgamma", **{name: name for name in (
-    "erf", "erfc", "erfinv", "digamma", "gammainc", "gammaincc", "zeta")}}
+    "erf", "erfc", "erfinv", "digamma", "gammainc", "gammaincc", "zeta", "i0", "i0e", "i1", "i1e",
+    "j0", "j1", "y0", "y1", "k0", "k0e", "k1", "k1e", "erfcx", "ndtr", "log_ndtr", "ndtri")}}
 
 
 def find(name, compiled=True):
@@ -180,7 +181,8 @@ _BERNOULLI = [b / math.factorial(2 * k) for k, b in enumerate((
 def zeta(s, q):
     """Σ (k + q)^-s over k ≥ 0: the first terms, and Euler and Maclaurin's formula for the rest"""
     whole = q == np.floor(q)
-    inside = (s > 1) & np.isfinite(s) & ((q > 0) | (~whole & (s == np.floor(s)) & (q > -1e6)))
+    inside = (s > 1) & np.isfinite(s) & np.isfinite(q) & (
+        (q > 0) | (~whole & (s == np.floor(s)) & (q > -1e6)))
     s0, y = np.where(inside, s, 2.0), np.where(inside, q, 1.0)
     total = np.zeros_like(y)
     first, enough = y, np.minimum(10 + s0, 200)
@@ -196,8 +198,8 @@ def zeta(s, q):
         total = total + number * rising * power
         rising = rising * (s0 + 2 * j + 1) * (s0 + 2 * j + 2)
         power = power / (y * y)
-    total = np.where((q <= 0) & whole & (s > 1), np.inf, np.where(inside, total, np.nan))
-    limit = np.where(q > 1, 0, np.where(q == 1, 1, np.where(q < 1, np.inf, np.nan)))
+    total = np.where((q <= 0) & whole & ~(s < 1), np.inf, np.where(inside, total, np.nan))
+    limit = np.where(q == 1, 1, np.where(q < 1, np.inf, np.nan))
     return np.where(s == 1, np.inf, np.where(np.isposinf(s), limit, total))
 
 
@@ -384,7 +386,7 @@ def _first_kind(x, order):
     p, q = _hankel(np.maximum(y, 25), order)
     cosine, sine = _phase(np.where(np.isinf(y), 0, y), order)
     found = np.where(y <= 25, close, p * cosine - q * sine)
-    found = np.where(np.isinf(y), 0, found)
+    found = np.where(np.isinf(y), np.nan, found)
     return np.where((x < 0) & (order == 1), -found, found)
 
 
@@ -414,7 +416,7 @@ def _of_the_second_kind(x, order):
     p, q = _hankel(np.maximum(x, 25), order)
     cosine, sine = _phase(np.where(np.isinf(x), 0, x), order)
     found = np.where(x <= 25, _neumann(x, order), p * sine + q * cosine)
-    found = np.where(np.isposinf(x), 0, found)
+    found = np.where(np.isposinf(x), np.nan, found)
     return np.where(x > 0, found, np.where(x == 0, -np.inf, np.nan))
 
 
