@@ -65,13 +65,15 @@ static PyObject *view_expand(PyObject *, PyObject *const *args, Py_ssize_t nargs
     int nd = integers(args[1], shape);
     if (nd < 0) return nullptr;
     int own = PyArray_NDIM(array), extra = nd - own;
-    for (int i = 0; i < nd; i++) {
+    bool fits = extra >= 0;
+    for (int i = 0; fits && i < nd; i++) {
         npy_intp n = i < extra ? 1 : PyArray_DIM(array, i - extra);
-        if (extra < 0 || (n != shape[i] && n != 1)) {
-            PyErr_SetString(moving::Misfit, "the shape cannot be expanded to this one");
-            return nullptr;
-        }
+        fits = n == shape[i] || n == 1;
         strides[i] = i < extra || n != shape[i] ? 0 : PyArray_STRIDE(array, i - extra);
+    }
+    if (!fits) {
+        PyErr_SetString(moving::Misfit, "the shape cannot be expanded to this one");
+        return nullptr;
     }
     return make_view(array, nd, shape, strides, 0);
 }

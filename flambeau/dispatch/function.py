@@ -23,6 +23,7 @@ from flambeau.core.op import Op, into
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.canonical import AS_IS, canonical_value
+from flambeau.kernels.refused import characters, no_kernel
 from flambeau.random import Generator
 from flambeau.schema import errors
 from flambeau.schema.arguments import NUMPY_NAMES, Wrong, bind
@@ -211,7 +212,12 @@ class Function:
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Op, Any, Any]:
         """The op of a call, its canonical arguments, and `out`."""
         overload, values = self.choose(args, kwargs)
-        op, canonical = overload.op, overload.canonical(values)
+        op = overload.op
+        try:
+            canonical = overload.canonical(values)
+        except IndexError:
+            refuse_type(op, values)
+            raise
         out = None if overload.out < 0 else values[overload.out]
         if isinstance(out, Tensor) and op.declaration.typed_by_out:
             canonical = _typed_by(out, op, canonical)
@@ -296,6 +302,18 @@ class InplaceFunction(Function):
 def warn_of_overload(name: str, signature: Signature) -> None:
     warnings.warn(f"This overload of {name} is deprecated:\n\t{name}{signature}", UserWarning,
                   stacklevel=5)
+
+
+def refuse_type(op: Op, values: list[Any]) -> None:
+    """Raise what the op says of the type of the first tensor's elements, where that is a sentence:
+    PyTorch says it before it looks at dimensions."""
+    if op.refuses and isinstance(values[0], Tensor):
+        said, kinds = op.refuses
+        x = values[0]._array
+        if x.dtype.char in characters(kinds):
+            said = said if isinstance(said, str) else said(x)
+            if " " in said:
+                raise no_kernel(said, x.dtype)
 
 
 def _typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...]:

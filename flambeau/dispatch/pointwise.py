@@ -139,7 +139,7 @@ def make_call(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
         first = next(v for v, name in zip(values, op.tensors) if isinstance(v, np.ndarray)
                      and name not in op.apart)
         if first.dtype.char in rejected:
-            raise unsupported(op, first)
+            raise refusal(op, first, values)
         try:
             if usual is not None and all(map(is_, params, defaults)):
                 array = usual(*values)
@@ -149,7 +149,7 @@ def make_call(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
             broadcast_shapes(*[v.shape for v in values if isinstance(v, np.ndarray)])
             raise
         except TypeError:
-            raise unsupported(op, first) from None
+            raise refusal(op, first, values) from None
         result = wrap(array)
         if differentiable and grad_enabled():
             edges = edges_of(inputs)
@@ -157,6 +157,12 @@ def make_call(op: Op, interceptors: Any, plain: Any) -> Callable[..., Any]:
                 record(op, canonical, edges, result)
         return result
     return call
+
+
+def refusal(op: Op, first: np.ndarray, values: list[Any]) -> Exception:
+    """That there is no kernel for this type; shapes that do not broadcast come before that."""
+    broadcast_shapes(*[v.shape for v in values if isinstance(v, np.ndarray)])
+    return unsupported(op, first)
 
 
 def operands(op: Op, inputs: tuple[Any, ...]) -> list[Any]:

@@ -8,6 +8,7 @@ each slice has a gradient of its own.
 from __future__ import annotations
 
 import functools
+import operator
 from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
@@ -20,7 +21,7 @@ from flambeau.core.tensor import LEAF, Tensor, basis, gradient_edge, tensor_type
 from flambeau.func.batch import vmap
 from flambeau.transforms.batching import BatchLevel, lift
 from flambeau.transforms.forward import ForwardLevel, check_tangent
-from flambeau.utils._pytree import tree_flatten, tree_map, tree_unflatten
+from flambeau.utils._pytree import tree_flatten, tree_map, tree_unflatten, treespec_pprint
 
 
 def point(tensor: Tensor) -> Tensor:
@@ -132,6 +133,12 @@ class _Outside:
         return tree_map(lambda x: x.detach() if _in_graph(x) and not self.needs([x]) else x, tree)
 
 
+def _as_given(tree: Any, stand_ins: list[Tensor], leaves: list[Any]) -> Any:
+    """What a function gives back as it got it is what its caller gave."""
+    given = {id(stand_in): leaf for stand_in, leaf in zip(stand_ins, leaves)}
+    return tree_map(lambda x: given.get(id(x), x), tree)
+
+
 def _in_graph(x: Any) -> bool:
     """Does a tensor, or that of which it is a slice, require gradients?"""
     while isinstance(x, Tensor):
@@ -193,6 +200,7 @@ def grad_and_value(func: Callable[..., Any], argnums: Any = 0,
             for n, value in zip(numbers, tree_unflatten(points, spec)):
                 replaced[n] = value
             output, aux = _scalar_and_aux(func(*replaced, **kwargs), has_aux)
+            aux = _as_given(aux, points, leaves)
             found = _gradients([output], points, [basis.ones_like(output.detach())],
                                outside.needs([output]))
             return tree_unflatten(found, spec), output, aux
@@ -247,13 +255,15 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
             raise RuntimeError("vjp(f, ...): All outputs of f must be floating-point or complex "
                                f"Tensors, got Tensor with dtype {one.dtype}")
 
-    def pullback(*cotangents: Any, retain_graph: bool = True, create_graph: bool = True) -> Any:
-        given = cotangents[0] if len(cotangents) == 1 else cotangents
-        weights, spec_given = tree_flatten(given)
+    def pullback(cotangents: Any, retain_graph: bool = True, create_graph: bool | None = None
+                 ) -> Any:
+        operator.index(retain_graph)
+        weights, spec_given = tree_flatten(cotangents)
         if spec_given != spec_out:
-            raise RuntimeError(f"Expected pytree structure of cotangents to be the same as pytree "
-                               f"structure of outputs to the function. cotangents: {spec_given}, "
-                               f"primal output: {spec_out}")
+            raise RuntimeError("Expected pytree structure of cotangents to be the same as pytree "
+                               "structure of outputs to the function. cotangents: "
+                               f"{treespec_pprint(spec_given)}, primal output: "
+                               f"{treespec_pprint(spec_out)}")
         for i, (weight, one) in enumerate(zip(weights, outputs)):
             if weight.shape != one.shape:
                 raise RuntimeError(f"Mismatch in shape: grad_output[{i}] has a shape of "
@@ -263,8 +273,10 @@ def vjp(func: Callable[..., Any], *primals: Any, has_aux: bool = False) -> Any:
         now = _Outside(weights)
         return result if now.records and outside.differentiates else now.free(result)
 
-    value = outside.free(output)
-    return (value, pullback, outside.free(aux)) if has_aux else (value, pullback)
+    value = outside.free(_as_given(output, points, leaves))
+    if not has_aux:
+        return value, pullback
+    return value, pullback, outside.free(_as_given(aux, points, leaves))
 
 
 def jvp(func: Callable[..., Any], primals: Any, tangents: Any, *, strict: bool = False,

@@ -11,8 +11,8 @@ from flambeau.core import dtypes, fast, overrides
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors, levels
 from flambeau.core.op import ANY, Op, checked_arguments
-from flambeau.core.promotion import convert, type_name
-from flambeau.core.shapes import is_expandable_to
+from flambeau.core.promotion import convert, result_type, type_name
+from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import (
     LEAF,
     Tensor,
@@ -70,14 +70,28 @@ def forbidden(tensor: Tensor, modified: str) -> RuntimeError:
 
 def check_stored(op_name: str, target: Tensor, result: np.ndarray) -> None:
     """Raise if `result` cannot be stored into `target`: its type or its shape do not fit."""
-    found, wanted = dtypes.from_numpy_dtype(result.dtype), target.dtype
-    if found is not wanted and not can_cast(found, wanted):
-        raise RuntimeError(f"result type {type_name(found)} can't be cast to the desired output "
-                           f"type {type_name(wanted)}")
-    shape = slot(target).shape
-    if result.shape != shape and not is_expandable_to(result.shape, shape):
-        raise RuntimeError(f"output with shape {list(shape)} doesn't match the "
-                           f"broadcast shape {list(result.shape)}")
+    _check_fit(target, result.shape, dtypes.from_numpy_dtype(result.dtype))
+
+
+def _check_fit(target: Tensor, shape: tuple[int, ...], dtype: Any) -> None:
+    own = slot(target).shape
+    if shape != own and not is_expandable_to(shape, own):
+        raise RuntimeError(f"output with shape {list(own)} doesn't match the "
+                           f"broadcast shape {list(shape)}")
+    if dtype is not target.dtype and not can_cast(dtype, target.dtype):
+        raise RuntimeError(f"result type {type_name(dtype)} can't be cast to the desired output "
+                           f"type {type_name(target.dtype)}")
+
+
+def check_operands(functional: Op, target: Tensor, args: tuple[Any, ...]) -> None:
+    """Raise if what a pointwise op gives for these would not fit into `target`: PyTorch asks that
+    before it looks for a kernel."""
+    values = [a._array if type(a) in tensor_types else a for a in (target, *args)]
+    arrays = [v for v in values if isinstance(v, np.ndarray)]
+    found = result_type(arrays, [v for v in values if type(v) in (bool, int, float, complex)])
+    if functional.floating and not found.is_floating_point and not found.is_complex:
+        found = dtypes.from_numpy_dtype(dtypes.default_float())
+    _check_fit(target, broadcast_shapes(*[a.shape for a in arrays]), found)
 
 
 def make_inplace(functional: Op) -> Callable[..., Any]:
@@ -144,7 +158,12 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     if tracked:
         source = _stand_in(input, copied=functional.composite or "self" in functional.saved)
     run = functional.function if public else functional.call
-    result = run(source, *args, **kwargs)
+    try:
+        result = run(source, *args, **kwargs)
+    except NotImplementedError:
+        if functional.kind == "pointwise":
+            check_operands(functional, input, args)
+        raise
     values = result._array
     check_stored(op.name, input, values)
     if values.shape != memory.shape:

@@ -84,7 +84,7 @@ class LBFGS(Optimizer):
         lr = float(group["lr"])
         state = self.state[self._params[0]]
         state.setdefault("func_evals", 0)
-        state.setdefault("n_iter", 0)
+        is_first = state.setdefault("n_iter", 0) == 0
 
         first_loss = closure()
         loss = float(first_loss)
@@ -101,7 +101,7 @@ class LBFGS(Optimizer):
             previous = loss
             length = lr
             if state["n_iter"] == 1:
-                length = min(1.0, 1.0 / grad.abs().sum().item()) * lr
+                length = min(1.0, 1.0 / grad.abs().sum()) * lr
             state["d"], state["t"] = direction, length
             slope = grad.dot(direction).item()
             if slope > -group["tolerance_change"]:
@@ -127,6 +127,9 @@ class LBFGS(Optimizer):
                     or _largest(direction * length) <= group["tolerance_change"]
                     or abs(loss - previous) < group["tolerance_change"]):
                 break
+        if is_first:                # checkpoints list the entries in this order
+            state.update({name: state.pop(name) for name in (
+                "d", "t", "old_dirs", "old_stps", "ro", "H_diag", "prev_flat_grad", "prev_loss")})
         return first_loss
 
     def _direction(self, grad, state, history_size):

@@ -124,3 +124,20 @@ def test_without_grad_mode_nothing_outside_is_recorded():
             rows = func.vmap(call)(flambeau.eye(3))
             assert not rows.requires_grad and rows.abs().sum() > 0
     assert pullback(flambeau.ones(3))[0].requires_grad
+
+
+def test_what_a_function_hands_through_is_what_it_was_given():
+    x = flambeau.ones(2)
+    passed = lambda x: ((x * 2).sum(), x)
+    assert func.grad(passed, has_aux=True)(x)[1] is x
+    assert func.vjp(passed, x, has_aux=True)[2] is x
+    assert func.jacrev(lambda x: (x * 2, (x, x + 1)), has_aux=True)(x)[1][0] is x
+
+
+def test_cotangents_are_one_argument():
+    x = flambeau.ones(2)
+    pullback = func.vjp(lambda x: {"a": x, "b": x}, x)[1]
+    with pytest.raises(RuntimeError, match=r"cotangents: \*, primal output: {'a': \*, 'b': \*}"):
+        pullback(x)
+    with pytest.raises(TypeError):
+        pullback(x, x)

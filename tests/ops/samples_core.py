@@ -12,6 +12,10 @@ for _name in ("in_range", "per_tensor_affine", "per_channel_affine", "tensor", "
         "the derivative is a convention: see test_quantized_tensors.py"
 family.untested["fused_moving_avg_obs_fake_quant"] = \
     "writes averages: see test_quantized_tensors.py"
+family.untested |= dict.fromkeys(
+    [f"_validate_sparse_{kind}_tensor_args" for kind in ("coo", "compressed", "csr", "csc", "bsr",
+                                                         "bsc")]
+    + ["_validate_compressed_sparse_indices"], "checks: see sparse/test_layouts.py")
 family.untested |= dict.fromkeys(("empty_permuted", "hash_tensor", "slice_inverse", "xor_of_bits"),
                                  "not differentiable: see test_memory_forms.py")
 

@@ -69,3 +69,18 @@ def test_numbers_that_do_not_fit():
         m.add(m, m, m)
     with pytest.raises(TypeError):
         torch.addcmul(m, 2, 2, m, m)
+
+
+LONG, FLOAT = torch.ones(3, dtype=torch.int64), torch.ones(3)
+
+
+@pytest.mark.parametrize("write, message", [
+    (lambda: LONG.__iand__(torch.ones(2)), r"size of tensor a \(3\) must match"),
+    (lambda: LONG.__iand__(FLOAT), "result type Float can't be cast to the desired output type Lo"),
+    (lambda: LONG.__imod__(1j), "result type ComplexFloat can't be cast"),
+    (lambda: FLOAT[:1].__ifloordiv__(FLOAT[:2] * 1j), "output with shape .1. doesn't match"),
+    (lambda: FLOAT & torch.ones(2), r"size of tensor a \(3\) must match"),
+])
+def test_shapes_and_types_are_looked_at_before_kernels(write, message):
+    with pytest.raises(RuntimeError, match=message):
+        write()

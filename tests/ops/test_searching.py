@@ -75,3 +75,11 @@ def test_counts_move_with_weights(name):
     check = flambeau.autograd.gradcheck
     assert check(COUNTS[name], weights, check_forward_ad=True, check_batched_grad=True)
     assert flambeau.autograd.gradgradcheck(COUNTS[name], weights)
+
+
+def test_where_nothing_is_chosen_gives_the_columns_of_nonzero():
+    x = flambeau.tensor([[1, 0], [1, 1]])
+    rows, columns = flambeau.where(x != 0)
+    assert rows.tolist() == [0, 1, 1] and columns.tolist() == [0, 0, 1]
+    assert rows.stride() == columns.stride() == (1,) and rows._base is columns._base is not None
+    assert [part.tolist() for part in flambeau.where(flambeau.tensor(True))] == [[0]]

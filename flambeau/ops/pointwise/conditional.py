@@ -56,8 +56,9 @@ where = pointwise(
     >>> flambeau.where(x > 0, x, 0)
     tensor([1., 0.])
     """)
-op("where(Tensor condition) -> Tensor[]", joins=where, kernel=np.nonzero, returns=tuple,
-   out=False, method=False, differentiable=False, unsized=True)
+@op("where(Tensor condition) -> Tensor[]", joins=where, out=False, method=False)
+def positions(condition: Tensor) -> tuple[Tensor, ...]:
+    return basis.nonzero(condition, as_tuple=True)
 
 # ---- masked_fill --------------------------------------------------------------------------------
 

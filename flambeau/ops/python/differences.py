@@ -8,6 +8,7 @@ from flambeau.core.shapes import wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import refuse
+from flambeau.ops.node_names import over, times
 from flambeau.ops.pointwise.comparison import ne
 from flambeau.ops.reduction.scan import cumsum
 from flambeau.ops.view.join import cat
@@ -49,22 +50,24 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
 # ---- integrals ----------------------------------------------------------------------------------
 
 
-def _areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> Tensor:
-    """The areas of the trapezoids between neighbours."""
+def _check_samples(name: str, y: Tensor, x: Any, dim: int, dx: Any) -> int:
+    """The dimension along which to integrate."""
     if not y._array.ndim:
         raise IndexError(f"Dimension specified as {dim} but tensor has no dimensions")
+    if type(dx) in (bool, complex):
+        raise RuntimeError(f"{name}: Currently, we only support dx as a real number.")
     dim = wrap_dim(dim, y._array.ndim)
-    if y._array.shape[dim] == 0:
-        return y
-    if y._array.dtype.kind == "b" or (x is not None and x._array.dtype.kind == "b"):
-        which = "y" if y._array.dtype.kind == "b" else "x"
-        raise RuntimeError(f"{name}: received a bool input for `{which}`, but bool is not "
-                           "supported")
-    refuse(y._array, "U", "add_stub")
-    later, earlier = _pairs(y, dim)
-    if x is None:
-        return (later / 2 + earlier / 2) * dx if y._array.dtype.kind in "ui" \
-            else (later + earlier) * (dx / 2)
+    if y._array.shape[dim]:
+        if y._array.dtype.kind == "b" or (x is not None and x._array.dtype.kind == "b"):
+            which = "y" if y._array.dtype.kind == "b" else "x"
+            raise RuntimeError(f"{name}: received a bool input for `{which}`, but bool is not "
+                               "supported")
+        refuse(y._array, "U", "add_stub")
+    return dim
+
+
+def _widths(name: str, y: Tensor, x: Tensor, dim: int) -> Tensor:
+    """How far the samples are apart."""
     if x._array.ndim == 1 and y._array.ndim > 1:
         if x._array.shape[0] != y._array.shape[dim]:
             raise RuntimeError(f"{name}: There must be one `x` value for each sample point")
@@ -73,12 +76,25 @@ def _areas(name: str, y: Tensor, x: Any, dx: Any, dim: int) -> Tensor:
         x = x if x._array.ndim else reshape(x, (1,))
         dim -= y._array.ndim
     far, near = _pairs(x, dim % x._array.ndim if dim < 0 else dim)
-    return (later + earlier) * (far - near) / 2
+    return far - near
 
 
 def _integral(name: str, dx: str = "Scalar dx=1") -> Any:
     return op(f"{name}.x(Tensor y, Tensor x, *, int dim=-1) -> Tensor",
               f"{name}.dx(Tensor y, *, {dx}, int dim=-1) -> Tensor", method=False, out=False)
+
+
+def _trapezoid(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
+    dim = _check_samples("trapezoid", y, x, dim, dx)
+    if not y._array.shape[dim]:
+        shape = y._array.shape
+        import flambeau
+        return flambeau.empty(shape[:dim] + shape[dim + 1:], dtype=y.dtype).zero_()
+    if x is not None:
+        later, earlier = _pairs(y, dim)
+        return over(((later + earlier) * _widths("trapezoid", y, x, dim)).sum(dim), 2.0)
+    ends = y.select(dim, 0) + y.select(dim, -1)
+    return times(y.sum(dim) - times(ends, 0.5), dx)
 
 
 @_integral("trapezoid")
@@ -89,19 +105,25 @@ def trapezoid(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
     >>> flambeau.trapezoid(flambeau.tensor([1.0, 5.0, 10.0]))
     tensor(10.5000)
     """
-    return _areas("trapezoid", y, x, dx, dim).sum(dim)
+    return _trapezoid(y, x, dim, dx)
 
 
 @_integral("trapz", "float dx=1")
 def trapz(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
     """The older name of `trapezoid`."""
-    return _areas("trapezoid", y, x, dx, dim).sum(dim)
+    return _trapezoid(y, x, dim, dx)
 
 
 @_integral("cumulative_trapezoid")
 def cumulative_trapezoid(y: Tensor, x: Tensor | None, dim: int, dx: Any) -> Tensor:
     """The integrals from the first sample to each later one, by the trapezoidal rule."""
-    return cumsum(_areas("cumulative_trapezoid", y, x, dx, dim), dim)
+    dim = _check_samples("cumulative_trapezoid", y, x, dim, dx)
+    if not y._array.shape[dim]:
+        return cumsum(times(y, 0.5), dim)
+    later, earlier = _pairs(y, dim)
+    if x is None:
+        return cumsum(times(later + earlier, dx / 2), dim)
+    return over(cumsum((later + earlier) * _widths("cumulative_trapezoid", y, x, dim), dim), 2.0)
 
 
 # ---- derivatives --------------------------------------------------------------------------------

@@ -50,6 +50,7 @@ def nonzero(input: Tensor, *, as_tuple: bool = False, out: Any = None) -> Any:
     return basis.unbind(rows, 1)
 
 
+basis.nonzero = nonzero
 argwhere = op("argwhere(Tensor self) -> Tensor", body=lambda self: nonzero_rows(self), out=False,
               doc="The positions of the elements that are not zero, one a row.")
 

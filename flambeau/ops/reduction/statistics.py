@@ -11,20 +11,21 @@ from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite
 from flambeau.core.promotion import promote, type_name
+from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import characters
 from flambeau.ops.coercion import values_below
 from flambeau.ops.indexing.gather import gather
 from flambeau.ops.out_types import OUT_TYPE
-from flambeau.ops.pointwise.arithmetic import abs, lerp, pow, sgn
+from flambeau.ops.pointwise.arithmetic import abs, pow, sgn
 from flambeau.ops.pointwise.comparison import isnan, logical_not
 from flambeau.ops.pointwise.conditional import clamp, masked_fill, where
 from flambeau.ops.reduction.minmax import evenly
 from flambeau.ops.reduction.sort import sort
 from flambeau.ops.reduction.sums import count, mean, restore, sum
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import movedim, squeeze, unsqueeze
+from flambeau.ops.view.shape import squeeze, transpose, unsqueeze
 
 # ---- variance and standard deviation ------------------------------------------------------------
 
@@ -329,14 +330,25 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool,
         raise RuntimeError("quantile() interpolation must be one of linear, lower, higher, "
                            f"midpoint or nearest, but got {interpolation}")
     q = _quantile_points(input, q)
-    ndim = input._array.ndim
+    shape, ndim = [*input._array.shape], input._array.ndim
     if dim is None:
-        input, dim = reshape(input, (-1,)), 0
-        if keepdim and ndim > 1:
-            input = reshape(input, (1,) * (ndim - 1) + (-1,))
-            dim = ndim - 1
-    last = movedim(input if input._array.ndim else reshape(input, (1,)), dim, -1)
-    ordered = sort(last)[0]
+        ordered = sort(reshape(input, (-1,)))[0]
+        kept = [1] * ndim
+    else:
+        dim = wrap_dim(dim, ndim)
+        ordered = sort(input if dim >= ndim - 1 else transpose(unsqueeze(input, -1), dim, -1))[0]
+        kept = [*shape[:dim], 1, *shape[dim + 1:]] if ndim else []
+    rest = kept if keepdim else [] if dim is None or not ndim else shape[:dim] + shape[dim + 1:]
+    size = ordered._array.shape[dim if dim is not None and dim >= ndim - 1 else -1] \
+        if ordered._array.ndim else 1
+    result = _quantiles_of_sorted(ordered.view((*rest, size)), q, interpolation, skip_nan)
+    if q._array.ndim:
+        result.unsqueeze_(0).transpose_(0, -1)
+    return result.squeeze_(-1)
+
+
+def _quantiles_of_sorted(ordered: Tensor, q: Tensor, interpolation: str, skip_nan: bool) -> Tensor:
+    """The quantiles of each row, in its place."""
     size = ordered._array.shape[-1]
     if skip_nan:
         usable = sum(logical_not(isnan(ordered)), -1, True)
@@ -344,12 +356,7 @@ def _quantile(input: Tensor, q: Any, dim: int | None, keepdim: bool,
     else:
         ranks = masked_fill(q * (size - 1) + basis.zeros_like(ordered.narrow(-1, 0, 1)),
                             isnan(ordered).any(-1, True), size - 1)
-    result = _at_ranks(ordered, basis.cast(ranks, input._array.dtype), interpolation)
-    if q._array.ndim:
-        result = movedim(result, -1, 0)
-        return unsqueeze(result, dim % max(ndim, 1) + 1) if keepdim and ndim else result
-    result = squeeze(result, -1)
-    return unsqueeze(result, dim) if keepdim and ndim else result
+    return _at_ranks(ordered, basis.cast(ranks, ordered._array.dtype), interpolation)
 
 
 def _quantile_points(input: Tensor, q: Any) -> Tensor:
@@ -376,7 +383,7 @@ def _at_ranks(ordered: Tensor, ranks: Tensor, interpolation: str) -> Tensor:
     weight = ranks - below if interpolation == "linear" else basis.zeros_like(ranks) + 0.5
     if interpolation == "midpoint":
         weight = where(above == below, 0, weight)
-    return lerp(gather(ordered, -1, below.long()), gather(ordered, -1, above.long()), weight)
+    return gather(ordered, -1, below.long()).lerp_(gather(ordered, -1, above.long()), weight)
 
 
 def _quantiles(name: str, skip_nan: bool, doc: str) -> Any:

@@ -1,0 +1,42 @@
+"""Integrals by the trapezoidal rule."""
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import flambeau
+
+arrays = hnp.arrays(np.float64, hnp.array_shapes(min_dims=1, max_dims=3, max_side=4),
+                    elements=st.integers(-8, 8).map(float))
+
+
+@given(arrays, st.data())
+@settings(max_examples=60, deadline=None)
+def test_integrals_are_numpys(array, data):
+    dim = data.draw(st.integers(-array.ndim, array.ndim - 1))
+    dx = data.draw(st.sampled_from([1, 2.0, 0.5]))
+    y = flambeau.tensor(array)
+    np.testing.assert_allclose(flambeau.trapezoid(y, dx=dx, dim=dim).numpy(),
+                               np.trapezoid(array, dx=dx, axis=dim), atol=1e-12)
+    x = np.linspace(0, 2, array.shape[dim]) ** 2
+    np.testing.assert_allclose(flambeau.trapezoid(y, flambeau.tensor(x), dim=dim).numpy(),
+                               np.trapezoid(array, x, axis=dim), atol=1e-12)
+    whole = flambeau.cumulative_trapezoid(y, flambeau.tensor(x), dim=dim)
+    if array.shape[dim] > 1:
+        np.testing.assert_allclose(whole.select(dim, -1).numpy(),
+                                   np.trapezoid(array, x, axis=dim), atol=1e-12)
+
+
+def test_an_infinite_sample_at_both_ends_counts_half():
+    y = flambeau.tensor([float("inf"), 1.0, 2.0])
+    assert flambeau.trapezoid(y).isnan()            # inf - inf / 2, as PyTorch computes it
+
+
+def test_nothing_to_integrate():
+    assert flambeau.trapezoid(flambeau.zeros(0, 2, dtype=flambeau.int64), dim=0).tolist() == [0, 0]
+
+
+def test_steps_are_real_numbers():
+    with pytest.raises(RuntimeError, match="we only support dx as a real number"):
+        flambeau.trapezoid(flambeau.ones(3), dx=1j)

@@ -1,0 +1,51 @@
+"""Quantiles: values, memory and history of the result."""
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra import numpy as hnp
+
+import flambeau
+
+METHODS = ("linear", "lower", "higher", "midpoint", "nearest")
+arrays = hnp.arrays(np.float64, hnp.array_shapes(min_dims=1, max_dims=3, max_side=4),
+                    elements=st.integers(-8, 8).map(float))
+
+
+@given(arrays, st.data())
+@settings(max_examples=80, deadline=None)
+def test_quantiles_are_numpys_and_no_views(array, data):
+    dim = data.draw(st.one_of(st.none(), st.integers(-array.ndim, array.ndim - 1)))
+    points = data.draw(st.one_of(st.sampled_from([0.0, 0.25, 0.5, 1.0]),
+                                 st.lists(st.sampled_from([0.25, 0.75]), min_size=1, max_size=3)))
+    keepdim, method = data.draw(st.booleans()), data.draw(st.sampled_from(METHODS[:4]))
+    q = points if isinstance(points, float) else flambeau.tensor(points, dtype=flambeau.float64)
+    expected = np.quantile(array, points, dim, method=method, keepdims=keepdim)
+    for function in (flambeau.quantile, flambeau.nanquantile):
+        result = function(flambeau.tensor(array), q, dim, keepdim, interpolation=method)
+        np.testing.assert_allclose(result.numpy(), expected)
+        assert result._base is None
+
+
+@pytest.mark.parametrize("dim, keepdim, strides", [
+    (None, True, (1, 2, 2)), (0, False, (1, 2)), (0, True, (1, 6, 2)), (-1, True, (1, 2, 2))])
+def test_several_quantiles_lie_beside_each_other(dim, keepdim, strides):
+    x = flambeau.arange(6.0).reshape(2, 3)
+    assert x.quantile(flambeau.tensor([0.2, 0.7]), dim, keepdim).stride() == strides
+
+
+def test_the_history_of_a_quantile():
+    x = flambeau.arange(6.0).requires_grad_()
+    one = x.quantile(0.4, 0)
+    assert one.grad_fn.name() == "SqueezeBackward4" and one._version == 2
+    one.backward()
+    np.testing.assert_allclose(x.grad.numpy(), [0, 0, 1, 0, 0, 0])
+    slices = flambeau.func.vmap(lambda row: row.quantile(0.5, 0))(flambeau.arange(6.0).view(2, 3))
+    assert slices.tolist() == [1, 4]
+
+
+def test_types_come_before_dimensions():
+    for x in (flambeau.zeros(0, dtype=flambeau.bool), flambeau.zeros(3, dtype=flambeau.int64)):
+        for dim in (0, 4):
+            with pytest.raises(RuntimeError, match="std and var only support floating point"):
+                x.var(dim)
