@@ -97,9 +97,6 @@ class Pass:
         """The whole pass."""
         if captures is not None:
             self.find_needed(captures)
-        for edge, grad in self.roots:
-            self.deliver(edge, grad)
-        grad = None
         self.propagate()
         captured = self.finish()
         while self.callbacks:
@@ -160,70 +157,81 @@ class Pass:
     # ---- the loop -------------------------------------------------------------------------------
 
     def propagate(self) -> None:
-        """Run the newest waiting node until none is left."""
+        """Deliver the gradients of the roots, then run the newest waiting node and deliver what it
+        gives, until none is left."""
         ready, waiting, grads, retain = self.ready, self.waiting, self.grads, self.retain
         watched = self.needed is not None or anomaly.enabled or self.create_graph
         place = self.place
         add = basis.add
-        while ready:
-            order = heappop(ready)
-            node, grad = waiting.pop(order), grads.pop(order)
-            while True:
-                if watched or grad is None or not node.simple:
-                    produced = self._run_carefully(node, grad)
-                    if produced is None:
-                        break
-                else:
-                    if node.saved is None:
-                        raise basis.freed(node)
-                    produced = node.apply(grad)
-                if not retain and node.frees:
-                    node.saved, node.freed_by = None, place
-                if type(produced) is not list:
-                    produced = list(produced)
-                grad = newest = array = None
-                i = -1
-                for edge in node.edges:
-                    i += 1
-                    if edge is None:
+        node: Any = None                        # the one that runs; at first the roots' caller
+        edges: Any = [edge for edge, _ in self.roots]
+        produced: Any = [grad for _, grad in self.roots]
+        while True:
+            grad = newest = array = None
+            i = -1
+            for edge in edges:
+                i += 1
+                if edge is None:
+                    continue
+                g = produced[i]
+                if type(edge) in tensor_types:
+                    produced[i] = None          # nobody but us holds it: the leaf may keep it
+                    self.deliver_leaf(edge, g, node, i)
+                    continue
+                if g is not None and node is not None:
+                    array = g._array
+                    if array.shape != edge.shape or array.dtype is not edge.dtype:
+                        g = fit(g, edge.shape, edge.dtype, node, i)
+                if type(edge) is Output or node is None:
+                    index, edge = edge.index, edge.node
+                    if edge.outputs > 1:        # its gradients wait in a list
+                        order = edge.order
+                        if order not in waiting:
+                            waiting[order], grads[order] = edge, [None] * edge.outputs
+                            heappush(ready, order)
+                        if g is not None:
+                            old = grads[order][index]
+                            grads[order][index] = g if old is None else add(old, g)
                         continue
-                    g = produced[i]
-                    if type(edge) in tensor_types:
-                        produced[i] = None      # nobody but us holds it: the leaf may keep it
-                        self.deliver_leaf(edge, g, node, i)
-                        continue
+                order = edge.order
+                if edge is newest:
                     if g is not None:
-                        array = g._array
-                        if array.shape != edge.shape or array.dtype is not edge.dtype:
-                            g = fit(g, edge.shape, edge.dtype, node, i)
-                    if type(edge) is Output:
-                        if edge.node.outputs > 1:
-                            self._deliver_output(edge, g)
-                            continue
-                        edge = edge.node
-                    order = edge.order
-                    if edge is newest:
-                        if g is not None:
-                            grad = g if grad is None else add(grad, g)
-                    elif order in waiting:
-                        if g is not None:
-                            old = grads[order]
-                            grads[order] = g if old is None else add(old, g)
-                    elif newest is None:
-                        newest, grad = edge, g
-                    else:
-                        waiting[order], grads[order] = edge, g
-                        heappush(ready, order)
-                produced = g = edge = None
-                # the newest successor is often the next node: it goes on without the heap
-                if newest is None:
-                    break
-                order = newest.order
-                if ready and order > ready[0]:
-                    waiting[order], grads[order] = newest, grad
+                        grad = g if grad is None else add(grad, g)
+                elif order in waiting:
+                    if g is not None:
+                        old = grads[order]
+                        grads[order] = g if old is None else add(old, g)
+                elif newest is None:
+                    newest, grad = edge, g
+                else:
+                    waiting[order], grads[order] = edge, g
                     heappush(ready, order)
-                    break
+            produced = g = old = edge = None
+            # the newest successor is often the next node: it goes on without the heap
+            if newest is None or (ready and newest.order > ready[0]):
+                if newest is not None:
+                    waiting[newest.order], grads[newest.order] = newest, grad
+                    heappush(ready, newest.order)
+                if not ready:
+                    return
+                order = heappop(ready)
+                node, grad = waiting.pop(order), grads.pop(order)
+            else:
                 node = newest
+            if watched or grad is None or not node.simple:
+                produced = self._run_carefully(node, grad)
+                if produced is None:
+                    edges = ()
+                    continue
+            else:
+                if node.saved is None:
+                    raise basis.freed(node)
+                produced = node.apply(grad)
+            if not retain and node.frees:
+                node.saved, node.freed_by = None, place
+            edges = node.edges                  # only now: hooks may have made it another node
+            if type(produced) is not list:
+                produced = list(produced)
 
     def _run_carefully(self, node: Node, grad: Any) -> Any:
         """Run a node that has hooks, several outputs or no gradient, or whose pass has captures;
@@ -261,33 +269,6 @@ class Pass:
     def _capture(self, node: Node, grad: Any) -> None:
         for index in self.targets[node.order]:
             self.captured[node.order, index] = grad if node.outputs == 1 else grad[index]
-
-    def deliver(self, edge: Any, grad: Any) -> None:
-        """Add `grad` to what waits at `edge`."""
-        if type(edge) in tensor_types:
-            self.deliver_leaf(edge, grad, None, 0)
-        elif edge.node.outputs > 1:
-            self._deliver_output(edge, grad)
-        else:
-            order = edge.order
-            if order in self.waiting:
-                if grad is not None:
-                    old = self.grads[order]
-                    self.grads[order] = grad if old is None else basis.add(old, grad)
-            else:
-                self.waiting[order], self.grads[order] = edge, grad
-                heappush(self.ready, order)
-
-    def _deliver_output(self, edge: Any, grad: Any) -> None:
-        node, order = edge.node, edge.order
-        waiting = self.grads.get(order)
-        if waiting is None:
-            waiting = self.grads[order] = [None] * node.outputs
-            self.waiting[order] = node
-            heappush(self.ready, order)
-        if grad is not None:
-            old = waiting[edge.index]
-            waiting[edge.index] = grad if old is None else basis.add(old, grad)
 
     # ---- leaves ----------------------------------------------------------------------------------
 
