@@ -1,6 +1,6 @@
 // Where in the user's code something happened: a code object and the offset of an instruction, which
 // become a line only when somebody asks. Every node is a Place (where it was made), and a counter of
-// writes holds one (where the last write was asked for). flambeau/_places.py has the twin in Python.
+// writes holds one (where the last write was asked for). flambeau/_support/source_locations.py has the twin in Python.
 #include "fast.h"
 
 namespace fast {
@@ -170,7 +170,7 @@ static PyMethodDef methods[] = {{"bump", bump_one, METH_O, nullptr},
 
 int register_places(PyObject *module) {
     PyTypeObject &t = PlaceType;
-    t.tp_name = "flambeau._places.Place";
+    t.tp_name = "flambeau._support.source_locations.Place";
     t.tp_basicsize = sizeof(Place);
     t.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE;
     t.tp_new = make;

@@ -1,7 +1,7 @@
 // Changes that hold for a while, made and taken back in one step each: Python looks for signals
 // (Ctrl-C) between its instructions, and finds none inside of a function in C. What a thread has
 // entered and not left is in a list, so that a call which fails can take back what was skipped.
-// flambeau/_scopes.py describes the interface, and has the twin in Python.
+// flambeau/_support/scopes.py describes the interface, and has the twin in Python.
 #include "fast.h"
 
 #include <vector>
@@ -313,7 +313,7 @@ static PyMethodDef methods[] = {FUNCTION(restoring), FUNCTION(enclosed), FUNCTIO
 
 int register_scopes(PyObject *module) {
     PyTypeObject &t = ScopeType;
-    t.tp_name = "flambeau._scopes.Scope";
+    t.tp_name = "flambeau._support.scopes.Scope";
     t.tp_basicsize = sizeof(Scope);
     t.tp_flags = Py_TPFLAGS_DEFAULT | Py_TPFLAGS_BASETYPE | Py_TPFLAGS_HAVE_GC;
     t.tp_new = PyType_GenericNew;

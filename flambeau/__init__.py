@@ -14,18 +14,18 @@ import importlib.util
 from math import e, inf, nan, pi
 from typing import Any
 
-from flambeau import type_info as _type_info
 from flambeau.autograd.grad_mode import enable_grad, inference_mode, no_grad, set_grad_enabled
 from flambeau.core import dtypes as _dtypes
 from flambeau.core import engine as _engine
 from flambeau.core import op as _op
+from flambeau.core import type_info as _type_info
 from flambeau.core.devices import device, get_default_device, set_default_device
 from flambeau.core.dtypes import dtype, get_default_dtype, set_default_dtype
 from flambeau.core.modes import is_grad_enabled, is_inference_mode_enabled
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor
+from flambeau.core.type_info import finfo, iinfo, layout, memory_format, qscheme
 from flambeau.ops import load as _load_ops
-from flambeau.type_info import finfo, iinfo, layout, memory_format, qscheme
 from flambeau.version import __version__
 
 for _name in ("uint8 uint16 uint32 uint64 int8 int16 int32 int64 float16 float32 float64 complex32 "
@@ -46,7 +46,7 @@ del globals()["ops"]        # the package of families: users see the ops of PyTo
 _LAZY = ("_C", "_VF", "accelerator", "amp", "ao", "autograd", "backends", "compiler", "cpu", "cuda",
          "distributed", "distributions", "export", "fft", "func", "futures", "fx", "hub", "jit",
          "library", "linalg", "masked", "mps", "mtia", "multiprocessing", "nested", "nn", "numa",
-         "optim", "overrides", "package", "printing", "profiler", "random", "serialization",
+         "optim", "overrides", "package", "profiler", "random", "serialization",
          "signal", "sparse", "special", "storage", "testing", "torch_version", "utils",
          "version", "xpu")
 
@@ -55,7 +55,7 @@ def __getattr__(name: str) -> Any:
     """Subpackages are imported when they are first used."""
     if name in _LAZY:
         return importlib.import_module(f"flambeau.{name}")
-    from flambeau._names import find
+    from flambeau._support.lazy_names import find
     found = find(name)
     if found is not None:
         globals()[name] = found
@@ -70,6 +70,6 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    from flambeau._names import PLACES
+    from flambeau._support.lazy_names import PLACES
     _load_ops()
     return sorted({*globals(), *_op.public["torch"], *_LAZY, *PLACES})

@@ -17,7 +17,7 @@ from inspect import CO_VARARGS, unwrap
 from types import MethodType
 from typing import Any
 
-from flambeau._places import native
+from flambeau._support.source_locations import native
 from flambeau.core.modes import interceptors
 
 

@@ -18,15 +18,15 @@ from typing import Any
 
 from flambeau._dispatch.keys import DispatchKey
 from flambeau._dispatch.schemas import Recorded, recorded, recorded_overload
-from flambeau._operator import OperatorBase
-from flambeau._schema import FunctionSchema
-from flambeau._scopes import within
+from flambeau._library.operator import OperatorBase
+from flambeau._support.scopes import within
 from flambeau.core import modes, overrides
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import Op, public, table
+from flambeau.core.symbolic_names import Tag
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.ops import load
-from flambeau.symbolic import Tag
+from flambeau.schema.function_schema import FunctionSchema
 
 
 class OpOverload(OperatorBase):
@@ -383,7 +383,7 @@ class _Ops(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(f"module 'torch.ops' has no attribute {name!r}")
         if name == "higher_order":
-            from flambeau._higher_order import higher_order
+            from flambeau._higher_order_ops.registry import higher_order
             found: Any = higher_order
         elif name == "quantized":
             found = importlib.import_module("flambeau.ops.quantized.library")
@@ -418,7 +418,7 @@ _LATE = ("HigherOrderOperator", "_HigherOrderNamespace", "_higher_order_ops")
 def __getattr__(name: str) -> Any:
     """Higher-order ops, which stand in a module of their own."""
     if name in _LATE:
-        return getattr(importlib.import_module("flambeau._higher_order"), name)
+        return getattr(importlib.import_module("flambeau._higher_order_ops.registry"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._checkpoint_names import rebuild_from_type as _rebuild_from_type_v2
+from flambeau._serialization.checkpoint_names import rebuild_from_type as _rebuild_from_type_v2
 from flambeau.core.tensor import Tensor
 from flambeau.overrides import (
     get_default_nowrap_functions,

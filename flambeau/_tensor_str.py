@@ -3,9 +3,15 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau._support.printing import (
+    _join,
+    format_array,
+    printoptions,
+    set_printoptions,
+    tensor_repr,
+)
+from flambeau._support.printing import _options as PRINT_OPTS
 from flambeau.core.tensor import Tensor
-from flambeau.printing import _join, format_array, printoptions, set_printoptions, tensor_repr
-from flambeau.printing import _options as PRINT_OPTS
 
 __all__ = ["PRINT_OPTS", "printoptions", "set_printoptions"]
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau import _checkpoint_names as _names
+from flambeau._serialization import checkpoint_names as _names
 from flambeau.core.devices import device as Device
 
 __all__: list[str] = []

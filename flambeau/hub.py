@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 from urllib.parse import urlparse
 
-from flambeau._hub_repositories import (  # noqa: F401
+from flambeau._support.hub_repositories import (  # noqa: F401
     ENV_GITHUB_TOKEN,
     _check_repo_is_trusted,
     _git_archive_link,

@@ -25,7 +25,7 @@ from flambeau._library.infer_schema import infer_schema
 from flambeau._library.opcheck import opcheck
 from flambeau._library.triton import triton_op, wrap_triton
 from flambeau._ops import OpOverload, OpOverloadPacket, ops
-from flambeau.symbolic import Tag
+from flambeau.core.symbolic_names import Tag
 
 _pending: dict[str, list[Callable[[operators.CustomOp], None]]] = {}
 _reserved_namespaces = ["prim"]

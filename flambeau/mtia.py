@@ -3,9 +3,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._absent import module_of, refusal, stream_context
-from flambeau.streams import Event as Event
-from flambeau.streams import Stream as Stream
+from flambeau._support.absent_devices import module_of, refusal, stream_context
+from flambeau._support.streams import Event as Event
+from flambeau._support.streams import Stream as Stream
 
 globals().update(module_of(
     "MTIA", "get_rng_state init initial_seed set_rng_state",

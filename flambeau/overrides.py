@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from flambeau._ops import OpOverload, OpOverloadPacket
-from flambeau._scopes import within
+from flambeau._support.scopes import within
 from flambeau.core.modes import function_modes
 from flambeau.core.overrides import (
     handle_torch_function,

@@ -21,9 +21,9 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau import _serialization_options as options
-from flambeau._checkpoint_names import find_global, global_name, reduce_for_checkpoint
-from flambeau._serialization_names import (  # noqa: F401
+from flambeau._serialization import options
+from flambeau._serialization.checkpoint_names import find_global, global_name, reduce_for_checkpoint
+from flambeau._serialization.names import (  # noqa: F401
     INT_SIZE,
     IS_WINDOWS,
     LONG_SIZE,
@@ -37,7 +37,7 @@ from flambeau._serialization_names import (  # noqa: F401
     validate_cuda_device,
     validate_hpu_device,
 )
-from flambeau._serialization_options import (
+from flambeau._serialization.options import (
     MAP_PRIVATE,
     MAP_SHARED,
     LoadEndianness,
@@ -49,7 +49,7 @@ from flambeau._serialization_options import (
     set_default_mmap_options,
     skip_data,
 )
-from flambeau._weights_unpickler import (
+from flambeau._serialization.weights_unpickler import (
     Unpickler,
     add_safe_globals,
     clear_safe_globals,

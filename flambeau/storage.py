@@ -497,7 +497,7 @@ class TypedStorage(_InMainMemory):
         return self._wrapped(copy.deepcopy(self._untyped_storage, memo))
 
     def __reduce__(self) -> tuple[Any, ...]:
-        from flambeau._storage_names import as_bytes
+        from flambeau._serialization.storage_names import as_bytes
         return as_bytes(self)
 
     def resize_(self, size: int) -> TypedStorage:
@@ -652,7 +652,7 @@ def is_storage(obj: Any) -> bool:
 
 def __getattr__(name: str) -> Any:
     """Small functions that few ask for."""
-    from flambeau import _storage_names
+    from flambeau._serialization import storage_names as _storage_names
     if name in vars(_storage_names) and name[:2] != "__":
         return getattr(_storage_names, name)
     raise AttributeError(f"module 'flambeau.storage' has no attribute {name!r}")

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._absent import module_of, refusal, stream_context
+from flambeau._support.absent_devices import module_of, refusal, stream_context
 
 globals().update(module_of(
     "XPU",

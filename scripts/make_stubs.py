@@ -31,7 +31,7 @@ os.environ["FLAMBEAU_KERNELS"] = "reference"  # stubs are the same with and with
 import flambeau  # noqa: E402
 from flambeau import Tensor, return_types  # noqa: E402
 from flambeau._call_guards import Method  # noqa: E402
-from flambeau._names import PLACES  # noqa: E402
+from flambeau._support.lazy_names import PLACES  # noqa: E402
 from flambeau.core.op import public  # noqa: E402
 from flambeau.schema.recorded import signatures  # noqa: E402
 

@@ -3,7 +3,7 @@
 import pytest
 
 import flambeau as torch
-from flambeau import _names
+from flambeau._support import lazy_names as _names
 
 
 @pytest.mark.parametrize("name", sorted(_names.PLACES))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import flambeau
-from flambeau import printing
+from flambeau._support import printing
 
 DATA = Path(__file__).with_name("data")
 RECORDS = json.loads(DATA.joinpath("printing.json").read_text())

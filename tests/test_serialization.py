@@ -479,7 +479,7 @@ def _archive(pickled, compression):
 
 @pytest.mark.parametrize("code", [b"]", b"}", b"\x8f", b")\x94"])
 def test_a_pickle_of_nothing_but_containers_is_refused(code, monkeypatch):
-    from flambeau import _weights_unpickler
+    from flambeau._serialization import weights_unpickler as _weights_unpickler
     monkeypatch.setattr(_weights_unpickler, "MOST_MEMORY", 1 << 22)
     file = _archive(b"\x80\x04(" + code * 200_000 + b"t.", zipfile.ZIP_STORED)
     with pytest.raises(pickle.UnpicklingError, match="made to fill the memory"):

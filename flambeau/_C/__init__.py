@@ -15,7 +15,6 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._dispatch.keys import DispatchKey, DispatchKeySet
-from flambeau._schema import Argument, FunctionSchema
 from flambeau.autograd.differentiate import queue_callback
 from flambeau.autograd.function import Error
 from flambeau.autograd.grad_mode import multithreading
@@ -29,6 +28,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.core.tensor import (
     _disabled_torch_function as _disabled_torch_function_impl,
 )
+from flambeau.schema.function_schema import Argument, FunctionSchema
 from flambeau.transforms.function_modes import (
     DisableTorchFunction,
     DisableTorchFunctionSubclass,
@@ -200,7 +200,7 @@ class DelayedError(Error):
 
 def _unsafe_set_version_counter(tensors: Any, versions: Any) -> None:
     """Set what the version counters of tensors say."""
-    from flambeau._places import counter_of
+    from flambeau._support.source_locations import counter_of
     if isinstance(tensors, Tensor):
         tensors, versions = (tensors,), (versions,)
     for tensor, version in zip(tensors, versions):

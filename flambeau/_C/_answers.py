@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from flambeau import Size, _settings, backends, overrides
+from flambeau import Size, backends, overrides
+from flambeau._support import settings as _settings
 from flambeau.core.devices import device
 from flambeau.core.dtypes import dtype  # noqa: F401
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor
+from flambeau.core.type_info import layout, memory_format, qscheme, strided  # noqa: F401
 from flambeau.random import Generator, default_generator  # noqa: F401
 from flambeau.storage import StorageBase  # noqa: F401
-from flambeau.type_info import layout, memory_format, qscheme, strided  # noqa: F401
 
 _get_deterministic_algorithms = _settings.are_deterministic_algorithms_enabled
 _get_deterministic_algorithms_warn_only = _settings.is_deterministic_algorithms_warn_only_enabled
@@ -87,7 +88,7 @@ def _infer_size(a: Any, b: Any) -> Size:
 
 def _increment_version(tensors: Any) -> None:
     """Count one more write to each tensor."""
-    from flambeau._places import counter_of
+    from flambeau._support.source_locations import counter_of
     for tensor in (tensors,) if isinstance(tensors, Tensor) else tensors:
         counter_of(tensor)[0] += 1
 

@@ -17,13 +17,13 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from flambeau._ops import OpOverload, aten
-from flambeau._schema import FunctionSchema
 from flambeau.autograd.graph import running_node
 from flambeau.core import devices, engine
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.op import Op, parameters
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, tensor_types
+from flambeau.schema.function_schema import FunctionSchema
 from flambeau.schema.parser import parse
 
 

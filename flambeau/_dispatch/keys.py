@@ -183,7 +183,7 @@ def _dispatch_keys(tensor: Any) -> DispatchKeySet:
 
 
 def _strided() -> Any:
-    from flambeau.type_info import strided
+    from flambeau.core.type_info import strided
     return strided
 
 
@@ -313,7 +313,7 @@ class _Guard:
         names = {key.name for key in (new | _set_of("CPU")).members()}
         if names & {"AutogradCPU", "AutogradMeta"}:
             self._open.enter_context(no_grad())
-            from flambeau._operator import below_autograd
+            from flambeau._library.operator import below_autograd
             self._open.callback(below_autograd.reset, below_autograd.set(True))
         if "AutocastCPU" in names:
             self._open.enter_context(autocast("cpu", enabled=False))

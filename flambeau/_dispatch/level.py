@@ -11,8 +11,8 @@ from functools import cache
 from typing import Any
 
 from flambeau._dispatch import forms
-from flambeau._places import bump
-from flambeau._scopes import within
+from flambeau._support.scopes import within
+from flambeau._support.source_locations import bump
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.saved_hooks import active as saved_hooks
 from flambeau.autograd.saved_hooks import set_aside

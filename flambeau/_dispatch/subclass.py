@@ -31,7 +31,7 @@ import numpy as np
 from flambeau._dispatch import common_forms, forms, network_forms  # noqa: F401
 from flambeau._dispatch.level import DispatchLevel, dispatching_types
 from flambeau._ops import aten
-from flambeau._scopes import inside, within
+from flambeau._support.scopes import inside, within
 from flambeau.core import devices, overrides
 from flambeau.core.dtypes import as_numpy_dtype, default_float
 from flambeau.core.modes import interceptors, levels

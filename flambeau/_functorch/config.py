@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._settings_module import install
+from flambeau._support.settings_modules import install
 
 functionalize_rng_ops = False
 fake_tensor_allow_meta = True

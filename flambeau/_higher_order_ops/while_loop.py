@@ -6,7 +6,7 @@ from typing import Any
 
 from flambeau import Tensor
 from flambeau._dispatch.keys import DispatchKey
-from flambeau._higher_order import HigherOrderOperator
+from flambeau._higher_order_ops.registry import HigherOrderOperator
 from flambeau._higher_order_ops.utils import flat_function, is_traced, traced_call
 from flambeau._subclasses.fake_tensor import FakeTensorMode, is_fake
 from flambeau.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
@@ -83,7 +83,7 @@ def while_loop(cond_fn: Callable[..., Any], body_fn: Callable[..., Any], carried
     ...            (flambeau.tensor(0), flambeau.ones(2)))
     (tensor(3), tensor([8., 8.]))
     """
-    from flambeau import control_flow
+    from flambeau._higher_order_ops import control_flow
     if not is_traced():
         return control_flow.run_while_loop(cond_fn, body_fn, carried_inputs)
     leaves, spec = _pytree.tree_flatten(tuple(carried_inputs))

@@ -6,7 +6,7 @@ from typing import Any
 
 import flambeau
 from flambeau._dispatch.keys import DispatchKey
-from flambeau._higher_order import HigherOrderOperator
+from flambeau._higher_order_ops.registry import HigherOrderOperator
 
 
 class Wrap(HigherOrderOperator):

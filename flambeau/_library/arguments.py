@@ -5,8 +5,9 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._schema import MISSING, FunctionSchema
-from flambeau._schema_types import (
+from flambeau.core.symbolic_names import SymBool, SymFloat, SymInt
+from flambeau.schema.function_schema import MISSING, FunctionSchema
+from flambeau.schema.types import (
     BoolType,
     DeviceObjType,
     FloatType,
@@ -18,7 +19,6 @@ from flambeau._schema_types import (
     TensorType,
     Type,
 )
-from flambeau.symbolic import SymBool, SymFloat, SymInt
 
 _MORE = ("Cast error details: Unable to cast Python instance of type {} to C++ type '?' (#define "
          "PYBIND11_DETAILED_ERROR_MESSAGES or compile in debug mode for details)")

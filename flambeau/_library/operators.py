@@ -12,11 +12,11 @@ import flambeau
 from flambeau import Tensor
 from flambeau._dispatch.keys import DispatchKey, keys_of, parse_key
 from flambeau._library.arguments import bind, split
-from flambeau._operator import below_autograd
+from flambeau._library.operator import below_autograd
 from flambeau._ops import OpOverload, OpOverloadPacket, _OpNamespace, ops
-from flambeau._schema import FunctionSchema
-from flambeau._scopes import within
+from flambeau._support.scopes import within
 from flambeau.core import modes, overrides
+from flambeau.schema.function_schema import FunctionSchema
 
 K: Any = DispatchKey
 _AUTOGRAD = (K.AutogradCPU, K.Autograd, K.AutogradMeta)
@@ -166,7 +166,7 @@ class CustomOp:
 
     def _finish(self, values: Any, result: Any, tensors: list[Tensor]) -> None:
         """Count what was written to, and see that results are new tensors."""
-        from flambeau._places import bump
+        from flambeau._support.source_locations import bump
         for argument, value in zip(self.schema.arguments, values):
             if argument.is_write:
                 for tensor in tensors_in((value,)):

@@ -27,7 +27,7 @@ from flambeau import Tensor, nn
 from flambeau._dispatch.subclass import take_over
 from flambeau._library.operators import custom_of
 from flambeau._ops import OpOverload
-from flambeau._scopes import Scope
+from flambeau._support.scopes import Scope
 from flambeau.core import devices, modes
 from flambeau.core.tensor import LEAF, alias
 from flambeau.overrides import TorchFunctionMode

@@ -12,7 +12,7 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
-from flambeau._scopes import Scope, absent, inside
+from flambeau._support.scopes import Scope, absent, inside
 from flambeau.amp import _policy
 from flambeau.core import modes
 

@@ -6,7 +6,7 @@ import importlib
 from typing import Any
 
 import flambeau as torch
-from flambeau._places import counter_of
+from flambeau._support.source_locations import counter_of
 from flambeau.autograd import function, graph
 from flambeau.autograd.differentiate import backward, grad
 from flambeau.autograd.function import Function, NestedIOFunction

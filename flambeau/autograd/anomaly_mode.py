@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._places import PACKAGE
-from flambeau._scopes import Scope, absent
+from flambeau._support.scopes import Scope, absent
+from flambeau._support.source_locations import PACKAGE
 from flambeau.autograd.graph import running_node
 from flambeau.core import engine
 from flambeau.core.graph import Node

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._settings import warn_once
+from flambeau._support.settings import warn_once
 from flambeau.autograd.hooks import AccumulateGrad, takes_no_gradient
 from flambeau.core import dtypes, overrides
 from flambeau.core.engine import Pass, current_pass, run

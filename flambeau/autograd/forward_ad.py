@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from flambeau._scopes import within
+from flambeau._support.scopes import within
 from flambeau.autograd.grad_mode import ContextDecorator
 from flambeau.core.modes import levels
 from flambeau.core.tensor import Tensor, basis

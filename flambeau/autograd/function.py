@@ -11,8 +11,8 @@ import weakref
 from contextvars import ContextVar
 from typing import TYPE_CHECKING, Any
 
-from flambeau._places import bump, counter_of
-from flambeau._scopes import within
+from flambeau._support.scopes import within
+from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.core import modes, views
 from flambeau.core.dtypes import FLOATING

@@ -4,7 +4,7 @@ from __future__ import annotations
 from collections import namedtuple
 from typing import Any
 
-from flambeau._scopes import within
+from flambeau._support.scopes import within
 from flambeau.core.graph import save_input
 from flambeau.core.modes import grad_enabled, levels
 from flambeau.core.tensor import Tensor, basis, gradient_edge, tensor_types

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from flambeau._scopes import Scope, absent, inside
+from flambeau._support.scopes import Scope, absent, inside
 from flambeau.core.modes import (
     Level,
     grad_layouts,

@@ -10,7 +10,7 @@ from contextvars import ContextVar
 from typing import Any, NamedTuple
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
-from flambeau._places import bump, counter_of
+from flambeau._support.source_locations import bump, counter_of
 from flambeau.autograd.function import FunctionCtx
 from flambeau.autograd.grad_mode import no_grad
 from flambeau.autograd.hooks import AccumulateGrad, RemovableHandle, accumulator_of

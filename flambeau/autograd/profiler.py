@@ -23,7 +23,7 @@ from contextvars import ContextVar
 from time import perf_counter_ns
 from typing import Any, Literal
 
-from flambeau._scopes import Scope
+from flambeau._support.scopes import Scope
 from flambeau.autograd._profiler_trace import count_flops, write_trace
 from flambeau.autograd.profiler_util import (
     EventList,

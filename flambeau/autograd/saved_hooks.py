@@ -5,7 +5,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from flambeau._scopes import Scope, inside
+from flambeau._support.scopes import Scope, inside
 from flambeau.core import modes
 from flambeau.core.graph import Node, Packed, output_edges, packers, unpack
 from flambeau.core.tensor import Tensor, alias, basis, gradient_edge

@@ -1,7 +1,7 @@
 """Switches of compiling. Nothing is compiled, so they are kept and read only."""
 from __future__ import annotations
 
-from flambeau._settings_module import install
+from flambeau._support.settings_modules import install
 
 job_id: str | None = None
 pgo_extra_read_key: str | None = None

@@ -4,7 +4,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
-from flambeau._scopes import Scope, inside
+from flambeau._support.scopes import Scope, inside
 
 _TORCH_TYPES = (
     "cpu cuda ipu xpu mkldnn opengl opencl ideep hip ve fpga maia xla lazy vulkan mps meta hpu "

@@ -91,7 +91,7 @@ dtype.__module__ = "torch"
 
 
 def dtype_by_name(name: str) -> dtype:
-    return _BY_NAME.get(name) or getattr(import_module("flambeau.narrow_dtypes"), name)
+    return _BY_NAME.get(name) or getattr(import_module("flambeau.core.narrow_dtypes"), name)
 
 
 bool_ = dtype("bool", "b", "bool")
@@ -114,7 +114,7 @@ float8_e5m2 = dtype("float8_e5m2", "f", "float8_e5m2", "ml_dtypes")
 float8_e4m3fnuz = dtype("float8_e4m3fnuz", "f", "float8_e4m3fnuz", "ml_dtypes")
 float8_e5m2fnuz = dtype("float8_e5m2fnuz", "f", "float8_e5m2fnuz", "ml_dtypes")
 float8_e8m0fnu = dtype("float8_e8m0fnu", "f", "float8_e8m0fnu", "ml_dtypes")
-complex32 = dtype("complex32", "c", "complex32", "flambeau.narrow_dtypes")
+complex32 = dtype("complex32", "c", "complex32", "flambeau.core.narrow_dtypes")
 
 _REAL = {complex64: float32, complex128: float64, complex32: float16}
 _COMPLEX = {float16: complex32, float32: complex64, float64: complex128, bfloat16: complex64}

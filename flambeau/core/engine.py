@@ -26,8 +26,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._places import Place, bump
-from flambeau._scopes import enclosed, locked, within
+from flambeau._support.scopes import enclosed, locked, within
+from flambeau._support.source_locations import Place, bump
 from flambeau.core.graph import Node, Output, next_order
 from flambeau.core.modes import grad_enabled, grad_layouts, grad_mode, interceptors
 from flambeau.core.overrides import own_rules, sparse_types

@@ -10,7 +10,7 @@ from functools import update_wrapper
 from typing import Any
 
 from flambeau._call_guards import guarded
-from flambeau._places import PACKAGE, native
+from flambeau._support.source_locations import PACKAGE, native
 from flambeau.core import devices
 from flambeau.core.dtypes import FLOATING, _Defaults
 from flambeau.core.graph import Node, Output, next_order, packers, unpack_result

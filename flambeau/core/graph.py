@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._places import Place, counter_of
+from flambeau._support.source_locations import Place, counter_of
 from flambeau.core.tensor import Tensor, alias, basis, new_tensor, plain, tensor_types
 
 # A node is newer than all that it feeds. Newer nodes get smaller numbers, so that a min-heap of

@@ -22,7 +22,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
-from flambeau._scopes import Scope, within
+from flambeau._support.scopes import Scope, within
 
 interceptors: list[Any] = []          # an entry for each active level of any thread; never rebound
 levels: ContextVar[tuple[Level, ...]] = ContextVar("levels", default=())

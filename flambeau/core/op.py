@@ -32,7 +32,7 @@ import numpy as np
 from numpy import asarray, ndarray
 
 from flambeau._call_guards import method as as_method
-from flambeau._places import counter_of
+from flambeau._support.source_locations import counter_of
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import (

@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flambeau._late import Basis, TensorMeta
-from flambeau._scopes import within
+from flambeau._support.late_families import Basis, TensorMeta
+from flambeau._support.scopes import within
 from flambeau.core import devices, dtypes
 from flambeau.core.dtypes import FROM_NUMPY, from_numpy_dtype
 from flambeau.core.modes import grad_mode, is_inference_mode_enabled

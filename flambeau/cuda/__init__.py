@@ -6,8 +6,8 @@ import importlib
 from collections import OrderedDict
 from typing import Any
 
-from flambeau._absent import answer as _answer
-from flambeau._absent import refusal as _refusal
+from flambeau._support.absent_devices import answer as _answer
+from flambeau._support.absent_devices import refusal as _refusal
 
 MESSAGE = "Torch not compiled with CUDA enabled: flambeau computes on the CPU"
 has_half = True

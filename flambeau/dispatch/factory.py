@@ -16,9 +16,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import type_info
-from flambeau._places import native
-from flambeau.core import devices, dtypes
+from flambeau._support.source_locations import native
+from flambeau.core import devices, dtypes, type_info
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import is_inference_mode_enabled
 from flambeau.core.op import Op, into, table

@@ -16,20 +16,13 @@ from keyword import iskeyword
 from types import MethodType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from flambeau._places import native
+from flambeau._support.source_locations import native
 from flambeau.core import devices, dtypes, overrides
 from flambeau.core.modes import intercept, interceptors
 from flambeau.core.op import Op, into
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import Tensor, basis
-from flambeau.dispatch.canonical import AS_IS, canonical_value
-from flambeau.kernels.refused import characters, no_kernel
-from flambeau.random import Generator
-from flambeau.schema import errors
-from flambeau.schema.arguments import NUMPY_NAMES, Wrong, bind
-from flambeau.schema.parser import MISSING, Parameter
-from flambeau.schema.signature import Signature, python_signature
-from flambeau.type_info import (
+from flambeau.core.type_info import (
     channels_last,
     channels_last_3d,
     contiguous_format,
@@ -38,6 +31,13 @@ from flambeau.type_info import (
     preserve_format,
     strided,
 )
+from flambeau.dispatch.canonical import AS_IS, canonical_value
+from flambeau.kernels.refused import characters, no_kernel
+from flambeau.random import Generator
+from flambeau.schema import errors
+from flambeau.schema.arguments import NUMPY_NAMES, Wrong, bind
+from flambeau.schema.parser import MISSING, Parameter
+from flambeau.schema.signature import Signature, python_signature
 
 if TYPE_CHECKING:
     from flambeau.dispatch.declaration import Alias, Declaration

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._scopes import within
+from flambeau._support.scopes import within
 from flambeau.core import engine
 from flambeau.core.modes import grad_enabled, grad_mode
 from flambeau.core.tensor import basis, gradient_edge, tensor_types

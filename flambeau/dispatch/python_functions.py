@@ -13,7 +13,7 @@ from functools import update_wrapper
 from types import MethodType
 from typing import Any
 
-from flambeau._places import native
+from flambeau._support.source_locations import native
 from flambeau.core import overrides
 from flambeau.core.modes import intercept, interceptors
 from flambeau.core.op import Op, is_passive, public, table

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._lazy import lazy_modules
+from flambeau._support.lazy_modules import lazy_modules
 from flambeau.distributed.distributed_c10d import (
     AllreduceCoalescedOptions,
     AllreduceOptions,

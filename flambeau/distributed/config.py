@@ -1,7 +1,7 @@
 """Switches of `flambeau.distributed`."""
 from __future__ import annotations
 
-from flambeau._settings_module import install
+from flambeau._support.settings_modules import install
 
 __all__ = ["compile_on_one_rank", "use_torchcomms"]
 

@@ -19,7 +19,7 @@ import flambeau
 from flambeau import Tensor, nn
 from flambeau._library import operators
 from flambeau._ops import OpOverload, OpOverloadPacket
-from flambeau._scopes import Scope
+from flambeau._support.scopes import Scope
 from flambeau.core import modes
 from flambeau.export import _overloads
 from flambeau.fx.experimental.symbolic_shapes import GuardOnDataDependentSymNode

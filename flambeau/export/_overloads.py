@@ -18,9 +18,9 @@ from flambeau import Tensor
 from flambeau._dispatch.schemas import recorded
 from flambeau._library.operators import overload_named
 from flambeau._ops import aten
-from flambeau._schema import MISSING, Argument, parse_schema
 from flambeau.core.op import Op, table
 from flambeau.dispatch.python_functions import PythonFunction
+from flambeau.schema.function_schema import MISSING, Argument, parse_schema
 
 # What is no call of a program's: forms with `out=`, gradients, parts of other libraries; and names
 # that no function or method has.

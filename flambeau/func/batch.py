@@ -5,7 +5,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._scopes import inside
+from flambeau._support.scopes import inside
 from flambeau.core.modes import levels
 from flambeau.core.tensor import Tensor, basis
 from flambeau.transforms.batching import BatchLevel

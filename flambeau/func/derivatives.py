@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from typing import Any
 
-from flambeau._scopes import Scope, inside, within
+from flambeau._support.scopes import Scope, inside, within
 from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, grad_mode, levels

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 import flambeau
-from flambeau._operator import OperatorBase
+from flambeau._library.operator import OperatorBase
 from flambeau.fx.node import (
     Node,
     _get_qualified_name,

@@ -6,6 +6,7 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+from flambeau.core.symbolic_names import SymBool, SymFloat, SymInt
 from flambeau.fx._codegen import (  # noqa: F401
     CodeGen,
     PythonCode,
@@ -34,7 +35,6 @@ from flambeau.fx.node import (  # noqa: F401
     map_arg,
 )
 from flambeau.fx.node import NodeList as _node_list
-from flambeau.symbolic import SymBool, SymFloat, SymInt
 
 py_sym_types = (SymInt, SymFloat, SymBool)
 

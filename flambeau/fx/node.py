@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 import flambeau
-from flambeau._operator import OperatorBase
+from flambeau._library.operator import OperatorBase
+from flambeau.core.symbolic_names import SymBool, SymFloat, SymInt
 from flambeau.fx.immutable_collections import immutable_dict, immutable_list
-from flambeau.symbolic import SymBool, SymFloat, SymInt
 
 if TYPE_CHECKING:
     from flambeau.fx.operator_schemas import ArgsKwargsPair

@@ -12,8 +12,10 @@ import flambeau
 from flambeau import Tensor
 from flambeau._dispatch.schemas import recorded
 from flambeau._ops import OpOverload, OpOverloadPacket
-from flambeau._schema import FunctionSchema
-from flambeau._schema_types import (
+from flambeau.fx.immutable_collections import immutable_list
+from flambeau.fx.node import _get_qualified_name, find_in_torch
+from flambeau.schema.function_schema import FunctionSchema
+from flambeau.schema.types import (
     BoolType,
     DeviceObjType,
     FloatType,
@@ -26,8 +28,6 @@ from flambeau._schema_types import (
     TupleType,
     Type,
 )
-from flambeau.fx.immutable_collections import immutable_list
-from flambeau.fx.node import _get_qualified_name, find_in_torch
 
 
 class ArgsKwargsPair(NamedTuple):

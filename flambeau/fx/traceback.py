@@ -21,7 +21,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from flambeau._scopes import Scope
+from flambeau._support.scopes import Scope
 
 GRADIENT_ACC_SPECIAL_STACK = "Gradient addition node due to multiple use of tensor around:"
 MEMORY_BUDGET_ANNOTATION_KEY = "_region_activation_memory_budget"

@@ -14,7 +14,7 @@ _WHOLE = {part: whole for whole, part in _PARTS.items()}
 def complex_of(part):
     """The dtype of complex numbers whose parts are of the dtype `part`; Misfit if there is none."""
     if part.char == "e":
-        from flambeau.narrow_dtypes import complex32
+        from flambeau.core.narrow_dtypes import complex32
         return complex32
     if part not in _WHOLE:
         raise Misfit

@@ -1,4 +1,4 @@
 """The former name of `flambeau.ao.nn.quantizable`."""
-from flambeau._lazy import alias
+from flambeau._support.lazy_modules import alias
 
 alias(__name__, "flambeau.ao.nn.quantizable", ())

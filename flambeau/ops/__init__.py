@@ -8,7 +8,7 @@ import importlib
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._late import find_missing, late_families
+from flambeau._support.late_families import find_missing, late_families
 from flambeau.core.tensor import Tensor
 
 # What declarations rely on while they are made comes before them, whatever the alphabet says.

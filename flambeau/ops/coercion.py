@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._places import bump
+from flambeau._support.source_locations import bump
 from flambeau.core import overrides
 from flambeau.core.devices import cpu
 from flambeau.core.dtypes import from_numpy_dtype
@@ -20,10 +20,10 @@ from flambeau.core.promotion import (
     convert,
 )
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types
+from flambeau.core.type_info import finfo
 from flambeau.core.views import check_places
 from flambeau.ops.out_types import check_out_type, other_device, refuse_gradients
 from flambeau.ops.overlap import check_overlap, written_anywhere
-from flambeau.type_info import finfo
 
 
 def values_below(tensor: Tensor) -> np.ndarray:

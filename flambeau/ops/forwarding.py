@@ -16,8 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from flambeau import type_info
-from flambeau.core import dtypes
+from flambeau.core import dtypes, type_info
 
 Call = tuple[str, tuple[Any, ...], dict[str, Any]]
 

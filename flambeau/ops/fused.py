@@ -8,8 +8,8 @@ from typing import Any
 
 from numpy import asarray, ndarray
 
-from flambeau._places import counter_of
-from flambeau._scopes import within
+from flambeau._support.scopes import within
+from flambeau._support.source_locations import counter_of
 from flambeau.core import engine, fast, overrides
 from flambeau.core.graph import (
     next_order,

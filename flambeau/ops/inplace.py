@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._places import bump, counter_of
+from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors, levels

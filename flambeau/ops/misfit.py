@@ -11,7 +11,7 @@ import sys
 from inspect import CO_VARARGS, signature, unwrap
 from typing import Any
 
-from flambeau._places import PACKAGE
+from flambeau._support.source_locations import PACKAGE
 from flambeau.core import overrides
 from flambeau.core.op import Op, public
 from flambeau.core.shapes import broadcast_shapes

@@ -23,7 +23,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from flambeau._scopes import within
+from flambeau._support.scopes import within
 from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Node, next_order, node_class, unpack

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import flambeau
 from flambeau import Tensor
-from flambeau._scopes import within
+from flambeau._support.scopes import within
 from flambeau.core.modes import grad_mode
 from flambeau.nn.parameter import Parameter
 from flambeau.utils._foreach_utils import (

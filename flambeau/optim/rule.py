@@ -10,8 +10,8 @@ import inspect
 
 import flambeau
 from flambeau import Tensor
-from flambeau._places import mark_written
-from flambeau._scopes import within
+from flambeau._support.scopes import within
+from flambeau._support.source_locations import mark_written
 from flambeau.core.modes import grad_mode
 from flambeau.core.tensor import arrays_of, plain
 from flambeau.optim._support import (

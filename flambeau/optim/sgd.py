@@ -2,7 +2,7 @@
 
 import flambeau
 from flambeau import Tensor
-from flambeau._places import mark_written
+from flambeau._support.source_locations import mark_written
 from flambeau.core.tensor import arrays_of
 from flambeau.kernels import optimizers as kernels
 from flambeau.optim._support import ParamsT

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from flambeau._checkpoint_names import global_name
+from flambeau._serialization.checkpoint_names import global_name
 from flambeau.package.glob_group import GlobGroup, GlobPattern
 from flambeau.package.importer import (
     Importer,

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau._checkpoint_names import find_global
+from flambeau._serialization.checkpoint_names import find_global
 from flambeau.package.file_structure_representation import Directory, structure
 from flambeau.package.glob_group import GlobPattern
 from flambeau.package.importer import Importer, demangle, is_mangled

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import type_info
-from flambeau.core import devices, dtypes
+from flambeau.core import devices, dtypes, type_info
 from flambeau.core.tensor import Tensor, gradient_edge
 from flambeau.schema import errors
 from flambeau.schema.parser import Parameter, parse

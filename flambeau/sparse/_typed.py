@@ -7,7 +7,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._settings import warn_once
+from flambeau._support.settings import warn_once
 
 
 def _warn(given: str, instead: str) -> None:

@@ -22,8 +22,8 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from flambeau._places import bump, counter_of
-from flambeau._scopes import within
+from flambeau._support.scopes import within
+from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import overrides
 from flambeau.core.modes import Level, grad_enabled, levels
 from flambeau.core.op import Op, parameters, record
@@ -38,9 +38,9 @@ from flambeau.core.tensor import (
     plain,
     tensor_types,
 )
+from flambeau.core.type_info import CHANNELS_LAST, contiguous_format
 from flambeau.transforms.forward import keep_state, named_values
 from flambeau.transforms.meta import hollow
-from flambeau.type_info import CHANNELS_LAST, contiguous_format
 
 
 class BatchedTensor(Tensor):

@@ -11,7 +11,7 @@ from __future__ import annotations
 from itertools import pairwise
 from typing import Any
 
-from flambeau._scopes import within
+from flambeau._support.scopes import within
 from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import Output, Packed, next_order, save_input, save_result

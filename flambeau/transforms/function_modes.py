@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._scopes import Scope, within
+from flambeau._support.scopes import Scope, within
 from flambeau.core import modes
 from flambeau.core.overrides import ask, overriding, rules_for, subclasses_enabled
 from flambeau.core.tensor import Tensor, basis, tensor_types

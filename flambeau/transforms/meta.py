@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._scopes import within
+from flambeau._support.scopes import within
 from flambeau.core import devices, overrides
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, grad_mode

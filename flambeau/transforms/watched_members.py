@@ -12,7 +12,7 @@ from inspect import getattr_static
 from types import FunctionType
 from typing import Any
 
-from flambeau._scopes import locked
+from flambeau._support.scopes import locked
 from flambeau.core import modes
 from flambeau.core.overrides import overriding, subclasses_enabled
 from flambeau.core.tensor import Tensor, _disabled_torch_function, basis

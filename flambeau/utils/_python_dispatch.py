@@ -20,7 +20,7 @@ from typing import Any
 from flambeau._dispatch import common_forms, network_forms  # noqa: F401
 from flambeau._dispatch.level import DispatchLevel, dispatching_types
 from flambeau._ops import OpOverload, OpOverloadPacket, aten
-from flambeau._scopes import Scope
+from flambeau._support.scopes import Scope
 from flambeau.core import modes
 from flambeau.core.tensor import Tensor
 

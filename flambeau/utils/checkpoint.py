@@ -19,7 +19,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._C import _current_graph_task_id
-from flambeau._scopes import Scope, restoring, within
+from flambeau._support.scopes import Scope, restoring, within
 from flambeau.autograd import Function
 from flambeau.autograd.saved_hooks import saved_tensors_hooks
 from flambeau.core import engine

@@ -10,9 +10,9 @@ import pytest
 
 import flambeau as torch
 from flambeau import nn
-from flambeau._places import native
 from flambeau._subclasses.fake_tensor import FakeTensorMode, unset_fake_temporarily
 from flambeau._subclasses.functional_tensor import FunctionalTensorMode, disable_functional_mode
+from flambeau._support.source_locations import native
 from flambeau.amp import autocast_mode
 from flambeau.autograd import forward_ad, function, profiler, saved_hooks
 from flambeau.core import devices, engine, graph, modes, op, overrides

@@ -21,7 +21,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._checkpoint_names import find_global
+from flambeau._serialization.checkpoint_names import find_global
 from flambeau.distributed._shard._utils import narrow_tensor_by_index
 from flambeau.distributed.checkpoint.metadata import Metadata, StorageMeta
 from flambeau.distributed.checkpoint.planner import (

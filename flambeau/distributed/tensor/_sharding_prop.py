@@ -12,8 +12,9 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 import flambeau
-from flambeau._scopes import within
+from flambeau._support.scopes import within
 from flambeau.core import modes
+from flambeau.core.symbolic_names import Tag
 from flambeau.distributed.tensor._collective_utils import (
     MeshTopoInfo,
     placement_cost,
@@ -22,7 +23,6 @@ from flambeau.distributed.tensor._collective_utils import (
 from flambeau.distributed.tensor._dtensor_spec import DTensorSpec, TensorMeta
 from flambeau.distributed.tensor._op_schema import OpSchema, OutputSharding, Strategy
 from flambeau.distributed.tensor.placement_types import Placement, Replicate, Shard
-from flambeau.symbolic import Tag
 from flambeau.utils._pytree import tree_leaves
 
 Rule = Callable[[OpSchema], Any]

@@ -1,7 +1,7 @@
 """Switches of symbolic sizes."""
 from __future__ import annotations
 
-from flambeau._settings_module import install
+from flambeau._support.settings_modules import install
 
 use_duck_shape = True                   # equal sizes of examples are one symbol
 translation_validation = False

@@ -7,9 +7,9 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._places import memory_of
+from flambeau._support.source_locations import memory_of
+from flambeau.core.symbolic_names import SymBool, SymFloat, SymInt
 from flambeau.fx import Proxy
-from flambeau.symbolic import SymBool, SymFloat, SymInt
 
 py_sym_types = (SymInt, SymFloat, SymBool)
 

@@ -22,9 +22,10 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
-from flambeau._higher_order import HigherOrderOperator
-from flambeau._scopes import Scope
+from flambeau._higher_order_ops.registry import HigherOrderOperator
+from flambeau._support.scopes import Scope
 from flambeau.core import modes
+from flambeau.core.symbolic_names import Tag
 from flambeau.fx import Graph, GraphModule, Interpreter, Proxy, Tracer
 from flambeau.fx import traceback as fx_traceback
 from flambeau.fx._lazy_graph_module import _make_graph_module
@@ -48,7 +49,6 @@ from flambeau.fx.experimental._tracked import (  # noqa: F401
     track_tensor_tree,
 )
 from flambeau.fx.proxy import GraphAppendingTracer
-from flambeau.symbolic import Tag
 from flambeau.utils import _pytree as pytree
 from flambeau.utils._python_dispatch import (
     TorchDispatchMode,

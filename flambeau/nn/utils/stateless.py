@@ -6,7 +6,7 @@ import contextlib
 import warnings
 
 from flambeau import Tensor
-from flambeau._scopes import Scope, restoring
+from flambeau._support.scopes import Scope, restoring
 
 __all__ = ["functional_call"]
 

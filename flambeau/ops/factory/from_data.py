@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._settings import warn_once
+from flambeau._support.settings import warn_once
 from flambeau.core import devices, dtypes, fast
 from flambeau.core.dtypes import as_numpy_dtype, default_float, from_numpy_dtype
 from flambeau.core.modes import intercept, interceptors

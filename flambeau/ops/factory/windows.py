@@ -15,12 +15,12 @@ from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
 from flambeau.core.op import composite
 from flambeau.core.tensor import Tensor
+from flambeau.core.type_info import strided
 from flambeau.dispatch.factory import OPTIONS, factory
 from flambeau.ops.factory.create import empty, ones
 from flambeau.ops.factory.from_data import tensor
 from flambeau.ops.factory.ranges import arange, linspace
 from flambeau.ops.view.join import cat
-from flambeau.type_info import strided
 
 # ---- flambeau.signal.windows --------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._settings import warn_once
+from flambeau._support.settings import warn_once
 from flambeau.core.op import linear, primitive
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis

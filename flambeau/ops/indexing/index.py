@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._places import bump, native
-from flambeau._scopes import within
+from flambeau._support.scopes import within
+from flambeau._support.source_locations import bump, native
 from flambeau.core import dtypes, overrides
 from flambeau.core.graph import next_order
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors

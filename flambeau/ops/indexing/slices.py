@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._settings import warn_once
+from flambeau._support.settings import warn_once
 from flambeau.core.dtypes import bool_, int64
 from flambeau.core.graph import next_order
 from flambeau.core.op import composite, primitive

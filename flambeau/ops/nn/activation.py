@@ -16,6 +16,7 @@ from flambeau.core.modes import grad_enabled
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
+from flambeau.core.type_info import finfo
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import activations
@@ -27,7 +28,6 @@ from flambeau.ops.node_names import one_node, plus
 from flambeau.ops.pointwise.arithmetic import threshold_backward
 from flambeau.ops.pointwise.elementary import sigmoid, tanh
 from flambeau.ops.random.sampling import sampled, sampler
-from flambeau.type_info import finfo
 
 _INNER: dict[str, Any] = {"namespace": "_nn", "method": False}
 _BACKWARD: dict[str, Any] = {"function": False, "method": False, "inplace": False, "out": False}

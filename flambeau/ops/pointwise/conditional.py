@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import kernels, type_info
-from flambeau.core import dtypes
+from flambeau import kernels
+from flambeau.core import dtypes, type_info
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.graph import next_order
 from flambeau.core.modes import interceptors

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._places import counter_of
+from flambeau._support.source_locations import counter_of
 from flambeau.core.engine import current_pass
 from flambeau.core.graph import Node, Packed
 from flambeau.core.tensor import alias, tensor_types

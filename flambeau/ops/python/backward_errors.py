@@ -5,7 +5,7 @@ import linecache
 import re
 from typing import Any
 
-from flambeau._places import read_place
+from flambeau._support.source_locations import read_place
 from flambeau.core.tensor import basis, gradient_edge, tensor_types
 
 

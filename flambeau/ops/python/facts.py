@@ -9,8 +9,8 @@ import numpy as np
 from flambeau.core.dtypes import as_numpy_dtype, default_float
 from flambeau.core.op import composite, public
 from flambeau.core.tensor import Tensor
+from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.factory import finish
-from flambeau.type_info import contiguous_format
 
 has_lapack = has_openmp = has_spectral = True
 has_mkl = False

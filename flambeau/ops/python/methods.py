@@ -13,9 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import type_info
-from flambeau._places import native
-from flambeau.core import devices, overrides
+from flambeau._support.source_locations import native
+from flambeau.core import devices, overrides, type_info
 from flambeau.core.modes import grad_enabled
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size, as_size, wrap_dim
@@ -158,7 +157,7 @@ class Conversion:
                            f"a {type(element)}.")
 
     def __repr__(self, *, tensor_contents: str | None = None) -> str:
-        from flambeau.printing import tensor_repr
+        from flambeau._support.printing import tensor_repr
         if type(self) not in plain and overrides.has_torch_function((self,)):
             return overrides.handle_torch_function(Tensor.__repr__, (self,), self,
                                          tensor_contents=tensor_contents)
@@ -277,7 +276,7 @@ class Copying:
         if self._device.type == "meta":
             return _rebuild_meta, (self._array.dtype, self._array.shape, self.requires_grad, state)
         if type(self) is Tensor and not state:
-            from flambeau._checkpoint_names import reduce_tensor
+            from flambeau._serialization.checkpoint_names import reduce_tensor
             return reduce_tensor(self)          # with all of its storage, as in a file
         return _rebuild, (place_of(type(self)), self._array, self.requires_grad, state)
 

@@ -17,9 +17,8 @@ from typing import Any, NoReturn
 
 import numpy as np
 
-from flambeau import type_info
-from flambeau._places import bump, counter_of
-from flambeau.core import devices, dtypes, overrides
+from flambeau._support.source_locations import bump, counter_of
+from flambeau.core import devices, dtypes, overrides, type_info
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import public
 from flambeau.core.shapes import wrap_dim

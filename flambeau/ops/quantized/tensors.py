@@ -13,9 +13,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from flambeau import narrow_dtypes, type_info
-from flambeau._places import bump, counter_of
-from flambeau.core import devices, dtypes, overrides
+from flambeau._support.source_locations import bump, counter_of
+from flambeau.core import devices, dtypes, narrow_dtypes, overrides, type_info
 from flambeau.core.op import public
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, alias, basis, tensor_types, wrap

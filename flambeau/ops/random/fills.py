@@ -17,10 +17,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import type_info
-from flambeau._places import bump
-from flambeau._scopes import within
-from flambeau.core import devices, dtypes, modes, overrides, views
+from flambeau._support.scopes import within
+from flambeau._support.source_locations import bump
+from flambeau.core import devices, dtypes, modes, overrides, type_info, views
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import passive

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import type_info
+from flambeau.core import type_info
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.promotion import type_name
 

@@ -3,7 +3,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau import type_info
+from flambeau.core import type_info
 from flambeau.core.tensor import Tensor
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import BLOCKED, COO, TITLES

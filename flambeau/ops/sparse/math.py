@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau import type_info
+from flambeau.core import type_info
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import class_name

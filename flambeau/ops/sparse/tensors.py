@@ -18,10 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import type_info
-from flambeau._places import bump, counter_of
-from flambeau._scopes import within
-from flambeau.core import overrides
+from flambeau._support.scopes import within
+from flambeau._support.source_locations import bump, counter_of
+from flambeau.core import overrides, type_info
 from flambeau.core.modes import grad_enabled, grad_mode, intercept_canonical, interceptors
 from flambeau.core.op import Op, checked_arguments, edges_of, plan_saving, public, record
 from flambeau.core.promotion import convert

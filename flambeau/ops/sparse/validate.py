@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import type_info
+from flambeau.core import type_info
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op

@@ -19,9 +19,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import type_info
-from flambeau._places import counter_of
-from flambeau.core import dtypes, overrides
+from flambeau._support.source_locations import counter_of
+from flambeau.core import dtypes, overrides, type_info
 from flambeau.core.modes import grad_enabled, levels
 from flambeau.core.op import composite, linear, replay_of
 from flambeau.core.shapes import Size

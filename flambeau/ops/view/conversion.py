@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import type_info
-from flambeau._places import counter_of, native
-from flambeau.core import devices, dtypes, overrides
+from flambeau._support.source_locations import counter_of, native
+from flambeau.core import devices, dtypes, overrides, type_info
 from flambeau.core.modes import interceptors, levels
 from flambeau.core.op import primitive
 from flambeau.core.tensor import Tensor, basis, plain

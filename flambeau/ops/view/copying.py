@@ -5,17 +5,17 @@ from typing import Any
 
 import numpy as np
 
-from flambeau._places import bump
+from flambeau._support.source_locations import bump
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import checked_arguments, composite, linear, primitive
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import contiguous_strides
 from flambeau.core.tensor import Tensor, basis, plain, wrap
+from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import views as kernels
 from flambeau.ops.overlap import is_dense, share_memory
 from flambeau.ops.view.conversion import clone, contiguous, copy_in
-from flambeau.type_info import contiguous_format
 
 # ---- aliases -------------------------------------------------------------------------------------
 

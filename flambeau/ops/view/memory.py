@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import type_info
-from flambeau._places import bump, counter_of
+from flambeau._support.source_locations import bump, counter_of
+from flambeau.core import type_info
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.graph import next_order
 from flambeau.core.op import checked_arguments, public

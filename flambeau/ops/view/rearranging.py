@@ -10,6 +10,7 @@ from flambeau.core.dtypes import int32, int64
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import refuse_negative, wrap_dim
 from flambeau.core.tensor import Tensor, basis
+from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import rearranging
 from flambeau.kernels._extension import compiled
@@ -18,7 +19,6 @@ from flambeau.ops.indexing.slices import index_select
 from flambeau.ops.view.reshaping import reshape, view
 from flambeau.ops.view.shape import expand, movedim, unsqueeze
 from flambeau.ops.view.splitting import NO_DIMENSION
-from flambeau.type_info import contiguous_format
 
 # ---- repeated ------------------------------------------------------------------------------------
 

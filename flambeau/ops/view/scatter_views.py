@@ -8,6 +8,7 @@ from typing import Any
 from flambeau.core.op import class_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
+from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import rearranging, views
 from flambeau.kernels._extension import Misfit
@@ -28,7 +29,6 @@ from flambeau.ops.view.splitting import (
     unbind,
     unfold,
 )
-from flambeau.type_info import contiguous_format
 
 slice_inverse = op(
     "slice_inverse(Tensor(a) self, Tensor src, int dim=0, SymInt? start=None, SymInt? end=None, "

@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau._settings import warn_once
+from flambeau._support.settings import warn_once
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim
 from flambeau.core.tensor import Tensor, basis, plain

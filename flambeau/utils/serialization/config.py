@@ -7,6 +7,6 @@
 ...     config.load.mmap
 True
 """
-from flambeau._serialization_options import load, patch, save
+from flambeau._serialization.options import load, patch, save
 
 __all__ = ["load", "patch", "save"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import Tensor, nn
-from flambeau._lazy import lazy_modules
+from flambeau._support.lazy_modules import lazy_modules
 
 __all__ = ["Conv1d", "Conv2d", "Conv3d", "Embedding", "EmbeddingBag", "Linear"]
 __getattr__ = lazy_modules(__name__, "dynamic")

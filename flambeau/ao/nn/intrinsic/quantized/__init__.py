@@ -1,5 +1,5 @@
 """Modules in a row as one quantised module."""
-from flambeau._lazy import lazy_modules
+from flambeau._support.lazy_modules import lazy_modules
 from flambeau.ao.nn.quantized.modules.batchnorm import BNReLU2d, BNReLU3d
 from flambeau.ao.nn.quantized.modules.conv import (
     ConvAdd2d,

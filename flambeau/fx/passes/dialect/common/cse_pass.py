@@ -3,10 +3,10 @@ from __future__ import annotations
 
 from typing import Any
 
+from flambeau.core.symbolic_names import Tag
 from flambeau.fx import Graph, GraphModule, Node
 from flambeau.fx.node import map_arg
 from flambeau.fx.passes.infra.pass_base import PassBase, PassResult
-from flambeau.symbolic import Tag
 from flambeau.utils import _pytree
 
 _MAKES_MEMORY = frozenset("empty empty_like empty_strided new_empty new_empty_strided zeros ones "

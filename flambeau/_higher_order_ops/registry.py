@@ -25,8 +25,8 @@ from collections.abc import Callable
 from typing import Any
 
 from flambeau._dispatch.keys import DispatchKey, parse_key
-from flambeau._operator import OperatorBase, below_autograd
-from flambeau._scopes import within
+from flambeau._library.operator import OperatorBase, below_autograd
+from flambeau._support.scopes import within
 from flambeau.core import modes, overrides
 from flambeau.core.tensor import Tensor
 from flambeau.utils import _pytree

@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau import Tensor, type_info
-from flambeau.core import dtypes
+from flambeau import Tensor
+from flambeau.core import dtypes, type_info
 from flambeau.core.overrides import sparse_types
 from flambeau.core.shapes import Size, contiguous_strides
 from flambeau.core.tensor import array_offset, array_root, array_strides, arrays_of, basis, wrap

@@ -22,7 +22,7 @@ import threading
 from contextvars import ContextVar
 from typing import Any
 
-from flambeau._places import native
+from flambeau._support.source_locations import native
 
 
 class _Scope:

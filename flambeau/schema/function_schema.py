@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-from flambeau._schema_types import Type, parse_type, real_name
+from flambeau.schema.types import Type, parse_type, real_name
 
 MISSING: Any = object()
 

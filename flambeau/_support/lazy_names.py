@@ -14,11 +14,12 @@ _CASTS = "Byte Char Short Int Long Half Float Double".split()
 # Modules, and their names; `name=other` is the one under the name of the other.
 _NAMES = {
     "_dispatch.keys": "DispatchKey DispatchKeySet",
-    "_checks": ("_check _check_index _check_is_size _check_not_implemented _check_tensor_all "
-                "_check_tensor_all_with _check_type _check_value _check_with"),
+    "_support.checks": (
+        "_check _check_index _check_is_size _check_not_implemented _check_tensor_all "
+        "_check_tensor_all_with _check_type _check_value _check_with"),
     "_linalg_utils": "eig lstsq matrix_rank solve symeig=_symeig",
     "_ops": "ops",
-    "_settings": ("are_deterministic_algorithms_enabled get_deterministic_debug_mode "
+    "_support.settings": ("are_deterministic_algorithms_enabled get_deterministic_debug_mode "
                   "get_float32_matmul_precision is_deterministic_algorithms_warn_only_enabled "
                   "is_warn_always_enabled set_deterministic_debug_mode set_flush_denormal "
                   "set_float32_matmul_precision set_warn_always use_deterministic_algorithms"),
@@ -36,14 +37,14 @@ _NAMES = {
     "autograd.anomaly_mode": ("is_anomaly_check_nan_enabled is_anomaly_enabled "
                               "set_anomaly_enabled"),
     "compiler": "compile",
-    "control_flow": "cond while_loop",
+    "_higher_order_ops.control_flow": "cond while_loop",
     "func": "vmap",
     "futures": "Future",
     "fx._assertion": "_assert",
     "jit": "CompilationUnit JITException=Error ScriptFunction ScriptModule fork wait",
     "jit._types": f"{' '.join(f'{kind}Type' for kind in _TYPES)} Type unify_type_list",
     "kernels": "get_num_threads set_num_threads",
-    "narrow_dtypes": (
+    "core.narrow_dtypes": (
         f"{' '.join(f'{kind}{n}' for kind in ('int', 'uint') for n in range(1, 8))} bits1x8 "
         "bits2x4 bits4x2 bits8 bits16 quint8 qint8 qint32 quint4x2 quint2x4 float4_e2m1fn_x2 bit"),
     "ops.python.internal": (
@@ -61,15 +62,15 @@ _NAMES = {
         "miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss "
         "miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_max_pool2d "
         "mkldnn_max_pool3d native_norm"),
-    "printing": "set_printoptions",
+    "_support.printing": "set_printoptions",
     "random": ("Generator default_generator get_rng_state initial_seed manual_seed seed "
                "set_rng_state thread_safe_generator"),
     "serialization": "PyTorchFileReader load save",
     "signal": "windows",
     "storage": (f"{' '.join(f'{kind}Storage' for kind in _STORAGES)} Storage=FloatStorage "
                 "StorageBase TypedStorage UntypedStorage is_storage"),
-    "streams": "AcceleratorError Event OutOfMemoryError Stream get_device_module",
-    "symbolic": "SymBool SymFloat SymInt Tag",
+    "_support.streams": "AcceleratorError Event OutOfMemoryError Stream get_device_module",
+    "core.symbolic_names": "SymBool SymFloat SymInt Tag",
     "testing._filecheck": "FileCheck",
     "utils.dlpack": "to_dlpack",
 }

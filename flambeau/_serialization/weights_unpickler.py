@@ -16,7 +16,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor
-from flambeau._checkpoint_names import (
+from flambeau._serialization.checkpoint_names import (
     PARAMETER,
     allowed_globals,
     is_parameter_type,

@@ -1,0 +1,1 @@
+"""What the package's modules share: lazy imports, settings, scopes, places in the user's code."""
