@@ -3,7 +3,8 @@
 import math
 
 import flambeau
-from flambeau.distributions import Beta, constraints
+from flambeau.distributions import constraints
+from flambeau.distributions.beta import Beta
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.utils import broadcast_all
 

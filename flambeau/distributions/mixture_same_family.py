@@ -1,7 +1,8 @@
 """Mixtures of distributions of one family."""
 
 import flambeau
-from flambeau.distributions import Categorical, constraints
+from flambeau.distributions import constraints
+from flambeau.distributions.categorical import Categorical
 from flambeau.distributions.constraints import MixtureSameFamilyConstraint
 from flambeau.distributions.distribution import Distribution
 

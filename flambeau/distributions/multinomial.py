@@ -2,8 +2,9 @@
 
 import flambeau
 from flambeau import inf
-from flambeau.distributions import Categorical, constraints
+from flambeau.distributions import constraints
 from flambeau.distributions.binomial import Binomial
+from flambeau.distributions.categorical import Categorical
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.one_hot_categorical import _OfCategorical
 from flambeau.distributions.utils import broadcast_all

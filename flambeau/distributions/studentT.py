@@ -4,7 +4,8 @@ import math
 
 import flambeau
 from flambeau import inf, nan
-from flambeau.distributions import Chi2, constraints
+from flambeau.distributions import constraints
+from flambeau.distributions.chi2 import Chi2
 from flambeau.distributions.distribution import Distribution
 from flambeau.distributions.utils import _standard_normal, broadcast_all
 

@@ -12,6 +12,8 @@ from flambeau.core.op import composite, public
 from flambeau.core.tensor import Tensor
 from flambeau.ops import load as _load
 from flambeau.ops.linalg import grouped_products
+from flambeau.ops.nn.attention import _canonical_mask as _canonical_mask
+from flambeau.ops.nn.attention import _none_or_dtype as _none_or_dtype
 from flambeau.overrides import has_torch_function as has_torch_function
 from flambeau.overrides import has_torch_function_unary as has_torch_function_unary
 from flambeau.overrides import has_torch_function_variadic as has_torch_function_variadic
@@ -123,34 +125,6 @@ def _channels(input: Tensor, p: float, training: bool, inplace: bool, unbatched:
     drop = flambeau.feature_dropout_ if inplace else flambeau.feature_dropout
     result = drop(whole, p, training)
     return result.squeeze(0) if unbatched else result
-
-
-# ---- masks, as attention layers take them --------------------------------------------------------
-
-
-def _none_or_dtype(input: Tensor | None) -> Any:
-    if input is None:
-        return None
-    if isinstance(input, Tensor):
-        return input.dtype
-    raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
-
-
-def _canonical_mask(mask: Tensor | None, mask_name: str, other_type: Any, other_name: str,
-                    target_type: Any, check_other: bool = True) -> Tensor | None:
-    """A mask as numbers to be added to scores: -inf where a boolean one is True."""
-    if mask is None:
-        return None
-    floating = mask.is_floating_point()
-    if mask.dtype != flambeau.bool and not floating:
-        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
-    if check_other and other_type is not None and mask.dtype != other_type:
-        warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use "
-                      "same "
-                      "type for both instead.", stacklevel=3)
-    if floating:
-        return mask
-    return flambeau.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))
 
 
 def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:

@@ -2,6 +2,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from typing import Any
 
 import numpy as np
@@ -295,7 +296,6 @@ def multi_head_attention_forward(
         raise RuntimeError(
             "Need attn_mask if specifying the is_causal hint. You may use the Transformer module "
             "method `generate_square_subsequent_mask` to create this mask.")
-    from flambeau.nn.functional import _canonical_mask, _none_or_dtype
     key_padding_mask = _canonical_mask(key_padding_mask, "key_padding_mask",
                                        _none_or_dtype(attn_mask), "attn_mask", query.dtype)
     if is_causal and key_padding_mask is None and not need_weights:
@@ -374,3 +374,27 @@ def _mask_of_heads(mask: Tensor | None, batch: int, heads: int, length: int, sou
                            "be "
                            f"{expected}.")
     return mask.unsqueeze(0) if mask.dim() == 2 else mask
+
+
+def _none_or_dtype(input: Tensor | None) -> Any:
+    if input is None:
+        return None
+    if isinstance(input, Tensor):
+        return input.dtype
+    raise RuntimeError("input to _none_or_dtype() must be None or torch.Tensor")
+
+
+def _canonical_mask(mask: Tensor | None, mask_name: str, other_type: Any, other_name: str,
+                    target_type: Any, check_other: bool = True) -> Tensor | None:
+    """A mask as numbers to be added to scores: -inf where a boolean one is True."""
+    if mask is None:
+        return None
+    floating = mask.is_floating_point()
+    if mask.dtype != flambeau.bool and not floating:
+        raise AssertionError(f"only bool and floating types of {mask_name} are supported")
+    if check_other and other_type is not None and mask.dtype != other_type:
+        warnings.warn(f"Support for mismatched {mask_name} and {other_name} is deprecated. Use "
+                      "same type for both instead.", stacklevel=3)
+    if floating:
+        return mask
+    return flambeau.zeros_like(mask, dtype=target_type).masked_fill_(mask, float("-inf"))

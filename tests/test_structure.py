@@ -1,0 +1,123 @@
+"""The order of the house: which way imports point, how large rooms and modules are."""
+
+import ast
+from pathlib import Path
+
+import flambeau
+
+ROOT = Path(flambeau.__file__).parent
+MODULES = {".".join((ROOT.name, *path.relative_to(ROOT).with_suffix("").parts)).removesuffix(
+    ".__init__"): path for path in sorted(ROOT.rglob("*.py"))}
+
+# PyTorch's own names force these: a module offers the classes of one that builds on it.
+FORCED = {
+    "flambeau.ao.quantization.observer": "HistogramObserver builds on its observers",
+    "flambeau.distributed._shard.sharded_tensor": "its ops are registered by its own decorator",
+}
+LAYERS = ("kernels", "core", "schema", "dispatch", "transforms", "ops")
+LONGEST = 500
+LONGER = {          # more lines than a reader should have to take in, until they are divided
+    "flambeau.autograd.function", "flambeau.autograd.gradcheck", "flambeau.core.op",
+    "flambeau.kernels.reference", "flambeau.ops.indexing.index", "flambeau.ops.indexing.slices",
+    "flambeau.ops.linalg.decompositions", "flambeau.ops.linalg.solvers",
+    "flambeau.ops.loss.elementwise", "flambeau.ops.nn.activation", "flambeau.ops.nn.pool",
+    "flambeau.ops.python.methods", "flambeau.ops.quantized.tensors", "flambeau.ops.sparse.tensors",
+}
+
+
+def imports_of(name, everywhere=False):
+    """The modules of the package that a module imports: as it loads, or wherever it does."""
+    def statements(body):
+        for node in body:
+            if isinstance(node, ast.Import | ast.ImportFrom):
+                yield node
+            elif isinstance(node, ast.If) and "TYPE_CHECKING" not in ast.dump(node.test):
+                yield from statements(node.body + node.orelse)
+            elif isinstance(node, ast.Try):
+                yield from statements(node.body)
+
+    tree = ast.parse(MODULES[name].read_text(encoding="utf-8"))
+    nodes = ast.walk(tree) if everywhere else statements(tree.body)
+    found = set()
+    for node in nodes:
+        if isinstance(node, ast.Import):
+            found.update(alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            home = node.module or ""
+            if node.level:
+                package = name.split(".")
+                if MODULES[name].name != "__init__.py":
+                    package.pop()
+                home = ".".join([*package[:len(package) - node.level + 1], *filter(None, [home])])
+            for alias in node.names:
+                inner = f"{home}.{alias.name}"
+                found.add(inner if inner in MODULES else home)
+    return {one for one in found if one in MODULES} - {name, ROOT.name}
+
+
+def circles(graph):
+    """The sets of modules that import each other, by Tarjan's algorithm (1972)."""
+    order, low, stack, found = {}, {}, [], []
+
+    def visit(name):
+        order[name] = low[name] = len(order)
+        stack.append(name)
+        for other in graph[name]:
+            if other not in order:
+                visit(other)
+            if other in stack:
+                low[name] = min(low[name], low[other])
+        if low[name] == order[name]:
+            circle = stack[stack.index(name):]
+            del stack[-len(circle):]
+            if len(circle) > 1:
+                found.append(set(circle))
+
+    for name in graph:
+        if name not in order:
+            visit(name)
+    return found
+
+
+def test_no_modules_import_each_other_in_a_circle():
+    found = circles({name: imports_of(name) for name in MODULES})
+    assert [circle for circle in found if not circle & set(FORCED)] == []
+    assert all(any(name in circle for circle in found) for name in FORCED)
+
+
+def test_what_computes_knows_nothing_of_networks():
+    for name in MODULES:
+        if name.split(".")[1:2] and name.split(".")[1] in LAYERS:
+            used = {one for one in imports_of(name, everywhere=True)
+                    if one.startswith("flambeau.nn.")}
+            assert used == set(), f"{name} imports {sorted(used)}"
+
+
+def test_rooms_of_ops_are_small():
+    for room in (ROOT / "ops").iterdir():
+        if room.is_dir() and room.name != "__pycache__":
+            count = len([path for path in room.glob("*.py") if path.name != "__init__.py"])
+            assert 2 <= count <= 16, f"{room.name} has {count} modules"
+
+
+def test_modules_can_be_taken_in():
+    long = {name for name, path in MODULES.items() if name.split(".")[1:2]
+            and name.split(".")[1] in (*LAYERS, "autograd")
+            and len(path.read_text(encoding="utf-8").splitlines()) > LONGEST}
+    assert long <= LONGER, f"divide {sorted(long - LONGER)}"
+    assert long >= LONGER, f"{sorted(LONGER - long)} are short now: take them out of the list"
+
+
+def test_loose_modules_have_names_that_torch_has():
+    """A module beside `flambeau/__init__.py` is one of torch's, or of those that start it."""
+    ours = {"__main__", "as_torch", "functorch", "_call_guards"}
+    loose = {path.stem for path in ROOT.glob("*.py")} - {"__init__"}
+    assert loose - ours <= TORCH
+
+
+TORCH = set("""
+    _VF __config__ _custom_ops _guards _jit_internal _linalg_utils _ops _tensor _tensor_str _utils
+    _utils_internal _vmap_internals accelerator functional futures hub library mps mtia
+    overrides quantization quasirandom random return_types serialization special storage
+    torch_version types version xpu
+""".split())
