@@ -948,18 +948,9 @@ def addbmm(
     *,
     beta: Any = 1,
     alpha: Any = 1,
+    out: Tensor | None = None,
 ) -> Tensor:
     """beta · input + alpha · Σ batch1[i] @ batch2[i]."""
-
-def addbmm_(
-    input: Tensor,
-    batch1: Tensor,
-    batch2: Tensor,
-    *,
-    beta: Any = 1,
-    alpha: Any = 1,
-) -> Tensor:
-    """Write the result of `addbmm` into this tensor; returns the tensor."""
 
 def addcdiv(
     input: Tensor,
@@ -987,23 +978,42 @@ def addcmul(
 def addcmul_(input: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """Write the result of `addcmul` into this tensor; returns the tensor."""
 
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    out_dtype: Any = None,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0 ignores `input`."""
 
-def addmm_(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """Write the result of `addmm` into this tensor; returns the tensor."""
-
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmv(
+    input: Tensor,
+    mat: Tensor,
+    vec: Tensor,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """beta · input + alpha · mat @ vec."""
 
 def addmv_(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """Write the result of `addmv` into this tensor; returns the tensor."""
 
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addr(
+    input: Tensor,
+    vec1: Tensor,
+    vec2: Tensor,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """beta · input + alpha · outer(vec1, vec2)."""
-
-def addr_(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-    """Write the result of `addr` into this tensor; returns the tensor."""
 
 def adjoint(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions, as a view."""
@@ -1255,21 +1265,13 @@ def baddbmm(
     input: Tensor,
     batch1: Tensor,
     batch2: Tensor,
+    out_dtype: Any = None,
     *,
     beta: Any = 1,
     alpha: Any = 1,
+    out: Tensor | None = None,
 ) -> Tensor:
     """beta · input + alpha · batch1[i] @ batch2[i] for each i."""
-
-def baddbmm_(
-    input: Tensor,
-    batch1: Tensor,
-    batch2: Tensor,
-    *,
-    beta: Any = 1,
-    alpha: Any = 1,
-) -> Tensor:
-    """Write the result of `baddbmm` into this tensor; returns the tensor."""
 
 def bartlett_window(
     window_length: _int,
@@ -1385,7 +1387,7 @@ def blackman_window(
 def block_diag(*tensors: Any) -> Tensor:
     """A matrix with the given matrices along its diagonal."""
 
-def bmm(input: Tensor, mat2: Tensor) -> Tensor:
+def bmm(input: Tensor, mat2: Tensor, out_dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The products of two stacks of matrices, (b, n, k) and (b, k, m), pair by pair."""
 
 def broadcast_shapes(*shapes: Any) -> Size:
@@ -1444,19 +1446,25 @@ def celu(input: Tensor, alpha: Any = 1.0) -> Tensor:
 def celu_(input: Tensor, alpha: Any = 1.0) -> Tensor:
     """Write the result of `celu` into this tensor; returns the tensor."""
 
-def chain_matmul(*matrices: Tensor) -> Tensor:
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
     """`linalg.multi_dot` of matrices given one by one."""
 
 def channel_shuffle(input: Tensor, groups: _int) -> Tensor:
     """The channels (dimension 1), seen as (groups, rest), reordered as (rest, groups)."""
 
-def cholesky(input: Tensor, upper: _bool = False) -> Tensor:
+def cholesky(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """`linalg.cholesky`, by its older name."""
 
-def cholesky_inverse(L: Tensor, upper: _bool = False) -> Tensor:
+def cholesky_inverse(input: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The inverse of A from its Cholesky factor."""
 
-def cholesky_solve(B: Tensor, L: Tensor, upper: _bool = False) -> Tensor:
+def cholesky_solve(
+    input: Tensor,
+    input2: Tensor,
+    upper: _bool = False,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """X with A X = B, from the Cholesky factor of A."""
 
 def chunk(input: Tensor, chunks: _int, dim: _int = 0) -> Any:
@@ -1661,7 +1669,13 @@ def cov(
     """The covariance matrix of the variables in the rows of `input`, whose columns are
     observations; `fweights` counts them, `aweights` weighs them."""
 
-def cross(input: Tensor, other: Tensor, dim: _int | None = None) -> Tensor:
+def cross(
+    input: Tensor,
+    other: Tensor,
+    dim: _int | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The cross product along `dim`, or along the first dimension of extent 3."""
 
 def crow_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1708,8 +1722,8 @@ def deg2rad_(input: Tensor) -> Tensor:
 def dequantize(input: Any) -> Any:
     """The numbers that a quantised tensor (or each of a list) stands for; others as float32."""
 
-def det(input: Any) -> Any:
-    """`linalg.det`."""
+def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The determinant of square matrices."""
 
 def detach(input: Tensor) -> Tensor:
     """The same values on the same memory, outside the graph; writes to either are counted."""
@@ -1804,7 +1818,7 @@ def divide(
 def divide_(input: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """Write the result of `divide` into this tensor; returns the tensor."""
 
-def dot(input: Tensor, tensor: Tensor) -> Tensor:
+def dot(input: Tensor, tensor: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of the products of two vectors' elements."""
 
 def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
@@ -1813,7 +1827,13 @@ def dropout(input: Tensor, p: _float, train: _bool) -> Tensor:
 def dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
     """`dropout` in place."""
 
-def dsmm(input: Tensor, mat2: Tensor) -> Tensor:
+def dsmm(
+    input: Tensor,
+    mat2: Tensor,
+    out_dtype: Any = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The product of two matrices."""
 
 def dsplit(input: Tensor, sections: Any = None) -> Any:
@@ -2169,11 +2189,11 @@ def ge(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
 def ge_(input: Tensor, other: Any) -> Tensor:
     """Write the result of `ge` into this tensor; returns the tensor."""
 
-def geqrf(input: Tensor) -> return_types.geqrf:
+def geqrf(input: Tensor, *, out: Any = None) -> return_types.geqrf:
     """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""
 
-def ger(input: Tensor, vec2: Tensor) -> Tensor:
-    """`outer`, by its older name."""
+def ger(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """All products of an element of one vector and one of another, (n) and (m) to (n, m)."""
 
 def get_device(input: Tensor) -> _int:
     """The number of the accelerator that holds the tensor; -1 on the CPU."""
@@ -2439,7 +2459,7 @@ def indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def init_num_threads() -> None:
     """Accepted, and without effect."""
 
-def inner(input: Tensor, other: Tensor) -> Tensor:
+def inner(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sums of products along the last dimensions; a number multiplies."""
 
 def instance_norm(
@@ -2458,8 +2478,8 @@ def instance_norm(
 def int_repr(input: Tensor) -> Tensor:
     """The integers of a quantised tensor."""
 
-def inverse(input: Tensor) -> Tensor:
-    """`linalg.inv`."""
+def inverse(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The inverse of square matrices."""
 
 def is_complex(input: Tensor) -> _bool:
     """Are the elements of a complex type?"""
@@ -2566,7 +2586,7 @@ def kl_div(
 ) -> Tensor:
     """`nn.functional.kl_div` with the reduction as a number: 0 none, 1 mean, 2 sum."""
 
-def kron(input: Tensor, other: Tensor) -> Tensor:
+def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product: each element of `input` times all of `other`, as a block."""
 
 def kthvalue(
@@ -2781,10 +2801,16 @@ def lt(input: Tensor, other: Any, *, out: Tensor | None = None) -> Tensor:
 def lt_(input: Tensor, other: Any) -> Tensor:
     """Write the result of `lt` into this tensor; returns the tensor."""
 
-def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False) -> Any:
+def lu(A: Tensor, pivot: _bool = True, get_infos: _bool = False, out: Any = None) -> Any:
     """`linalg.lu_factor` as a tuple, with `info` if asked for."""
 
-def lu_solve(b: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+def lu_solve(
+    input: Tensor,
+    LU_data: Tensor,
+    LU_pivots: Tensor,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """`linalg.lu_solve`, by its older name."""
 
 def lu_unpack(
@@ -2792,6 +2818,8 @@ def lu_unpack(
     LU_pivots: Tensor,
     unpack_data: _bool = True,
     unpack_pivots: _bool = True,
+    *,
+    out: Any = None,
 ) -> return_types.lu_unpack:
     """P, L and U out of what `lu_factor` gives."""
 
@@ -2810,14 +2838,14 @@ def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
 def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
     """The elements of `input` where `mask` is True, as a vector; the two broadcast."""
 
-def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product; leading dimensions broadcast, a vector is a row or a column as needed."""
 
 def matrix_exp(input: Tensor) -> Tensor:
-    """`linalg.matrix_exp`."""
+    """Σ Aᵏ / k!, by scaling and squaring of Padé approximants."""
 
-def matrix_power(input: Tensor, n: _int) -> Tensor:
-    """`linalg.matrix_power`."""
+def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
+    """A multiplied with itself `n` times, by squaring; its inverse if n < 0."""
 
 @overload
 def max(input: Tensor, *, out: Any = None) -> Tensor:
@@ -2913,7 +2941,7 @@ def min(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
 def minimum(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smaller of each pair; NaN if either is NaN."""
 
-def mm(input: Tensor, mat2: Tensor) -> Tensor:
+def mm(input: Tensor, mat2: Tensor, out_dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices."""
 
 def mode(
@@ -2957,7 +2985,7 @@ def multiply(input: Any, other: Any, *, out: Tensor | None = None) -> Tensor:
 def multiply_(input: Any, other: Any) -> Tensor:
     """Write the result of `multiply` into this tensor; returns the tensor."""
 
-def mv(input: Tensor, vec: Tensor) -> Tensor:
+def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix and a vector."""
 
 def mvlgamma(input: Tensor, p: _int, *, out: Any = None) -> Tensor:
@@ -3191,8 +3219,8 @@ def ones_like(
 ) -> Tensor:
     """Ones in the shape, type and layout of `input`."""
 
-def orgqr(input: Tensor, input2: Tensor) -> Tensor:
-    """`linalg.householder_product`, by its older name."""
+def orgqr(input: Tensor, input2: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The first columns of the product of reflections that `geqrf` gives."""
 
 def ormqr(
     input: Tensor,
@@ -3200,10 +3228,12 @@ def ormqr(
     input3: Tensor,
     left: _bool = True,
     transpose: _bool = False,
+    *,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The product of Q (or Qᴴ), given as reflections, and a matrix, from the left or the right."""
 
-def outer(input: Tensor, vec2: Tensor) -> Tensor:
+def outer(input: Tensor, vec2: Tensor, *, out: Tensor | None = None) -> Tensor:
     """All products of an element of one vector and one of another, (n) and (m) to (n, m)."""
 
 def pairwise_distance(
@@ -3307,7 +3337,7 @@ def q_scale(input: Tensor) -> _float:
 def q_zero_point(input: Tensor) -> _int:
     """The integer that stands for 0, of a tensor that was quantised with one."""
 
-def qr(input: Tensor, some: _bool = True) -> return_types.qr:
+def qr(input: Tensor, some: _bool = True, *, out: Any = None) -> return_types.qr:
     """`linalg.qr` with mode "reduced" or, if not `some`, "complete"."""
 
 def quantile(
@@ -3585,7 +3615,16 @@ def rsqrt_(input: Tensor) -> Tensor:
 def rsub(input: Tensor, other: Any, alpha: Any = 1) -> Tensor:
     """other - alpha · input."""
 
-def saddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def saddmm(
+    input: Tensor,
+    mat1: Tensor,
+    mat2: Tensor,
+    out_dtype: Any = None,
+    *,
+    beta: Any = 1,
+    alpha: Any = 1,
+    out: Tensor | None = None,
+) -> Tensor:
     """beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0 ignores `input`."""
 
 def scalar_tensor(
@@ -3755,7 +3794,7 @@ def slice_scatter(
 ) -> Tensor:
     """A copy of `input` with `src` as slices `start:end:step` of dimension `dim`."""
 
-def slogdet(input: Tensor) -> return_types.slogdet:
+def slogdet(input: Tensor, *, out: Any = None) -> return_types.slogdet:
     """`linalg.slogdet`."""
 
 def smm(input: Tensor, mat: Tensor) -> Tensor:
@@ -3896,7 +3935,13 @@ def split_with_sizes_copy(
 ) -> tuple[Tensor, ...]:
     """A copy of what `split_with_sizes` shows."""
 
-def spmm(input: Tensor, mat2: Tensor) -> Tensor:
+def spmm(
+    input: Tensor,
+    mat2: Tensor,
+    out_dtype: Any = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The product of two matrices."""
 
 def sqrt(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -3981,7 +4026,13 @@ def sum(
 ) -> Tensor:
     """The sum of all elements, or along `dim` (one or several). Integers are summed as int64."""
 
-def svd(input: Tensor, some: _bool = True, compute_uv: _bool = True) -> return_types.svd:
+def svd(
+    input: Tensor,
+    some: _bool = True,
+    compute_uv: _bool = True,
+    *,
+    out: Any = None,
+) -> return_types.svd:
     """input = U diag(S) Vᴴ: `linalg.svd`, but it gives V, and by default thin factors."""
 
 def svd_lowrank(
@@ -4062,7 +4113,7 @@ def tensor(
 def tensor_split(input: Tensor, tensor_indices_or_sections: Any = None, dim: _int = 0) -> Any:
     """`n` parts whose extents differ by at most one, or parts cut at given indices, as views."""
 
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sums of products over dimensions of `a` paired with ones of `b`: a number of last and
     first dimensions, or a list for each."""
 
@@ -4110,11 +4161,13 @@ def trapz(y: Tensor, *, dx: _float = 1.0, dim: _int = -1) -> Tensor:
     """The older name of `trapezoid`."""
 
 def triangular_solve(
-    b: Tensor,
+    input: Tensor,
     A: Tensor,
     upper: _bool = True,
     transpose: _bool = False,
     unitriangular: _bool = False,
+    *,
+    out: Any = None,
 ) -> return_types.triangular_solve:
     """`linalg.solve_triangular`, by its older name; it also gives a copy of A."""
 
@@ -4263,8 +4316,8 @@ def var_mean(
 ) -> tuple[Tensor, ...]:
     """The variance and the mean."""
 
-def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """The sum of conj(input) · other over the elements of two vectors."""
+def vdot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The sum of conj(self) · other over the elements of two vectors."""
 
 def view_as_complex(input: Tensor) -> Tensor:
     """A real tensor with a last dimension of 2 as a complex one, on the same memory."""

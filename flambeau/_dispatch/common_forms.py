@@ -207,16 +207,9 @@ def _addmm_grads(grad: Tensor, needs: Any, self: Any, mat1: Tensor, mat2: Tensor
             _by_second(scaled, mat1, mat2) if needs[2] else None)
 
 
-for _name, _args in (("addmm", "mat1 mat2"), ("addmv", "mat vec"), ("addr", "vec1 vec2"),
-                     ("baddbmm", "batch1 batch2"), ("addbmm", "batch1 batch2")):
-    _a, _b = _args.split()
-    shows(_name, f"{_name}(Tensor self, Tensor {_a}, Tensor {_b}, *, Scalar beta=1, "
-          "Scalar alpha=1) -> Tensor", grads=_addmm_grads if _name == "addmm" else None)
+shows("addmm", "addmm(Tensor self, Tensor mat1, Tensor mat2, *, Scalar beta=1, Scalar alpha=1) -> "
+      "Tensor", grads=_addmm_grads)
 shows("mm", "mm(Tensor self, Tensor mat2) -> Tensor", grads=_mm_grads)
-shows("bmm", "bmm(Tensor self, Tensor mat2) -> Tensor")
-shows("cross_along", "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor",
-      lambda input, other, dim: (input, other, dim),
-      run=lambda *args, **kwargs: flambeau.linalg.cross(*args, **kwargs))
 
 
 def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
@@ -232,7 +225,7 @@ def _linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
     return flambeau.addmm(bias, rows, weight.t()).view(*input.shape[:-1], weight.shape[0])
 
 
-becomes("nn.functional.linear", _linear)
+becomes("linear", _linear)
 
 # ---- random numbers ------------------------------------------------------------------------------
 

@@ -18,8 +18,7 @@ from flambeau.core.modes import grad_enabled, intercept
 Policy = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
 LOWER = """
-    mm bmm matmul addmm addbmm baddbmm chain_matmul linalg.multi_dot linalg.matmul linalg.vecdot
-    nn.functional.linear nn.functional.scaled_dot_product_attention lstm
+    nn.functional.scaled_dot_product_attention lstm
     rnn_tanh rnn_relu
 """
 
@@ -39,11 +38,6 @@ FULL = """
     nn.functional.multilabel_margin_loss nn.functional.ctc_loss ctc_loss prod quantile nanquantile
     trace cdist polar view_as_complex stft _reflection_pad1d _reflection_pad2d _reflection_pad3d
     _replication_pad1d _replication_pad2d _replication_pad3d
-    cholesky cholesky_inverse cholesky_solve inverse lu svd qr pinverse orgqr ormqr geqrf
-    triangular_solve linalg.cholesky linalg.cholesky_ex linalg.inv linalg.inv_ex linalg.solve
-    linalg.lstsq linalg.svd linalg.svdvals linalg.eig linalg.eigvals linalg.eigh linalg.eigvalsh
-    linalg.qr linalg.matrix_rank linalg.cond linalg.householder_product linalg.tensorinv
-    linalg.tensorsolve
     fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2
     fft.fftn fft.ifftn fft.rfftn fft.irfftn
 """
@@ -51,7 +45,7 @@ FULL = """
 WIDEST = "cat stack index_copy"
 
 # PyTorch has a kernel of its own for these and casts nothing, whatever they are made of here.
-UNTOUCHED = "nn.functional.bilinear addmv addr outer ger kron cross linalg.cross"
+UNTOUCHED = "nn.functional.bilinear "
 
 # These are made of listed ops, which must be seen instead of the one kernel that runs them.
 OPENED = "lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell _gru_layer"

@@ -212,7 +212,15 @@ class Methods:
         """Write the result of `addcmul` into this tensor; returns the tensor."""
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0 ignores `input`."""
-    def addmm_(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    def addmm_(
+        self,
+        mat1: Tensor,
+        mat2: Tensor,
+        out_dtype: Any = None,
+        *,
+        beta: Any = 1,
+        alpha: Any = 1,
+    ) -> Tensor:
         """Write the result of `addmm` into this tensor; returns the tensor."""
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · mat @ vec."""
@@ -327,7 +335,15 @@ class Methods:
         """Write the result of `atanh` into this tensor; returns the tensor."""
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · batch1[i] @ batch2[i] for each i."""
-    def baddbmm_(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    def baddbmm_(
+        self,
+        batch1: Tensor,
+        batch2: Tensor,
+        out_dtype: Any = None,
+        *,
+        beta: Any = 1,
+        alpha: Any = 1,
+    ) -> Tensor:
         """Write the result of `baddbmm` into this tensor; returns the tensor."""
     def bernoulli(
         self,
@@ -397,7 +413,7 @@ class Methods:
         """`linalg.cholesky`, by its older name."""
     def cholesky_inverse(self, upper: _bool = False) -> Tensor:
         """The inverse of A from its Cholesky factor."""
-    def cholesky_solve(self, L: Tensor, upper: _bool = False) -> Tensor:
+    def cholesky_solve(self, input2: Tensor, upper: _bool = False) -> Tensor:
         """X with A X = B, from the Cholesky factor of A."""
     def chunk(self, chunks: _int, dim: _int = 0) -> Any:
         """At most `chunks` parts of equal extent along `dim`, the last possibly smaller, as
@@ -497,8 +513,8 @@ class Methods:
         """The number of dense dimensions."""
     def dequantize(self) -> Any:
         """The numbers that a quantised tensor (or each of a list) stands for; others as float32."""
-    def det(self) -> Any:
-        """`linalg.det`."""
+    def det(self) -> Tensor:
+        """The determinant of square matrices."""
     def detach(self) -> Tensor:
         """The same values on the same memory, outside the graph; writes to either are counted."""
     def detach_(self) -> Tensor:
@@ -653,7 +669,7 @@ class Methods:
     def geqrf(self) -> return_types.geqrf:
         """QR as LAPACK keeps it: R above, and the vectors of the reflections below the diagonal."""
     def ger(self, vec2: Tensor) -> Tensor:
-        """`outer`, by its older name."""
+        """All products of an element of one vector and one of another, (n) and (m) to (n, m)."""
     def get_device(self) -> _int:
         """The number of the accelerator that holds the tensor; -1 on the CPU."""
     @property
@@ -772,7 +788,7 @@ class Methods:
     def int_repr(self) -> Tensor:
         """The integers of a quantised tensor."""
     def inverse(self) -> Tensor:
-        """`linalg.inv`."""
+        """The inverse of square matrices."""
     def ipu(
         self,
         device: Any = None,
@@ -978,13 +994,13 @@ class Methods:
         """Write the result of `masked_scatter` into this tensor; returns the tensor."""
     def masked_select(self, mask: Tensor, *, out: Any = None) -> Tensor:
         """The elements of `input` where `mask` is True, as a vector; the two broadcast."""
-    def matmul(self, other: Tensor, *, out: Any = None) -> Tensor:
+    def matmul(self, other: Tensor) -> Tensor:
         """The matrix product; leading dimensions broadcast, a vector is a row or a column as
         needed."""
     def matrix_exp(self) -> Tensor:
-        """`linalg.matrix_exp`."""
+        """Σ Aᵏ / k!, by scaling and squaring of Padé approximants."""
     def matrix_power(self, n: _int) -> Tensor:
-        """`linalg.matrix_power`."""
+        """A multiplied with itself `n` times, by squaring; its inverse if n < 0."""
     @overload
     def max(self) -> Tensor:
         """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
@@ -1223,7 +1239,7 @@ class Methods:
     def numpy(self, *, force: _bool = False) -> Any:
         """The elements as an array on the same memory; `force` detaches and copies if needed."""
     def orgqr(self, input2: Tensor) -> Tensor:
-        """`linalg.householder_product`, by its older name."""
+        """The first columns of the product of reflections that `geqrf` gives."""
     def ormqr(
         self,
         input2: Tensor,
@@ -1715,7 +1731,7 @@ class Methods:
         """The variance of all elements, or along `dim`: the sum of the squared distances from
         the mean over n - correction."""
     def vdot(self, other: Tensor) -> Tensor:
-        """The sum of conj(input) · other over the elements of two vectors."""
+        """The sum of conj(self) · other over the elements of two vectors."""
     def view(self, *size: Any, dtype: Any = None) -> Tensor:
         """The same memory seen with another shape (one extent may be -1), or another dtype."""
     def view_as(self, other: Tensor) -> Tensor:

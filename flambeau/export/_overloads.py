@@ -418,7 +418,7 @@ def of_public(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> C
     name = function.__name__
     space = re.fullmatch(r"flambeau\.(linalg|fft|special)", function.__module__ or "")
     if space:
-        return find(f"{space[1]}_{name}", args, kwargs)
+        return find(f"{space[1]}_{name.removeprefix(f'{space[1]}_')}", args, kwargs)
     if name not in _PUBLIC and isinstance(getattr(function, "twin", function), PythonFunction):
         return None                                     # its parts are
     functional = function.__module__ == "flambeau.nn.functional"

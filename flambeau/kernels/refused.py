@@ -89,29 +89,10 @@ _reflection_pad3d       reflection_pad3d                   bUW8
 _replication_pad1d      replication_pad1d                  bUW8
 _replication_pad2d      replication_pad2d                  bUW8
 _replication_pad3d      replication_pad3d                  bUW8
-linalg_matrix_exp       bmm                                W
-linalg_matrix_exp       sum_cpu                            8
-addbmm                  addmm_impl_cpu_                    bUW
-addmm                   addmm_impl_cpu_                    bUW
-addmv                   addmv_impl_cpu                     bUW8
-addr                    addr_cpu
-baddbmm                 baddbmm                            bUW8
-bmm                     bmm                                bUW8
 channel_shuffle         channel_shuffle
-cross_along             cross                              bUW8
-dot                     dot                                bUW8
 gather                  scatter_gather_tensor_cpu
 index_copy              index_copy_cpu                     U8
-linalg_cholesky_ex      cholesky_cpu
-linalg_ldl_factor_ex    ldl_factor_kernel_cpu
-linalg_ldl_solve        ldl_solve_kernel_cpu
-linalg_lu_factor_ex     lu_cpu
-linalg_qr               geqrf_cpu
-linalg_solve_triangular triangular_solve_cpu
-linear                  addmm_impl_cpu_                    bUW
 masked_scatter          masked_scatter
-mm                      addmm_impl_cpu_                    bUW
-mv                      addmv_impl_cpu                     bUW8
 pixel_shuffle           pixel_shuffle
 pixel_unshuffle         pixel_unshuffle
 put                     take_put_cpu

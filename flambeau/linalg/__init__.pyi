@@ -13,80 +13,95 @@ from flambeau import return_types
 from flambeau.core.tensor import Tensor
 from flambeau.kernels.lapack import LinAlgError as LinAlgError
 
-def cholesky(A: Tensor, *, upper: _bool = False) -> Tensor:
+def cholesky(input: Tensor, *, upper: _bool = False, out: Tensor | None = None) -> Tensor:
     """The lower triangular L with A = L Lᴴ (or upper U with A = Uᴴ U) of a positive-definite A."""
 
 def cholesky_ex(
-    A: Tensor,
+    input: Tensor,
     *,
     upper: _bool = False,
     check_errors: _bool = False,
+    out: Any = None,
 ) -> return_types.linalg_cholesky_ex:
     """`cholesky` and, for each matrix, 0 or the order of the leading minor that is not positive."""
 
-def cond(A: Tensor, p: Any = None) -> Tensor:
+def cond(input: Tensor, p: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The condition number |A| |A⁻¹| in a matrix norm; by default that of the singular values."""
 
-def cross(input: Tensor, other: Tensor, *, dim: _int = -1) -> Tensor:
+def cross(input: Tensor, other: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
     """The cross product of vectors of three elements along `dim`; other dimensions broadcast."""
 
-def det(A: Tensor) -> Tensor:
+def det(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinant of square matrices."""
 
 def diagonal(A: Tensor, *, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
     """The diagonals of matrices, as a view."""
 
-def eig(A: Tensor) -> return_types.linalg_eig:
+def eig(input: Tensor, *, out: Any = None) -> return_types.linalg_eig:
     """The eigenvalues, in no order, and eigenvectors (columns of length 1) of a square matrix;
     both complex."""
 
-def eigh(A: Tensor, UPLO: str = "L") -> return_types.linalg_eigh:
+def eigh(input: Tensor, UPLO: str = "L", *, out: Any = None) -> return_types.linalg_eigh:
     """The eigenvalues, rising, and eigenvectors (columns) of a symmetric or Hermitian matrix, of
     which one triangle is read."""
 
-def eigvals(A: Tensor) -> Tensor:
+def eigvals(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of a square matrix, complex, in no order."""
 
-def eigvalsh(A: Tensor, UPLO: str = "L") -> Tensor:
+def eigvalsh(input: Tensor, UPLO: str = "L", *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues, rising, of a symmetric or Hermitian matrix."""
 
-def householder_product(A: Tensor, tau: Tensor) -> Tensor:
+def householder_product(input: Tensor, tau: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The first columns of the product of reflections that `geqrf` gives."""
 
-def inv(A: Tensor) -> Tensor:
+def inv(A: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of square matrices."""
 
-def inv_ex(A: Tensor, *, check_errors: _bool = False) -> return_types.linalg_inv_ex:
+def inv_ex(
+    A: Tensor,
+    *,
+    check_errors: _bool = False,
+    out: Any = None,
+) -> return_types.linalg_inv_ex:
     """`inv`, and for each matrix 0 or the number of its first zero pivot."""
 
-def ldl_factor(A: Tensor, *, hermitian: _bool = False) -> return_types.linalg_ldl_factor:
+def ldl_factor(input: Tensor, *, hermitian: _bool = False, out: Any = None) -> Any:
     """The factors of a symmetric (or Hermitian) matrix that need not be definite."""
 
 def ldl_factor_ex(
-    A: Tensor,
+    input: Tensor,
     *,
     hermitian: _bool = False,
     check_errors: _bool = False,
+    out: Any = None,
 ) -> return_types.linalg_ldl_factor_ex:
     """Bunch and Kaufman's A = P L D Lᵀ Pᵀ in LAPACK's compact form, and `info`."""
 
-def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: _bool = False) -> Tensor:
+def ldl_solve(
+    LD: Tensor,
+    pivots: Tensor,
+    B: Tensor,
+    *,
+    hermitian: _bool = False,
+    out: Tensor | None = None,
+) -> Tensor:
     """The solution of A X = B from what `ldl_factor` gave for A."""
 
 def lstsq(
-    A: Tensor,
-    B: Tensor,
+    input: Tensor,
+    b: Tensor,
     rcond: _float | None = None,
     *,
     driver: str | None = None,
+    out: Any = None,
 ) -> return_types.linalg_lstsq:
     """The X of least norm that minimises |A X - B|, with what the LAPACK driver ("gelsy",
     "gels", "gelsd" or "gelss") tells: squared residuals, rank, singular values."""
 
-def lu(A: Tensor, *, pivot: _bool = True) -> return_types.linalg_lu:
+def lu(A: Tensor, *, pivot: _bool = True, out: Any = None) -> return_types.linalg_lu:
     """A = P L U: a permutation, a lower triangle with ones on its diagonal, an upper triangle."""
 
-def lu_factor(A: Tensor, *, pivot: _bool = True) -> return_types.linalg_lu_factor:
+def lu_factor(A: Tensor, *, pivot: _bool = True, out: Any = None) -> Any:
     """L (below the diagonal) and U in one matrix, and the rows exchanged, counted from 1."""
 
 def lu_factor_ex(
@@ -94,6 +109,7 @@ def lu_factor_ex(
     *,
     pivot: _bool = True,
     check_errors: _bool = False,
+    out: Any = None,
 ) -> return_types.linalg_lu_factor_ex:
     """`lu_factor` and, for each matrix, 0 or the number of the first zero on U's diagonal."""
 
@@ -104,69 +120,72 @@ def lu_solve(
     *,
     left: _bool = True,
     adjoint: _bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """X with A X = B (or X A = B, or with Aᴴ) from what `lu_factor` gave for A."""
 
-def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """`flambeau.matmul`."""
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
+    """The matrix product; leading dimensions broadcast, a vector is a row or a column as needed."""
 
-def matrix_exp(A: Any) -> Any:
+def matrix_exp(input: Tensor) -> Tensor:
     """Σ Aᵏ / k!, by scaling and squaring of Padé approximants."""
 
 def matrix_norm(
-    A: Tensor,
-    ord: Any = "fro",
+    input: Tensor,
+    ord: Any,
     dim: Any = (-2, -1),
     keepdim: _bool = False,
     *,
     dtype: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """A norm of matrices: "fro", "nuc", ±2 (extreme singular value), ±1 (columns), ±inf (rows)."""
 
-def matrix_power(A: Tensor, n: _int) -> Tensor:
+def matrix_power(input: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
     """A multiplied with itself `n` times, by squaring; its inverse if n < 0."""
 
 def matrix_rank(
-    A: Tensor,
-    tol: Any = None,
+    input: Tensor,
     hermitian: _bool = False,
     *,
     atol: Any = None,
     rtol: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """How many singular values are larger than max(atol, rtol σ₁)."""
 
-def multi_dot(tensors: Any) -> Tensor:
+def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications; the
     first and the last may be vectors (Cormen et al., Introduction to Algorithms, 15.2)."""
 
 def norm(
-    A: Tensor,
+    input: Tensor,
     ord: Any = None,
     dim: Any = None,
     keepdim: _bool = False,
     *,
     dtype: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """A vector norm (one dimension, or all) or a matrix norm (two dimensions, with `ord`)."""
 
 def pinv(
-    A: Tensor,
-    rcond: Any = None,
+    input: Tensor,
     hermitian: _bool = False,
     *,
     atol: Any = None,
     rtol: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """The Moore-Penrose inverse; singular values up to max(atol, rtol σ₁) count as zero."""
 
-def qr(A: Tensor, mode: str = "reduced") -> return_types.linalg_qr:
+def qr(A: Tensor, mode: str = "reduced", *, out: Any = None) -> return_types.linalg_qr:
     """Q with orthonormal columns and upper triangular R, A = Q R."""
 
-def slogdet(A: Tensor) -> return_types.linalg_slogdet:
+def slogdet(A: Tensor, *, out: Any = None) -> return_types.linalg_slogdet:
     """The sign (or phase) of the determinant, and the logarithm of its absolute value."""
 
-def solve(A: Tensor, B: Tensor, *, left: _bool = True) -> Tensor:
+def solve(A: Tensor, B: Tensor, *, left: _bool = True, out: Tensor | None = None) -> Tensor:
     """X with A X = B (or X A = B): A (…, n, n), B (…, n, k) or vectors (…, n)."""
 
 def solve_ex(
@@ -175,16 +194,18 @@ def solve_ex(
     *,
     left: _bool = True,
     check_errors: _bool = False,
+    out: Any = None,
 ) -> return_types.linalg_solve_ex:
     """`solve`, and for each matrix 0 or the number of its first zero pivot."""
 
 def solve_triangular(
-    A: Tensor,
+    input: Tensor,
     B: Tensor,
     *,
     upper: _bool,
     left: _bool = True,
     unitriangular: _bool = False,
+    out: Tensor | None = None,
 ) -> Tensor:
     """X with A X = B (or X A = B), where A is triangular: the other triangle is not read, nor,
     if `unitriangular`, the diagonal."""
@@ -194,22 +215,29 @@ def svd(
     full_matrices: _bool = True,
     *,
     driver: str | None = None,
+    out: Any = None,
 ) -> return_types.linalg_svd:
     """A = U diag(S) Vh with orthonormal columns of U and rows of Vh, and S falling."""
 
-def svdvals(A: Tensor, *, driver: str | None = None) -> Tensor:
+def svdvals(A: Tensor, *, driver: str | None = None, out: Tensor | None = None) -> Tensor:
     """The singular values, falling."""
 
-def tensorinv(A: Tensor, ind: _int = 2) -> Tensor:
+def tensorinv(input: Tensor, ind: _int = 2, *, out: Tensor | None = None) -> Tensor:
     """The inverse for `tensordot(·, ind)`: the first `ind` dimensions against the rest."""
 
-def tensorsolve(A: Tensor, B: Tensor, dims: Any = None) -> Tensor:
+def tensorsolve(
+    input: Tensor,
+    other: Tensor,
+    dims: Any = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """X with tensordot(A, X, X.ndim) = B; `dims` of A are moved to its end first."""
 
 def vander(x: Tensor, *, N: _int | None = None) -> Tensor:
     """The powers 0 … N - 1 of each element, along a new last dimension."""
 
-def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1) -> Tensor:
+def vecdot(x: Tensor, y: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
     """The sums of conj(x) · y along `dim`; other dimensions broadcast."""
 
 def vector_norm(

@@ -542,7 +542,13 @@ def leaky_relu(input: Tensor, negative_slope: _float = 0.01, inplace: _bool = Fa
 def leaky_relu_(input: Tensor, negative_slope: Any = 0.01) -> Tensor:
     """Write the result of `leaky_relu` into this tensor; returns the tensor."""
 
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+def linear(
+    input: Tensor,
+    weight: Tensor,
+    bias: Tensor | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """y = x Wᵀ + b: `input` (…, k), `weight` (m, k), `bias` (m) give (…, m)."""
 
 def linear_cross_entropy(

@@ -14,32 +14,21 @@ from flambeau.core.promotion import type_name
 OUT_TYPE = "Expected out tensor to have dtype {c_found}, but got {c_out} instead"
 FOUND_TYPE = "Found dtype {out} but expected {found}"
 OUT_DEVICE = "Expected out tensor to have device {found}, but got {out} instead"
+SAME_DEVICE = "{name}: Expected result and input tensors to be on the same device, but got " \
+    "result on {out} and input on {found}"
+CASTABLE_RESULT = "{name}: Expected result to be safely castable from {found} dtype, but got " \
+    "result with dtype {out}"
 # Said of any type but the result's own.
 _EXACT = {
     OUT_TYPE: """
-        mm bmm matmul addmm addmv baddbmm cross inverse lu_solve diag lu_unpack softmax
-        log_softmax qr svd slice_scatter triangular_solve gather index_copy index_add
+        diag softmax log_softmax slice_scatter gather index_copy index_add
         index_reduce scatter scatter_add scatter_reduce take_along_dim
-        tril triu
-        nn.functional.linear
-        linalg.cross linalg.matmul linalg.inv linalg.cholesky linalg.det linalg.solve
-        linalg.svdvals linalg.eigvalsh linalg.ldl_solve
-        linalg.lu_solve linalg.cholesky_ex linalg.eigh linalg.ldl_factor linalg.ldl_factor_ex
-        linalg.qr linalg.slogdet linalg.lu_factor linalg.lu_factor_ex linalg.lu linalg.inv_ex
-        linalg.solve_ex linalg.svd""",
-    "result dtype {out} does not match input dtype {found}": "dot vdot",
+        tril triu""",
     "expected scalar type {found} but found {out}":
-        "native_batch_norm _native_batch_norm_legit "
-        "linalg.solve_triangular",
-    "self and mat2 must have the same dtype, but got {out} and {found}": "addbmm",
-    "addmv input tensors must have the same dtype, but got {out}, {found}, and {found}": "mv",
+        "native_batch_norm _native_batch_norm_legit",
     "{name}(): self and result must have the same scalar type": "masked_select index_select",
     "{name}(): self and out expected to have the same dtype, but got self.dtype = {found} and "
     "out.dtype = {out}": "take",
-    "tensordot: Expected the output tensor to have dtype {found}, but got an output tensor with "
-    "dtype {out}": "inner tensordot",
-    "torch.{name}: Expected input and result to have the same dtype, but input has dtype{found} "
-    "and result has dtype {out}": "ormqr",
     "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this error message "
     "be improved?  If so, please report an enhancement request to PyTorch.)": "narrow_copy",
     "torch.frexp() expects mantissa to have dtype {c_found} but got {c_out}": "frexp",
@@ -47,17 +36,9 @@ _EXACT = {
     "nonzero: Expected out tensor to have scalar type {found} but got scalar type{out}": "nonzero",
     "torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
     "{c_found} and hist {c_out}": "histogram",
-    "{name}: Expected out of dtype{found} but found {out}": "linalg.vecdot",
-    "{name} expected out tensor dtype {found} but got: {out}": "linalg.norm linalg.matrix_norm",
-    "{name}(): expected out tensor to have dtype {c_found} but got {c_out}": "linalg.multi_dot",
 }
 # Said of a type that the result can't be cast to.
 _CASTABLE = {
-    "{name}: Expected result to be safely castable from {found} dtype, but got result with dtype "
-    "{out}": """cholesky cholesky_inverse cholesky_solve linalg.cond linalg.pinv linalg.tensorinv
-        linalg.tensorsolve linalg.matrix_power""",
-    "torch.{name}: Expected result to be safely castable from {found} dtype, but got result with "
-    "dtype {out}": "linalg.householder_product linalg.matrix_rank",
     "{name} expects a complex output tensor, but got {out}":
         "fft.fft fft.fftn fft.rfft fft.rfftn fft.ifft fft.ihfft fft.ihfftn",
     "fftn expects a complex output tensor, but got {out}": "fft.fft2 fft.ifft2 fft.ifftn",
@@ -73,37 +54,23 @@ _CASTABLE = {
 # Said of a tensor on another device.
 _ELSEWHERE = {
     OUT_DEVICE: """
-        gather hash_tensor index_reduce scatter scatter_add svd
-        linalg.cholesky linalg.cholesky_ex linalg.det linalg.inv linalg.inv_ex linalg.svd
-        linalg.svdvals""",
-    "{name}: Expected result and input tensors to be on the same device, but got result on {out} "
-    "and input on {found}": """linalg.cond linalg.matrix_norm linalg.pinv linalg.vecdot
-        linalg.matrix_power linalg.tensorinv linalg.tensorsolve""",
-    "torch.{name}: Expected result and input tensors to be on the same device, but got result on "
-    "{out} and input on {found}": "linalg.matrix_rank",
+        gather hash_tensor index_reduce scatter scatter_add""",
 }
 # As whom ops speak of gradients: as those in their place that compute the result.
 _SPEAKERS = {
     "aten::{c_name}": """_chunk_cat alias_copy as_strided_copy diagonal_copy
         expand_copy histogram log_softmax normal
         permute_copy softmax squeeze_copy t_copy transpose_copy unfold_copy unsqueeze_copy
-        view_copy linalg.eigvals linalg.ldl_factor_ex linalg.ldl_solve""",
-    "_{c_name}": "linalg.det linalg.eigh linalg.slogdet linalg.solve_ex linalg.svd",
-    "{c_name}_ex": "linalg.cholesky linalg.inv linalg.lu_factor",
-    "linalg_{c_name}": "cross lu_solve qr",
+        view_copy""",
     "cat": "column_stack dstack hstack vstack",
-    "mul": "inner kron outer",
     "_fft_c2c": "fft.fft2 fft.fftn fft.ifft2 fft.ifftn fft.ihfft2 fft.ihfftn",
     "_fft_c2r": "fft.hfft fft.hfft2 fft.hfftn fft.irfft fft.irfft2 fft.irfftn",
     "_fft_r2c": "fft.rfft fft.rfft2 fft.rfftn",
     "aten::conj_physical": "fft.ifft fft.ihfft",
-    "": """linalg.cond linalg.matrix_norm linalg.matrix_power linalg.tensorinv linalg.tensorsolve
-        tensordot""",
 }
 # Without derivatives, these do not look whether anything requires grad.
-_NEVER = frozenset("lu_unpack split_with_sizes_copy".split())
-_SHORT = frozenset("""linalg.tensorinv linalg.tensorsolve linalg.matrix_power linalg.multi_dot
-    fft.fft fft.fftn fft.rfft fft.rfftn fft.ifft fft.ihfft fft.ihfftn
+_NEVER = frozenset("split_with_sizes_copy".split())
+_SHORT = frozenset("""fft.fft fft.fftn fft.rfft fft.rfftn fft.ifft fft.ihfft fft.ihfftn
     fft.hfft fft.hfftn fft.irfft fft.irfftn""".split())
 
 

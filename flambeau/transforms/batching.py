@@ -172,8 +172,7 @@ class BatchLevel(Level):
                            for t, m in zip(inputs, mine)])
             if any(e is not None for e in edges):
                 record(op, canonical, edges, result)
-                results = (result,) if op.returns is None else result
-                keep_state(results[0]._edge, results)
+                keep_state((result,) if op.returns is None else result)
         return result
 
     def _take_up(self, tensor: Any) -> None:

@@ -55,12 +55,12 @@ class ForwardLevel(Level):
                 found = basis.clone(found)          # a write to the result must not reach it
             if result._array.dtype in FLOATING:
                 self.set_tangent(result, found)
-            keep_state(result._edge, (result,))
+            keep_state((result,))
         else:
             for one, tangent in zip(result, found):
                 if tangent is not None and one._array.dtype in FLOATING:
                     self.set_tangent(one, tangent)
-            keep_state(result[0]._edge, result)
+            keep_state(result)
         return result
 
     def tangent(self, tensor: Tensor) -> Tensor | None:
@@ -118,7 +118,7 @@ class ForwardLevel(Level):
         tangent = derivative(functional, arguments, tangents, result)
         basis.check_stored(op.name, target, result._array)
         self.set_tangent(result, tangent)
-        keep_state(result._edge, (result,))
+        keep_state((result,))
         memory = self._tangent_to_write(target, own, tangent)
         target.copy_(result)
         if memory is None:
@@ -158,12 +158,11 @@ def check_tangent(primal: Tensor, tangent: Tensor) -> None:
                            f"{list(tangent.shape)}.")
 
 
-def keep_state(edge: Any, results: Any) -> None:
+def keep_state(results: Any) -> None:
     """A node that saved its results must give them back with their tangents."""
-    if edge is None or edge is LEAF or type(edge) in tensor_types or not hasattr(edge, "node"):
-        return
-    node = edge.node
-    if "result" in node.saved_kinds:
+    edges = [r._edge for r in results if r._edge is not LEAF and type(r._edge) not in tensor_types]
+    node = next((edge.node for edge in edges if hasattr(edge, "node")), None)
+    if node is not None and "result" in node.saved_kinds:
         node.result_state = [(type(r), r.__dict__) for r in results]
 
 

@@ -61,8 +61,6 @@ torch.einsum("i,j->ij", v, v)
 torch.einsum("bij,bkj->bik", b3, b3)
 torch.einsum("ij,jk,kl->il", x, m, m)
 torch.einsum("...j,kj->...k", b3, m)
-torch.linalg.solve(m, v)
-torch.linalg.lu(m)[1]
 torch.linalg.cond(m)
 torch.linalg.tensorsolve(leaf(4, 2, 2), leaf(4))
 torch.fft.fft2(x).imag

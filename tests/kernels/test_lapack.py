@@ -2,7 +2,7 @@
 import numpy as np
 import pytest
 
-from flambeau.kernels import blas, lapack
+from flambeau.kernels import blas, lapack, matrix_exp, orthogonal
 
 RANDOM = np.random.default_rng(0)
 TYPES = [np.float32, np.float64, np.complex64, np.complex128]
@@ -22,7 +22,7 @@ def test_cholesky(dtype, upper, layout, lead):
     a = matrix(6, dtype)
     a = a @ a.conj().T + 6 * np.eye(6, dtype=dtype)
     read = np.array(np.triu(a) if upper else np.tril(a), order=layout)
-    factor, info = lapack.cholesky(np.broadcast_to(read, (*lead, 6, 6)), upper)
+    factor, info = lapack.cholesky_ex(np.broadcast_to(read, (*lead, 6, 6)), upper, False)
     adjoint = factor.conj().swapaxes(-1, -2)
     product = adjoint @ factor if upper else factor @ adjoint
     np.testing.assert_allclose(product, np.broadcast_to(a, product.shape), atol=1e-4)
@@ -38,7 +38,7 @@ def test_triangular(dtype, upper, unit, layout):
     a = matrix(5, dtype) + 4 * np.eye(5, dtype=dtype)
     b = matrix(5, dtype)[:, :3]
     before = b.copy()
-    x = lapack.solve_triangular(np.array(a, order=layout), b, upper, unit)
+    x = lapack.solve_triangular(np.array(a, order=layout), b, upper, True, unit)
     whole = np.triu(a, 1) if upper else np.tril(a, -1)
     whole = whole + (np.eye(5) if unit else np.diag(np.diag(a)))
     np.testing.assert_allclose(whole @ x, b, atol=1e-4)
@@ -53,7 +53,7 @@ def test_triangular_batches(dtype, lead, columns):
     a = (random.standard_normal((*lead, 5, 5)) + 4 * np.eye(5)).astype(dtype)
     for b in (random.standard_normal((*lead, 5, columns)), random.standard_normal((5, columns))):
         for matrix in (a, a[(0,) * len(lead)] if 0 not in lead else a):
-            x = lapack.solve_triangular(matrix, b.astype(dtype), True, False)
+            x = lapack.solve_triangular(matrix, b.astype(dtype), True, True, False)
             assert x.shape == (np.triu(matrix) @ x).shape
             np.testing.assert_allclose(np.triu(matrix) @ x, np.broadcast_to(b, x.shape), atol=1e-4)
 
@@ -66,18 +66,18 @@ def test_matrix_exp(dtype, size):
     values, vectors = np.linalg.eig(a.astype(np.complex128))
     expected = vectors * np.exp(values)[:, None] @ np.linalg.inv(vectors)
     unit = np.finfo(dtype).eps * 4e2 * (1 + size)
-    found = lapack.matrix_exp(a)
+    found = matrix_exp.matrix_exp(a)
     assert found.dtype == dtype
     for one, other in zip(found, expected):
         np.testing.assert_allclose(one, other, rtol=0, atol=unit * np.abs(other).max())
     wide = a.astype(np.complex128 if a.dtype.kind == "c" else np.float64)
-    np.testing.assert_allclose(lapack._matrix_exp(wide).astype(dtype), found, rtol=unit,
+    np.testing.assert_allclose(matrix_exp._matrix_exp(wide).astype(dtype), found, rtol=unit,
                                atol=unit * np.abs(found).max())
 
 
 def test_matrix_exp_of_what_is_not_finite():
     a = np.stack([np.eye(2), np.full((2, 2), np.nan), np.diag([np.inf, 0]), np.diag([710.0, 0])])
-    for found in (lapack.matrix_exp(a), lapack._matrix_exp(a)):
+    for found in (matrix_exp.matrix_exp(a), matrix_exp._matrix_exp(a)):
         assert np.isnan(found[1:3]).all() and np.isinf(found[3, 0, 0])
         np.testing.assert_allclose(found[0], np.eye(2) * np.e)
 
@@ -106,11 +106,14 @@ def test_small_matrices_take_one_thread_and_leave_the_number_as_it_was():
 
 
 @pytest.mark.parametrize("call", [
-    lambda a: lapack.matrix_exp(a), lambda a: lapack.cholesky(a @ a.swapaxes(-1, -2), True),
-    lambda a: lapack.lu_factor(a), lambda a: lapack.ldl_factor(a, False),
-    lambda a: lapack.ldl_solve(*lapack.ldl_factor(a, False)[:2], a, False),
-    lambda a: lapack.solve_triangular(a, a, True, False),
-    lambda a: lapack.lstsq(a, a, None, "gelsd"), lambda a: lapack.reflected(a, a[..., 0], a, True)])
+    lambda a: matrix_exp.matrix_exp(a),
+    lambda a: lapack.cholesky_ex(a @ a.swapaxes(-1, -2), True, False),
+    lambda a: lapack.lu_factor_ex(a, True, False),
+    lambda a: lapack.ldl_factor_ex(a, False, False),
+    lambda a: lapack.ldl_solve(*lapack.ldl_factor_ex(a, False, False)[:2], a, False),
+    lambda a: lapack.solve_triangular(a, a, True, True, False),
+    lambda a: orthogonal.lstsq(a, a, None, "gelsd"),
+    lambda a: orthogonal.ormqr(a, a[..., 0], a, True, True)])
 @pytest.mark.parametrize("order", [(0, 2, 1), (2, 1, 0), (1, 0, 2)])
 def test_the_order_of_dimensions_in_memory_does_not_matter(call, order):
     a = np.random.default_rng(0).standard_normal((3, 3, 3)) + 3 * np.eye(3)
@@ -121,10 +124,10 @@ def test_the_order_of_dimensions_in_memory_does_not_matter(call, order):
 
 def test_pivots_and_factors_in_any_order():
     a = np.random.default_rng(0).standard_normal((2, 3, 4, 4)) + 3 * np.eye(4)
-    ld, pivots, _ = lapack.ldl_factor(a, False)
+    ld, pivots, _ = lapack.ldl_factor_ex(a, False, False)
     turned = np.asfortranarray(pivots)
     np.testing.assert_array_equal(lapack.ldl_solve(ld, turned, a, False),
                                   lapack.ldl_solve(ld, pivots, a, False))
-    h, tau = lapack.geqrf(a)
-    np.testing.assert_array_equal(lapack.reflected(h, np.asfortranarray(tau), a, False),
-                                  lapack.reflected(h, tau, a, False))
+    h, tau = orthogonal.geqrf(a)
+    np.testing.assert_array_equal(orthogonal.ormqr(h, np.asfortranarray(tau), a, True, False),
+                                  orthogonal.ormqr(h, tau, a, True, False))

@@ -11,22 +11,26 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import primitive
 from flambeau.core.promotion import convert, is_half, result_type, type_name
 from flambeau.core.shapes import is_expandable_to
 from flambeau.core.tensor import Tensor, basis
-from flambeau.ops.coercion import numbers_between, stored
+from flambeau.dispatch.declaration import op
+from flambeau.kernels._extension import compiled
+from flambeau.ops.coercion import stored
 from flambeau.ops.linalg.matmul import (
     adjoint,
     bmm,
     c_name,
     conj,
+    fits,
     matmul,
     mm,
     mv,
     product,
     same_as_mv,
+    with_out_dtype,
 )
+from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import add, mul
 from flambeau.ops.reduction.sums import sum
 from flambeau.ops.view.reshaping import reshape
@@ -64,8 +68,30 @@ def _in_single(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha:
     return convert(_in_single(*wide, beta, alpha), a.dtype)
 
 
-def _addmv_kernel(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any) -> Any:
+def _check_factors(self: np.ndarray, a: np.ndarray, b: np.ndarray, shape: tuple[int, ...]) -> None:
+    """Raise Misfit unless the types agree, and `self` expands to the shape of the result."""
+    fits(self.dtype == a.dtype == b.dtype and is_expandable_to(self.shape, shape))
+
+
+@compiled("addmm")
+def _addmm(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any) -> Any:
+    fits(a.ndim == 2 and b.ndim == 2 and a.shape[1] == b.shape[0])
+    _check_factors(self, a, b, (a.shape[0], b.shape[1]))
+    return _in_single(self, a, b, beta, alpha)
+
+
+@compiled("baddbmm")
+def _baddbmm(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any) -> Any:
+    fits(a.ndim == 3 and b.ndim == 3 and a.shape[0] == b.shape[0] and a.shape[2] == b.shape[1])
+    _check_factors(self, a, b, (*a.shape[:2], b.shape[2]))
+    return _in_single(self, a, b, beta, alpha, "baddbmm")
+
+
+@compiled("addmv")
+def _addmv(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any) -> Any:
     """As `_in_single`, but beta · self is rounded to its half type, as are both factors."""
+    fits(a.ndim == 2 and b.ndim == 1 and a.shape[1] == b.shape[0])
+    _check_factors(self, a, b, a.shape[:1])
     d = a.dtype
     if is_half(d) and (beta != 1 or alpha != 1):
         beta, alpha = (float(np.asarray(x).astype(d)) for x in (beta, alpha))
@@ -74,8 +100,11 @@ def _addmv_kernel(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alp
     return _in_single(self, a, b, beta, alpha, "addmv_impl_cpu")
 
 
-def _addbmm_kernel(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any) -> Any:
+@compiled("addbmm")
+def _addbmm(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any) -> Any:
     """One matrix after the other; half types are rounded after each."""
+    fits(a.ndim == 3 and b.ndim == 3 and a.shape[0] == b.shape[0] and a.shape[2] == b.shape[1])
+    _check_factors(self, a, b, (a.shape[1], b.shape[2]))
     if not is_half(a.dtype) or not len(a):
         return _weighted(self, np.sum(product(a, b), 0, dtype=a.dtype), beta, alpha)
     for x, y in zip(a, b):
@@ -83,9 +112,13 @@ def _addbmm_kernel(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, al
     return self
 
 
-def _addr_kernel(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any) -> Any:
+@compiled("addr")
+def _addr(self: np.ndarray, a: np.ndarray, b: np.ndarray, beta: Any, alpha: Any) -> Any:
     """Each step rounded; truth values are combined by "and" and "or"."""
     d = a.dtype
+    fits(a.ndim == 1 and b.ndim == 1
+         and (d.kind not in "bui" or (isinstance(beta, int) and isinstance(alpha, int))))
+    _check_factors(self, a, b, a.shape + b.shape)
     if d.kind == "b":
         found = bool(alpha) & a[:, None] & b
         return found | self if beta else found
@@ -97,7 +130,7 @@ def _scaled(grad: Tensor, factor: Any) -> Tensor:
     return grad if factor == 1 else mul(grad, factor.conjugate())
 
 
-def _added(kernel: Any, multiply: Any, factors: str, **formulas: Any) -> Any:
+def _added(name: str, kernel: Any, multiply: Any, factors: str, **declared: Any) -> Any:
     """Declare such an op: its kernel, its product over leading dimensions, its two factors."""
 
     def batched(size: int, dims: Any, self: Tensor, a: Tensor, b: Tensor, beta: Any,
@@ -114,8 +147,13 @@ def _added(kernel: Any, multiply: Any, factors: str, **formulas: Any) -> Any:
             rank = found._array.ndim + (dims[1] is dims[2] is None)
             self = reshape(self, (size, *(1,) * (rank - len(shape)), *shape[1:]))
         return add(self if beta == 1 else mul(self, beta), found), 0
-    return primitive(kernel, tensors=("self", *factors.split()), batch=batched, inplace=True,
-                     d_self=lambda grad, beta: _scaled(grad, beta), **formulas)
+
+    given = ", ".join([f"Tensor {factor}" for factor in factors.split()])
+    return op(f"{name}(Tensor self, {given}, *, Scalar beta=1, Scalar alpha=1) -> Tensor",
+              deprecated=(f"{name}(Scalar beta, Tensor self, Scalar alpha, {given}) -> Tensor",
+                          f"{name}(Scalar beta, Tensor self, {given}) -> Tensor"),
+              kernel=kernel, kernel_checks=True, batch=batched, inplace=True, overlap="element",
+              d_self=lambda grad, beta: _scaled(grad, beta), **declared)
 
 
 def _check(input: Tensor, shape: tuple[int, ...]) -> None:
@@ -131,18 +169,8 @@ def _same_types(input: Tensor, mat1: Tensor, mat2: Tensor) -> None:
                                f"{names[2]}")
 
 
-@_added(lambda self, a, b, beta, alpha: _in_single(self, a, b, beta, alpha), matmul, "mat1 mat2",
-        d_mat1=lambda grad, mat2, alpha: mm(_scaled(grad, alpha), adjoint(mat2)),
-        d_mat2=lambda grad, mat1, alpha: mm(adjoint(mat1), _scaled(grad, alpha)))
-@numbers_between("beta", "alpha")
-def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0 ignores `input`.
-
-    >>> import flambeau
-    >>> flambeau.addmm(flambeau.ones(2), flambeau.ones(1, 3), flambeau.ones(3, 2), alpha=2)
-    tensor([[7., 7.]])
-    """
-    _same_types(input, mat1, mat2)
+def _check_addmm(self: Tensor, mat1: Tensor, mat2: Tensor, beta: Any, alpha: Any) -> Any:
+    _same_types(self, mat1, mat2)
     a, b = mat1._array.shape, mat2._array.shape
     for name, shape in (("mat1", a), ("mat2", b)):
         if len(shape) != 2:
@@ -150,60 +178,80 @@ def addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: An
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and "
                            f"{b[0]}x{b[1]})")
-    _check(input, (a[0], b[1]))
-    return input, mat1, mat2, beta, alpha
+    _check(self, (a[0], b[1]))
+    return self, mat1, mat2, beta, alpha
 
 
-def _mv(mat: Tensor, vec: Tensor) -> Tensor:
+addmm = _added("addmm", _addmm, matmul, "mat1 mat2", canonical=_check_addmm,
+               refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
+               d_mat1=lambda grad, mat2, alpha: mm(_scaled(grad, alpha), adjoint(mat2)),
+               d_mat2=lambda grad, mat1, alpha: mm(adjoint(mat1), _scaled(grad, alpha)),
+               doc="""beta · input + alpha · mat1 @ mat2, where `input` broadcasts; beta 0
+    ignores `input`.
+
+    >>> import flambeau
+    >>> flambeau.addmm(flambeau.ones(2), flambeau.ones(1, 3), flambeau.ones(3, 2), alpha=2)
+    tensor([[7., 7.]])
+    """)
+
+
+def _product_mv(mat: Tensor, vec: Tensor) -> Tensor:
     return matmul(mat, unsqueeze(vec, -1)).squeeze(-1)
 
 
-@_added(_addmv_kernel, _mv, "mat vec",
-        d_mat=lambda grad, vec, alpha: mul(unsqueeze(_scaled(grad, alpha), -1), conj(vec)),
-        d_vec=lambda grad, mat, alpha: mv(adjoint(mat), _scaled(grad, alpha)))
-@numbers_between("beta", "alpha")
-def addmv(input: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """beta · input + alpha · mat @ vec.
-
-    >>> import flambeau
-    >>> flambeau.addmv(flambeau.ones(2), flambeau.ones(2, 3), flambeau.ones(3))
-    tensor([4., 4.])
-    """
-    a, b, c = mat._array.shape, vec._array.shape, input._array.shape
+def _check_addmv(self: Tensor, mat: Tensor, vec: Tensor, beta: Any, alpha: Any) -> Any:
+    a, b, c = mat._array.shape, vec._array.shape, self._array.shape
     if len(a) != 2 or len(b) != 1 or len(c) > 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got {len(c)}, {len(a)}, {len(b)}")
     if a[1] != b[0] or (c and c[0] not in (a[0], 1)):
         raise RuntimeError(f"size mismatch, got input ({c[0] if c else 1}), mat ({a[0]}x{a[1]}), "
                            f"vec ({b[0]})")
-    same_as_mv(input, mat, vec)
-    return input, mat, vec, beta, alpha
+    same_as_mv(self, mat, vec)
+    return self, mat, vec, beta, alpha
 
 
-@_added(_addr_kernel, lambda a, b: mul(unsqueeze(a, -1), unsqueeze(b, -2)), "vec1 vec2",
-        d_vec1=lambda grad, vec2, alpha: mv(_scaled(grad, alpha), conj(vec2)),
-        d_vec2=lambda grad, vec1, alpha: mv(transpose(_scaled(grad, alpha), 0, 1), conj(vec1)))
-@numbers_between("beta", "alpha")
-def addr(input: Tensor, vec1: Tensor, vec2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Any:
-    """beta · input + alpha · outer(vec1, vec2).
+addmv = _added("addmv", _addmv, _product_mv, "mat vec", canonical=_check_addmv,
+               refuses=("addmv_impl_cpu", "bUW8"), autocast="untouched", out_type=OUT_TYPE,
+               inplace_function=True,
+               d_mat=lambda grad, vec, alpha: mul(unsqueeze(_scaled(grad, alpha), -1), conj(vec)),
+               d_vec=lambda grad, mat, alpha: mv(adjoint(mat), _scaled(grad, alpha)),
+               doc="""beta · input + alpha · mat @ vec.
 
     >>> import flambeau
-    >>> flambeau.addr(flambeau.zeros(2, 2), flambeau.tensor([1., 2.]), flambeau.tensor([3., 4.]))
-    tensor([[3., 4.],
-            [6., 8.]])
-    """
+    >>> flambeau.addmv(flambeau.ones(2), flambeau.ones(2, 3), flambeau.ones(3))
+    tensor([4., 4.])
+    """)
+
+
+def _check_addr(self: Tensor, vec1: Tensor, vec2: Tensor, beta: Any, alpha: Any) -> Any:
     for name, vector in (("vec1", vec1), ("vec2", vec2)):
         if vector._array.ndim != 1:
             raise RuntimeError(f"addr: Expected 1-D argument {name}, but got "
                                f"{vector._array.ndim}-D")
-    _check(input, vec1._array.shape + vec2._array.shape)
-    common = result_type([t._array for t in (input, vec1, vec2)]).numpy
+    _check(self, vec1._array.shape + vec2._array.shape)
+    common = result_type([t._array for t in (self, vec1, vec2)]).numpy
     if common.kind in "bui":
         for name, factor in (("beta", beta), ("alpha", alpha)):
             if not isinstance(factor, int):
                 raise RuntimeError(f"For integral input tensors, argument {name} must not be a "
                                    "floating point number.")
     return *[t if t._array.dtype == common else basis.cast(t, common)
-             for t in (input, vec1, vec2)], beta, alpha
+             for t in (self, vec1, vec2)], beta, alpha
+
+
+addr = _added("addr", _addr, lambda a, b: mul(unsqueeze(a, -1), unsqueeze(b, -2)),
+              "vec1 vec2", canonical=_check_addr,
+              refuses=("addr_cpu", "UW8"), autocast="untouched",
+              d_vec1=lambda grad, vec2, alpha: mv(_scaled(grad, alpha), conj(vec2)),
+              d_vec2=lambda grad, vec1, alpha: mv(
+                  transpose(_scaled(grad, alpha), 0, 1), conj(vec1)),
+              doc="""beta · input + alpha · outer(vec1, vec2).
+
+    >>> import flambeau
+    >>> flambeau.addr(flambeau.zeros(2, 2), flambeau.tensor([1., 2.]), flambeau.tensor([3., 4.]))
+    tensor([[3., 4.],
+            [6., 8.]])
+    """)
 
 
 def _check_batches(input: Tensor, batch1: Tensor, batch2: Tensor, first: int) -> None:
@@ -229,39 +277,49 @@ def _spread(grad: Tensor, batch: Tensor, alpha: Any) -> Tensor:
     return expand(_scaled(grad, alpha), (batch._array.shape[0], *grad._array.shape))
 
 
-@_added(_addbmm_kernel, lambda a, b: sum(matmul(a, b), -3), "batch1 batch2",
-        d_batch1=lambda grad, batch2, alpha: bmm(_spread(grad, batch2, alpha), adjoint(batch2)),
-        d_batch2=lambda grad, batch1, alpha: bmm(adjoint(batch1), _spread(grad, batch1, alpha)))
-@numbers_between("beta", "alpha")
-def addbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1,
-           alpha: Any = 1) -> Any:
-    """beta · input + alpha · Σ batch1[i] @ batch2[i].
+def _check_addbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Any:
+    _check_batches(self, batch1, batch2, 1)
+    _same_types(self, batch1, batch2)
+    return self, batch1, batch2, beta, alpha
+
+
+addbmm = _added("addbmm", _addbmm, lambda a, b: sum(matmul(a, b), -3), "batch1 batch2",
+                canonical=_check_addbmm,
+                refuses=("addmm_impl_cpu_", "bUW"), autocast="lower",
+                out_type="self and mat2 must have the same dtype, but got {out} and {found}",
+                d_batch1=lambda grad, batch2, alpha: bmm(
+                    _spread(grad, batch2, alpha), adjoint(batch2)),
+                d_batch2=lambda grad, batch1, alpha: bmm(
+                    adjoint(batch1), _spread(grad, batch1, alpha)),
+                doc="""beta · input + alpha · Σ batch1[i] @ batch2[i].
 
     >>> import flambeau
     >>> flambeau.addbmm(flambeau.zeros(1), flambeau.ones(2, 1, 3), flambeau.ones(2, 3, 1))
     tensor([[6.]])
-    """
-    _check_batches(input, batch1, batch2, 1)
-    _same_types(input, batch1, batch2)
-    return input, batch1, batch2, beta, alpha
+    """)
 
 
-@_added(lambda self, a, b, beta, alpha: _in_single(self, a, b, beta, alpha, "baddbmm"), matmul,
-        "batch1 batch2",
-        d_batch1=lambda grad, batch2, alpha: bmm(_scaled(grad, alpha), adjoint(batch2)),
-        d_batch2=lambda grad, batch1, alpha: bmm(adjoint(batch1), _scaled(grad, alpha)))
-@numbers_between("beta", "alpha")
-def baddbmm(input: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1,
-            alpha: Any = 1) -> Any:
-    """beta · input + alpha · batch1[i] @ batch2[i] for each i.
+def _check_baddbmm(self: Tensor, batch1: Tensor, batch2: Tensor, beta: Any, alpha: Any) -> Any:
+    _check_batches(self, batch1, batch2, 0)
+    names = [c_name(t.dtype) for t in (self, batch1, batch2)]
+    if len(set(names)) > 1:
+        raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: "
+                           "{}".format(*names))
+    return self, batch1, batch2, beta, alpha
+
+
+baddbmm = _added("baddbmm", _baddbmm, matmul, "batch1 batch2", canonical=_check_baddbmm,
+                 refuses=("baddbmm", "bUW8"), autocast="lower", out_type=OUT_TYPE,
+                 d_batch1=lambda grad, batch2, alpha: bmm(_scaled(grad, alpha), adjoint(batch2)),
+                 d_batch2=lambda grad, batch1, alpha: bmm(adjoint(batch1), _scaled(grad, alpha)),
+                 doc="""beta · input + alpha · batch1[i] @ batch2[i] for each i.
 
     >>> import flambeau
     >>> flambeau.baddbmm(flambeau.zeros(1), flambeau.ones(2, 1, 3), flambeau.ones(2, 3, 1)).shape
     torch.Size([2, 1, 1])
-    """
-    _check_batches(input, batch1, batch2, 0)
-    names = [c_name(t.dtype) for t in (input, batch1, batch2)]
-    if len(set(names)) > 1:
-        raise RuntimeError("Input dtypes must be the same, got: input {}, batch1: {}, batch2: "
-                           "{}".format(*names))
-    return input, batch1, batch2, beta, alpha
+    """)
+
+with_out_dtype("addmm.dtype(Tensor self, Tensor mat1, Tensor mat2, ScalarType out_dtype, *, "
+               "Scalar beta=1, Scalar alpha=1) -> Tensor", addmm)
+with_out_dtype("baddbmm.dtype(Tensor self, Tensor batch1, Tensor batch2, ScalarType out_dtype, *, "
+               "Scalar beta=1, Scalar alpha=1) -> Tensor", baddbmm)

@@ -14,35 +14,31 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import return_types
-from flambeau.core.op import primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
 from flambeau.kernels import lapack
 from flambeau.ops.indexing.gather import gather
+from flambeau.ops.linalg.lu import by_factors
 from flambeau.ops.linalg.solvers import solved, triangular
 from flambeau.ops.linalg.support import (
-    HIDDEN,
     adjoint,
     check_floating,
     check_solve,
     check_square,
-    composed,
     differentiating,
     identity,
     matmul,
     raise_failure,
 )
-from flambeau.ops.refusals import refusing
+from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.view.diagonal import tril
 from flambeau.ops.view.shape import transpose
 
-
-@primitive(lapack.ldl_layout, core="(n)->(n,n),(n,n),(n,n)", returns=tuple, **HIDDEN,
-           name="ldl_layout")
-def _layout(pivots: Tensor) -> Any:
-    """Where LAPACK keeps what: P, rows of the elements of L, and which are D's below the diagonal.
-    """
-    return (pivots,)
+# Where LAPACK keeps what: P, rows of the elements of L, and which are D's below the diagonal.
+_layout = op("_ldl_layout(Tensor pivots) -> (Tensor P, Tensor rows, Tensor pairs)",
+             kernel=lapack.ldl_layout, core="(n)->(n,n),(n,n),(n,n)", returns=tuple,
+             function=False, method=False, out=False)
 
 
 def _turned(X: Tensor, hermitian: bool) -> Tensor:
@@ -62,9 +58,9 @@ def _unpacked(LD: Tensor, pivots: Tensor, hermitian: bool) -> tuple[Tensor, ...]
     return basis.cast(P, LD._array.dtype), L, kept + below + _turned(below, hermitian), rows, in_L
 
 
-def _factor_back(grad: Any, result0: Tensor, result1: Tensor, hermitian: bool) -> list[Any]:
+def _factor_back(grad: Any, LD: Tensor, pivots: Tensor, hermitian: bool) -> list[Any]:
     """The formula above, transposed; the matrix is read from its lower triangle."""
-    P, L, D, rows, in_L = _unpacked(result0, result1, hermitian)
+    P, L, D, rows, in_L = _unpacked(LD, pivots, hermitian)
     g = grad[0]
     inverse = solved(D, identity(D._array.shape[-1], D))
     of_X = matmul(adjoint(L), basis.where(in_L, gather(g, g._array.ndim - 2, rows), 0))
@@ -80,62 +76,30 @@ def _factor_back(grad: Any, result0: Tensor, result1: Tensor, hermitian: bool) -
     return [below + kept]
 
 
-@primitive(lapack.ldl_factor, core="(n,n)->(n,n),(n),()", returns=tuple, vjp=_factor_back,
-           differentiable=(True, False, False), node_name="LinalgLdlFactorExBackward0",
-           name="linalg_ldl_factor_ex", **HIDDEN)
-def _ldl_factor(input: Tensor, hermitian: bool) -> Any:
-    return input, hermitian
+def _check_factor(self: Tensor, hermitian: bool, check_errors: bool) -> Any:
+    check_square(self, "torch.linalg.ldl_factor_ex")
+    check_floating(self, "torch.linalg.ldl_factor_ex", "ldl_factor_kernel_cpu")
+    return self, hermitian, check_errors
 
 
-@composed(namespace="linalg")
-def ldl_factor_ex(A: Tensor, *, hermitian: bool = False, check_errors: bool = False) -> Any:
-    """Bunch and Kaufman's A = P L D Lᵀ Pᵀ in LAPACK's compact form, and `info`."""
-    check_square(A, "torch.linalg.ldl_factor_ex")
-    check_floating(A, "torch.linalg.ldl_factor_ex", "ldl_factor_kernel_cpu")
-    LD, pivots, info = _ldl_factor(A, hermitian)
-    if check_errors:
-        raise_failure(info, "torch.linalg.ldl_factor_ex", _SINGULAR_D)
-    return return_types.linalg_ldl_factor_ex(LD, pivots, info)
+ldl_factor_ex = op(
+    "linalg_ldl_factor_ex(Tensor self, *, bool hermitian=False, bool check_errors=False) -> "
+    "(Tensor LD, Tensor pivots, Tensor info)", kernel=lapack.ldl_factor_ex, kernel_checks=True,
+    canonical=_check_factor, core="(n,n)->(n,n),(n),()", vjp=_factor_back, out_type=OUT_TYPE,
+    differentiable=(True, False, False), out_speaker="aten::linalg_ldl_factor_ex",
+    doc="Bunch and Kaufman's A = P L D Lᵀ Pᵀ in LAPACK's compact form, and `info`.")
 
 
-_SINGULAR_D = ("The diagonal element {} is zero, and using it to solve a system would result in a "
-               "division by zero.")
-
-
-@composed(namespace="linalg")
-def ldl_factor(A: Tensor, *, hermitian: bool = False) -> Any:
+@op("linalg_ldl_factor(Tensor self, *, bool hermitian=False) -> (Tensor LD, Tensor pivots)",
+    out_type=OUT_TYPE)
+def ldl_factor(self: Tensor, hermitian: bool) -> Any:
     """The factors of a symmetric (or Hermitian) matrix that need not be definite."""
-    check_square(A, "torch.linalg.ldl_factor_ex")
-    check_floating(A, "torch.linalg.ldl_factor_ex", "ldl_factor_kernel_cpu")
-    LD, pivots, info = _ldl_factor(A, hermitian)
-    raise_failure(info, "torch.linalg.ldl_factor", _SINGULAR_D)
+    LD, pivots, info = ldl_factor_ex(self, hermitian=hermitian)
+    raise_failure(info, "torch.linalg.ldl_factor", lapack.SINGULAR_D)
     return return_types.linalg_ldl_factor(LD, pivots)
 
 
-def _solve_back(grad: Tensor, LD: Tensor, pivots: Tensor, hermitian: bool) -> Tensor:
-    if hermitian:
-        return _ldl_solve(LD, pivots, grad, True)
-    return basis.conj(_ldl_solve(LD, pivots, basis.conj(grad), False))
-
-
-@primitive(lapack.ldl_solve, tensors=("LD", "pivots", "B"), core="(n,n),(n),(n,k)->(n,k)",
-           d_B=_solve_back, name="linalg_ldl_solve", **HIDDEN)
-def _ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Any:
-    return LD, pivots, B, hermitian
-
-
-def _solve_by_factors(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
-    """The same, where derivatives by the factors may be wanted."""
-    P, L, D, _, _ = _unpacked(LD, pivots, hermitian)
-    X = solved(D, triangular(L, matmul(P, B), False, True))
-    return matmul(transpose(P, -2, -1), triangular(_turned(L, hermitian), X, True, True))
-
-
-@composed(namespace="linalg")
-@refusing("bBilUe", "torch.linalg.ldl_solve: Expected a floating point or complex tensor "
-          "as input. Got {}")
-def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False) -> Tensor:
-    """The solution of A X = B from what `ldl_factor` gave for A."""
+def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Any:
     check_square(LD, "torch.linalg.ldl_solve", "LD")
     if B._array.ndim < 2:
         raise RuntimeError("torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but "
@@ -148,5 +112,35 @@ def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, *, hermitian: bool = False)
         raise RuntimeError("torch.linalg.ldl_solve: Expected pivots to be integers. Got "
                            f"{type_name(pivots.dtype)}")
     check_solve(B, LD, "torch.linalg.ldl_solve")
-    run = _solve_by_factors if differentiating(LD) else _ldl_solve
-    return run(LD, pivots, B, hermitian)
+    check_floating(LD, "torch.linalg.ldl_solve", "ldl_solve_kernel_cpu")
+    return LD, pivots, B, hermitian
+
+
+def _solve_back(grad: Tensor, LD: Tensor, pivots: Tensor, hermitian: bool) -> Tensor:
+    if hermitian:
+        return _ldl_solve(LD, pivots, grad, True)
+    return basis.conj(_ldl_solve(LD, pivots, basis.conj(grad), False))
+
+
+_ldl_solve = op("_ldl_solve(Tensor LD, Tensor pivots, Tensor B, bool hermitian) -> Tensor",
+                kernel=lapack.ldl_solve, kernel_checks=True, canonical=_check_solve,
+                core="(n,n),(n),(n,k)->(n,k)",
+                batch=by_factors(lambda: _ldl_solve), d_B=_solve_back, function=False, method=False,
+                out=False)
+
+
+def _solve_by_factors(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
+    """The same, where derivatives by the factors may be wanted."""
+    P, L, D, _, _ = _unpacked(LD, pivots, hermitian)
+    X = solved(D, triangular(L, matmul(P, B), False, True))
+    return matmul(transpose(P, -2, -1), triangular(_turned(L, hermitian), X, True, True))
+
+
+@op("linalg_ldl_solve(Tensor LD, Tensor pivots, Tensor B, *, bool hermitian=False) -> Tensor",
+    out_type=OUT_TYPE, out_speaker="aten::linalg_ldl_solve")
+def ldl_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Tensor:
+    """The solution of A X = B from what `ldl_factor` gave for A."""
+    if not differentiating(LD):
+        return _ldl_solve(LD, pivots, B, hermitian)
+    _check_solve(LD, pivots, B, hermitian)
+    return _solve_by_factors(LD, pivots, B, hermitian)

@@ -11,7 +11,8 @@ from typing import Any
 
 from flambeau.core.op import composite
 from flambeau.core.tensor import Tensor
-from flambeau.ops.linalg.decompositions import eigh, linalg_cholesky, linalg_qr, linalg_svd
+from flambeau.ops.linalg.decompositions import linalg_cholesky, linalg_qr, linalg_svd
+from flambeau.ops.linalg.eigenvalues import eigh
 from flambeau.ops.linalg.solvers import solve_triangular
 from flambeau.ops.linalg.support import adjoint, matmul
 from flambeau.ops.random.draws import randn

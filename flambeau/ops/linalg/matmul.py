@@ -6,10 +6,12 @@ from typing import Any
 import numpy as np
 
 from flambeau import kernels
-from flambeau._call_guards import method as as_method
-from flambeau.core.op import composite, multilinear, primitive
 from flambeau.core.promotion import convert, type_name
+from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.kernels._extension import Misfit, compiled
+from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import add, mul
 from flambeau.ops.view.reshaping import reshape, unsafe_view
 from flambeau.ops.view.shape import expand, movedim, transpose, unsqueeze
@@ -73,127 +75,191 @@ def conj(tensor: Tensor) -> Tensor:
 
 # ---- the primitive products ----------------------------------------------------------------------
 
+def fits(answer: bool) -> None:
+    """Raise Misfit unless the arguments of a kernel fit: its declaration says what is wrong."""
+    if not answer:
+        raise Misfit
 
-@multilinear(lambda self, mat2: product(self, mat2), tensors=("self", "mat2"),
-             core="(n,k),(k,m)->(n,m)",
-             d_self=lambda grad, mat2: _by(grad, adjoint(mat2)),
-             d_mat2=lambda grad, self: _by(adjoint(self), grad),
-             batch=lambda size, dims, self, mat2: _batched_mm(dims, self, mat2))
-def mm(input: Tensor, mat2: Tensor) -> Any:
-    """The product of two matrices.
 
-    >>> import flambeau
-    >>> flambeau.mm(flambeau.ones(2, 3), flambeau.ones(3, 1))
-    tensor([[3.],
-            [3.]])
-    """
-    a, b = input._array.shape, mat2._array.shape
+def _only_elsewhere(name: str) -> Any:
+    """The body of an overload that PyTorch has kernels of on accelerators alone."""
+    def refuse(*_: Any) -> Any:
+        raise NotImplementedError(f"Could not run 'aten::{name}' with arguments from the 'CPU' "
+                                  "backend.")
+    return refuse
+
+
+def with_out_dtype(schema: str, of: Any) -> None:
+    """Declare the overload of a product whose result is of another type than its factors."""
+    op(schema, joins=of, body=_only_elsewhere(schema.partition("(")[0]), method=False)
+
+
+def _leading(dims: Any, *tensors: Tensor) -> list[Tensor]:
+    """Of a batch: the tensors with its dimension, if they have it, in front."""
+    return [t if d is None else movedim(t, d, 0) for t, d in zip(tensors, dims)]
+
+
+@compiled("mm")
+def _mm(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    fits(x.ndim == 2 and y.ndim == 2 and x.shape[1] == y.shape[0] and x.dtype == y.dtype)
+    return product(x, y)
+
+
+def _check_mm(self: Tensor, mat2: Tensor) -> Any:
+    a, b = self._array.shape, mat2._array.shape
     if len(a) != 2 or len(b) != 2:
         raise RuntimeError(f"{'self' if len(a) != 2 else 'mat2'} must be a matrix")
     if a[1] != b[0]:
         raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({a[0]}x{a[1]} and "
                            f"{b[0]}x{b[1]})")
-    same_types(input, mat2)
-    return input, mat2
+    same_types(self, mat2)
+    return self, mat2
 
 
-def _by(a: Tensor, b: Tensor) -> Tensor:
-    return mm(a, b)
+mm = op("mm(Tensor self, Tensor mat2) -> Tensor", kernel=_mm, kernel_checks=True,
+        canonical=_check_mm, kind="multilinear", core="(n,k),(k,m)->(n,m)",
+        refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
+        d_self=lambda grad, mat2: mm(grad, adjoint(mat2)),
+        d_mat2=lambda grad, self: mm(adjoint(self), grad),
+        batch=lambda size, dims, self, mat2: (matmul(*_leading(dims, self, mat2)), 0),
+        doc="""The product of two matrices.
+
+    >>> import flambeau
+    >>> flambeau.mm(flambeau.ones(2, 3), flambeau.ones(3, 1))
+    tensor([[3.],
+            [3.]])
+    """)
+with_out_dtype("mm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor", mm)
 
 
-def _batched_mm(dims: Any, self: Tensor, mat2: Tensor) -> Any:
-    a = self if dims[0] is None else movedim(self, dims[0], 0)
-    b = mat2 if dims[1] is None else movedim(mat2, dims[1], 0)
-    return matmul(a, b), 0
+@compiled("bmm")
+def _bmm(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    fits(x.ndim == 3 and y.ndim == 3 and x.shape[0] == y.shape[0] and x.shape[2] == y.shape[1]
+         and x.dtype == y.dtype)
+    return product(x, y, "bmm")
 
 
-@multilinear(lambda self, mat2: product(self, mat2, "bmm"), tensors=("self", "mat2"),
-             core="(b,n,k),(b,k,m)->(b,n,m)",
-             d_self=lambda grad, mat2: bmm(grad, adjoint(mat2)),
-             d_mat2=lambda grad, self: bmm(adjoint(self), grad),
-             batch=lambda size, dims, self, mat2: _batched_mm(dims, self, mat2))
-def bmm(input: Tensor, mat2: Tensor) -> Any:
-    """The products of two stacks of matrices, (b, n, k) and (b, k, m), pair by pair."""
-    a, b = input._array.shape, mat2._array.shape
+def _check_bmm(self: Tensor, mat2: Tensor) -> Any:
+    a, b = self._array.shape, mat2._array.shape
     if len(a) != 3 or len(b) != 3:
         raise RuntimeError(f"batch{'1' if len(a) != 3 else '2'} must be a 3D tensor")
     if a[0] != b[0] or a[2] != b[1]:
         raise RuntimeError(f"Expected size for first two dimensions of batch2 tensor to be: "
                            f"[{a[0]}, {a[2]}] but got: [{b[0]}, {b[1]}].")
-    if input._array.dtype != mat2._array.dtype:
-        raise RuntimeError(f"expected scalar type {type_name(input.dtype)} but found "
+    if self._array.dtype != mat2._array.dtype:
+        raise RuntimeError(f"expected scalar type {type_name(self.dtype)} but found "
                            f"{type_name(mat2.dtype)}")
-    return input, mat2
+    return self, mat2
 
 
-@multilinear(lambda self, vec: product(self, vec, "addmv_impl_cpu"), tensors=("self", "vec"),
-             core="(n,k),(k)->(n)",
-             d_self=lambda grad, vec: mul(unsqueeze(grad, 1), conj(vec)),
-             d_vec=lambda grad, self: mv(adjoint(self), grad),
-             batch=lambda size, dims, self, vec: _batched_mv(dims, self, vec))
-def mv(input: Tensor, vec: Tensor) -> Any:
-    """The product of a matrix and a vector."""
-    a, b = input._array.shape, vec._array.shape
+bmm = op("bmm(Tensor self, Tensor mat2) -> Tensor", kernel=_bmm, kernel_checks=True,
+         canonical=_check_bmm, kind="multilinear", core="(b,n,k),(b,k,m)->(b,n,m)",
+         refuses=("bmm", "bUW8"), autocast="lower", out_type=OUT_TYPE, overlap="anywhere",
+         d_self=lambda grad, mat2: bmm(grad, adjoint(mat2)),
+         d_mat2=lambda grad, self: bmm(adjoint(self), grad),
+         batch=lambda size, dims, self, mat2: (matmul(*_leading(dims, self, mat2)), 0),
+         doc="The products of two stacks of matrices, (b, n, k) and (b, k, m), pair by pair.")
+with_out_dtype("bmm.dtype(Tensor self, Tensor mat2, ScalarType out_dtype) -> Tensor", bmm)
+
+
+@compiled("mv")
+def _mv(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    fits(x.ndim == 2 and y.ndim == 1 and x.shape[1] == y.shape[0] and x.dtype == y.dtype)
+    return product(x, y, "addmv_impl_cpu")
+
+
+def _check_mv(self: Tensor, vec: Tensor) -> Any:
+    a, b = self._array.shape, vec._array.shape
     if len(a) != 2 or len(b) != 1:
         raise RuntimeError(f"vector + matrix @ vector expected, got 1, {len(a)}, {len(b)}")
     if a[1] != b[0]:
         raise RuntimeError(f"size mismatch, got input ({a[0]}), mat ({a[0]}x{a[1]}), vec ({b[0]})")
-    same_as_mv(vec, input, vec)
-    return input, vec
+    same_as_mv(vec, self, vec)
+    return self, vec
 
 
-def _batched_mv(dims: Any, self: Tensor, vec: Tensor) -> Any:
-    a = self if dims[0] is None else movedim(self, dims[0], 0)
+def _batched_mv(size: int, dims: Any, self: Tensor, vec: Tensor) -> Any:
+    a, b = _leading(dims, self, vec)
     if dims[1] is None:
-        return matmul(a, vec), 0
-    b = movedim(vec, dims[1], 0)
+        return matmul(a, b), 0
     if dims[0] is None:
         return transpose(matmul(a, transpose(b, 0, 1)), 0, 1), 0
     return matmul(a, unsqueeze(b, 2)).squeeze(2), 0
 
 
-@multilinear(lambda self, tensor: product(self, tensor, "dot"), tensors=("self", "tensor"),
-             core="(n),(n)->()",
-             d_self=lambda grad, tensor: mul(grad, conj(tensor)),
-             d_tensor=lambda grad, self: mul(grad, conj(self)),
-             batch=lambda size, dims, self, tensor: _batched_dot(dims, self, tensor))
-def dot(input: Tensor, tensor: Tensor) -> Any:
-    """The sum of the products of two vectors' elements."""
-    a, b = input._array.shape, tensor._array.shape
+mv = op("mv(Tensor self, Tensor vec) -> Tensor", kernel=_mv, kernel_checks=True,
+        canonical=_check_mv, kind="multilinear", core="(n,k),(k)->(n)",
+        refuses=("addmv_impl_cpu", "bUW8"), overlap="anywhere", batch=_batched_mv,
+        out_type="addmv input tensors must have the same dtype, but got {out}, {found}, and "
+        "{found}",
+        d_self=lambda grad, vec: mul(unsqueeze(grad, 1), conj(vec)),
+        d_vec=lambda grad, self: mv(adjoint(self), grad),
+        doc="The product of a matrix and a vector.")
+
+
+def _check_vectors(self: Tensor, tensor: Tensor) -> Any:
+    a, b = self._array.shape, tensor._array.shape
     if len(a) != 1 or len(b) != 1:
         raise RuntimeError(f"1D tensors expected, but got {len(a)}D and {len(b)}D tensors")
-    if input._array.dtype != tensor._array.dtype:
+    if self._array.dtype != tensor._array.dtype:
         raise RuntimeError("dot : expected both vectors to have same dtype, but found "
-                           f"{type_name(input.dtype)} and {type_name(tensor.dtype)}")
+                           f"{type_name(self.dtype)} and {type_name(tensor.dtype)}")
     if a != b:
         raise RuntimeError(f"inconsistent tensor size, expected tensor [{a[0]}] and src [{b[0]}] "
                            f"to have the same number of elements, but got {a[0]} and {b[0]} "
                            "elements respectively")
-    return input, tensor
+    return self, tensor
 
 
-def _batched_dot(dims: Any, self: Tensor, tensor: Tensor) -> Any:
-    a = self if dims[0] is None else movedim(self, dims[0], 0)
-    b = tensor if dims[1] is None else movedim(tensor, dims[1], 0)
-    return mul(a, b).sum(-1), 0
+@compiled("dot")
+def _dot(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    fits(x.ndim == 1 and x.shape == y.shape and x.dtype == y.dtype)
+    return product(x, y, "dot")
+
+
+def _batched_dot(turn: Any) -> Any:
+    def rule(size: int, dims: Any, self: Tensor, tensor: Tensor) -> Any:
+        a, b = _leading(dims, self, tensor)
+        return mul(turn(a), b).sum(-1), 0
+    return rule
+
+
+_VECTORS: dict[str, Any] = {
+    "kernel_checks": True, "canonical": _check_vectors, "core": "(n),(n)->()",
+    "out_type": "result dtype {out} does not match input dtype {found}"}
+
+dot = op("dot(Tensor self, Tensor tensor) -> Tensor", kernel=_dot, kind="multilinear",
+         refuses=("dot", "bUW8"), batch=_batched_dot(lambda a: a), **_VECTORS,
+         d_self=lambda grad, tensor: mul(grad, conj(tensor)),
+         d_tensor=lambda grad, self: mul(grad, conj(self)),
+         doc="The sum of the products of two vectors' elements.")
+
+
+@compiled("vdot")
+def _vdot(x: np.ndarray, y: np.ndarray) -> np.ndarray:
+    return _dot(np.conjugate(x) if x.dtype.kind == "c" else x, y)
+
+
+vdot = op("vdot(Tensor self, Tensor other) -> Tensor", kernel=_vdot,
+          refuses=(lambda self, *_: "vdot" if self.dtype.kind == "W" else "dot", "bUW8"),
+          d_self=lambda grad, other: mul(conj(grad), other),
+          d_other=lambda grad, self: mul(grad, self), batch=_batched_dot(conj), **_VECTORS,
+          jvp=lambda self, other, self_t, other_t: add(vdot(self_t, other), vdot(self, other_t)),
+          doc="The sum of conj(self) · other over the elements of two vectors.")
 
 
 # ---- what users call -----------------------------------------------------------------------------
 
 
-@composite(method=True, aliases=())
-def matmul(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+@op("matmul(Tensor self, Tensor other) -> Tensor", autocast="lower", out_type=OUT_TYPE,
+    operators="__matmul__", aliases=("linalg_matmul(Tensor self, Tensor other) -> Tensor",))
+def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product; leading dimensions broadcast, a vector is a row or a column as needed.
 
     >>> import flambeau
     >>> flambeau.matmul(flambeau.ones(5, 2, 3), flambeau.ones(3)).shape
     torch.Size([5, 2])
     """
-    if out is not None:
-        return basis.into(out, matmul.op, matmul(input, other))
-    if not isinstance(other, Tensor):
-        raise TypeError(f"matmul(): argument 'other' (position 2) must be Tensor, not "
-                        f"{type(other).__name__}")
     m, n = input._array.ndim, other._array.ndim
     if m == 2 and n == 2:
         return mm(input, other)
@@ -237,7 +303,6 @@ def _batched_matmul(input: Tensor, other: Tensor) -> Tensor:
             reshape(input, (int(np.prod(a[:-1])), a[-1])), other)
         result = unsafe_view(flat, (*a[:-1], b[-1]))
     else:
-        from flambeau.core.shapes import broadcast_shapes
         lead = broadcast_shapes(a[:-2], b[:-2])
         left = reshape(input.expand(*lead, *a[-2:]), (-1 if 0 not in a else int(np.prod(lead)),
                                                       *a[-2:]))
@@ -247,8 +312,11 @@ def _batched_matmul(input: Tensor, other: Tensor) -> Tensor:
     return result.squeeze(drop) if drop else result
 
 
-Tensor.__matmul__ = as_method(matmul, True)
-Tensor.__rmatmul__ = lambda self, other: matmul(other, self)
+def _rmatmul(self: Tensor, other: Any) -> Any:
+    return matmul(other, self) if isinstance(other, Tensor) else NotImplemented
+
+
+Tensor.__rmatmul__ = _rmatmul
 
 
 # ---- the affine map ------------------------------------------------------------------------------
@@ -268,7 +336,11 @@ def _affine(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> n
     return r
 
 
+@compiled("affine")
 def _affine_kernel(input: np.ndarray, weight: np.ndarray, bias: np.ndarray | None) -> np.ndarray:
+    fits(weight.ndim in (1, 2) and input.ndim > 0 and input.shape[-1] == weight.shape[-1]
+         and input.dtype == weight.dtype
+         and (bias is None or (bias.dtype == input.dtype and _expands(bias, input, weight))))
     if input.ndim > 2 and weight.ndim == 2:
         rows = input.reshape(-1, input.shape[-1]) if input.size else input.reshape(
             int(np.prod(input.shape[:-1])), input.shape[-1])
@@ -306,32 +378,15 @@ def _linear_batched(size: int, dims: Any, input: Tensor, weight: Tensor, bias: A
     return (r.squeeze(-2) if one else r), 0
 
 
-def _no_tensor(*given: Any) -> TypeError:
-    """What `linear` says of arguments that are not tensors."""
-    i = next(i for i, x in enumerate(given) if not isinstance(x, Tensor))
-    return TypeError(f"linear(): argument '{('input', 'weight')[i]}' (position {i + 1}) must be "
-                     f"Tensor, not {type(given[i]).__name__}")
+def _expands(bias: np.ndarray, input: np.ndarray, weight: np.ndarray) -> bool:
+    """Does the bias expand to the result?"""
+    return bias.shape == weight.shape[:-1] or (weight.ndim == 2 and (
+        (input.ndim > 2 and bias.ndim > 1)
+        or is_expandable_to(bias.shape, (int(np.prod(input.shape[:-1])), weight.shape[0]))))
 
 
-@primitive(_affine_kernel, tensors=("input", "weight", "bias"), namespace="nn.functional",
-           core="(k),(m,k),(m)->(m)",
-           method=False, node_name="AddmmBackward0",
-           d_input=lambda grad, weight: matmul(grad, conj(weight)),
-           d_weight=lambda grad, input: _to_weight(grad, input),
-           d_bias=lambda grad: grad, batch=_linear_batched,
-           jvp=lambda input, weight, bias, input_t, weight_t, bias_t: add(
-               linear(input_t, weight, bias_t), linear(input, weight_t)))
-def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
-    """y = x Wᵀ + b: `input` (…, k), `weight` (m, k), `bias` (m) give (…, m).
-
-    >>> import flambeau
-    >>> flambeau.nn.functional.linear(flambeau.ones(1, 2), flambeau.ones(3, 2))
-    tensor([[2., 2., 2.]])
-    """
-    try:
-        w, x = weight._array, input._array
-    except AttributeError:
-        raise _no_tensor(input, weight) from None
+def _check_linear(input: Tensor, weight: Tensor, bias: Tensor | None) -> Any:
+    w, x = weight._array, input._array
     if w.ndim != 2:
         if not w.ndim or not x.ndim:
             raise RuntimeError("both arguments to linear need to be at least 1D, but they are "
@@ -360,6 +415,23 @@ def linear(input: Tensor, weight: Tensor, bias: Tensor | None = None) -> Any:
         if x.ndim < 3 or bias._array.ndim < 2:
             expand(bias, (int(np.prod(x.shape[:-1])), w.shape[0]))      # says what is wrong
     return input, weight, bias
+
+
+linear = op("linear(Tensor input, Tensor weight, Tensor? bias=None) -> Tensor",
+            namespace="nn.functional", method=False, kernel=_affine_kernel, kernel_checks=True,
+            canonical=_check_linear, core="(k),(m,k),(m)->(m)", node="AddmmBackward0",
+            refuses=("addmm_impl_cpu_", "bUW"), autocast="lower", out_type=OUT_TYPE,
+            d_input=lambda grad, weight: matmul(grad, conj(weight)),
+            d_weight=lambda grad, input: _to_weight(grad, input),
+            d_bias=lambda grad: grad, batch=_linear_batched,
+            jvp=lambda input, weight, bias, input_t, weight_t, bias_t: add(
+                linear(input_t, weight, bias_t), linear(input, weight_t)),
+            doc="""y = x Wᵀ + b: `input` (…, k), `weight` (m, k), `bias` (m) give (…, m).
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.linear(flambeau.ones(1, 2), flambeau.ones(3, 2))
+    tensor([[2., 2., 2.]])
+    """)
 
 
 basis.mm, basis.matmul = mm, matmul

@@ -7,32 +7,32 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.dtypes import FLOATING, as_numpy_dtype, int64
-from flambeau.core.op import primitive
 from flambeau.core.promotion import convert, join
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, wrap
-from flambeau.kernels import lapack
+from flambeau.dispatch.declaration import op
+from flambeau.kernels import orthogonal
+from flambeau.kernels.matrix_exp import matrix_exp
+from flambeau.kernels.refused import refuse
 from flambeau.ops.linalg.decompositions import singular_values
-from flambeau.ops.linalg.solvers import _inv, inverse, numbers, tolerance
+from flambeau.ops.linalg.inverses import inv, inv_ex, numbers
 from flambeau.ops.linalg.support import (
-    HIDDEN,
     adjoint,
     check_floating,
     check_lapack,
     check_matrix,
     check_square,
-    composed,
     failures,
     identity,
     matmul,
 )
+from flambeau.ops.out_types import CASTABLE_RESULT
 from flambeau.ops.pointwise.arithmetic import abs
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.reduction.minmax import amax, amin
 from flambeau.ops.reduction.scan import cumprod
 from flambeau.ops.reduction.statistics import vector_norm
 from flambeau.ops.reduction.sums import sum
-from flambeau.ops.refusals import refusing
 from flambeau.ops.view.join import cat
 from flambeau.ops.view.rearranging import flip
 from flambeau.ops.view.shape import expand, movedim, unsqueeze
@@ -43,14 +43,11 @@ from flambeau.ops.view.splitting import narrow
 
 def _power(A: Tensor, n: int) -> Tensor:
     check_square(A, "linalg.matrix_power")
-    if not isinstance(n, int) or isinstance(n, bool):
-        raise TypeError("linalg_matrix_power(): argument 'n' (position 2) must be int, not "
-                        f"{type(n).__name__}")
     size = A._array.shape[-1]
     if n == 0:                              # derives from A, if only by gradients of zero
         return where(wrap(np.zeros((), np.bool_)), A, expand(identity(size, A), A._array.shape))
     if n < 0:
-        A, n = inverse(A), -n
+        A, n = inv(A), -n
     if n == 3:                              # with the square first, as PyTorch multiplies
         return matmul(matmul(A, A), A)
     result = None
@@ -62,7 +59,9 @@ def _power(A: Tensor, n: int) -> Tensor:
     return result
 
 
-@composed(namespace="linalg", name="matrix_power")
+@op("linalg_matrix_power(Tensor self, int n) -> Tensor", out_speaker=None,
+    out_cast=CASTABLE_RESULT.replace("{name}", "matrix_power"),
+    aliases=("matrix_power(Tensor self, int n) -> Tensor",))
 def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
     """A multiplied with itself `n` times, by squaring; its inverse if n < 0.
 
@@ -72,12 +71,6 @@ def linalg_matrix_power(A: Tensor, n: int) -> Tensor:
             [0, 1]])
     """
     return _power(A, n)
-
-
-@composed(method=True)
-def matrix_power(input: Tensor, n: int) -> Tensor:
-    """`linalg.matrix_power`."""
-    return _power(input, n)
 
 
 def _exp_back(grad: Tensor, self: Tensor) -> Tensor:
@@ -92,47 +85,40 @@ def _exp_derivative(A: Tensor, direction: Tensor) -> Tensor:
         direction = expand(direction, A._array.shape)
     top = cat([A, direction], -1)
     bottom = cat([basis.zeros_like(A), A], -1)
-    return narrow(narrow(_matrix_exp(cat([top, bottom], -2)), -2, 0, n), -1, n, n)
+    return narrow(narrow(linalg_matrix_exp(cat([top, bottom], -2)), -2, 0, n), -1, n, n)
 
 
 def _exp_kernel(self: np.ndarray) -> np.ndarray:
     if self.dtype.itemsize == 2:
-        return convert(lapack.matrix_exp(convert(self, np.dtype(np.float32))), self.dtype)
-    return lapack.matrix_exp(self)
+        return convert(matrix_exp(convert(self, np.dtype(np.float32))), self.dtype)
+    return matrix_exp(self)
 
 
-@primitive(_exp_kernel, core="(n,n)->(n,n)", d_self=_exp_back,
-           jvp=lambda self, self_t: _exp_derivative(self, self_t), name="linalg_matrix_exp",
-           **HIDDEN)
-def _matrix_exp(input: Tensor) -> Any:
-    return (input,)
+def _check_exp(self: Tensor) -> Any:
+    check_square(self, "linalg.matrix_exp")
+    if self._array.dtype not in FLOATING:
+        check_floating(self, "linalg.matrix_exp")
+    return (self,)
 
 
-def _exponential(A: Tensor) -> Tensor:
-    """Σ Aᵏ / k!, by scaling and squaring of Padé approximants.
+linalg_matrix_exp = op(
+    "linalg_matrix_exp(Tensor self) -> Tensor", kernel=_exp_kernel, canonical=_check_exp,
+    core="(n,n)->(n,n)", d_self=_exp_back, out=False,
+    refuses=(lambda self: "sum_cpu" if self.dtype.itemsize == 1 else "bmm", "W8"),
+    jvp=lambda self, self_t: _exp_derivative(self, self_t),
+    aliases=("matrix_exp(Tensor self) -> Tensor",), doc="""Σ Aᵏ / k!, by scaling and squaring of
+    Padé approximants.
 
     >>> import flambeau
     >>> flambeau.linalg.matrix_exp(flambeau.zeros(2, 2))
     tensor([[1., 0.],
             [0., 1.]])
-    """
-    check_square(A, "linalg.matrix_exp")
-    if A._array.dtype not in FLOATING:
-        check_floating(A, "linalg.matrix_exp")
-    return _matrix_exp(A)
-
-
-linalg_matrix_exp = composed(lambda A: _exponential(A), namespace="linalg", name="matrix_exp")
-linalg_matrix_exp.__doc__ = linalg_matrix_exp.op.doc = _exponential.__doc__
-
-
-@composed(method=True)
-def matrix_exp(input: Tensor) -> Tensor:
-    """`linalg.matrix_exp`."""
-    return _exponential(input)
+    """)
 
 
 # ---- norms --------------------------------------------------------------------------------------
+
+NORM_TYPE = "{name} expected out tensor dtype {found} but got: {out}"
 
 
 def _pair(dim: Any, name: str, ndim: int) -> tuple[int, int]:
@@ -145,9 +131,11 @@ def _pair(dim: Any, name: str, ndim: int) -> tuple[int, int]:
     return a, b
 
 
-@composed(namespace="linalg")
-def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool = False, *,
-                dtype: Any = None) -> Tensor:
+@op("linalg_matrix_norm(Tensor self, Scalar ord, int[] dim=[-2,-1], bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    "linalg_matrix_norm.str_ord(Tensor self, str ord='fro', int[] dim=[-2,-1], bool keepdim=False, "
+    "*, ScalarType? dtype=None) -> Tensor", out_type=NORM_TYPE, out_speaker=None)
+def matrix_norm(A: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """A norm of matrices: "fro", "nuc", ±2 (extreme singular value), ±1 (columns), ±inf (rows).
 
     >>> import flambeau
@@ -181,9 +169,11 @@ def matrix_norm(A: Tensor, ord: Any = "fro", dim: Any = (-2, -1), keepdim: bool 
     return (amax if ord > 0 else amin)(sum(abs(A), inside, keepdim), across, keepdim)
 
 
-@composed(namespace="linalg", name="norm")
-def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = False, *,
-                dtype: Any = None) -> Tensor:
+@op("linalg_norm(Tensor self, Scalar? ord=None, int[1]? dim=None, bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor",
+    "linalg_norm.ord_str(Tensor self, str ord, int[1]? dim=None, bool keepdim=False, *, "
+    "ScalarType? dtype=None) -> Tensor", out_type=NORM_TYPE, out_speaker=None)
+def linalg_norm(A: Tensor, ord: Any, dim: Any, keepdim: bool, dtype: Any) -> Tensor:
     """A vector norm (one dimension, or all) or a matrix norm (two dimensions, with `ord`).
 
     >>> import flambeau
@@ -207,8 +197,10 @@ def linalg_norm(A: Tensor, ord: Any = None, dim: Any = None, keepdim: bool = Fal
     return vector_norm(A, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
 
-@composed(namespace="linalg")
-def cond(A: Tensor, p: Any = None) -> Tensor:
+@op("linalg_cond(Tensor self, Scalar? p=None) -> Tensor",
+    "linalg_cond.p_str(Tensor self, str p) -> Tensor", out_cast=CASTABLE_RESULT,
+    out_speaker=None, autocast="full")
+def cond(A: Tensor, p: Any) -> Tensor:
     """The condition number |A| |A⁻¹| in a matrix norm; by default that of the singular values.
 
     >>> import flambeau
@@ -229,7 +221,7 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
     if m != n:
         raise RuntimeError(f"linalg.cond(ord={p}): A must be batches of square matrices, but they "
                            f"are {m} by {n} matrices")
-    inverted, info = _inv(A)
+    inverted, info = inv_ex(A)
     result = matrix_norm(A, p) * matrix_norm(inverted, p)
     return result if failures(info) is None else where(info != 0, math.inf, result)
 
@@ -237,41 +229,50 @@ def cond(A: Tensor, p: Any = None) -> Tensor:
 # ---- ranks --------------------------------------------------------------------------------------
 
 
-@composed(namespace="linalg")
-def matrix_rank(A: Tensor, tol: Any = None, hermitian: bool = False, *, atol: Any = None,
-                rtol: Any = None) -> Tensor:
+def _check_rank(self: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Any:
+    check_matrix(self, "torch.linalg.matrix_rank", "input")
+    if hermitian:
+        check_square(self, "linalg.eigh")
+    check_lapack(self)
+    return self, atol, rtol, hermitian
+
+
+_rank = op("_matrix_rank(Tensor self, object atol, object rtol, bool hermitian) -> Tensor",
+           kernel=orthogonal.matrix_rank, kernel_checks=True, canonical=_check_rank,
+           function=False, method=False, out=False,
+           batch=lambda size, dims, self, atol, rtol, hermitian: (
+               _rank(movedim(self, dims[0], 0), atol, rtol, hermitian), 0))
+_OF_RANK: dict[str, Any] = {
+    "autocast": "full", "out_cast": "torch.{name}: Expected result to be safely castable from "
+    "{found} dtype, but got result with dtype {out}"}
+
+
+@op("linalg_matrix_rank.atol_rtol_tensor(Tensor input, *, Tensor? atol=None, Tensor? rtol=None, "
+    "bool hermitian=False) -> Tensor",
+    "linalg_matrix_rank.atol_rtol_float(Tensor self, *, float? atol=None, float? rtol=None, "
+    "bool hermitian=False) -> Tensor", **_OF_RANK)
+def matrix_rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool, self: Tensor) -> Tensor:
     """How many singular values are larger than max(atol, rtol σ₁).
 
     >>> import flambeau
     >>> flambeau.linalg.matrix_rank(flambeau.ones(3, 3))
     tensor(1)
     """
-    check_matrix(A, "torch.linalg.matrix_rank", "input")
-    check_lapack(A)
-    if tol is not None:
-        atol, rtol = tol, 0.0
-    return _rank(A, numbers(atol), numbers(rtol), hermitian)
+    return _rank(self if input is None else input, numbers(atol), numbers(rtol), hermitian)
 
 
-def _rank_kernel(self: np.ndarray, atol: Any, rtol: Any, hermitian: bool) -> np.ndarray:
-    size = np.abs(lapack.eigvalsh(self, "L")) if hermitian else lapack.svdvals(self)
-    return np.sum(size > tolerance(self, size, atol, rtol)[..., None], -1, dtype=np.int64)
-
-
-@primitive(_rank_kernel, name="linalg_matrix_rank_kernel",
-           batch=lambda size, dims, self, atol, rtol, hermitian: (
-               _rank(movedim(self, dims[0], 0), atol, rtol, hermitian), 0), **HIDDEN)
-def _rank(input: Tensor, atol: Any, rtol: Any, hermitian: bool) -> Any:
-    return input, atol, rtol, hermitian
+@op("linalg_matrix_rank(Tensor self, float tol, bool hermitian=False) -> Tensor",
+    "linalg_matrix_rank.tol_tensor(Tensor input, Tensor tol, bool hermitian=False) -> Tensor",
+    joins=matrix_rank, **_OF_RANK)
+def _rank_above(self: Tensor, tol: Any, hermitian: bool, input: Tensor) -> Tensor:
+    return _rank(self if input is None else input, numbers(tol), 0.0, hermitian)
 
 
 # ---- Vandermonde --------------------------------------------------------------------------------
 
 
-@composed(namespace="linalg", name="vander")
-@refusing("beW8", "linalg.vander supports floating point, complex, and integer tensors, but "
-          "got {}")
-def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
+@op("linalg_vander(Tensor x, *, int? N=None) -> Tensor", out=False)
+def linalg_vander(x: Tensor, N: int | None) -> Tensor:
     """The powers 0 … N - 1 of each element, along a new last dimension.
 
     >>> import flambeau
@@ -280,6 +281,8 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
             [1, 2, 4],
             [1, 3, 9]])
     """
+    refuse(x._array, "beW8", "linalg.vander supports floating point, complex, and integer tensors, "
+           "but got {}")
     x = x if x._array.ndim else unsqueeze(x, 0)
     n = x._array.shape[-1] if N is None else N
     if n <= 1:
@@ -292,8 +295,8 @@ def linalg_vander(x: Tensor, *, N: int | None = None) -> Tensor:
     return cat([ones, cumprod(wide, -1)], -1)
 
 
-@composed
-def vander(x: Tensor, N: int | None = None, increasing: bool = False) -> Tensor:
+@op("vander(Tensor x, int? N=None, bool increasing=False) -> Tensor", out=False, method=False)
+def vander(x: Tensor, N: int | None, increasing: bool) -> Tensor:
     """The powers of a vector's elements as columns, falling unless `increasing`.
 
     >>> import flambeau

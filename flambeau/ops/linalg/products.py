@@ -6,25 +6,27 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import kernels
-from flambeau.core.op import multilinear
-from flambeau.core.promotion import join
+from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, basis, wrap
-from flambeau.ops.linalg.matmul import conj, dot, matmul, mm
-from flambeau.ops.linalg.support import check_same_type, composed, differentiating
-from flambeau.ops.node_names import one_node
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
+from flambeau.kernels._extension import compiled
+from flambeau.kernels.refused import refuse
+from flambeau.ops.linalg.matmul import conj, fits, mm
+from flambeau.ops.linalg.support import check_same_type, differentiating
+from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.reduction.sums import sum
-from flambeau.ops.refusals import refusing
 from flambeau.ops.view.diagonal import diagonal
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import expand, permute, transpose, unsqueeze
+from flambeau.ops.view.shape import permute, transpose, unsqueeze
 
 # ---- of vectors ---------------------------------------------------------------------------------
 
 
-@composed(method=True)
+@op("outer(Tensor self, Tensor vec2) -> Tensor", overlap="element", out_speaker="mul",
+    autocast="untouched", aliases=("ger(Tensor self, Tensor vec2) -> Tensor",))
 def outer(input: Tensor, vec2: Tensor) -> Tensor:
     """All products of an element of one vector and one of another, (n) and (m) to (n, m).
 
@@ -40,13 +42,11 @@ def outer(input: Tensor, vec2: Tensor) -> Tensor:
     return mul(reshape(input, (-1, 1)), vec2)
 
 
-@composed(method=True)
-def ger(input: Tensor, vec2: Tensor) -> Tensor:
-    """`outer`, by its older name."""
-    return outer(input, vec2)
+_OF_SUMS = "tensordot: Expected the output tensor to have dtype {found}, but got an output " \
+    "tensor with dtype {out}"
 
 
-@composed(method=True)
+@op("inner(Tensor self, Tensor other) -> Tensor", out_type=_OF_SUMS, out_speaker="mul")
 def inner(input: Tensor, other: Tensor) -> Tensor:
     """The sums of products along the last dimensions; a number multiplies.
 
@@ -60,30 +60,25 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     if a[-1] == b[-1] and input._array.dtype.char in "fd" and not differentiating(input, other) \
             and input._array.dtype == other._array.dtype:
         return wrap(np.asarray(np.inner(input._array, other._array)))
+    if input._array.dtype != other._array.dtype:
+        raise RuntimeError("both inputs should have same dtype")
     if a[-1] != b[-1]:
         raise RuntimeError("inner() the last dimension must match on both input tensors but got "
                            f"shapes {list(a)} and {list(b)}")
-    return tensordot(input, other, ([-1], [-1]))
+    return _contract(input, other, [-1], [-1])
 
 
-@composed(method=True)
-@one_node
-def vdot(input: Tensor, other: Tensor) -> Tensor:
-    """The sum of conj(input) · other over the elements of two vectors."""
-    if input._array.dtype.kind == "W":
-        raise NotImplementedError("\"vdot\" not implemented for 'ComplexHalf'")
-    return dot(conj(input) if input._array.dtype.kind == "c" else input, other)
-
-
-@composed(namespace="linalg")
-@refusing("bBilU", "linalg.vecdot: Expected a floating point or complex tensor as input. Got {}")
-def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
+@op("linalg_vecdot(Tensor x, Tensor y, *, int dim=-1) -> Tensor", autocast="lower",
+    out_type="{name}: Expected out of dtype{found} but found {out}", out_speaker="sum")
+def vecdot(x: Tensor, y: Tensor, dim: int) -> Tensor:
     """The sums of conj(x) · y along `dim`; other dimensions broadcast.
 
     >>> import flambeau
     >>> flambeau.linalg.vecdot(flambeau.ones(2, 3), flambeau.tensor([1.0, 2.0, 3.0]))
     tensor([6., 6.])
     """
+    refuse(x._array, "bBilU", "linalg.vecdot: Expected a floating point or complex tensor as "
+           "input. Got {}")
     check_same_type(x, y, "linalg.vecdot", "x", "y")
     return sum(mul(conj(x), y), dim)
 
@@ -91,7 +86,8 @@ def vecdot(x: Tensor, y: Tensor, *, dim: int = -1) -> Tensor:
 # ---- of matrices and tensors --------------------------------------------------------------------
 
 
-@composed(method=True)
+@op("kron(Tensor self, Tensor other) -> Tensor", overlap="element", out_speaker="mul",
+    autocast="untouched")
 def kron(input: Tensor, other: Tensor) -> Tensor:
     """The Kronecker product: each element of `input` times all of `other`, as a block.
 
@@ -126,13 +122,21 @@ def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
     if len(dims) == 1:
         return _contracted(a, b, int(dims[0]))
     first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
-    if len(first) != len(second):
-        raise RuntimeError("both dimension lists should have same length")
     return first, second
 
 
-@composed
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+@op("tensordot(Tensor self, Tensor other, int[] dims_self, int[] dims_other) -> Tensor",
+    method=False, function=False, out_type=_OF_SUMS, out_speaker=None)
+def _tensordot(a: Tensor, b: Tensor, first: Any, second: Any) -> Tensor:
+    if a._array.dtype != b._array.dtype:
+        raise RuntimeError("both inputs should have same dtype")
+    if len(first) != len(second):
+        raise RuntimeError("both dimension lists should have same length")
+    return _contract(a, b, first, second)
+
+
+@python_function
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, out: Tensor | None = None) -> Tensor:
     """Sums of products over dimensions of `a` paired with ones of `b`: a number of last and first
     dimensions, or a list for each.
 
@@ -141,7 +145,10 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     ...                    dims=([1, 0], [0, 1])).shape
     torch.Size([5, 2])
     """
-    first, second = _contracted(a, b, dims)
+    return _tensordot(a, b, *_contracted(a, b, dims), out=out)
+
+
+def _contract(a: Tensor, b: Tensor, first: Any, second: Any) -> Tensor:
     m, n = a._array.shape, b._array.shape
     for i, j in zip(first, second):
         p, q = m[wrap_dim(i, len(m))], n[wrap_dim(j, len(n))]
@@ -164,7 +171,8 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     return reshape(mm(left, right), (*rows, *columns))
 
 
-@composed(namespace=("linalg",))
+@op("linalg_multi_dot(Tensor[] tensors) -> Tensor", autocast="lower",
+    out_type="multi_dot(): expected out tensor to have dtype {c_found} but got {c_out}")
 def multi_dot(tensors: Any) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications; the
     first and the last may be vectors (Cormen et al., Introduction to Algorithms, 15.2).
@@ -221,24 +229,32 @@ def _chained(tensors: list[Tensor], split: dict[tuple[int, int], int], i: int, j
     return mm(_chained(tensors, split, i, k), _chained(tensors, split, k + 1, j))
 
 
-@composed
-def chain_matmul(*matrices: Tensor) -> Tensor:
-    """`linalg.multi_dot` of matrices given one by one."""
+@op("chain_matmul(Tensor[] matrices) -> Tensor", method=False, function=False, autocast="lower")
+def _chain_matmul(matrices: Any) -> Tensor:
+    for i, matrix in enumerate(matrices):
+        if matrix._array.ndim != 2:
+            raise RuntimeError(f"Tensor {i} is {matrix._array.ndim}-D; chain_matmul expects "
+                               "matrices")
     if not matrices:
         raise RuntimeError("chain_matmul(): Expected one or more matrices")
     return matrices[0] if len(matrices) == 1 else multi_dot(matrices)
 
 
+@python_function
+def chain_matmul(*matrices: Tensor, out: Tensor | None = None) -> Tensor:
+    """`linalg.multi_dot` of matrices given one by one."""
+    return _chain_matmul(matrices, out=out)
+
+
 # ---- cross products -----------------------------------------------------------------------------
 
 
-def _cross(input: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
-    if kernels._native is not None:
-        found = kernels._native.small_cross(input, other, dim)
-        if found is not None:
-            return found
-    a, b = (np.moveaxis(x, dim, 0) for x in np.broadcast_arrays(input, other))
-    r = np.empty(np.broadcast_shapes(input.shape, other.shape), np.result_type(a, b))
+@compiled("cross")
+def _cross(self: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
+    fits(self.ndim == other.ndim and self.shape[dim] == other.shape[dim] == 3
+         and self.dtype == other.dtype and self.dtype.kind != "b")
+    a, b = (np.moveaxis(x, dim, 0) for x in np.broadcast_arrays(self, other))
+    r = np.empty(np.broadcast_shapes(self.shape, other.shape), self.dtype)
     turned = np.moveaxis(r, dim, 0)
     for i in range(3):
         j, k = (i + 1) % 3, (i + 2) % 3
@@ -246,52 +262,45 @@ def _cross(input: np.ndarray, other: np.ndarray, dim: int) -> np.ndarray:
     return r
 
 
-@multilinear(_cross, tensors=("input", "other"), dims="dim", method=False, namespace=None,
-             node_name="LinalgCrossBackward0",
-             d_input=lambda grad, other, dim: _cross_of(conj(other), grad, dim),
-             d_other=lambda grad, input, dim: _cross_of(grad, conj(input), dim))
-def cross_along(input: Tensor, other: Tensor, dim: int) -> Any:
-    return input, other, dim
+def _check_cross(self: Tensor, other: Tensor, dim: int) -> Any:
+    a, b = self._array, other._array
+    if a.ndim != b.ndim:
+        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
+    at = wrap_dim(dim, a.ndim)
+    if a.shape[at:at + 1] != (3,) or b.shape[at:at + 1] != (3,):
+        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got "
+                           f"{self.size(dim)} and {other.size(dim)}")
+    broadcast_shapes(a.shape, b.shape)
+    refuse(a, "bUW8", "cross")
+    if a.dtype != b.dtype:
+        raise RuntimeError(f"expected scalar type {type_name(self.dtype)} but found "
+                           f"{type_name(other.dtype)}")
+    return self, other, at
 
 
-@one_node(name="LinalgCrossBackward0")
-def _cross_of(a: Tensor, b: Tensor, dim: int) -> Tensor:
-    shape = broadcast_shapes(a._array.shape, b._array.shape)
-    return cross_along(expand(a, shape), expand(b, shape), dim)
-
-
-def _linalg_cross(input: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
-    """The cross product of vectors of three elements along `dim`; other dimensions broadcast.
+linalg_cross = op(
+    "linalg_cross(Tensor self, Tensor other, *, int dim=-1) -> Tensor", kernel=_cross,
+    kernel_checks=True, canonical=_check_cross, kind="multilinear", dims="dim", overlap="index",
+    autocast="untouched", out_type=OUT_TYPE,
+    d_self=lambda grad, other, dim: linalg_cross(conj(other), grad, dim=dim),
+    d_other=lambda grad, self, dim: linalg_cross(grad, conj(self), dim=dim),
+    doc="""The cross product of vectors of three elements along `dim`; other dimensions broadcast.
 
     >>> import flambeau
     >>> flambeau.linalg.cross(flambeau.tensor([1., 0, 0]), flambeau.tensor([0., 1, 0]))
     tensor([0., 0., 1.])
-    """
-    if input._array.ndim != other._array.ndim:
-        raise RuntimeError("linalg.cross: inputs must have the same number of dimensions.")
-    at = wrap_dim(dim, input._array.ndim)
-    p, q = input._array.shape[at], other._array.shape[at]
-    if p != 3 or q != 3:
-        raise RuntimeError(f"linalg.cross: inputs dimension {dim} must have length 3. Got {p} and "
-                           f"{q}")
-    if input._array.dtype != other._array.dtype:
-        common = join(input.dtype, other.dtype).numpy
-        input, other = basis.cast(input, common), basis.cast(other, common)
-    return _cross_of(input, other, at)
+    """)
 
 
-_linalg_cross.__name__ = "cross"
-linalg_cross = composed(_linalg_cross, namespace="linalg")
-
-
-@composed(method=True)
-def cross(input: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+@op("cross(Tensor self, Tensor other, int? dim=None) -> Tensor", overlap="index",
+    autocast="untouched", out_type=OUT_TYPE, out_speaker="linalg_cross")
+def cross(self: Tensor, other: Tensor, dim: int | None) -> Tensor:
     """The cross product along `dim`, or along the first dimension of extent 3."""
     if dim is None:
-        dim = next((i for i, n in enumerate(input._array.shape) if n == 3), None)
+        dim = next((i for i, n in enumerate(self._array.shape) if n == 3), None)
         if dim is None:
             raise RuntimeError("no dimension of size 3 in input")
-    return linalg_cross(input, other, dim=dim)
+    return linalg_cross(self, other, dim=dim)
 
 
 # ---- of one matrix ------------------------------------------------------------------------------
@@ -318,7 +327,7 @@ def _adjoint_view(self: Tensor) -> Tensor:
     return basis.conj_view(transpose(self, -2, -1) if self.ndim else self)
 
 
-@composed(method=True, name="adjoint")
+@op("adjoint(Tensor(a) self) -> Tensor(a)")
 def conjugate_transposed(input: Tensor) -> Tensor:
     """The conjugate transpose of the last two dimensions, as a view."""
     return _checked_adjoint(input, "adjoint()")
@@ -328,15 +337,7 @@ Tensor.H = property(_conjugate_transpose)
 Tensor.mH = property(lambda self: _checked_adjoint(self, "mH"), doc="`adjoint()`")
 
 
-@composed(namespace="linalg", name="matmul")
-def linalg_matmul(input: Tensor, other: Tensor) -> Tensor:
-    """`flambeau.matmul`."""
-    return matmul(input, other)
-
-
-@composed(namespace="linalg", name="diagonal")
-def linalg_diagonal(A: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+@op("linalg_diagonal(Tensor(a) A, *, int offset=0, int dim1=-2, int dim2=-1) -> Tensor(a)")
+def linalg_diagonal(A: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     """The diagonals of matrices, as a view."""
     return diagonal(A, offset, dim1, dim2)
-
-

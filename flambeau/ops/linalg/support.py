@@ -11,11 +11,12 @@ from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, plain, wrap
-from flambeau.kernels.lapack import LinAlgError
+from flambeau.kernels import lapack
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.linalg.matmul import adjoint, conj, matmul
 from flambeau.ops.pointwise.arithmetic import mul
-from flambeau.ops.view.shape import transpose, unsqueeze
+from flambeau.ops.view.diagonal import diagonal
+from flambeau.ops.view.shape import movedim, transpose, unsqueeze
 
 HIDDEN: dict[str, Any] = {"namespace": None, "method": False}
 
@@ -110,19 +111,16 @@ def values_of(tensor: Tensor) -> np.ndarray:
 
 def failures(info: Tensor) -> np.ndarray | None:
     """The values of `info`; None if all is well (or nothing is known, on meta)."""
-    found = values_of(info)
-    return found if found.any() else None
+    found = info._array if type(info) is Tensor else values_of(info)
+    return found if np.count_nonzero(found) else None
 
 
-def raise_failure(info: Tensor, name: str, message: str) -> None:
-    """Raise LinAlgError for the first nonzero `info`; `{}` in the message is its value."""
+def raise_failure(info: Tensor, name: str, message: str, error: Any = None) -> None:
+    """Raise LinAlgError, or another error, for the first nonzero `info`; `{}` in the message is its
+    value."""
     found = failures(info)
-    if found is None:
-        return
-    flat = found.reshape(-1)
-    first = int(np.flatnonzero(flat)[0])
-    where = f"(Batch element {first}): " if found.ndim else ""
-    raise LinAlgError(f"{name}: {where}{message.format(int(flat[first]))}")
+    if found is not None:
+        lapack.raise_failure(found, name, message, error)
 
 
 def differentiating(*tensors: Tensor) -> bool:
@@ -136,7 +134,36 @@ def by_columns(X: Tensor) -> Tensor:
     return transpose(basis.contiguous(transpose(X, -2, -1)), -2, -1)
 
 
+def leading(call: Any) -> Any:
+    """The batching rule of ops whose tensors all take the batch as one more leading dimension;
+    `call()` gives what calls the op when the rule runs."""
+    def rule(size: int, dims: Any, *canonical: Any) -> Any:
+        tensors = [basis.expand(t, (size, *t._array.shape)) if d is None else movedim(t, d, 0)
+                   for t, d in zip(canonical, dims)]
+        found = call()(*tensors, *canonical[len(dims):])
+        return found, 0 if isinstance(found, Tensor) else [0] * len(found)
+    return rule
+
+
 # ---- small algebra ------------------------------------------------------------------------------
+
+
+def plus(*terms: Any) -> Any:
+    """The sum of the terms that are there."""
+    total = None
+    for term in terms:
+        if term is not None:
+            total = term if total is None else total + term
+    return total
+
+
+def real_diagonal(X: Tensor) -> Tensor:
+    return basis.real(diagonal(X, 0, -2, -1))
+
+
+def with_type_of(X: Tensor, like: Tensor) -> Tensor:
+    d = like._array.dtype
+    return X if X._array.dtype == d else basis.cast(X, d)
 
 
 def constant(values: np.ndarray, like: Tensor) -> Tensor:

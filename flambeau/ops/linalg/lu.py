@@ -1,0 +1,262 @@
+"""LU factors, over any leading dimensions: A = P L U.
+
+Walter and Lehmann, Algorithmic differentiation of linear algebra functions with application in
+optimum experimental design, 2010.
+"""
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from flambeau import return_types
+from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
+from flambeau.kernels import lapack
+from flambeau.kernels.refused import refuse
+from flambeau.ops.linalg.solvers import in_front, triangular
+from flambeau.ops.linalg.support import (
+    adjoint,
+    check_fit,
+    check_floating,
+    check_matrix,
+    check_same_type,
+    check_square,
+    constant,
+    leading,
+    matmul,
+    plus,
+    raise_failure,
+    transpose,
+)
+from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.view.diagonal import tril, triu
+from flambeau.ops.view.join import cat
+from flambeau.ops.view.splitting import narrow
+
+# ---- factors ------------------------------------------------------------------------------------
+
+
+def unpacked(LU: Tensor) -> tuple[Tensor, Tensor]:
+    """L and U out of one matrix."""
+    m, n = LU._array.shape[-2:]
+    k = min(m, n)
+    L = tril(narrow(LU, -1, 0, k), -1) + constant(np.eye(m, k), LU)
+    return L, triu(narrow(LU, -2, 0, k))
+
+
+def _back(P: Tensor, LU: Tensor, g: Tensor) -> Tensor:
+    """With gL and gU the parts of the gradient below and above the diagonal, of square A = P L U:
+    P L⁻ᴴ (tril(Lᴴ gL, -1) + triu(gU Uᴴ)) U⁻ᴴ. Further columns of U are L⁻¹ Pᵀ of A's; further rows
+    of L are A's U⁻¹."""
+    m, n = LU._array.shape[-2:]
+    k = min(m, n)
+    square = narrow(narrow(LU, -1, 0, k), -2, 0, k)
+    L, U = unpacked(square)
+    g1 = narrow(narrow(g, -1, 0, k), -2, 0, k)
+    low, high = matmul(adjoint(L), tril(g1, -1)), matmul(triu(g1), adjoint(U))
+    LH = adjoint(L)
+
+    def over_L(X: Tensor) -> Tensor:
+        return triangular(LH, X, True, True)
+
+    def over_U(X: Tensor) -> Tensor:
+        return adjoint(triangular(U, adjoint(X), True))
+    if n > k:
+        gU2, U2 = narrow(g, -1, k, n - k), narrow(LU, -1, k, n - k)
+        low = low - matmul(gU2, adjoint(U2))
+    if m > k:
+        gL2, L2 = narrow(g, -2, k, m - k), narrow(LU, -2, k, m - k)
+        high = high - matmul(adjoint(L2), gL2)
+    result = over_U(over_L(tril(low, -1) + triu(high)))
+    if n > k:
+        result = cat([result, over_L(gU2)], -1)
+    if m > k:
+        result = cat([result, over_U(gL2)], -2)
+    return matmul(P, result)
+
+
+def _factor_back(grad: Any, LU: Tensor, pivots: Tensor) -> Any:
+    if grad[0] is None:
+        return [None]
+    P = lu_unpack(LU, pivots, False)[0]
+    return [_back(P, LU, grad[0])]
+
+
+def _check_factor(A: Tensor, pivot: bool, *rest: Any) -> Any:
+    if A._array.ndim < 2:
+        raise RuntimeError("torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: "
+                           f"{list(A._array.shape)} instead")
+    refuse(A._array, "bBilUeW8", "lu_cpu")
+    if not pivot:
+        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
+    return A, pivot, *rest
+
+
+lu_factor_ex = op(
+    "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> "
+    "(Tensor LU, Tensor pivots, Tensor info)", kernel=lapack.lu_factor_ex, kernel_checks=True,
+    canonical=_check_factor, core="(m,n)->(m,n),(k),()", vjp=_factor_back, out_type=OUT_TYPE,
+    differentiable=(True, False, False),
+    doc="`lu_factor` and, for each matrix, 0 or the number of the first zero on U's diagonal.")
+
+
+@op("linalg_lu_factor(Tensor A, *, bool pivot=True) -> (Tensor LU, Tensor pivots)",
+    out_type=OUT_TYPE, out_speaker="linalg_lu_factor_ex")
+def lu_factor(A: Tensor, pivot: bool) -> Any:
+    """L (below the diagonal) and U in one matrix, and the rows exchanged, counted from 1."""
+    LU, pivots, info = lu_factor_ex(A, pivot=pivot)
+    raise_failure(info, "torch.linalg.lu_factor", lapack.ZERO_PIVOT, RuntimeError)
+    return return_types.linalg_lu_factor(LU, pivots)
+
+
+def _wide(X: Tensor, m: int, n: int) -> Tensor:
+    """X with zeros below and to the right, (m, n)."""
+    lead, (rows, columns) = X._array.shape[:-2], X._array.shape[-2:]
+    if columns < n:
+        X = cat([X, basis.new_zeros(X, (*lead, rows, n - columns))], -1)
+    return X if rows == m else cat([X, basis.new_zeros(X, (*lead, m - rows, n))], -2)
+
+
+def _in_one(L: Any, U: Any, m: int, n: int) -> Any:
+    """What is kept of L and U, in one matrix."""
+    return plus(None if L is None else _wide(tril(L, -1), m, n),
+                None if U is None else _wide(triu(U), m, n))
+
+
+def _lu_back(grad: Any, P: Tensor, L: Tensor, U: Tensor) -> Any:
+    if grad[1] is None and grad[2] is None:
+        return [None]
+    m, n = L._array.shape[-2], U._array.shape[-1]
+    return [_back(P, _in_one(L, U, m, n), _in_one(*grad[1:], m, n))]
+
+
+linalg_lu = op(
+    "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", kernel=lapack.lu,
+    kernel_checks=True, canonical=_check_factor, core="(m,n)->(m,m),(m,k),(k,n)", vjp=_lu_back,
+    differentiable=(False, True, True), saved_as={"pivot": True}, out_type=OUT_TYPE,
+    doc="""A = P L U: a permutation, a lower triangle with ones on its diagonal, an upper triangle.
+
+    >>> import flambeau
+    >>> flambeau.linalg.lu(flambeau.tensor([[0.0, 1.0], [2.0, 3.0]])).U
+    tensor([[2., 3.],
+            [0., 1.]])
+    """)
+
+
+def _check_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivots: bool
+                  ) -> Any:
+    if unpack_pivots and LU_pivots._array.dtype != np.int32:
+        raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of "
+                           "torch.int32 dtype.\nNote: this function is intended to be used with "
+                           "the output produced by torch.linalg.lu_factor")
+    check_matrix(LU_data, "torch.lu_unpack")
+    return LU_data, LU_pivots, unpack_data, unpack_pivots
+
+
+def _unpack_back(grad: Any, LU_data_shape: Any) -> Any:
+    return [_in_one(*grad[1:], *LU_data_shape[-2:]), None]
+
+
+def _unpack_batched(size: int, dims: Any, *canonical: Any) -> Any:
+    found, _ = leading(lambda: lu_unpack)(size, dims, *canonical)
+    of_data, of_pivots = canonical[2:]
+    return found, [0 if of_pivots else None, *[0 if of_data else None] * 2]
+
+
+lu_unpack = op(
+    "lu_unpack(Tensor LU_data, Tensor LU_pivots, bool unpack_data=True, bool unpack_pivots=True)"
+    " -> (Tensor P, Tensor L, Tensor U)", kernel=lapack.lu_unpack, kernel_checks=True,
+    canonical=_check_unpack, vjp=_unpack_back, nondiff="LU_pivots", batch=_unpack_batched,
+    jvp=lambda LU_data, LU_data_t, unpack_data: (None, *_tangents(LU_data_t, unpack_data)),
+    differentiable=(False, True, True), method=False, out_type=OUT_TYPE, out_speaker=None,
+    doc="P, L and U out of what `lu_factor` gives.")
+
+
+def _tangents(tangent: Tensor, unpack_data: bool) -> tuple[Any, Any]:
+    if not unpack_data:
+        return None, None
+    k = min(tangent._array.shape[-2:])
+    return tril(narrow(tangent, -1, 0, k), -1), triu(narrow(tangent, -2, 0, k))
+
+
+# ---- equations ----------------------------------------------------------------------------------
+
+
+def _check_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool) -> Any:
+    name = "linalg.lu_solve"
+    check_square(LU, name, "LU")
+    check_matrix(B, name, "B")
+    if pivots._array.dtype != np.int32:
+        raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
+    check_same_type(LU, B, name, "LU", "B")
+    check_fit(LU, B, left, name)
+    if pivots._array.shape != LU._array.shape[:-1]:
+        raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of "
+                           "the matrix")
+    check_floating(LU, f"torch.{name}", "lu_solve_cpu")
+    return LU, pivots, B, left, adjoint
+
+
+def _solve_back(grad: Tensor, needs: Any, LU: Tensor, pivots: Tensor, result: Tensor, left: bool,
+                adjoint: bool) -> Any:
+    """That of A is -gB Xᴴ, with gB the solution for the adjoint and the gradient: of the equation
+    X A = B it is -Xᴴ gB, of those with Aᴴ the adjoint of these."""
+    gB = linalg_lu_solve(LU, pivots, grad, left=left, adjoint=not adjoint)
+    if not needs[0]:
+        return [None, None, gB]
+    X, g = (gB, result) if adjoint else (result, gB)
+    gA = -matmul(g, _adjoint(X)) if left else -matmul(_adjoint(X), g)
+    P, L, U = lu_unpack(LU, pivots)
+    gA = matmul(transpose(P, -2, -1), gA)
+    low, high = matmul(gA, _adjoint(U)), matmul(_adjoint(L), gA)
+    return [tril(low, -1) + triu(high), None, gB]
+
+
+_adjoint = adjoint
+
+
+def by_factors(call: Any) -> Any:
+    """The batching rule of solutions by factors with exchanges of rows: a right side may have
+    other dimensions in front than those."""
+    def rule(size: int, dims: Any, LU: Tensor, pivots: Tensor, B: Tensor, *rest: bool) -> Any:
+        LU, pivots = (basis.expand(t, (size, *t._array.shape)) if d is None
+                      else basis.movedim(t, d, 0) for t, d in zip((LU, pivots), dims))
+        LU, B = in_front(size, (0, dims[2]), (LU, B))
+        pivots = basis.reshape(pivots, LU._array.shape[:-1])
+        return call()(LU, pivots, B, *rest), 0
+    return rule
+
+
+linalg_lu_solve = op(
+    "linalg_lu_solve(Tensor LU, Tensor pivots, Tensor B, *, bool left=True, bool adjoint=False) -> "
+    "Tensor", kernel=lapack.lu_solve, kernel_checks=True, canonical=_check_solve,
+    core="(n,n),(n),(m,k)->(m,k)", batch=by_factors(lambda: linalg_lu_solve.op.call),
+    vjp=_solve_back, nondiff="pivots", out_type=OUT_TYPE,
+    doc="X with A X = B (or X A = B, or with Aᴴ) from what `lu_factor` gave for A.")
+
+
+@op("lu_solve(Tensor self, Tensor LU_data, Tensor LU_pivots) -> Tensor", out_type=OUT_TYPE,
+    out_speaker="linalg_lu_solve")
+def lu_solve(self: Tensor, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
+    """`linalg.lu_solve`, by its older name."""
+    return linalg_lu_solve(LU_data, LU_pivots, self)
+
+
+# ---- the older function -------------------------------------------------------------------------
+
+
+@python_function
+def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) -> Any:
+    """`linalg.lu_factor` as a tuple, with `info` if asked for."""
+    LU, pivots, info = lu_factor_ex(A, pivot=pivot)
+    found = (LU, pivots, info) if get_infos else (LU, pivots)
+    if out is None:
+        return found
+    for to, value in zip(out, found):
+        to.resize_as_(value).copy_(value)
+    return out
+
+
+Tensor.lu = lambda self, pivot=True, get_infos=False: lu(self, pivot, get_infos)
