@@ -32,7 +32,19 @@ PyArrayObject *row(npy_intp n, int type) {
     return (PyArrayObject *)PyArray_SimpleNew(1, &n, type);
 }
 
-PyObject *empty(PyObject *, Args a, Py_ssize_t n) { return n == 2 ? make(a[0], a[1], false) : not_mine(); }
+// Is memory filled that would have whatever values it had? Then Python makes the tensors.
+bool fills_new_memory = false;
+
+PyObject *fill_new_memory(PyObject *, PyObject *whether) {
+    int found = PyObject_IsTrue(whether);
+    if (found < 0) return nullptr;
+    fills_new_memory = found;
+    Py_RETURN_NONE;
+}
+
+PyObject *empty(PyObject *, Args a, Py_ssize_t n) {
+    return n == 2 && !fills_new_memory ? make(a[0], a[1], false) : not_mine();
+}
 PyObject *zeros(PyObject *, Args a, Py_ssize_t n) { return n == 2 ? make(a[0], a[1], true) : not_mine(); }
 
 // ---- filled with a number -----------------------------------------------------------------------
@@ -312,6 +324,7 @@ bool is_list(PyObject *x) { return PyTuple_CheckExact(x) || PyList_CheckExact(x)
 
 // empty_strided(size, stride, type)
 PyObject *empty_strided(PyObject *, Args a, Py_ssize_t n) {
+    if (fills_new_memory) return not_mine();
     npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS];
     if (n != 3 || !is_list(a[0]) || !is_list(a[1]) || !PyArray_DescrCheck(a[2])) return not_mine();
     Py_ssize_t nd = PySequence_Fast_GET_SIZE(a[0]);
@@ -323,6 +336,7 @@ PyObject *empty_strided(PyObject *, Args a, Py_ssize_t n) {
 
 // empty_permuted(size, physical_layout, type)
 PyObject *empty_permuted(PyObject *, Args a, Py_ssize_t n) {
+    if (fills_new_memory) return not_mine();
     npy_intp dims[NPY_MAXDIMS], strides[NPY_MAXDIMS], order[NPY_MAXDIMS], extent = 1;
     if (n != 3 || !is_list(a[0]) || !is_list(a[1]) || !PyArray_DescrCheck(a[2])) return not_mine();
     Py_ssize_t nd = PySequence_Fast_GET_SIZE(a[0]);
@@ -343,6 +357,7 @@ PyObject *empty_permuted(PyObject *, Args a, Py_ssize_t n) {
 PyMethodDef methods[] = {
     FAST(empty), FAST(zeros), FAST(ones), FAST(full), FAST(scalar), FAST(arange), FAST(linspace),
     FAST(logspace), FAST(eye), FAST(empty_strided), FAST(empty_permuted),
+    {"fill_new_memory", fill_new_memory, METH_O, nullptr},
     {"make_tril_indices", (PyCFunction)(void (*)())triangle<true>, METH_FASTCALL, nullptr},
     {"make_triu_indices", (PyCFunction)(void (*)())triangle<false>, METH_FASTCALL, nullptr},
     {nullptr, nullptr, 0, nullptr}};

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import copy
 import gc
+import os
 import sys
 from collections.abc import Callable, Iterator
 from typing import Any
@@ -22,6 +23,7 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
+from flambeau.core.promotion import type_name
 from flambeau.core.tensor import array_offset, array_root, arrays_of, basis, dense_memory, wrap
 
 set_data = vars(Tensor)["data"].fset
@@ -171,7 +173,7 @@ class UntypedStorage(StorageBase, _InMainMemory):
 
     def _readable(self) -> np.ndarray:
         if self._device.type == "meta":
-            raise NotImplementedError("Not available for 'meta' device type: it has no data")
+            raise NotImplementedError("Not available for 'meta' device type")
         return self._bytes
 
     def __getitem__(self, index: Any) -> Any:
@@ -213,7 +215,11 @@ class UntypedStorage(StorageBase, _InMainMemory):
         if len(source) != len(self):
             raise RuntimeError(f"size does not match, self was {len(self)} bytes but src was "
                                f"{len(source)} bytes")
-        self._readable()[...] = source._readable()
+        if self._device.type == "meta":
+            return self
+        if source._device.type == "meta":
+            raise _no_data()
+        self._bytes[...] = source._bytes
         return self
 
     def clone(self) -> UntypedStorage:
@@ -298,7 +304,7 @@ class UntypedStorage(StorageBase, _InMainMemory):
     # ---- elsewhere and as something else ---------------------------------------------------------
 
     def cpu(self) -> UntypedStorage:
-        return self
+        return self.to(device="cpu")
 
     def to(self, *, device: Any, non_blocking: bool = False) -> UntypedStorage:
         """This storage on a device (`cpu`, `meta`)."""
@@ -307,6 +313,8 @@ class UntypedStorage(StorageBase, _InMainMemory):
             return self
         if device.type == "meta":
             return UntypedStorage(self._size, device=device)
+        if device.type == "cpu":
+            raise _no_data()
         raise NotImplementedError(f"storages on device '{device}': flambeau has 'cpu' and 'meta'")
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
@@ -318,12 +326,35 @@ class UntypedStorage(StorageBase, _InMainMemory):
     def share_memory_(self) -> UntypedStorage:
         """Move the bytes, and all tensors that look at them, to memory that other processes can
         map; those that are sent to them see the same memory."""
-        if self._device.type == "meta":
-            raise RuntimeError("_share_fd_: only available on CPU")
+        self._check_shareable("_share_fd_")
         if not self.is_shared():
             from flambeau.multiprocessing.reductions import shared_array
             self._move(shared_array(self._size))
         return self
+
+    def _check_shareable(self, name: str) -> None:
+        if self._device.type == "meta":
+            raise RuntimeError(f"{name}: only available on CPU")
+
+    def _share_fd_cpu_(self) -> tuple[int, int]:
+        """A new descriptor of the memory, which is shared from now on, and its size."""
+        place = self.share_memory_()._root.place
+        if not isinstance(place, int):
+            raise NotImplementedError("_share_fd_cpu_(): memory is shared by names of files")
+        return os.dup(place), self._size
+
+    def _share_filename_cpu_(self) -> Any:
+        self._check_shareable("_share_filename_")
+        raise NotImplementedError("_share_filename_cpu_(): see torch.multiprocessing.reductions")
+
+    def _write_file(self, file: Any, is_real_file: bool, save_size: bool,
+                    element_size: int) -> None:
+        """Write the number of elements, if `save_size`, and the bytes to an open file."""
+        if self._device.type == "meta":
+            raise _no_data()
+        if save_size:
+            file.write((self._size // element_size).to_bytes(8, "little"))
+        file.write(self._bytes.tobytes())
 
     def new(self) -> UntypedStorage:
         return UntypedStorage(device=self._device)
@@ -383,6 +414,21 @@ def storage_of(tensor: Tensor) -> UntypedStorage:
 # Typed storages -----------------------------------------------------------------------------------
 
 
+def _no_data() -> NotImplementedError:
+    return NotImplementedError("Cannot copy out of meta tensor; no data!")
+
+
+def elements_of(storage: Any, dtype: Any) -> np.ndarray:
+    """The memory of a storage as elements of a dtype, which a typed one must have."""
+    if dtype is None:
+        dtype = flambeau.get_default_dtype() if isinstance(storage, TypedStorage) \
+            else flambeau.int64                 # bytes are integers
+    if isinstance(storage, TypedStorage) and storage.dtype is not dtype:
+        raise RuntimeError(f"Expected a Storage of type {type_name(dtype)} or an UntypedStorage, "
+                           f"but got {type_name(storage.dtype)}")
+    return flambeau.empty(0, dtype=dtype).set_(storage)._array
+
+
 def element_type(dtype: Any) -> Any:
     """NumPy's type for the elements; quantised ones are seen as their integers."""
     if dtype.kind == "quantized":
@@ -405,8 +451,10 @@ class TypedStorage(_InMainMemory):
         data = args[0] if args else 0
         if isinstance(data, (UntypedStorage, TypedStorage)):
             self._untyped_storage = data.untyped()
-        elif isinstance(data, int):
-            self._untyped_storage = UntypedStorage(data * self._dtype.itemsize, device=device)
+        elif isinstance(data, int) or (device is not None
+                                       and flambeau.device(device).type == "meta"):
+            count = data if isinstance(data, int) else len(data)
+            self._untyped_storage = UntypedStorage(count * self._dtype.itemsize, device=device)
         else:
             self._untyped_storage = storage_of(wrap(np.array(data).astype(
                 element_type(self._dtype))))
@@ -477,13 +525,23 @@ class TypedStorage(_InMainMemory):
         return wrap(self._numbers()).tolist()
 
     def fill_(self, value: Any) -> TypedStorage:
-        self._numbers()[...] = value
+        if self.device.type != "meta":
+            self._numbers()[...] = value
         return self
 
     def copy_(self, source: Any, non_blocking: bool | None = None) -> TypedStorage:
         """Take the bytes of another storage."""
         self._untyped_storage.copy_(source.untyped())
         return self
+
+    def _share_fd_cpu_(self, *args: Any, **kwargs: Any) -> Any:
+        return self._untyped_storage._share_fd_cpu_(*args, **kwargs)
+
+    def _share_filename_cpu_(self, *args: Any, **kwargs: Any) -> Any:
+        return self._untyped_storage._share_filename_cpu_(*args, **kwargs)
+
+    def _write_file(self, *args: Any, **kwargs: Any) -> None:
+        self._untyped_storage._write_file(*args, **kwargs)
 
     def _wrapped(self, storage: UntypedStorage) -> TypedStorage:
         return TypedStorage(wrap_storage=storage, dtype=self._dtype)
@@ -505,10 +563,11 @@ class TypedStorage(_InMainMemory):
         return self
 
     def cpu(self) -> TypedStorage:
-        return self
+        return self.to(device="cpu")
 
     def to(self, *, device: Any, non_blocking: bool = False) -> TypedStorage:
-        return self._wrapped(self._untyped_storage.to(device=device))
+        moved = self._untyped_storage.to(device=device)
+        return self if moved is self._untyped_storage else self._wrapped(moved)
 
     def cuda(self, device: Any = None, non_blocking: bool = False) -> Any:
         return self.to(device="cuda")
@@ -604,7 +663,11 @@ class _LegacyStorage(TypedStorage, metaclass=_LegacyMeta):
 
     __slots__ = ()
 
-    def __new__(cls, *args: Any, wrap_storage: UntypedStorage | None = None) -> Any:
+    def __new__(cls, *args: Any, wrap_storage: UntypedStorage | None = None, dtype: Any = None,
+                device: Any = None, _internal: bool = False) -> Any:
+        for name, given in (("dtype", dtype), ("device", device)):
+            if given is not None:
+                raise RuntimeError(f"{cls.__name__}.__new__: Unexpected keyword argument '{name}'")
         return TypedStorage(*args, wrap_storage=wrap_storage, dtype=cls.dtype)
 
     @classmethod

@@ -136,3 +136,47 @@ def test_a_storage_counts_its_memory():
     storages = [flambeau.zeros(n).untyped_storage() for n in (0, 10)]
     assert sys.getsizeof(storages[1]) - sys.getsizeof(storages[0]) == 40
     assert sys.getsizeof(flambeau.zeros(10).storage()) > 40
+
+
+DTYPES = (flambeau.float32, flambeau.float64, flambeau.int64, flambeau.bool, flambeau.bfloat16)
+
+
+@pytest.mark.parametrize("own", DTYPES)
+@pytest.mark.parametrize("other", DTYPES)
+def test_a_storage_is_read_as_its_own_type_and_bytes_as_any(own, other):
+    x = flambeau.tensor([1, 0, 1, 1]).to(own)
+    assert flambeau.tensor(x.storage(), dtype=own).tolist() == x.tolist()
+    assert flambeau.empty(0, dtype=own).set_(x.storage()).data_ptr() == x.data_ptr()
+    read = flambeau.tensor(x.untyped_storage(), dtype=other)
+    assert read.dtype is other and len(read) == x.nbytes // other.itemsize
+    if other is not own:
+        for use in (lambda: flambeau.tensor(x.storage(), dtype=other),
+                    lambda: flambeau.empty(0, dtype=other).set_(x.storage())):
+            with pytest.raises(RuntimeError, match=r"Expected a Storage of type .* or an Untyp"):
+                use()
+
+
+def test_typed_storages_without_memory():
+    meta = flambeau.TypedStorage([1, 2, 3], dtype=flambeau.int16, device="meta")
+    assert (meta.device.type, meta.size(), meta.nbytes(), meta.data_ptr()) == ("meta", 3, 6, 0)
+    assert meta.clone().device.type == "meta" and meta.fill_(1).resize_(5).size() == 5
+    for act in (meta.cpu, lambda: flambeau.TypedStorage(5, dtype=flambeau.int16).copy_(meta),
+                lambda: meta._write_file(None, True, True, 2)):
+        with pytest.raises(NotImplementedError, match="Cannot copy out of meta tensor"):
+            act()
+    for act in (meta.tolist, lambda: meta[0]):
+        with pytest.raises(NotImplementedError, match="Not available for 'meta' device type"):
+            act()
+    for act in (meta.share_memory_, meta._share_fd_cpu_, meta._share_filename_cpu_):
+        with pytest.raises(RuntimeError, match="only available on CPU"):
+            act()
+
+
+def test_memory_is_shared_by_a_descriptor():
+    import os
+    storage = flambeau.ones(3).untyped_storage()
+    descriptor, size = storage._share_fd_cpu_()
+    try:
+        assert size == 12 and os.pread(descriptor, 12, 0) == flambeau.ones(3).numpy().tobytes()
+    finally:
+        os.close(descriptor)

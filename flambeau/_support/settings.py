@@ -7,8 +7,13 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
+
+from flambeau._support.source_locations import native
+
 _state: dict[str, Any] = {"warn_always": False, "deterministic": False, "warn_only": False,
-                          "debug_mode": 0, "precision": "highest", "flush_denormal": False}
+                          "fills": True, "debug_mode": 0, "precision": "highest",
+                          "flush_denormal": False}
 _seen: set[Any] = set()
 
 
@@ -40,9 +45,30 @@ def use_deterministic_algorithms(mode: bool, *, warn_only: bool = False) -> None
     """Remembered; every op gives the same result in every run, with any number of threads."""
     for where, value in (("'mode' (position 1)", mode), ("'warn_only'", warn_only)):
         if not isinstance(value, bool):
-            raise TypeError(f"use_deterministic_algorithms(): argument {where} must be bool, not "
+            raise TypeError(f"_set_deterministic_algorithms(): argument {where} must be bool, not "
                             f"{type(value).__name__}")
     _state.update(deterministic=mode, warn_only=warn_only)
+    _note_filling()
+
+
+def fill_uninitialized_memory(mode: bool) -> None:
+    """Whether memory that a program has not written is filled with known values while
+    deterministic algorithms are wanted."""
+    _state["fills"] = mode
+    _note_filling()
+
+
+def _note_filling() -> None:
+    if native is not None:
+        native.fill_new_memory(_state["deterministic"] and _state["fills"])
+
+
+def filled_if_deterministic(array: np.ndarray) -> np.ndarray:
+    """New memory: NaN, True or the greatest integer if deterministic algorithms are wanted."""
+    if _state["deterministic"] and _state["fills"]:
+        kind = array.dtype.kind
+        array[...] = kind == "b" or (np.iinfo(array.dtype).max if kind in "iu" else np.nan)
+    return array
 
 
 def are_deterministic_algorithms_enabled() -> bool:

@@ -5,23 +5,22 @@ from __future__ import annotations
 import sys
 import types
 
+from flambeau._support import settings
+
 
 class _Deterministic(types.ModuleType):
-    """The module, whose `fill_uninitialized_memory` is remembered: memory that `empty` gives is not
-    filled."""
-
-    _fill = True
+    """The module, whose `fill_uninitialized_memory` is a switch."""
 
     @property
     def fill_uninitialized_memory(self) -> bool:
         """Shall new memory be filled with known values in deterministic mode?"""
-        return self._fill
+        return settings._state["fills"]
 
     @fill_uninitialized_memory.setter
     def fill_uninitialized_memory(self, mode: bool) -> None:
         if not isinstance(mode, bool):
             raise RuntimeError(f"expected a bool, but got {type(mode).__name__}")
-        self.__dict__["_fill"] = mode
+        settings.fill_uninitialized_memory(mode)
 
 
 sys.modules[__name__].__class__ = _Deterministic

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.settings import filled_if_deterministic
 from flambeau.core.op import checked_arguments
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import extents_of, size_of
@@ -25,6 +26,10 @@ def _full(shape: tuple[int, ...], value: Any, target: np.dtype) -> np.ndarray:
     return array
 
 
+def _empty(shape: Any, target: np.dtype) -> np.ndarray:
+    return filled_if_deterministic(np.empty(shape, target))
+
+
 zeros = factory(f"zeros(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=np.zeros, native="zeros",
                 out=True, overlap="anywhere",
                 doc="""A tensor of zeros: `zeros(2, 3)` or `zeros((2, 3))`.
@@ -37,7 +42,7 @@ ones = factory(f"ones(SymInt[] size, *, {OPTIONS}) -> Tensor", kernel=np.ones, n
                out=True, overlap="anywhere",
                doc="A tensor of ones: `ones(2, 3)` or `ones((2, 3))`.")
 empty = factory(f"empty.memory_format(SymInt[] size, *, {OPTIONS}, {FORMAT}) -> Tensor",
-                kernel=np.empty, native="empty", out=True, out_speaker="empty",
+                kernel=_empty, native="empty", out=True, out_speaker="empty",
                 doc="A tensor with whatever values its memory had.")
 full = factory(f"full(SymInt[] size, Scalar fill_value, *, {OPTIONS}) -> Tensor", kernel=_full,
                native="full", type="value", out=True, overlap="anywhere",
@@ -50,13 +55,13 @@ ones_like = factory(f"ones_like(Tensor self, *, {OPTIONS}, {FORMAT}) -> Tensor",
                     kernel=np.ones, native="ones",
                     doc="Ones in the shape, type and layout of `input`.")
 empty_like = factory(f"empty_like(Tensor self, *, {OPTIONS}, {FORMAT}) -> Tensor", like=True,
-                     kernel=np.empty, native="empty",
+                     kernel=_empty, native="empty",
                      doc="An uninitialised tensor in the shape, type and layout of `input`.")
 full_like = factory(f"full_like(Tensor self, Scalar fill_value, *, {OPTIONS}, {FORMAT}) -> Tensor",
                     like=True, kernel=_full, native="full",
                     doc="`fill_value` in the shape, type and layout of `input`.")
 
-for _name, _kernel in (("zeros", np.zeros), ("ones", np.ones), ("empty", np.empty)):
+for _name, _kernel in (("zeros", np.zeros), ("ones", np.ones), ("empty", _empty)):
     factory(f"new_{_name}(Tensor self, SymInt[] size, *, {OPTIONS}) -> Tensor", method=True,
             kernel=_kernel, native=_name,
             doc=f"`{_name}` with this tensor's type and device unless given.")
@@ -134,7 +139,7 @@ def _empty_strided(size: Any, stride: Any, target: np.dtype) -> np.ndarray:
         raise RuntimeError(f"Storage size calculation overflowed with sizes={list(shape)} and "
                            f"strides={list(steps)}")
     extent = 1 + sum((n - 1) * s for n, s in zip(shape, steps)) if 0 not in shape else 0
-    return np.ndarray(shape, target, np.empty(extent, target), 0,
+    return np.ndarray(shape, target, _empty(extent, target), 0,
                       tuple([s * target.itemsize for s in steps]))
 
 

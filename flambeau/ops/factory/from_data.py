@@ -95,6 +95,9 @@ def array_of(data: Any, dtype: Any = None, copy: bool = False) -> np.ndarray:
         return array_of(np.from_dlpack(data), dtype, copy)
     if isinstance(data, numbers.Number) or hasattr(data, "__float__"):
         return array_of(int(data) if isinstance(data, numbers.Integral) else float(data), dtype)
+    if hasattr(data, "untyped"):
+        from flambeau.storage import elements_of
+        return elements_of(data, dtype)
     if hasattr(data, "__len__") and hasattr(data, "__getitem__"):
         return _from_sequence([data[i] for i in range(len(data))], target)
     raise _no_number(data, target)

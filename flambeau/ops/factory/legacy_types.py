@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.settings import filled_if_deterministic
 from flambeau.core import devices, dtypes
 from flambeau.core.op import checked_arguments, public
 from flambeau.core.promotion import type_name
@@ -51,7 +52,10 @@ def _legacy(cls: type, target: dtypes.dtype, args: tuple[Any, ...], kwargs: dict
             raise TypeError(f"expected {_options(target)} (got {_options(data.dtype)})")
         return _another(data, cls)
     if isinstance(data, (int, Size)) and type(data) is not bool:
-        return alias(np.empty(extents_of(*args), target.numpy), cls)
+        return alias(filled_if_deterministic(np.empty(extents_of(*args), target.numpy)), cls)
+    if hasattr(data, "untyped"):
+        _check_storage(data, target)
+        return alias(array_of(data, target), cls)
     if not args and not kwargs:
         return alias(np.empty(0, target.numpy), cls)
     if isinstance(data, (str, bytes)):
@@ -59,6 +63,13 @@ def _legacy(cls: type, target: dtypes.dtype, args: tuple[Any, ...], kwargs: dict
     if not isinstance(data, np.ndarray) and not is_sequence(data):
         raise TypeError(f"new(): data must be a sequence (got {type_name_of(data)})")
     return alias(array_of(data, target), cls)
+
+
+def _check_storage(storage: Any, target: dtypes.dtype) -> None:
+    found = getattr(storage, "dtype", target)
+    if found is not target:
+        raise RuntimeError(f"Expected a Storage of type {type_name(target)} or an UntypedStorage, "
+                           f"but got type {type_name(found)} for argument 1 'storage'")
 
 
 def _options(d: dtypes.dtype) -> str:

@@ -40,6 +40,13 @@ def diff(input: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None
     parts = [t for t in (prepend, input, append) if t is not None]
     if any(t._array.ndim != input._array.ndim for t in parts):
         raise RuntimeError("diff expects prepend or append to be the same dimension as input")
+    for part in parts:
+        for d, (n_own, n_part) in enumerate(zip(input._array.shape, part._array.shape)):
+            if d != dim and n_own != n_part:
+                raise RuntimeError(
+                    "diff expects the shape of tensor to prepend or append to match that of input "
+                    f"except along the differencing dimension; input.size({d}) = {n_own}, but got "
+                    f"tensor.size({d}) = {n_part}")
     result = basis.clone(input) if n == 0 else cat(parts, dim) if len(parts) > 1 else input
     for _ in range(min(n, result._array.shape[dim])):
         later, earlier = _pairs(result, dim)

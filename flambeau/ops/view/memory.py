@@ -7,11 +7,13 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.settings import filled_if_deterministic
 from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import type_info
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.graph import next_order
 from flambeau.core.op import checked_arguments, public
+from flambeau.core.promotion import type_name
 from flambeau.core.shapes import contiguous_strides, refuse_negative, size_of
 from flambeau.core.tensor import (
     LEAF,
@@ -63,9 +65,14 @@ def _grown(self: Tensor, needed: int) -> Any:
     if needed <= array_root(self._array).nbytes:
         return array_root(self._array)
     if not self._array.nbytes:
-        return np.zeros(-(-needed // self._array.itemsize), self._array.dtype)
+        return filled_if_deterministic(
+            np.zeros(-(-needed // self._array.itemsize), self._array.dtype))
     storage = self.untyped_storage()
+    before = storage.nbytes()
     storage.resize_(needed)
+    item = self._array.itemsize
+    filled_if_deterministic(storage._bytes[before - before % item:needed - needed % item].view(
+        self._array.dtype))
     return storage._bytes
 
 
@@ -125,9 +132,11 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
             return _moved(self, slot(source))
         buffer = array_root(slot(source))
     else:
-        buffer = getattr(source, "_untyped_storage", None) or source
-        buffer = buffer.untyped() if hasattr(buffer, "untyped") else buffer
-        source, buffer = buffer, buffer._bytes
+        if getattr(source, "dtype", self.dtype) is not self.dtype:
+            raise RuntimeError(f"Expected a Storage of type {c_name(self)} or an UntypedStorage, "
+                               f"but got type {type_name(source.dtype)} for argument 1 'storage'")
+        source = source.untyped() if hasattr(source, "untyped") else source
+        buffer = source._bytes
     item = self._array.itemsize
     if size is None:
         size = (buffer.nbytes // item - storage_offset,)

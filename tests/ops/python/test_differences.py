@@ -40,3 +40,11 @@ def test_nothing_to_integrate():
 def test_steps_are_real_numbers():
     with pytest.raises(RuntimeError, match="we only support dx as a real number"):
         flambeau.trapezoid(flambeau.ones(3), dx=1j)
+
+
+def test_what_is_joined_to_differences_has_their_shape():
+    x = flambeau.zeros(2, 3)
+    assert flambeau.diff(x, prepend=flambeau.ones(2, 1)).shape == (2, 3)
+    with pytest.raises(RuntimeError, match=r"diff expects the shape of tensor to prepend or append "
+                       r"to match .* input.size\(0\) = 2, but got tensor.size\(0\) = 3"):
+        flambeau.diff(x, append=flambeau.ones(3, 1))

@@ -1,0 +1,45 @@
+"""Memory that a program has not written, while deterministic algorithms are wanted."""
+import pytest
+
+import flambeau
+from flambeau.utils import deterministic
+
+TYPES = (flambeau.float32, flambeau.bfloat16, flambeau.complex64, flambeau.int8, flambeau.uint8,
+         flambeau.int64, flambeau.bool)
+MAKERS = {
+    "empty": lambda dtype: flambeau.empty(3, 2, dtype=dtype),
+    "empty_like": lambda dtype: flambeau.empty_like(flambeau.zeros(3, dtype=dtype)),
+    "new_empty": lambda dtype: flambeau.zeros(1).new_empty(3, dtype=dtype),
+    "empty_strided": lambda dtype: flambeau.empty_strided((3, 2), (1, 4), dtype=dtype),
+    "empty_permuted": lambda dtype: flambeau.empty_permuted((3, 2), (1, 0), dtype=dtype),
+    "resize_": lambda dtype: flambeau.ones(2, dtype=dtype).resize_(5)[2:],
+    "resize_ of none": lambda dtype: flambeau.ones(0, dtype=dtype).resize_(3),
+}
+
+
+@pytest.fixture(autouse=True)
+def as_before():
+    yield
+    flambeau.use_deterministic_algorithms(False)
+    deterministic.fill_uninitialized_memory = True
+
+
+def is_filled(x):
+    if x.is_floating_point() or x.is_complex():
+        return bool(x.isnan().all())
+    return bool((x == (True if x.dtype is flambeau.bool else flambeau.iinfo(x.dtype).max)).all())
+
+
+@pytest.mark.parametrize("maker", MAKERS)
+def test_new_memory_is_filled(maker):
+    flambeau.use_deterministic_algorithms(True)
+    assert all(is_filled(MAKERS[maker](dtype)) for dtype in TYPES)
+    assert is_filled(flambeau.Tensor(3))
+
+
+@pytest.mark.parametrize("maker", ["resize_", "resize_ of none"])
+def test_it_is_not_filled_if_that_is_not_wanted(maker):
+    assert not is_filled(MAKERS[maker](flambeau.float32))
+    flambeau.use_deterministic_algorithms(True)
+    deterministic.fill_uninitialized_memory = False
+    assert not is_filled(MAKERS[maker](flambeau.float32))
