@@ -1,4 +1,9 @@
-"""Devices: where a tensor's elements live. Today `cpu`, or `meta`: nowhere (only shapes)."""
+"""Devices: where a tensor's elements live.
+
+Today that is `cpu`, or `meta`, which is nowhere: a tensor there has a shape and a type, and ops on
+it give shapes and types. A device is only a name with a number; other names are known so that a
+program can ask for them and be told, as PyTorch's CPU build tells it, that they are not there.
+"""
 from __future__ import annotations
 
 from contextvars import ContextVar

@@ -4,6 +4,7 @@ A node is newer than all that it feeds, so the newest node that waits has receiv
 will ever get: no count of dependencies is needed, only a heap of the nodes' numbers. Going from
 newest to oldest, each node turns the gradient of its output into those of its inputs, which are
 added to what waits for the older nodes. A gradient that arrives at a leaf is added to its `grad`.
+All of this is one loop, `Pass.propagate`, which begins with the gradients that the caller gives.
 
     >>> import flambeau
     >>> x = flambeau.tensor([3.0], requires_grad=True)

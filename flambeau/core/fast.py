@@ -2,7 +2,10 @@
 
 `csrc/fast*.cpp` does what the closures of `core/op.py` do for plain tensors of one dtype, and hands
 every other call to the closure, which stays the definition (`function.__wrapped__`) and what a
-debugger steps through. The environment variable ``FLAMBEAU_FAST=0`` leaves C out: only slower.
+debugger steps through. Whether a call is C's is known before it has any effect, so that nothing
+happens twice. C reads the slots of tensors and nodes at the offsets that their classes give, and is
+told here, once, which objects of Python it is to know. The environment variable
+``FLAMBEAU_FAST=0`` leaves C out: only slower.
 """
 from __future__ import annotations
 

@@ -1,4 +1,9 @@
-"""`__torch_function__`: types and modes that take over whole public functions."""
+"""`__torch_function__`: types and modes that take over whole public functions.
+
+A call asks the types of its arguments before anything of it is looked at, as they may stand for
+values that no binder knows: the most derived type is asked first, and each may decline. Most types
+override nothing, which is remembered by type, so that the question costs one look into a set.
+"""
 from __future__ import annotations
 
 from contextvars import ContextVar

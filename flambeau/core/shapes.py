@@ -1,4 +1,9 @@
-"""Sizes, dimensions and broadcasting, with torch's messages."""
+"""Sizes, dimensions and broadcasting.
+
+Ops agree on three rules: a dimension may be counted from the end, shapes broadcast from the last
+dimension on, and a tensor without dimensions takes part as if it had one. They stand here once, so
+that all ops say the same, in PyTorch's words, where a call breaks one of them.
+"""
 from __future__ import annotations
 
 from collections.abc import Iterable

@@ -5,7 +5,15 @@ kernel and its derivatives. From the schemas follow the public function, the met
 and the `out=` form, and the names under which modes and compilers know the op. The chapters:
 
     declaration   what is declared, and the ops that are made of it at first use
-    canonical     how users' values become what kernels and formulas get
-    factory       functions that make tensors of sizes and numbers
     function      the call: bind, make canonical, run; the twin of `csrc/calling/function.cpp`
+    canonical     how users' values become what kernels and formulas get
+    pointwise     ops that go element by element: promotion, broadcasting, numbers as operands
+    parts         ops with a kernel that are also made of others
+    factory       functions that make tensors of sizes and numbers
+    members       what asks or tells what a tensor is, and computes nothing
+    python_functions    functions that PyTorch too writes in Python
+
+A call has two implementations that do the same: these chapters, which are complete, and C, which
+does the common calls and leaves all others to them before anything has happened. What is slow to
+find out (signatures, roles, types of results) is found out when a function is first called.
 """

@@ -1,5 +1,8 @@
 """What a call is told that fits no signature, in PyTorch's words.
 
+Programs match these texts, and people read them; both know PyTorch's. A call is bound once for each
+overload, and what kept it from fitting is said of the only one, or listed for several.
+
 >>> from flambeau.schema.signature import function_signature, parse
 >>> flip = function_signature(parse("flip(Tensor self, int[] dims) -> Tensor"))
 >>> too_many(flip, "flip", 4)

@@ -1,5 +1,9 @@
 """Schemas as data: parsed once, at first use.
 
+The notation is that of PyTorch's own `native_functions.yaml`, so that a schema can be compared with
+PyTorch's as text. Only what declarations need is read: a type that no kernel takes is kept as its
+name.
+
 >>> schema = parse("cummax(Tensor self, int dim) -> (Tensor values, Tensor indices)")
 >>> schema.name, [p.name for p in schema.parameters], schema.result_names
 ('cummax', ['self', 'dim'], ('values', 'indices'))
