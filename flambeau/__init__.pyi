@@ -769,7 +769,7 @@ def _native_batch_norm_legit(
     momentum: Any = None,
     eps: Any = None,
     *,
-    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+    out: Any = None,
 ) -> Any:
     """`native_batch_norm`; running statistics may be left out altogether."""
 
@@ -1415,12 +1415,7 @@ def can_cast(from_: _dtype, to: _dtype) -> _bool:
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All tuples of elements of the given vectors, one a row."""
 
-def cat(
-    tensors: tuple[Tensor, ...] | list[Tensor],
-    dim: _int = 0,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
+def cat(tensors: Any, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
 def ccol_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1500,11 +1495,7 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 def col_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `Tensor.col_indices` gives of a sparse tensor."""
 
-def column_stack(
-    tensors: tuple[Tensor, ...] | list[Tensor],
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
+def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side, vectors as columns."""
 
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
@@ -1513,20 +1504,10 @@ def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) ->
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """real + i · imag, of two float tensors that broadcast."""
 
-def concat(
-    tensors: tuple[Tensor, ...] | list[Tensor],
-    dim: _int = 0,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
+def concat(tensors: Any, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
-def concatenate(
-    tensors: tuple[Tensor, ...] | list[Tensor],
-    dim: _int = 0,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
+def concatenate(tensors: Any, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
 def conj(input: Tensor) -> Tensor:
@@ -1839,7 +1820,7 @@ def dsmm(
 def dsplit(input: Tensor, sections: Any = None) -> Any:
     """`tensor_split` along dimension 2."""
 
-def dstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
+def dstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Tensors behind each other: along dimension 2."""
 
 def einsum(*args: Any) -> Tensor:
@@ -2050,7 +2031,7 @@ def fliplr(input: Tensor) -> Tensor:
 def flipud(input: Tensor) -> Tensor:
     """The order of rows reversed."""
 
-def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+def float_power(input: Any = None, exponent: Any = None, *, out: Tensor | None = None) -> Tensor:
     """`input` to the power of `exponent`, in float64 (or complex128)."""
 
 def floor(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2352,7 +2333,7 @@ def histogram(
     range: Any = None,
     weight: Tensor | None = None,
     density: _bool = False,
-    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+    out: Any = None,
 ) -> return_types.histogram:
     """A histogram with `bins` equal bins in `range`, or with the given edges: (hist, bin_edges)."""
 
@@ -2375,7 +2356,7 @@ def hsplit(input: Tensor, sections: Any = None) -> Any:
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns."""
 
-def hstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
+def hstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along dimension 1 (0 for vectors)."""
 
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -3074,7 +3055,7 @@ def native_batch_norm(
     momentum: _float,
     eps: _float,
     *,
-    out: tuple[Tensor, ...] | list[Tensor] | None = None,
+    out: Any = None,
 ) -> tuple[Tensor, ...]:
     """`batch_norm` with the mean and 1 / sqrt(variance + eps) that it used."""
 
@@ -3584,7 +3565,7 @@ def round_(input: Tensor, *, decimals: _int | None = None) -> Tensor:
 def row_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `Tensor.row_indices` gives of a sparse tensor."""
 
-def row_stack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
+def row_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Tensors below each other: along dimension 0, as rows."""
 
 def rrelu(
@@ -4337,7 +4318,7 @@ def view_copy(input: Tensor, dtype: Any = None, *, out: Tensor | None = None) ->
 def vsplit(input: Tensor, sections: Any = None) -> Any:
     """`tensor_split` along dimension 0."""
 
-def vstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
+def vstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
     """Tensors below each other: along dimension 0, as rows."""
 
 def where(

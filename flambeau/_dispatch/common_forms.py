@@ -176,11 +176,6 @@ shows("fill_slices", "index_fill.int_Scalar(Tensor self, int dim, Tensor index, 
       "Tensor")
 shows("masked_select", "masked_select(Tensor self, Tensor mask) -> Tensor")
 
-# ---- reductions ----------------------------------------------------------------------------------
-
-shows("running_sum", "cumsum(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor",
-      lambda self, dim, dtype, backwards: None if backwards else (self, dim, dtype))
-
 # ---- products ------------------------------------------------------------------------------------
 
 def _by_first(grad: Tensor, b: Tensor) -> Tensor:

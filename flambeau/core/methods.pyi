@@ -627,7 +627,7 @@ class Methods:
         """The order of rows reversed."""
     def float(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as float32; itself if it is."""
-    def float_power(self, exponent: Any, *, out: Any = None) -> Tensor:
+    def float_power(self, exponent: Any) -> Tensor:
         """`input` to the power of `exponent`, in float64 (or complex128)."""
     def float_power_(self, exponent: Any) -> Tensor:
         """`float_power`, in place: for float64 and complex128 only."""
@@ -691,14 +691,7 @@ class Methods:
     def half(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as float16; itself if it is."""
     def hardshrink(self, lambd: Any = 0.5) -> Tensor: ...
-    def hash_tensor(
-        self,
-        dim: Any = (),
-        *,
-        keepdim: _bool = False,
-        mode: _int = 0,
-        out: Tensor | None = None,
-    ) -> Tensor:
+    def hash_tensor(self, *dim: Any, keepdim: _bool = False, mode: _int = 0) -> Tensor:
         """The exclusive or of all elements' bits (as float64 or int64), or along `dim`; uint64."""
     def heaviside(self, values: Tensor) -> Tensor:
         """0 where the input is negative, 1 where it is positive, `values` where it is zero."""
@@ -714,7 +707,6 @@ class Methods:
         range: Any = None,
         weight: Tensor | None = None,
         density: _bool = False,
-        out: tuple[Tensor, ...] | list[Tensor] | None = None,
     ) -> return_types.histogram:
         """A histogram with `bins` equal bins in `range`, or with the given edges: (hist,
         bin_edges)."""

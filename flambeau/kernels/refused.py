@@ -82,7 +82,6 @@ def _rows(rows):
 
 REFUSED = _rows("""
 _im2col                 im2col_out_cpu
-_is_member              isin_default_cpu
 _reflection_pad1d       reflection_pad1d                   bUW8
 _reflection_pad2d       reflection_pad2d                   bUW8
 _reflection_pad3d       reflection_pad3d                   bUW8
@@ -96,14 +95,12 @@ masked_scatter          masked_scatter
 pixel_shuffle           pixel_shuffle
 pixel_unshuffle         pixel_unshuffle
 put                     take_put_cpu
-running_sum             cumsum_out_cpu                     W8
 scatter_add             scatter_gather_tensor_cpu
 scatter_src             scatter_gather_tensor_cpu
 scatter_value           scatter_gather_scalar_cpu
 take                    take_cpu
 tril                    tril                               U8
 triu                    triu                               U8
-xor_of_bits             xor_sum_cpu                        UcW8
 """)
 REFUSED |= {name: [(characters(kinds), said)] for name, said, kinds in (
     ("flip", _flip_name, "UW8"), ("scatter_reduce", _reduce_name, "UW8"),

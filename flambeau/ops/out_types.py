@@ -21,7 +21,7 @@ CASTABLE_RESULT = "{name}: Expected result to be safely castable from {found} dt
 # Said of any type but the result's own.
 _EXACT = {
     OUT_TYPE: """
-        diag softmax log_softmax slice_scatter gather index_copy index_add
+        diag softmax log_softmax gather index_copy index_add
         index_reduce scatter scatter_add scatter_reduce take_along_dim
         tril triu""",
     "expected scalar type {found} but found {out}":
@@ -29,13 +29,8 @@ _EXACT = {
     "{name}(): self and result must have the same scalar type": "masked_select index_select",
     "{name}(): self and out expected to have the same dtype, but got self.dtype = {found} and "
     "out.dtype = {out}": "take",
-    "Expected self.dtype() == output.dtype() to be true, but got false.  (Could this error message "
-    "be improved?  If so, please report an enhancement request to PyTorch.)": "narrow_copy",
     "torch.frexp() expects mantissa to have dtype {c_found} but got {c_out}": "frexp",
-    "Expected result to be of dtype uint64, but got {out}": "hash_tensor",
     "nonzero: Expected out tensor to have scalar type {found} but got scalar type{out}": "nonzero",
-    "torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
-    "{c_found} and hist {c_out}": "histogram",
 }
 # Said of a type that the result can't be cast to.
 _CASTABLE = {
@@ -54,14 +49,11 @@ _CASTABLE = {
 # Said of a tensor on another device.
 _ELSEWHERE = {
     OUT_DEVICE: """
-        gather hash_tensor index_reduce scatter scatter_add""",
+        gather index_reduce scatter scatter_add""",
 }
 # As whom ops speak of gradients: as those in their place that compute the result.
 _SPEAKERS = {
-    "aten::{c_name}": """_chunk_cat alias_copy as_strided_copy diagonal_copy
-        expand_copy histogram log_softmax normal
-        permute_copy softmax squeeze_copy t_copy transpose_copy unfold_copy unsqueeze_copy
-        view_copy""",
+    "aten::{c_name}": "_chunk_cat log_softmax normal softmax view_copy",
     "cat": "column_stack dstack hstack vstack",
     "_fft_c2c": "fft.fft2 fft.fftn fft.ifft2 fft.ifftn fft.ihfft2 fft.ihfftn",
     "_fft_c2r": "fft.hfft fft.hfft2 fft.hfftn fft.irfft fft.irfft2 fft.irfftn",

@@ -21,13 +21,12 @@ assert common_forms, network_forms          # whose rows are in `forms`
 WAITING = {
     "kernels/refused.py": """flip gather index_add index_copy index_select masked_scatter put
         scatter_add scatter_reduce take tril triu""",
-    "ops/out_types.py": """diag slice_scatter gather index_copy index_add index_reduce scatter
-        scatter_add scatter_reduce tril triu expand_copy diagonal_copy alias_copy as_strided_copy
-        view_copy permute_copy squeeze_copy split_with_sizes_copy unbind_copy unfold_copy
-        unsqueeze_copy transpose_copy t_copy index_select take narrow_copy stack""",
-    "ops/overlap.py": """gather index_add index_copy index_reduce index_select put scatter
+    "ops/out_types.py": """diag gather index_copy index_add index_reduce scatter scatter_add
+        scatter_reduce tril triu view_copy split_with_sizes_copy index_select take stack
+        cat column_stack hstack vstack dstack native_batch_norm _native_batch_norm_legit""",
+    "ops/overlap.py": """cat gather index_add index_copy index_reduce index_select put scatter
         scatter_add scatter_reduce stack take tril triu""",
-    "_dispatch": "real_view imag_view sigmoid tanh transpose",
+    "_dispatch": """real_view imag_view sigmoid tanh transpose reshape_alias addmm linear mm""",
 }
 
 

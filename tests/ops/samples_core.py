@@ -16,7 +16,7 @@ family.untested |= dict.fromkeys(
     [f"_validate_sparse_{kind}_tensor_args" for kind in ("coo", "compressed", "csr", "csc", "bsr",
                                                          "bsc")]
     + ["_validate_compressed_sparse_indices"], "checks: see sparse/test_layouts.py")
-family.untested |= dict.fromkeys(("empty_permuted", "hash_tensor", "slice_inverse", "xor_of_bits"),
+family.untested |= dict.fromkeys(("empty_permuted", "hash_tensor", "slice_inverse"),
                                  "not differentiable: see test_memory_forms.py")
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import checked_arguments, composite, over
+from flambeau.core.op import checked_arguments, over
 from flambeau.core.promotion import (
     convert,
     is_half,
@@ -23,7 +23,7 @@ from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels.refused import no_kernel, refuse
-from flambeau.ops.coercion import stored, wrong_types
+from flambeau.ops.coercion import stored
 from flambeau.ops.node_names import times
 from flambeau.ops.out_types import FOUND_TYPE
 
@@ -167,15 +167,13 @@ def operator(function: Any) -> Any:
 Tensor.__rtruediv__ = Tensor.__rdiv__ = lambda self, other: mul(reciprocal(self), other)
 
 
-@composite(method=True)
-def positive(input: Tensor) -> Tensor:
+@op("positive(Tensor(a) self) -> Tensor(a)", operators="__pos__")
+def positive(self: Tensor) -> Tensor:
     """The input itself; what `+x` means."""
-    if input._array.dtype.kind == "b":
+    if self._array.dtype.kind == "b":
         raise RuntimeError("The `+` operator, on a bool tensor is not supported.")
-    return input
+    return self
 
-
-Tensor.__pos__ = positive
 
 # ---- magnitude and sign -------------------------------------------------------------------------
 
@@ -295,8 +293,6 @@ pow = pointwise("pow.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
     tensor([2., 8.])
     """)
 Tensor.__rpow__ = operator(lambda self, other: pow(other, self))
-_ANY_NUMBER = "(Tensor input, Tensor exponent); (Number self, Tensor exponent); (Tensor input, " \
-    "Number exponent)"
 
 
 def as_number(value: Any, function: str, argument: str, position: int) -> Any:
@@ -318,22 +314,18 @@ def square(self: Tensor) -> Tensor:
     return pow(self, 2)
 
 
-@composite(method=True)
-def float_power(input: Any, exponent: Any, *, out: Any = None) -> Tensor:
+@op("float_power.Tensor_Tensor(Tensor self, Tensor exponent) -> Tensor",
+    "float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
+    "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
+    out_type="the output given to float_power has dtype {out} but the operation's result requires "
+             "dtype {found}")
+def float_power(self: Any, exponent: Any) -> Tensor:
     """`input` to the power of `exponent`, in float64 (or complex128)."""
-    kinds = [x._array.dtype.kind if isinstance(x, Tensor) else np.asarray(x).dtype.kind
-             for x in (input, exponent)]
-    if set(kinds) & set("OUS") or not (isinstance(input, Tensor) or isinstance(exponent, Tensor)):
-        raise wrong_types("float_power", (input, exponent), _ANY_NUMBER)
-    target = np.dtype("c16" if {"c", "W"}.intersection(kinds) else "f8")
-    if out is not None and out._array.dtype != target:
-        raise RuntimeError("the output given to float_power has dtype "
-                           f"{type_name(out.dtype)} but the operation's result requires dtype "
-                           f"{'ComplexDouble' if target.kind == 'c' else 'Double'}")
-    number = complex if target.kind in "cW" else float
-    pair = [basis.cast(x, target) if isinstance(x, Tensor) else number(x)
-            for x in (input, exponent)]
-    return pow(*pair, out=out)
+    kinds = {x._array.dtype.kind if isinstance(x, Tensor) else np.asarray(x).dtype.kind
+             for x in (self, exponent)}
+    target, number = (np.dtype("c16"), complex) if kinds & {"c", "W"} else (np.dtype("f8"), float)
+    return pow(*[basis.cast(x, target) if isinstance(x, Tensor) else number(x)
+                 for x in (self, exponent)])
 
 
 def _float_power_(self: Tensor, exponent: Any) -> Tensor:

@@ -4,7 +4,6 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau import kernels
-from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
@@ -69,7 +68,7 @@ signbit = pointwise("signbit(Tensor self)", kernel=kernels.signbit, inplace=Fals
                     doc="Is the sign bit set? True of -0.0 too.")
 
 
-@composite(method=True)
+@op("isreal(Tensor self) -> Tensor", out=False)
 def isreal(input: Tensor) -> Tensor:
     """Is the imaginary part zero?"""
     return eq(imag(input), 0) if input._array.dtype.kind in "cW" else eq(
@@ -163,7 +162,7 @@ fmin = _choice_of_numbers("fmin", kernels.fmin, le,
                           "The smaller of each pair; NaN only if both are.")
 
 
-@composite(method=True)
+@op("is_nonzero(Tensor self) -> bool", out=False)
 def is_nonzero(input: Tensor) -> bool:
     """Is the one element of this tensor not zero?"""
     if input._array.size != 1:

@@ -17,6 +17,9 @@ from flambeau.ops.indexing.slices import take
 from flambeau.ops.pointwise.arithmetic import c_name
 from flambeau.ops.refusals import refusing
 
+_TYPES = ("torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
+          "{c_found} and hist {c_out}")
+
 
 @quiet
 def _histc_rows(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
@@ -38,9 +41,9 @@ def _rows_batched(size: int, dims: Any, self: Tensor, bins: int, *rest: Any) -> 
     return basis.reshape(found, (size, count, bins)), 0
 
 
-@primitive(_histc_rows, namespace=None, method=False, batch=_rows_batched)
-def histc_rows(input: Tensor, bins: int, min: float, max: float) -> Any:
-    return input, bins, min, max
+histc_rows = op(
+    "histc_rows(Tensor self, int bins, Scalar min, Scalar max) -> Tensor", kernel=_histc_rows,
+    batch=_rows_batched, function=False, method=False, out=False)
 
 
 def _check_histc(self: np.ndarray, bins: int, min: float, max: float) -> None:
@@ -61,8 +64,7 @@ def _histc(self: np.ndarray, bins: int, min: float, max: float) -> np.ndarray:
 histc = op(
     "histc(Tensor self, int bins=100, Scalar min=0, Scalar max=0) -> Tensor", kernel=_histc,
     batch=_histc_batched,
-    out_type="torch.histogram: input tensor and hist tensor should have the same dtype, but got "
-    "input {c_found} and hist {c_out}", out_speaker=False, overlap="anywhere",
+    out_type=_TYPES, out_speaker=False, overlap="anywhere",
     doc="How many elements fall into each of `bins` equal parts of [min, max] (0, 0: all "
         "elements).")
 
@@ -150,18 +152,21 @@ def _check_bins(input: Tensor, bins: Any, i: int) -> None:
         raise RuntimeError(f"torch.histogram(): bins must be > 0, but got {bins} for dimension {i}")
 
 
-@composite(method=True)
-@refusing("e", "histogramdd")
-def histogram(input: Tensor, bins: Any = 100, *, range: Any = None, weight: Tensor | None = None,
-              density: bool = False, out: Any = None) -> Any:
+_REST = ("Tensor? weight=None, bool density=False) -> (Tensor hist, Tensor bin_edges)")
+
+
+@op(f"histogram.bins_tensor(Tensor self, Tensor bins, *, {_REST}",
+    f"histogram.bin_ct(Tensor self, int bins=100, *, float[]? range=None, {_REST}", explicit=True,
+    out_speaker="aten::histogram", out_type=_TYPES)
+def histogram(input: Tensor, bins: Any, weight: Tensor | None, density: bool, range: Any) -> Any:
     """A histogram with `bins` equal bins in `range`, or with the given edges: (hist, bin_edges).
 
     >>> import flambeau
     >>> flambeau.histogram(flambeau.tensor([1.0, 2.0, 1.0]), 4, range=(0.0, 3.0)).hist
     tensor([0., 2., 1., 0.])
     """
-    result = return_types.histogram(*_histogrammed(input, (bins,), range, weight, density))
-    return result if out is None else basis.into(out, histogram.op, result)
+    refuse(input._array, "e", "histogramdd")
+    return return_types.histogram(*_histogrammed(input, (bins,), range, weight, density))
 
 
 @composite

@@ -8,7 +8,6 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core.dtypes import bool_
 from flambeau.core.modes import grad_enabled, interceptors
-from flambeau.core.op import linear
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.dispatch.declaration import op
 from flambeau.kernels.refused import unless_one
@@ -21,24 +20,17 @@ from flambeau.ops.pointwise.elementary import exp, log
 from flambeau.ops.reduction.minmax import put_along
 from flambeau.ops.reduction.sums import has_zero
 from flambeau.ops.view.diagonal import triu
+from flambeau.ops.view.rearranging import flip
 from flambeau.ops.view.shape import movedim, unsqueeze
 
 # ---- sums ---------------------------------------------------------------------------------------
 
 
-def _running_sum(self: np.ndarray, dim: int, dtype: Any, backwards: bool) -> np.ndarray:
-    if backwards and self.ndim:
-        flipped = _running_sum(np.flip(self, dim), dim, dtype, False)
-        return np.ascontiguousarray(np.flip(flipped, dim))
-    return kernels.cumsum(self, dim) if dtype is None else kernels.cumsum(self, dim, dtype)
-
-
-@linear(_running_sum, dims="dim", shape="self", node_name="CumsumBackward0", method=False,
-        namespace=None,
-        d_self=lambda grad, dim, backwards: running_sum(grad, dim, None, not backwards))
-def running_sum(input: Tensor, dim: int, dtype: Any = None, backwards: bool = False) -> Any:
-    """The sums of the elements so far along `dim`, from the front or from the back."""
-    return input, dim, dtype, backwards
+def _from_the_end(x: Tensor, dim: int) -> Tensor:
+    """The sum of each element and all behind it along `dim`."""
+    if not x._array.ndim or x._array.shape[dim] < 2:
+        return x
+    return flip(cumsum(flip(x, (dim,)), dim), (dim,))
 
 
 cumsum = op(
@@ -46,7 +38,7 @@ cumsum = op(
     kernel=kernels.cumsum, kind="linear", dims="dim", shape="self",
     typed_by_out=True, inplace=True, refuses=("cumsum_out_cpu", "W8"),
     out_type=OUT_TYPE, overlap="element",
-    d_self=lambda grad, dim: running_sum(grad, dim, None, True),
+    d_self=lambda grad, dim: _from_the_end(grad, dim),
     doc="""The sum of each element and all before it along `dim`.
 
     >>> import flambeau
@@ -63,7 +55,7 @@ def _cumprod_back(grad: Tensor, self: Tensor, result: Tensor, dim: int) -> Tenso
     if not self._array.ndim:
         return grad
     if not has_zero(self):
-        return running_sum(grad * basis.conj(result), dim, None, True) / basis.conj(self)
+        return _from_the_end(grad * basis.conj(result), dim) / basis.conj(self)
     if not (grad_enabled() or interceptors or type(grad) not in plain):
         return _cumprod_back_with_zeros(grad, self, result, dim)
     # row i of `others` is the input with a 1 in place i
@@ -82,8 +74,8 @@ def _cumprod_back_with_zeros(grad: Tensor, self: Tensor, result: Tensor, dim: in
     zeros = (self == 0).cumsum(dim)
     first = (self == 0) & (zeros == 1)
     without = cumprod(where(first, 1, self), dim)
-    before = running_sum(grad * basis.conj(result), dim, None, True) / basis.conj(self)
-    at_first = running_sum(grad * basis.conj(without), dim, None, True)
+    before = _from_the_end(grad * basis.conj(result), dim) / basis.conj(self)
+    at_first = _from_the_end(grad * basis.conj(without), dim)
     return where(first, at_first, where(zeros == 0, before, 0))
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
-from flambeau.core.op import composite, primitive
+from flambeau.core.op import composite
 from flambeau.core.promotion import promote, result_type, type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
@@ -19,7 +19,7 @@ from flambeau.kernels import searching as kernels
 from flambeau.kernels.reference import as_dtype
 from flambeau.kernels.refused import no_kernel, refuse
 from flambeau.ops.indexing.slices import take
-from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import as_number
 
 # ---- nonzero ------------------------------------------------------------------------------------
@@ -300,11 +300,8 @@ op(f"isin.Scalar_Tensor(Scalar element, Tensor test_elements, {_FLAGS}", joins=i
    method=False, out_type=OUT_TYPE)
 
 
-@primitive(lambda self, test: np.isin(*promote(self, test)), tensors=("self", "test"), method=False,
-           namespace=None, params=())
-def _is_member(elements: Tensor, test: Tensor) -> Any:
-    return elements, test
-
+_is_member = op("_is_member(Tensor self, Tensor test) -> Tensor", out=False, function=False,
+                method=False, kernel=lambda self, test: np.isin(*promote(self, test)))
 
 # ---- counting -----------------------------------------------------------------------------------
 
@@ -335,41 +332,32 @@ bincount = op(
     tensor([0, 2, 1])
     """)
 
-
-__all__ = ["bincount", "isin", "nonzero", "searchsorted", "unique"]
-
-
 # ---- checksums ----------------------------------------------------------------------------------
 
-@primitive(lambda self, dim, keepdim: np.bitwise_xor.reduce(
-    self.astype(np.float64 if self.dtype in FLOATING else np.int64).view(np.uint64), dim,
-    keepdims=keepdim), name="xor_of_bits", namespace=None, method=False)
-def _xor_of_bits(input: Tensor, dim: tuple[int, ...], keepdim: bool) -> Any:
-    return input, dim, keepdim
+
+def _xor_of_bits(self: np.ndarray, dim: tuple[int, ...] | None, keepdim: bool, mode: int
+                 ) -> np.ndarray:
+    if mode != 0:
+        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
+    if not self.size and dim is None:
+        raise RuntimeError("hash_tensor: Expected reduction dim to be specified for input.numel() "
+                           "== 0. Specify the reduction dim with the 'dim' argument.")
+    for d in dim or ():
+        if not self.shape[d]:
+            raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
+    bits = self.astype(np.float64 if self.dtype in FLOATING else np.int64).view(np.uint64)
+    return np.bitwise_xor.reduce(bits, dim if self.ndim else (), keepdims=keepdim)
 
 
-@composite(method=True)
-def hash_tensor(input: Tensor, dim: Any = (), *, keepdim: bool = False, mode: int = 0,
-                out: Tensor | None = None) -> Tensor:
-    """The exclusive or of all elements' bits (as float64 or int64), or along `dim`; uint64.
+hash_tensor = op(
+    "hash_tensor(Tensor self, int[1] dim=[], *, bool keepdim=False, int mode=0) -> Tensor",
+    kernel=_xor_of_bits, dims="dim", refuses=("xor_sum_cpu", "UcW8"), out_device=OUT_DEVICE,
+    out_type="Expected result to be of dtype uint64, but got {out}",
+    doc="""The exclusive or of all elements' bits (as float64 or int64), or along `dim`; uint64.
 
     >>> import flambeau
     >>> flambeau.hash_tensor(flambeau.tensor([1, 2, 7]))
     tensor(4, dtype=torch.uint64)
-    """
-    if mode != 0:
-        raise RuntimeError(f"Unknown hash_tensor mode: {mode}")
-    if input._array.dtype.kind in "cW":
-        raise NotImplementedError('"xor_sum_cpu" not implemented for '
-                                  f"'{type_name(input.dtype)}'")
-    given = (dim,) if isinstance(dim, int) else tuple(dim)
-    if not input.numel() and not given:
-        raise RuntimeError("hash_tensor: Expected reduction dim to be specified for input.numel() "
-                           "== 0. Specify the reduction dim with the 'dim' argument.")
-    dims = tuple([wrap_dim(d, input.ndim) for d in given])
-    for d in dims:
-        if 0 in input.shape[d:d + 1]:
-            raise IndexError(f"hash_tensor: Expected reduction dim {d} to have non-zero size.")
-    dims = (dims or tuple(range(input.ndim))) if input.ndim else ()
-    result = _xor_of_bits(input, dims, keepdim)
-    return result if out is None else basis.into(out, hash_tensor.op, result)
+    """)
+
+__all__ = ["bincount", "isin", "nonzero", "searchsorted", "unique"]

@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.declaration import op
 from flambeau.ops.indexing.gather import scatter_reduce
 
 # Each reduction of segments: the one of `scatter_reduce`, and what an empty segment has.
@@ -43,25 +43,26 @@ def _segments(self: np.ndarray, extent: int) -> np.ndarray:
     return found
 
 
-@primitive(_offsets, namespace=None, method=False,
-           shape=lambda self, extent, unsafe: (*self.shape[:-1], self.shape[-1] + 1),
-           batch=lambda size, dims, self, extent, unsafe: (
-               segment_offsets(self.movedim(dims[0], 0), extent, unsafe), 0))
-def segment_offsets(input: Tensor, extent: int, unsafe: bool) -> Any:
-    return input, extent, unsafe
+segment_offsets = op(
+    "segment_offsets(Tensor self, int extent, bool unsafe) -> Tensor", kernel=_offsets, out=False,
+    function=False, method=False,
+    shape=lambda self, extent, unsafe: (*self.shape[:-1], self.shape[-1] + 1),
+    batch=lambda size, dims, self, extent, unsafe: (
+        segment_offsets(self.movedim(dims[0], 0), extent, unsafe), 0))
+segments_of = op(
+    "segments_of(Tensor self, int extent) -> Tensor", kernel=_segments, out=False,
+    function=False, method=False,
+    batch=lambda size, dims, self, extent: (
+        segments_of(self.movedim(dims[0], 0), extent), 0))
 
 
-@primitive(_segments, namespace=None, method=False,
-           batch=lambda size, dims, self, extent: (
-               segments_of(self.movedim(dims[0], 0), extent), 0))
-def segments_of(input: Tensor, extent: int) -> Any:
-    return input, extent
+_GIVEN = ("(Tensor data, str reduce, *, Tensor? lengths=None, Tensor? indices=None, "
+          "Tensor? offsets=None, int axis=0, bool unsafe=False, Scalar? initial=None) -> Tensor")
 
 
-@composite(aliases=("_segment_reduce",))
-def segment_reduce(data: Tensor, reduce: str, *, lengths: Tensor | None = None,
-                   indices: Tensor | None = None, offsets: Tensor | None = None, axis: int = 0,
-                   unsafe: bool = False, initial: Any = None) -> Tensor:
+@op(f"segment_reduce{_GIVEN}", aliases=(f"_segment_reduce{_GIVEN}",), method=False, out=False)
+def segment_reduce(data: Tensor, reduce: str, lengths: Tensor | None, indices: Tensor | None,
+                   offsets: Tensor | None, axis: int, unsafe: bool, initial: Any) -> Tensor:
     """Reduces each of the consecutive segments that `axis` of `data` is cut into.
 
     `lengths` are the segments' extents, or `offsets` their boundaries, one more than there are
