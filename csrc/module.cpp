@@ -19,7 +19,6 @@ int register_special(PyObject *module);
 int register_bessel(PyObject *module);
 int register_polynomials(PyObject *module);
 int register_activations(PyObject *module);
-int register_losses(PyObject *module);
 int register_conversion(PyObject *module);
 int register_reductions(PyObject *module);
 int register_statistics(PyObject *module);
@@ -124,7 +123,7 @@ PyMODINIT_FUNC PyInit__native() {
         PyModule_AddStringConstant(module, "compiler", compiler) || register_kernel_types(module) ||
         register_arithmetic(module) || register_comparison(module) || register_functions(module) ||
         register_special(module) || register_bessel(module) || register_polynomials(module) ||
-        register_activations(module) || register_losses(module) ||
+        register_activations(module) ||
         register_conversion(module) ||
         register_reductions(module) || register_statistics(module) || register_scans(module) ||
         register_random(module) || register_views(module) || register_fast(module) ||

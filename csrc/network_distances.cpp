@@ -160,8 +160,8 @@ PyObject *cdist_backward(PyObject *const *a) {
         (p == 2 && (r.m > 25 || r.n > 25)) || type_of(a[0]) != r.type ||
         type_of(a[3]) != r.type || !take_any(a[0], g) || !take_any(a[3], lengths))
         return declined();
-    Array gx = Array::zeros(r.x.dims(), r.type), gy = Array::zeros(r.y.dims(), r.type);
-    if (!gx || !gy) return nullptr;
+    Array gx = Array::zeros(r.x.dims(), r.type);
+    if (!gx) return nullptr;
     bool done = floating(r.type, [&](auto zero) {
         using T = decltype(zero);
         const T *x = r.x.data<T>(), *y = r.y.data<T>();
@@ -169,10 +169,10 @@ PyObject *cdist_backward(PyObject *const *a) {
             for (npy_intp j = 0; j < r.n; j++) {
                 npy_intp other = row / r.m * r.n + j, at = row * r.n + j;
                 add_slopes(x + row * r.width, y + other * r.width, r.width, p, lengths.data<T>()[at],
-                           g.data<T>()[at], gx.data<T>() + row * r.width, gy.data<T>() + other * r.width);
+                           g.data<T>()[at], gx.data<T>() + row * r.width, (T *)nullptr);
             }
     });
-    return done ? results(gx, gy) : declined();
+    return done ? gx.release() : declined();
 }
 
 PyMethodDef methods[] = {NETWORK_METHOD(cdist, 3),

@@ -8,12 +8,12 @@ namespace {
 
 enum Reduction { NOT, AVERAGE, TOTAL };
 
+// PyTorch's numbers of reductions.
 bool take_reduction(PyObject *x, Reduction &to) {
-    if (!PyUnicode_Check(x)) return false;
-    to = PyUnicode_CompareWithASCIIString(x, "mean") == 0  ? AVERAGE
-         : PyUnicode_CompareWithASCIIString(x, "sum") == 0 ? TOTAL
-                                                           : NOT;
-    return to != NOT || PyUnicode_CompareWithASCIIString(x, "none") == 0;
+    npy_intp number;
+    if (!take_int(x, number) || number < NOT || number > TOTAL) return false;
+    to = Reduction(number);
+    return true;
 }
 
 // Losses as they are computed one by one: stored, or added up.
@@ -83,42 +83,43 @@ struct Classes {
     }
 };
 
-// (log-probabilities, target, weight, reduction, ignore_index): the loss, and what a mean divides by
+// (log-probabilities, target, weight, reduction, ignore_index): the loss, and the weights' total,
+// which a mean divides by
 template <class T>
-PyObject *nll_loss_reduced_(PyObject *const *args) {
+PyObject *nll_loss_forward_(PyObject *const *args) {
     Array x;
     Classes c;
     Reduction reduction;
     if (!take<T>(args[0], x) || !take_reduction(args[3], reduction) ||
         !c.read<T>(args[1], args[2], args[4], x.shape(), x.ndim()))
         return declined();
-    Results<T> results(reduction, c.target.dims());
-    if (!results.array) return nullptr;
+    Results<T> results_(reduction, c.target.dims());
+    Array total = Array::empty({}, TypeNum<T>::value);
+    if (!results_.array || !total) return nullptr;
     const T *data = x.data<T>();
     double divisor = 0;
     c.each<T>([&](npy_intp i, npy_intp at, T weight) {
-        results.set(i, at < 0 ? T(0) : -data[at] * weight);
+        results_.set(i, at < 0 ? T(0) : -data[at] * weight);
         divisor += double(weight);
     });
-    PyObject *loss = results.finish(double(T(divisor)));
-    if (reduction == AVERAGE) return Py_BuildValue("(Nd)", loss, divisor);
-    return Py_BuildValue("(NO)", loss, Py_None);
+    *total.data<T>() = reduction == NOT ? T(0) : T(divisor);
+    Array loss(results_.finish(double(T(divisor))));
+    return results(loss, total);
 }
-NETWORK_FLOATS(nll_loss_reduced, 0)
+NETWORK_FLOATS(nll_loss_forward, 0)
 
-// (grad, target, weight, divisor, shape, ignore_index)
+// (grad, input, target, weight, total, reduction, ignore_index)
 template <class T>
-PyObject *nll_loss_reduced_backward_(PyObject *const *args) {
+PyObject *nll_loss_backward_(PyObject *const *args) {
     Classes c;
-    std::vector<npy_intp> shape;
+    Array x, total;
+    Reduction reduction;
     Gradients<T> g;
-    double divisor = 1;
-    if (!take_ints(args[4], shape) || !c.read<T>(args[1], args[2], args[5], shape.data(), int(shape.size())) ||
-        (args[3] != Py_None && !take_float(args[3], divisor)))
+    if (!take<T>(args[1], x) || !take_reduction(args[5], reduction) ||
+        !c.read<T>(args[2], args[3], args[6], x.shape(), x.ndim()) || !take<T>(args[4], total) ||
+        total.size() != 1 || !g.read(args[0], reduction, c.target.size(), double(*total.data<T>())))
         return declined();
-    bool each = PyArray_NDIM((PyArrayObject *)args[0]) > 0;
-    if (!g.read(args[0], each ? NOT : AVERAGE, c.target.size(), divisor)) return declined();
-    Array found = Array::zeros(shape, TypeNum<T>::value);
+    Array found = Array::zeros(x.dims(), TypeNum<T>::value);
     if (!found) return nullptr;
     T *to = found.data<T>();
     c.each<T>([&](npy_intp i, npy_intp at, T weight) {
@@ -126,7 +127,7 @@ PyObject *nll_loss_reduced_backward_(PyObject *const *args) {
     });
     return found.release();
 }
-NETWORK_FLOATS(nll_loss_reduced_backward, 0)
+NETWORK_FLOATS(nll_loss_backward, 1)
 
 // ---- margins ------------------------------------------------------------------------------------
 
@@ -208,9 +209,8 @@ struct Labels {
     npy_intp rows, classes;
     Reduction reduction;
 
-    // (x, target, reduction)
-    bool read(PyObject *const *args) {
-        if (!take<T>(args[0], x) || !take<int64_t>(args[1], target) || !take_reduction(args[2], reduction) ||
+    bool read(PyObject *x_, PyObject *target_, PyObject *reduction_) {
+        if (!take<T>(x_, x) || !take<int64_t>(target_, target) || !take_reduction(reduction_, reduction) ||
             x.ndim() > 2 || !same_shape(x, target))
             return false;
         classes = x.ndim() ? x.dim(x.ndim() - 1) : 1;
@@ -240,28 +240,32 @@ struct Labels {
     }
 };
 
+// (x, target, reduction): the loss, and which classes are targets
 template <class T>
-PyObject *multilabel_margin_loss_(PyObject *const *args) {
+PyObject *multilabel_margin_loss_forward_(PyObject *const *args) {
     Labels<T> l;
-    if (!l.read(args)) return declined();
-    Results<T> results(l.reduction, l.shape());
-    if (!results.array) return nullptr;
+    if (!l.read(args[0], args[1], args[2])) return declined();
+    Results<T> results_(l.reduction, l.shape());
+    Array marks = Array::empty(l.x.dims(), TypeNum<T>::value);
+    if (!results_.array || !marks) return nullptr;
     std::vector<char> is_target(l.classes);
     for (npy_intp r = 0; r < l.rows; r++) {
         T loss = 0;
         l.each(r, is_target, [&](int64_t, npy_intp, T z) { loss += z; });
-        results.set(r, loss / T(l.classes));
+        results_.set(r, loss / T(l.classes));
+        std::copy(is_target.begin(), is_target.end(), marks.template data<T>() + r * l.classes);
     }
-    return results.finish(double(l.rows));
+    Array loss(results_.finish(double(l.rows)));
+    return results(loss, marks);
 }
-NETWORK_FLOATS(multilabel_margin_loss, 0)
+NETWORK_FLOATS(multilabel_margin_loss_forward, 0)
 
-// (grad, x, target, reduction)
+// (grad, x, target, which classes are targets, reduction)
 template <class T>
 PyObject *multilabel_margin_loss_backward_(PyObject *const *args) {
     Labels<T> l;
     Gradients<T> g;
-    if (!l.read(args + 1) || !g.read(args[0], l.reduction, l.rows, double(l.rows))) return declined();
+    if (!l.read(args[1], args[2], args[4]) || !g.read(args[0], l.reduction, l.rows, double(l.rows))) return declined();
     Array found = Array::zeros(l.x.dims(), TypeNum<T>::value);
     if (!found) return nullptr;
     std::vector<char> is_target(l.classes);
@@ -275,24 +279,116 @@ PyObject *multilabel_margin_loss_backward_(PyObject *const *args) {
 }
 NETWORK_FLOATS(multilabel_margin_loss_backward, 1)
 
-// ---- binary cross entropy -----------------------------------------------------------------------
+// ---- element by element --------------------------------------------------------------------------
 
-// Scores, targets and optional factors, all of one shape.
+// `value` is the loss of x and y, with a number, or with a factor of an element; `slope` its
+// derivative by x.
+struct Squared {
+    template <class T>
+    static INLINE T value(T x, T y, T) { return (x - y) * (x - y); }
+    template <class T>
+    static INLINE T slope(T x, T y, T) { return T(2) * (x - y); }
+};
+template <class T>
+INLINE T clamped(T x, T limit) {  // to ±limit; NaN stays
+    T r = x < -limit ? -limit : x;
+    return r > limit ? limit : r;
+}
+struct SmoothL1 {
+    template <class T>
+    static INLINE T value(T x, T y, T beta) {
+        T d = std::abs(x - y);
+        return d < beta ? T(0.5) * d * d / beta : d - T(0.5) * beta;
+    }
+    template <class T>
+    static INLINE T slope(T x, T y, T beta) { return clamped((x - y) / beta, T(1)); }
+};
+struct Huber {
+    template <class T>
+    static INLINE T value(T x, T y, T delta) {
+        T d = std::abs(x - y);
+        return d < delta ? T(0.5) * d * d : delta * (d - T(0.5) * delta);
+    }
+    template <class T>
+    static INLINE T slope(T x, T y, T delta) { return clamped(x - y, delta); }
+};
+struct SoftMargin {  // infinite, as in PyTorch, where the exponential is
+    template <class T>
+    static INLINE T value(T x, T y, T) { return vec::log1p(vec::exp(-y * x)); }
+    template <class T>
+    static INLINE T slope(T x, T y, T) { return -y / (T(1) + vec::exp(x * y)); }
+};
+struct BinaryCrossEntropy {
+    template <class T>
+    static INLINE T value(T x, T y, T) {
+        T one = std::max(std::log(x), T(-100)), two = std::max(std::log1p(-x), T(-100));
+        return (y - 1) * two - y * one;
+    }
+    template <class T>
+    static INLINE T slope(T x, T y, T) { return (x - y) / std::max((1 - x) * x, T(1e-12)); }
+};
+template <class T>
+INLINE T softened(T x) {  // -log sigmoid(x)
+    return std::max(-x, T(0)) + std::log1p(std::exp(-std::abs(x)));
+}
+struct WithLogits {
+    template <class T>
+    static INLINE T value(T x, T y, T factor) {
+        return (1 - y) * x + softened(x) * ((factor - 1) * y + 1);
+    }
+    template <class T>
+    static INLINE T slope(T x, T y, T factor) {
+        T scaled = factor * y;
+        return (scaled + 1 - y) / (1 + std::exp(-x)) - scaled;
+    }
+};
+
+// What a loss takes: scores and targets, perhaps a weight and a factor, all of one shape.
 template <class T>
 struct Pairs {
     Array x, y, weight, factor;
     npy_intp size;
     Reduction reduction;
+    double number = 1;
 
-    bool read(PyObject *x_, PyObject *y_, PyObject *weight_, PyObject *factor_, PyObject *reduction_) {
-        if (!take<T>(x_, x) || !take<T>(y_, y) || !take_or_none<T>(weight_, weight) ||
-            !take_or_none<T>(factor_, factor) || !take_reduction(reduction_, reduction))
-            return false;
+    // (x, y, …optional tensors, reduction, …number)
+    bool read(PyObject *const *args, int optional, bool has_number) {
+        if (!take<T>(args[0], x) || !take<T>(args[1], y) || !same_shape(x, y)) return false;
+        for (int i = 0; i < optional; i++) {
+            Array &a = i ? factor : weight;
+            if (!take_or_none<T>(args[2 + i], a)) return false;
+            if (a && !same_shape(a, x)) return false;
+            if (args[2 + i] == Py_None) a = Array();
+        }
         size = x.size();
-        return same_shape(x, y) && (!weight || same_shape(weight, x)) && (!factor || same_shape(factor, x));
+        return take_reduction(args[2 + optional], reduction) &&
+               (!has_number || (take_float(args[3 + optional], number) && number > 0));
     }
-    T weight_of(npy_intp i) const { return weight ? weight.data<T>()[i] : T(1); }
 };
+
+template <class F, class T>
+CLONES void each_loss(npy_intp n, const T *x, const T *y, T p, T *r) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) r[i] = F::value(x[i], y[i], p);
+}
+template <class F, class T>
+CLONES double total_loss(npy_intp n, const T *x, const T *y, T p) {
+    double total = 0;
+    NETWORK_SUM(total)
+    for (npy_intp i = 0; i < n; i++) total += double(F::value(x[i], y[i], p));
+    return total;
+}
+template <class F, class T>
+CLONES void each_slope(npy_intp n, const T *g, npy_intp step, T divisor, const T *x, const T *y, T p, T *r) {
+    if (step) {
+        INDEPENDENT
+        for (npy_intp i = 0; i < n; i++) r[i] = g[i] * F::slope(x[i], y[i], p);
+        return;
+    }
+    T share = *g / divisor;
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) r[i] = share * F::slope(x[i], y[i], p);
+}
 
 template <class T>
 bool within_unit(const Array &a) {
@@ -302,100 +398,85 @@ bool within_unit(const Array &a) {
     return true;
 }
 
-// (x, y, weight, reduction)
-template <class T>
-PyObject *binary_cross_entropy_(PyObject *const *args) {
+template <class F, int optional, bool has_number, class T>
+PyObject *pair_loss(PyObject *const *args) {
     Pairs<T> p;
-    if (!p.read(args[0], args[1], args[2], Py_None, args[3]) || !within_unit<T>(p.x) || !within_unit<T>(p.y))
+    if (!p.read(args, optional, has_number)) return declined();
+    if (std::is_same<F, BinaryCrossEntropy>::value && !(within_unit<T>(p.x) && within_unit<T>(p.y)))
         return declined();
     Results<T> results(p.reduction, p.x.dims());
     if (!results.array) return nullptr;
     const T *x = p.x.template data<T>(), *y = p.y.template data<T>();
-    for (npy_intp i = 0; i < p.size; i++) {
-        T one = std::max(std::log(x[i]), T(-100)), two = std::max(std::log1p(-x[i]), T(-100));
-        results.set(i, ((y[i] - 1) * two - y[i] * one) * p.weight_of(i));
+    const T *weight = p.weight.template data<T>(), *factor = p.factor.template data<T>();
+    if (weight || factor) {
+        for (npy_intp i = 0; i < p.size; i++)
+            results.set(i, F::value(x[i], y[i], factor ? factor[i] : T(p.number)) * (weight ? weight[i] : T(1)));
+    } else if (p.reduction == NOT) {
+        each_loss<F>(p.size, x, y, T(p.number), results.array.template data<T>());
+    } else {
+        results.total = total_loss<F>(p.size, x, y, T(p.number));
     }
     return results.finish(double(p.size));
 }
-NETWORK_FLOATS(binary_cross_entropy, 0)
 
-// (grad, x, y, weight, reduction, needs)
-template <class T>
-PyObject *binary_cross_entropy_backward_(PyObject *const *args) {
+// (grad, what the loss takes)
+template <class F, int optional, bool has_number, class T>
+PyObject *pair_loss_backward(PyObject *const *args) {
     Pairs<T> p;
     Gradients<T> g;
-    if (!p.read(args[1], args[2], args[3], Py_None, args[4]) ||
-        !g.read(args[0], p.reduction, p.size, double(p.size)) || !PyList_Check(args[5]))
+    if (!p.read(args + 1, optional, has_number) || !g.read(args[0], p.reduction, p.size, double(p.size)))
         return declined();
-    Array gx, gy;
-    if (PyList_GET_ITEM(args[5], 0) == Py_True) gx = Array::empty(p.x.dims(), TypeNum<T>::value);
-    if (PyList_GET_ITEM(args[5], 1) == Py_True) gy = Array::empty(p.x.dims(), TypeNum<T>::value);
+    Array found = Array::empty(p.x.dims(), TypeNum<T>::value);
+    if (!found) return nullptr;
     const T *x = p.x.template data<T>(), *y = p.y.template data<T>();
-    for (npy_intp i = 0; i < p.size; i++) {
-        T share = g[i] * p.weight_of(i);
-        if (gx) gx.template data<T>()[i] = share * (x[i] - y[i]) / std::max((1 - x[i]) * x[i], T(1e-12));
-        if (gy) gy.template data<T>()[i] = share * (std::log1p(-x[i]) - std::log(x[i]));
+    const T *weight = p.weight.template data<T>(), *factor = p.factor.template data<T>();
+    T *to = found.template data<T>();
+    if (weight || factor) {
+        for (npy_intp i = 0; i < p.size; i++)
+            to[i] = g[i] * (weight ? weight[i] : T(1)) * F::slope(x[i], y[i], factor ? factor[i] : T(p.number));
+    } else {
+        each_slope<F>(p.size, g.g, g.step, g.divisor, x, y, T(p.number), to);
     }
-    return results(gx, gy);
-}
-NETWORK_FLOATS(binary_cross_entropy_backward, 1)
-
-// -log sigmoid(x)
-template <class T>
-INLINE T softened(T x) {
-    return std::max(-x, T(0)) + std::log1p(std::exp(-std::abs(x)));
+    return found.release();
 }
 
-// (x, y, weight, pos_weight, reduction)
-template <class T>
-PyObject *binary_cross_entropy_with_logits_(PyObject *const *args) {
-    Pairs<T> p;
-    if (!p.read(args[0], args[1], args[2], args[3], args[4])) return declined();
-    Results<T> results(p.reduction, p.x.dims());
-    if (!results.array) return nullptr;
-    const T *x = p.x.template data<T>(), *y = p.y.template data<T>(), *factor = p.factor.template data<T>();
-    for (npy_intp i = 0; i < p.size; i++) {
-        T negative = softened(x[i]);
-        if (factor) negative *= (factor[i] - 1) * y[i] + 1;
-        results.set(i, ((1 - y[i]) * x[i] + negative) * p.weight_of(i));
-    }
-    return results.finish(double(p.size));
-}
-NETWORK_FLOATS(binary_cross_entropy_with_logits, 0)
+#define PAIR_LOSS(name, F, optional, has_number)                                               \
+    template <class T>                                                                         \
+    PyObject *name##_(PyObject *const *args) {                                                 \
+        return pair_loss<F, optional, has_number, T>(args);                                    \
+    }                                                                                          \
+    NETWORK_FLOATS(name, 0)                                                                    \
+    template <class T>                                                                         \
+    PyObject *name##_backward_(PyObject *const *args) {                                        \
+        return pair_loss_backward<F, optional, has_number, T>(args);                           \
+    }                                                                                          \
+    NETWORK_FLOATS(name##_backward, 1)
 
-// (grad, x, y, weight, pos_weight, reduction, needs)
-template <class T>
-PyObject *binary_cross_entropy_with_logits_backward_(PyObject *const *args) {
-    Pairs<T> p;
-    Gradients<T> g;
-    if (!p.read(args[1], args[2], args[3], args[4], args[5]) ||
-        !g.read(args[0], p.reduction, p.size, double(p.size)) || !PyList_Check(args[6]))
-        return declined();
-    Array gx, gy;
-    if (PyList_GET_ITEM(args[6], 0) == Py_True) gx = Array::empty(p.x.dims(), TypeNum<T>::value);
-    if (PyList_GET_ITEM(args[6], 1) == Py_True) gy = Array::empty(p.x.dims(), TypeNum<T>::value);
-    const T *x = p.x.template data<T>(), *y = p.y.template data<T>(), *factor = p.factor.template data<T>();
-    for (npy_intp i = 0; i < p.size; i++) {
-        T share = g[i] * p.weight_of(i), sigmoid = 1 / (1 + std::exp(-x[i]));
-        T scaled = factor ? factor[i] * y[i] : y[i];
-        if (gx) gx.template data<T>()[i] = share * (factor ? (scaled + 1 - y[i]) * sigmoid - scaled
-                                                           : sigmoid - y[i]);
-        if (gy) gy.template data<T>()[i] = share * (factor ? (factor[i] - 1) * softened(x[i]) - x[i] : -x[i]);
-    }
-    return results(gx, gy);
-}
-NETWORK_FLOATS(binary_cross_entropy_with_logits_backward, 1)
+PAIR_LOSS(mse_loss, Squared, 0, false)
+PAIR_LOSS(smooth_l1_loss, SmoothL1, 0, true)
+PAIR_LOSS(huber_loss, Huber, 0, true)
+PAIR_LOSS(soft_margin_loss, SoftMargin, 0, false)
+PAIR_LOSS(binary_cross_entropy, BinaryCrossEntropy, 1, false)
+PAIR_LOSS(binary_cross_entropy_with_logits, WithLogits, 2, false)
 
-PyMethodDef methods[] = {NETWORK_METHOD(nll_loss_reduced, 5),
-                         NETWORK_METHOD(nll_loss_reduced_backward, 6),
+PyMethodDef methods[] = {NETWORK_METHOD(nll_loss_forward, 5),
+                         NETWORK_METHOD(nll_loss_backward, 7),
                          NETWORK_METHOD(multi_margin_loss, 6),
                          NETWORK_METHOD(multi_margin_loss_backward, 7),
-                         NETWORK_METHOD(multilabel_margin_loss, 3),
-                         NETWORK_METHOD(multilabel_margin_loss_backward, 4),
+                         NETWORK_METHOD(multilabel_margin_loss_forward, 3),
+                         NETWORK_METHOD(multilabel_margin_loss_backward, 5),
+                         NETWORK_METHOD(mse_loss, 3),
+                         NETWORK_METHOD(mse_loss_backward, 4),
+                         NETWORK_METHOD(smooth_l1_loss, 4),
+                         NETWORK_METHOD(smooth_l1_loss_backward, 5),
+                         NETWORK_METHOD(huber_loss, 4),
+                         NETWORK_METHOD(huber_loss_backward, 5),
+                         NETWORK_METHOD(soft_margin_loss, 3),
+                         NETWORK_METHOD(soft_margin_loss_backward, 4),
                          NETWORK_METHOD(binary_cross_entropy, 4),
-                         NETWORK_METHOD(binary_cross_entropy_backward, 6),
+                         NETWORK_METHOD(binary_cross_entropy_backward, 5),
                          NETWORK_METHOD(binary_cross_entropy_with_logits, 5),
-                         NETWORK_METHOD(binary_cross_entropy_with_logits_backward, 7),
+                         NETWORK_METHOD(binary_cross_entropy_with_logits_backward, 6),
                          {nullptr, nullptr, 0, nullptr}};
 
 }  // namespace

@@ -25,8 +25,8 @@ def function_named(name: str) -> Callable[..., Any] | None:
             return found
     if name.endswith("_") and not name.startswith("_"):
         return _writing(name[:-1])
-    from flambeau.export._overloads import overloads, runner
-    if overloads(name) and (found := runner(name)) is not None:
+    from flambeau.export._overloads import runner, schemas
+    if name in schemas() and (found := runner(name)) is not None:
         return found
     inplace = getattr(Tensor, f"{name}_", None)
     if callable(inplace):
@@ -162,8 +162,6 @@ _own["_is_all_true"], _own["_is_any_true"] = Tensor.all, Tensor.any
 _own["_aminmax"] = lambda self, dim=None, keepdim=False: tuple(
     flambeau.aminmax(self, dim=dim, keepdim=keepdim))
 _own["_euclidean_dist"] = lambda x1, x2: flambeau.cdist(x1, x2)
-_own["_cdist_forward"] = lambda x1, x2, p, compute_mode=None: flambeau.cdist(x1, x2, p)
-_own["_pdist_forward"] = lambda self, p=2.0: flambeau.nn.functional.pdist(self, p)
 _own["_logcumsumexp"] = lambda self, dim: flambeau.logcumsumexp(self, dim)
 _own["_linalg_det"] = lambda A: (flambeau.linalg.det(A), *flambeau.linalg.lu_factor(A))
 _own["_linalg_eigvals"] = lambda self: flambeau.linalg.eigvals(self)

@@ -129,87 +129,9 @@ shows("_embedding", "embedding(Tensor weight, Tensor indices, SymInt padding_idx
       "bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
       run=lambda weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False:
       flambeau.embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse))
-REDUCTIONS = ("none", "mean", "sum")
 
 
-def _loss(name: str, limit: str = "") -> None:
-    """A loss of an input and a target, perhaps with a limit, and its gradient in the input."""
-    function = getattr(F, name)
-    reduced = "int reduction=1" + (f", float {limit}=1." if limit else "")
-    plain = reduced.replace("=1.", "").replace("=1", "")
-
-    def run(self: Tensor, target: Tensor, reduction: int = 1, *rest: Any) -> Tensor:
-        return function(self, target, reduction=REDUCTIONS[reduction], **dict(zip((limit,), rest)))
-
-    back = defines(f"{name}_backward(Tensor grad_output, Tensor self, Tensor target, {plain}) -> "
-                   "Tensor", lambda grad, self, target, *rest: gradient(
-                       lambda x: run(x, target, *rest), (self,), grad)[0])
-    def both(grad: Tensor, needs: Any, self: Tensor, target: Tensor, *rest: Any) -> Any:
-        return (back(grad, self, target, *rest) if needs[0] else None,
-                back(grad, target, self, *rest) if needs[1] else None)
-
-    arguments: Any = lambda input, target, reduction: (
-        input, target, REDUCTIONS.index(reduction))
-    grads: Any = lambda grad, needs, self, target, reduction: both(
-        grad, needs, self, target, reduction)
-    if limit:
-        arguments = lambda input, target, limit, reduction: (
-            input, target, REDUCTIONS.index(reduction), limit)
-        grads = {"beta": lambda grad, needs, self, target, reduction, beta: both(
-                     grad, needs, self, target, reduction, beta),
-                 "delta": lambda grad, needs, self, target, reduction, delta: both(
-                     grad, needs, self, target, reduction, delta)}[limit]
-    shows(f"_{name}", f"{name}(Tensor self, Tensor target, {reduced}) -> Tensor", arguments,
-          run=run, grads=grads)
-
-
-_loss("mse_loss")
-_loss("smooth_l1_loss", "beta")
-_loss("huber_loss", "delta")
-_WEIGHTED = "Tensor? weight=None{}, int reduction=1) -> Tensor"
-
-
-def _bce(self: Tensor, target: Tensor, weight: Any = None, reduction: int = 1) -> Tensor:
-    return F.binary_cross_entropy(self, target, weight, reduction=REDUCTIONS[reduction])
-
-
-_bce_back = defines("binary_cross_entropy_backward(Tensor grad_output, Tensor self, Tensor target,"
-                    " " + _WEIGHTED.format(""), lambda grad, self, *rest: gradient(
-                        _bce, (self,), grad, *rest)[0])
-shows("_binary_cross_entropy", "binary_cross_entropy(Tensor self, Tensor target, "
-      + _WEIGHTED.format(""), lambda input, target, weight, reduction: (
-          input, target, weight, REDUCTIONS.index(reduction)), run=_bce,
-      grads=lambda grad, self, target, weight, reduction: _bce_back(
-          grad, self, target, weight, reduction))
-shows("_binary_cross_entropy_with_logits", "binary_cross_entropy_with_logits(Tensor self, "
-      "Tensor target, " + _WEIGHTED.format(", Tensor? pos_weight=None"),
-      lambda input, target, weight, pos_weight, reduction: (
-          input, target, weight, pos_weight, REDUCTIONS.index(reduction)),
-      run=lambda self, target, weight=None, pos_weight=None, reduction=1:
-      F.binary_cross_entropy_with_logits(self, target, weight, pos_weight=pos_weight,
-                                         reduction=REDUCTIONS[reduction]))
-for _name, _own in (("nll_loss", "_nll_loss"), ("nll_loss2d", "_nll_loss2d")):
-    def _nll(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int) -> Any:
-        loss = F.nll_loss(self, target, weight, None, ignore_index, None, REDUCTIONS[reduction])
-        used = target != ignore_index
-        total = used.sum().to(self.dtype) if weight is None else (
-            weight[flambeau.where(used, target, 0)] * used).sum()
-        return loss, total if reduction == 1 else flambeau.zeros((), dtype=self.dtype)
-
-    _back = defines(f"{_name}_backward(Tensor grad_output, Tensor self, Tensor target, "
-                    "Tensor? weight, int reduction, SymInt ignore_index, Tensor total_weight) -> "
-                    "Tensor", lambda grad, self, target, weight, reduction, ignore_index, total:
-                    gradient(lambda x: _nll(x, target, weight, reduction, ignore_index),
-                             (self,), grad)[0])
-    shows(_own, f"{_name}_forward(Tensor self, Tensor target, Tensor? weight, int reduction, "
-          "SymInt ignore_index) -> (Tensor output, Tensor total_weight)",
-          lambda input, target, weight, reduction, ignore_index: (
-              input, target, weight, REDUCTIONS.index(reduction), ignore_index), run=_nll,
-          grads=lambda grad, self, target, weight, reduction, ignore_index, result1, _back=_back:
-          _back(grad, self, target, weight, reduction, ignore_index, result1))
-
-
-def _cross_entropy(input: Tensor, target: Tensor, weight: Any, reduction: str, ignore_index: int,
+def _cross_entropy(input: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int,
                    smoothing: float) -> Tensor:
     """As PyTorch computes it: log-probabilities, then the loss for classes."""
     return cross_entropy._smoothed(flambeau.log_softmax(input, 1), target, weight, reduction,

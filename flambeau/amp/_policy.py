@@ -27,19 +27,11 @@ FULL = """
     nn.functional.adaptive_max_pool3d_with_indices nn.functional.fractional_max_pool2d
     nn.functional.fractional_max_pool2d_with_indices nn.functional.fractional_max_pool3d
     nn.functional.fractional_max_pool3d_with_indices nn.functional.max_unpool2d
-    nn.functional.max_unpool3d nn.functional.grid_sample grid_sampler nn.functional.mse_loss
-    nn.functional.l1_loss nn.functional.smooth_l1_loss nn.functional.huber_loss
-    nn.functional.binary_cross_entropy nn.functional.binary_cross_entropy_with_logits
-    nn.functional.cross_entropy nn.functional.nll_loss nn.functional.kl_div kl_div
-    nn.functional.cosine_embedding_loss cosine_embedding_loss nn.functional.hinge_embedding_loss
-    hinge_embedding_loss nn.functional.poisson_nll_loss poisson_nll_loss
-    nn.functional.margin_ranking_loss margin_ranking_loss nn.functional.soft_margin_loss
-    nn.functional.triplet_margin_loss triplet_margin_loss nn.functional.multi_margin_loss
-    nn.functional.multilabel_margin_loss nn.functional.ctc_loss ctc_loss prod quantile nanquantile
-    trace cdist polar view_as_complex stft _reflection_pad1d _reflection_pad2d _reflection_pad3d
-    _replication_pad1d _replication_pad2d _replication_pad3d
-    fft.fft fft.ifft fft.rfft fft.irfft fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2
-    fft.fftn fft.ifftn fft.rfftn fft.irfftn
+    nn.functional.max_unpool3d nn.functional.grid_sample grid_sampler prod quantile nanquantile
+    trace polar view_as_complex stft _reflection_pad1d _reflection_pad2d _reflection_pad3d
+    _replication_pad1d _replication_pad2d _replication_pad3d fft.fft fft.ifft fft.rfft fft.irfft
+    fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn
+    fft.irfftn
 """
 
 WIDEST = "cat stack index_copy"

@@ -153,7 +153,7 @@ class _Writer:
         else:
             target = fx.node._get_qualified_name(node.target)
             base, _, overload = name.partition(".")
-            declared = _overloads.overloads(base).get(overload, [])
+            declared = _overloads.schemas().get(base, {}).get(overload, [])
             names = [a.name for a in declared] or [""] * len(node.args)
         inputs = [{"name": n, "arg": _argument(value), "kind": 1}
                   for n, value in zip(names, node.args)]

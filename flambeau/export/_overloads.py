@@ -73,19 +73,6 @@ def schemas() -> dict[str, dict[str, list[Argument]]]:
     return found
 
 
-@functools.cache
-def overloads(name: str) -> dict[str, list[Argument]]:
-    """The arguments of each overload of a name: as recorded, or as the op is declared."""
-    if name in schemas() or (op := declared(name)) is None:
-        return schemas().get(name, {})
-    found = {}
-    for text in op.declaration.texts:
-        full_name, arguments, _ = parse_schema(text)
-        found[full_name.partition(".")[2] or "default"] = [
-            replace(a, default=_default(a)) for a in arguments]
-    return found
-
-
 def declared(name: str) -> Op | None:
     """The op of that name that is declared by its schema, or the one that writes to its input."""
     op = table.get(name)
@@ -195,7 +182,7 @@ def _same(a: Any, b: Any) -> bool:
 def find(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:
     """The overload of `name` that takes these arguments; None if there is none."""
     for loose in (False, True):
-        for overload, arguments in overloads(name).items():
+        for overload, arguments in schemas().get(name, {}).items():
             bound = _bind(arguments, args, kwargs, loose)
             if bound is None:
                 continue
@@ -283,20 +270,6 @@ def layer_norm(input: Any, normalized_shape: Any, weight: Any = None, bias: Any 
 def group_norm(input: Any, num_groups: int, weight: Any = None, bias: Any = None,
                eps: float = 1e-5) -> Any:
     return "group_norm", (input, num_groups, weight, bias, eps, False), {}
-
-
-@_public
-def cross_entropy(input: Any, target: Any, weight: Any = None, size_average: Any = None,
-                  ignore_index: int = -100, reduce: Any = None, reduction: str = "mean",
-                  label_smoothing: float = 0.0) -> Any:
-    return "cross_entropy_loss", (input, target, weight, reduction, ignore_index,
-                                  label_smoothing), {}
-
-
-@_public
-def nll_loss(input: Any, target: Any, weight: Any = None, size_average: Any = None,
-             ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Any:
-    return "nll_loss_nd", (input, target, weight, reduction, ignore_index), {}
 
 
 def _max_pool(n: int) -> None:
@@ -465,13 +438,6 @@ def _swapped(name: str) -> Callable[..., Any]:
         "grid_sampler": lambda x, grid, mode, padding, corners: functional.grid_sample(
             x, grid, ["bilinear", "nearest", "bicubic"][mode],
             ["zeros", "border", "reflection"][padding], corners),
-        "cross_entropy_loss": lambda x, target, weight=None, reduction=1, ignore_index=-100,
-        label_smoothing=0.0: functional.cross_entropy(
-            x, target, weight, ignore_index=ignore_index, reduction=_reduction(reduction),
-            label_smoothing=label_smoothing),
-        "nll_loss_nd": lambda x, target, weight=None, reduction=1, ignore_index=-100:
-        functional.nll_loss(x, target, weight, ignore_index=ignore_index,
-                            reduction=_reduction(reduction)),
         "split_with_sizes": lambda x, split_sizes, dim=0: x.split(split_sizes, dim),
         "max_pool1d_with_indices": _with_indices(functional.max_pool1d),
         "max_pool2d_with_indices": _with_indices(functional.max_pool2d),

@@ -5,53 +5,98 @@ from flambeau import kernels as arrays
 from flambeau.kernels.network import kernel, mover, stepwise
 from flambeau.kernels.reference import type_title
 from flambeau.kernels.refused import refuse
-from flambeau.kernels.softmax import nll_loss, nll_loss_backward
+from flambeau.kernels.softmax import nll_loss, picked_backward
 
-
-@stepwise
-def soft_margin(x, y):
-    """log(1 + exp(-x * y)); infinite, as in PyTorch, where the exponential is."""
-    return np.log1p(np.exp(-y * x))
-
-
-@kernel
-def soft_margin_slope(x, y):
-    """The derivative of `soft_margin` in x."""
-    return -y / (1 + np.exp(x * y))
-
-
-# ---- with their reduction -----------------------------------------------------------------------
+NONE, MEAN, SUM = range(3)              # PyTorch's numbers of reductions
 
 
 def fold(losses, reduction):
     """The losses themselves, their sum or their mean."""
-    if reduction == "none":
+    if reduction == NONE:
         return losses
-    return arrays.mean(losses) if reduction == "mean" else arrays.sum(losses)
+    return arrays.mean(losses) if reduction == MEAN else arrays.sum(losses)
 
 
 def share(g, size, reduction):
     """The gradient of each loss, given that of what they are reduced to."""
-    return arrays.divide(g, np.asarray(size, g.dtype)) if reduction == "mean" else g
+    return arrays.divide(g, np.asarray(size, g.dtype)) if reduction == MEAN else g
+
+
+# ---- element by element -------------------------------------------------------------------------
 
 
 @kernel
-def nll_loss_reduced(log_probabilities, target, weight, reduction, ignore_index):
-    """The negative log-likelihood, and what a mean is divided by (None for other reductions)."""
+def mse_loss(x, y, reduction):
+    """(x - y)²"""
+    return fold((x - y) * (x - y), reduction)
+
+
+@kernel
+def mse_loss_backward(g, x, y, reduction):
+    """The gradient in x."""
+    return share(g, x.size, reduction) * (2 * (x - y))
+
+
+@kernel
+def smooth_l1_loss(x, y, reduction, beta):
+    """d² / (2 beta) where d = |x - y| is less than beta, else d - beta / 2"""
+    d = np.abs(x - y)
+    return fold(np.where(d < beta, 0.5 * d * d / _as(beta, x), d - _as(0.5 * beta, x)), reduction)
+
+
+@kernel
+def smooth_l1_loss_backward(g, x, y, reduction, beta):
+    """The gradient in x."""
+    return share(g, x.size, reduction) * np.clip((x - y) / _as(beta, x), _as(-1, x), _as(1, x))
+
+
+@kernel
+def huber_loss(x, y, reduction, delta):
+    """d² / 2 where d = |x - y| is less than delta, else delta (d - delta / 2)"""
+    d = np.abs(x - y)
+    far = _as(delta, x) * (d - _as(0.5 * delta, x))
+    return fold(np.where(d < delta, _as(0.5, x) * d * d, far), reduction)
+
+
+@kernel
+def huber_loss_backward(g, x, y, reduction, delta):
+    """The gradient in x."""
+    return share(g, x.size, reduction) * np.clip(x - y, _as(-delta, x), _as(delta, x))
+
+
+@stepwise
+def soft_margin_loss(x, y, reduction):
+    """log(1 + exp(-x * y)); infinite, as in PyTorch, where the exponential is."""
+    return fold(np.log1p(np.exp(-y * x)), reduction)
+
+
+@kernel
+def soft_margin_loss_backward(g, x, y, reduction):
+    """The gradient in x."""
+    return share(g, x.size, reduction) * (-y / (1 + np.exp(x * y)))
+
+
+# ---- of classes ---------------------------------------------------------------------------------
+
+
+@kernel
+def nll_loss_forward(log_probabilities, target, weight, reduction, ignore_index):
+    """The negative log-likelihood, and the total of the weights, which a mean is divided by."""
     losses = nll_loss(log_probabilities, target, weight, ignore_index)
-    if reduction != "mean":
-        return fold(losses, reduction), None
+    if reduction == NONE:
+        return losses, np.zeros((), losses.dtype)
     used = target != ignore_index
     weights = 1 if weight is None else weight[np.where(used, target, 0)]
-    divisor = float(np.sum(weights * used, dtype=np.float64))
-    return np.divide(arrays.sum(losses), losses.dtype.type(divisor)), divisor
+    total = np.asarray(np.sum(weights * used, dtype=np.float64), losses.dtype)
+    whole = arrays.sum(losses)
+    return (whole if reduction == SUM else np.asarray(np.divide(whole, total))), total
 
 
 @kernel
-def nll_loss_reduced_backward(g, target, weight, divisor, shape, ignore_index):
+def nll_loss_backward(g, x, target, weight, total, reduction, ignore_index):
     """The gradient in the log-probabilities."""
-    g = g if divisor is None else np.asarray(g / g.dtype.type(divisor))
-    return nll_loss_backward(g, target, weight, shape, ignore_index)
+    g = np.asarray(g / total) if reduction == MEAN else g
+    return picked_backward(g, target, weight, x.shape, ignore_index)
 
 
 def check_multi_margin(x, target, weight):
@@ -124,16 +169,19 @@ def multi_margin_loss_backward(g, x, target, weight, p, margin, reduction):
 
 
 @mover
-def multilabel_margin_loss(x, target, reduction):
-    """Σ max(0, 1 - x[y] + x[i]) / n over target classes y, up to the first -1, and others i."""
+def multilabel_margin_loss_forward(x, target, reduction):
+    """Σ max(0, 1 - x[y] + x[i]) / n over target classes y, up to the first -1, and others i; and
+    which classes are targets."""
     check_multilabel_margin(x, target)
-    hinge, *_ = _label_margins(x, target)
+    hinge, _, is_target = _label_margins(x, target)
     loss = (hinge.sum((1, 2)) / _as(hinge.shape[1], x)).astype(x.dtype)
-    return fold(loss.reshape(x.shape[:-1]), reduction)
+    return (fold(loss.reshape(x.shape[:-1]), reduction),
+            is_target.astype(x.dtype).reshape(x.shape))
 
 
 def _label_margins(x, target):
-    """For each row, label and other class how far the other is within the margin; the labels."""
+    """For each row, label and other class how far the other is within the margin; the labels, and
+    which classes are labels."""
     n = x.shape[-1] if x.ndim else 1
     rows, labels = x.reshape(-1, n), target.reshape(-1, n)
     valid = np.cumsum(labels < 0, 1) == 0
@@ -141,13 +189,13 @@ def _label_margins(x, target):
     is_target = (valid[:, :, None] & (index[:, :, None] == np.arange(n))).any(1)
     own = np.take_along_axis(rows, index, 1)
     hinge = np.maximum(1 - (own[:, :, None] - rows[:, None, :]), 0)
-    return np.where(valid[:, :, None] & ~is_target[:, None, :], hinge, 0), index
+    return np.where(valid[:, :, None] & ~is_target[:, None, :], hinge, 0), index, is_target
 
 
 @mover
-def multilabel_margin_loss_backward(g, x, target, reduction):
+def multilabel_margin_loss_backward(g, x, target, is_target, reduction):
     """The gradient in the scores."""
-    hinge, index = _label_margins(x, target)
+    hinge, index, _ = _label_margins(x, target)
     g = np.asarray(share(g, len(hinge), reduction)).reshape(-1, 1, 1) / _as(hinge.shape[1], x)
     slope = g * (hinge > 0)
     found = slope.sum(1)
@@ -167,13 +215,11 @@ def binary_cross_entropy(x, y, weight, reduction):
 
 
 @kernel
-def binary_cross_entropy_backward(g, x, y, weight, reduction, needs):
-    """Gradients in x and y; where x is 0 or 1 a denominator of 1e-12 stands in."""
+def binary_cross_entropy_backward(g, x, y, weight, reduction):
+    """The gradient in x; where that is 0 or 1 a denominator of 1e-12 stands in."""
     g = share(g, x.size, reduction)
     g = g if weight is None else g * weight
-    gx = g * (x - y) / np.maximum((1 - x) * x, _as(1e-12, x)) if needs[0] else None
-    gy = g * (np.log1p(-x) - np.log(x)) if needs[1] else None
-    return gx, gy
+    return g * (x - y) / np.maximum((1 - x) * x, _as(1e-12, x))
 
 
 @stepwise
@@ -187,18 +233,15 @@ def binary_cross_entropy_with_logits(x, y, weight, pos_weight, reduction):
 
 
 @kernel
-def binary_cross_entropy_with_logits_backward(g, x, y, weight, pos_weight, reduction, needs):
-    """Gradients in x and y."""
+def binary_cross_entropy_with_logits_backward(g, x, y, weight, pos_weight, reduction):
+    """The gradient in x."""
     g = share(g, x.size, reduction)
     g = g if weight is None else g * weight
     sigmoid = 1 / (1 + np.exp(-x))
     if pos_weight is None:
-        return (g * (sigmoid - y) if needs[0] else None), (-g * x if needs[1] else None)
+        return g * (sigmoid - y)
     scaled = pos_weight * y
-    gx = g * ((scaled + 1 - y) * sigmoid - scaled) if needs[0] else None
-    negative = np.maximum(-x, 0) + np.log1p(np.exp(-np.abs(x)))
-    gy = g * ((pos_weight - 1) * negative - x) if needs[1] else None
-    return gx, gy
+    return g * ((scaled + 1 - y) * sigmoid - scaled)
 
 
 def _as(value, like):

@@ -30,6 +30,17 @@ def checked(name):
     return native(f"checked_{name}")
 
 
+def declining(kernel):
+    """The compiled kernel in front of `kernel`, which raises Misfit for what it has no loop for,
+    or None."""
+    names = inspect.signature(kernel).parameters
+    return kernel.native and _extension.native.network_front(kernel.native, _misfit, len(names))
+
+
+def _misfit(*_):
+    raise _extension.Misfit
+
+
 def is_narrow(dtype):
     """Whether numbers of this dtype are computed in float32: every float of two bytes or fewer."""
     return dtype.char not in _WIDE and dtype.kind in "fV"

@@ -595,20 +595,6 @@ def softshrink(x, limit):
 # ---- losses -------------------------------------------------------------------------------------
 
 
-@pointwise("f")
-def smooth_l1(x, y, beta):
-    """½ d² / beta where d = |x - y| is below beta, else d - ½ beta"""
-    d = np.abs(x - y)
-    return np.where(d < beta, 0.5 * d * d / beta, d - 0.5 * beta)
-
-
-@pointwise("f")
-def huber(x, y, delta):
-    """½ d² where d = |x - y| is below delta, else delta (d - ½ delta)"""
-    d = np.abs(x - y)
-    return np.where(d < delta, 0.5 * d * d, delta * (d - 0.5 * delta))
-
-
 # ---- derivatives: grad times the derivative, in one pass ----------------------------------------
 
 
@@ -707,16 +693,6 @@ def mish_backward(grad, x):
 def logsigmoid_backward(grad, x):
     """The slope is sigmoid(-x)"""
     return grad / (1 + np.exp(x))
-
-
-@pointwise("f")
-def smooth_l1_backward(grad, x, y, beta):
-    return grad * np.clip((x - y) / beta, x.dtype.type(-1), x.dtype.type(1))
-
-
-@pointwise("f")
-def huber_backward(grad, x, y, delta):
-    return grad * np.clip(x - y, -delta, delta)
 
 
 @pointwise("f")

@@ -126,7 +126,7 @@ def nll_loss(log_probabilities, target, weight, ignore_index):
 
 
 @kernel
-def nll_loss_backward(g, target, weight, shape, ignore_index):
+def picked_backward(g, target, weight, shape, ignore_index):
     """Gradient of `nll_loss` in its input of the given shape; `g` is broadcast to the losses."""
     used = target != ignore_index
     classes = np.where(used, target, 0)

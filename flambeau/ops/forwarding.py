@@ -105,21 +105,6 @@ def _split(tensor: Any, split_size_or_sections: Any, dim: Any = 0) -> Call:
         tensor, int(split_size_or_sections) if one else split_size_or_sections, dim)
 
 
-def _compared(name: str) -> Any:
-    """Of a loss whose input and target broadcast first."""
-    def rule(input: Any, target: Any, size_average: Any = None, reduce: Any = None,
-             reduction: Any = "mean", **more: Any) -> Call | None:
-        if not (hasattr(input, "ndim") and hasattr(target, "ndim")):
-            return None
-        return c[name](input, target, REDUCTION, *[more[k] for k in ("beta", "delta") if k in more])
-    return rule
-
-
-def _huber(input: Any, target: Any, reduction: Any = "mean", delta: Any = 1.0, weight: Any = None
-           ) -> Call | None:
-    return _compared("huber_loss")(input, target, delta=delta)
-
-
 def _window(single: bool) -> Any:
     """Of a window; is one of a `single` value made apart?"""
     def rule(M: Any, *, dtype: Any = None, layout: Any = None, device: Any = None,
@@ -163,8 +148,6 @@ RULES: dict[str, Any] = {
     "sparse.log_softmax": lambda *args, **named: c._sparse_log_softmax(*args, **named),
     **{f"nn.functional.{name}": _softened(inner) for name, inner in {
         "softmax": "softmax", "softmin": "softmax", "log_softmax": "log_softmax"}.items()},
-    "nn.functional.multilabel_soft_margin_loss": lambda input, target, weight=None,
-    size_average=None, reduce=None, reduction="mean": c.log_sigmoid(input),
     # dropout
     "nn.functional.dropout": _dropped("dropout"),
     "nn.functional.alpha_dropout": _dropped("alpha_dropout", False),
@@ -196,47 +179,6 @@ RULES: dict[str, Any] = {
     "nn.functional.group_norm": lambda input, num_groups, weight=None, bias=None, eps=1e-5:
         c.group_norm(input, num_groups, weight, bias, eps, True),
     "nn.functional.normalize": _normalized,
-    # losses
-    "nn.functional.ctc_loss": lambda log_probs, targets, input_lengths, target_lengths, blank=0,
-    reduction="mean", zero_infinity=False:
-        c.ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, REDUCTION,
-                   zero_infinity),
-    "nn.functional.nll_loss": lambda input, target, weight=None, size_average=None,
-    ignore_index=-100, reduce=None, reduction="mean":
-        c.nll_loss_nd(input, target, weight, REDUCTION, ignore_index),
-    "nn.functional.cross_entropy": lambda input, target, weight=None, size_average=None,
-    ignore_index=-100, reduce=None, reduction="mean", label_smoothing=0.0:
-        c.cross_entropy_loss(input, target, weight, REDUCTION, ignore_index, label_smoothing),
-    "nn.functional.poisson_nll_loss": lambda input, target, log_input=True, full=False,
-    size_average=None, eps=1e-8, reduce=None, reduction="mean":
-        c.poisson_nll_loss(input, target, log_input, full, eps, REDUCTION),
-    "nn.functional.kl_div": lambda input, target, size_average=None, reduce=None, reduction="mean",
-    log_target=False: c.kl_div(input, target, REDUCTION, log_target=log_target),
-    "nn.functional.binary_cross_entropy": lambda input, target, weight=None, size_average=None,
-    reduce=None, reduction="mean": c.binary_cross_entropy(input, target, weight, REDUCTION),
-    "nn.functional.binary_cross_entropy_with_logits": lambda input, target, weight=None,
-    size_average=None, reduce=None, reduction="mean", pos_weight=None:
-        c.binary_cross_entropy_with_logits(input, target, weight, pos_weight, REDUCTION),
-    "nn.functional.margin_ranking_loss": lambda input1, input2, target, margin=0, size_average=None,
-    reduce=None, reduction="mean": c.margin_ranking_loss(input1, input2, target, margin, REDUCTION),
-    "nn.functional.cosine_embedding_loss": lambda input1, input2, target, margin=0,
-    size_average=None, reduce=None, reduction="mean":
-        c.cosine_embedding_loss(input1, input2, target, margin, REDUCTION),
-    "nn.functional.hinge_embedding_loss": lambda input, target, margin=1.0, size_average=None,
-    reduce=None, reduction="mean": c.hinge_embedding_loss(input, target, margin, REDUCTION),
-    **{f"nn.functional.{name}": (
-        lambda input, target, size_average=None, reduce=None, reduction="mean", name=name:
-        c[name](input, target, REDUCTION)) for name in ("multilabel_margin_loss",
-                                                        "soft_margin_loss")},
-    **{f"nn.functional.{name}": _compared(name) for name in ("l1_loss", "mse_loss",
-                                                             "smooth_l1_loss")},
-    "nn.functional.huber_loss": _huber,
-    "nn.functional.multi_margin_loss": lambda input, target, p=1, margin=1.0, weight=None,
-    size_average=None, reduce=None, reduction="mean":
-        c.multi_margin_loss(input, target, p, margin, weight, REDUCTION),
-    "nn.functional.triplet_margin_loss": lambda anchor, positive, negative, margin=1.0, p=2,
-    eps=1e-6, swap=False, size_average=None, reduce=None, reduction="mean":
-        c.triplet_margin_loss(anchor, positive, negative, margin, p, eps, swap, REDUCTION),
     # images
     "nn.functional.interpolate": _interpolated,
     "nn.functional.upsample_nearest": _resized("nearest"),

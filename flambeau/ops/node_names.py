@@ -26,7 +26,7 @@ from typing import Any
 from flambeau._support.scopes import within
 from flambeau.core import engine
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import Node, next_order, node_class, unpack
+from flambeau.core.graph import Node, Output, next_order, node_class, unpack
 from flambeau.core.modes import grad_enabled, grad_mode, interceptors
 from flambeau.core.op import class_name
 from flambeau.core.tensor import Tensor, basis, gradient_edge, tensor_types
@@ -170,7 +170,9 @@ def become(node: Any, result: Tensor) -> Node:
     """Let a node become the last node of the graph of `result`, made on the inputs that it has; the
     others of that graph are put between it and what comes before it."""
     root = gradient_edge(result)
-    if not isinstance(root, Node) or type(root).outputs != 1:
+    if type(root) is Output and not root.index:     # the only result that has a gradient
+        root = root.node
+    if not isinstance(root, Node):
         return node
     oldest, made, stack = next_order(), {}, [root]      # those that are newer than the whole
     while stack:
@@ -184,7 +186,8 @@ def become(node: Any, result: Tensor) -> Node:
         made[order].order = node.order + place / (len(made) + 1)
     node.__class__ = type(root)
     node.edges, node.saved = root.edges, root.saved
-    node.__dict__.update(root.__dict__)
+    node.__dict__.update({key: value for key, value in root.__dict__.items()
+                          if key not in ("outputs", "simple", "results")})
     return node
 
 

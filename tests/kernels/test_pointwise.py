@@ -70,8 +70,6 @@ def operands(name, dtype, seed=0):
         args[-3:] = [1.25, 1.5, 0.5]
     if name in ("hardtanh", "hardtanh_backward"):
         args[-2:] = [-1, 2] if "b" not in dtype else [0, 2]
-    if name.startswith(("smooth_l1", "huber")):
-        args[-1] = 1.5
     if name == "lerp" and np.dtype(dtype).kind == "f":
         args = [np.where(np.isfinite(a), a, 1).astype(dtype) for a in args]
     return args

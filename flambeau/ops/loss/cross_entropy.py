@@ -1,62 +1,44 @@
-"""Losses of classification by log-probabilities: cross entropy, negative log-likelihood, CTC."""
+"""Losses of classification by log-probabilities: cross entropy, negative log-likelihood, CTC.
+
+The functions of `nn.functional` are in `functions`.
+"""
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 import flambeau
 from flambeau import kernels as arrays
-from flambeau.core.op import composite
+from flambeau.core.modes import grad_enabled
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, plain
+from flambeau.dispatch.declaration import op
 from flambeau.kernels import ctc, losses
 from flambeau.kernels import softmax as kernels
+from flambeau.kernels.network import declining
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import values_below
 from flambeau.ops.fused import fused
-from flambeau.ops.linalg.matmul import linear
+from flambeau.ops.loss.reduction import MEAN, NONE, SUM, refuse_gradient
 from flambeau.ops.nn.softmax import log_softmax
 from flambeau.ops.node_names import over, plus, times
 
-NETWORK = "nn.functional"
-REDUCTIONS = frozenset({"none", "mean", "sum"})
 _INT64 = np.dtype(np.int64)
-
-
-def check_reduction(reduction: str) -> str:
-    """Raise unless `reduction` is one; the old name of "mean" is still taken."""
-    if isinstance(reduction, str) and reduction in REDUCTIONS:
-        return reduction
-    if reduction == "elementwise_mean":
-        warnings.warn("reduction='elementwise_mean' is deprecated. Please use reduction='mean' "
-                      "instead.", stacklevel=4)
-        return "mean"
-    raise ValueError(f"{reduction} is not a valid value for reduction")
-
-
-def chosen(reduction: str, size_average: Any, reduce: Any) -> str:
-    """The reduction, where two old flags may still say it."""
-    if size_average is None and reduce is None:
-        return check_reduction(reduction)
-    average = True if size_average is None else size_average
-    reduction = "none" if reduce is False else "mean" if average else "sum"
-    warnings.warn("size_average and reduce args will be deprecated, please use "
-                  f"reduction='{reduction}' instead.", stacklevel=4)
-    return reduction
+_FEW = 2048                 # scores: of more, one kernel does without the logarithms of all
+_LOSS: dict[str, Any] = {"namespace": "_nn", "method": False, "autocast": "full"}
 
 
 # ---- negative log-likelihood ---------------------------------------------------------------------
 
 
-def _total(losses: np.ndarray, target: np.ndarray, weight: Any, reduction: str,
+def _total(losses: np.ndarray, target: np.ndarray, weight: Any, reduction: int,
            ignore_index: int) -> tuple[Any, Any]:
     """The reduced losses, and what a mean divides by."""
-    if reduction == "none":
+    if reduction == NONE:
         return losses, None
     total = arrays.sum(losses)
-    if reduction == "sum":
+    if reduction == SUM:
         return total, None
     if weight is None:
         count = np.count_nonzero(target != ignore_index)
@@ -71,37 +53,98 @@ def _share(grad: np.ndarray, divisor: Any) -> np.ndarray:
     return grad if divisor is None else arrays.divide(grad, np.asarray(divisor, grad.dtype))
 
 
-def _nll_backward(grad: np.ndarray, input: np.ndarray, target: np.ndarray, weight: Any,
-                  divisor: Any, ignore_index: int) -> Any:
-    return losses.nll_loss_reduced_backward(grad, target, weight, divisor, input.shape,
-                                            ignore_index), None, None
-
-
-def _nll_body(input: Tensor, target: Tensor, weight: Any, reduction: str,
-              ignore_index: int) -> Tensor:
+def _picked(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
+            ) -> tuple[Tensor, Tensor]:
     used = target != ignore_index
-    classes = flambeau.where(used, target, 0)
-    each = -input.gather(1, classes.unsqueeze(1)).squeeze(1)
-    weights = used.to(input.dtype) if weight is None else flambeau.where(
-        used, weight[classes], 0)
+    places = flambeau.where(used, target, 0)
+    each = -self.gather(1, places.unsqueeze(1)).squeeze(1)
+    weights = used.to(self.dtype) if weight is None else flambeau.where(used, weight[places], 0)
     each = flambeau.where(used, each * weights, 0)
-    if reduction == "none":
-        return each
-    return each.sum() if reduction == "sum" else each.sum() / weights.sum()
+    if reduction == NONE:
+        return each, flambeau.zeros((), dtype=self.dtype)
+    total = weights.sum()
+    return (each.sum() if reduction == SUM else each.sum() / total), total.detach()
 
 
-def _nll(name: str, node_name: str) -> Any:
-    def body(input: Tensor, target: Tensor, weight: Any, reduction: str,
-             ignore_index: int) -> Tensor:
-        return _nll_body(input, target, weight, reduction, ignore_index)
+def _spread(grad_output: Tensor, self: Tensor, target: Tensor, weight: Any, total_weight: Tensor,
+            reduction: int, ignore_index: int) -> Tensor:
+    used = target != ignore_index
+    places = flambeau.where(used, target, 0)
+    each = grad_output / total_weight if reduction == MEAN else grad_output
+    if weight is not None:
+        each = each * weight[places]
+    each = flambeau.where(used, -each, 0).to(self.dtype)
+    return flambeau.zeros_like(self).scatter(1, places.unsqueeze(1), each.unsqueeze(1))
 
-    return fused(losses.nll_loss_reduced, backward=_nll_backward, extras=("divisor",),
-                 tensors=("input", "target", "weight"), nondiff=("target", "weight"),
-                 namespace=None, name=name, node_name=node_name)(body)
+
+def _declare_nll_loss(name: str, node: str) -> Any:
+    """`nll_loss_forward`, or that of images; gives the function."""
+    def canonical(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
+                  ) -> tuple[Any, ...]:
+        refuse(self._array, "bBilUcW8", "nll_loss_out_frame")
+        _check_target(self, target, weight)
+        refuse_gradient(f"{name}_forward", "weight", weight)
+        if target._array.dtype != _INT64:
+            target = target.long()
+        return self, target, weight, reduction, ignore_index
+
+    parameters = "Tensor self, Tensor target, Tensor? weight, int reduction, SymInt ignore_index"
+    inside: dict[str, Any] = {"function": False, "method": False, "out": False}
+    backward = op(
+        f"{name}_backward(Tensor grad_output, {parameters}, Tensor total_weight) -> Tensor",
+        kernel=losses.nll_loss_backward, quick=declining(losses.nll_loss_backward), parts=_spread,
+        nondiff="target weight total_weight", **inside)
+    return op(
+        f"{name}_forward({parameters}) -> (Tensor output, Tensor total_weight)",
+        kernel=losses.nll_loss_forward, quick=declining(losses.nll_loss_forward), parts=_picked,
+        canonical=canonical, returns=tuple, differentiable=(True, False), node=node,
+        autocast="full", **inside,
+        d_self=lambda grad, self, target, weight, reduction, ignore_index, total_weight: backward(
+            grad, self, target, weight, reduction, ignore_index,
+            total_weight.detach() if grad_enabled() else total_weight))
 
 
-_nll1d = _nll("_nll_loss", "NllLossBackward0")
-_nll2d = _nll("_nll_loss2d", "NllLoss2DBackward0")
+nll_loss_forward = _declare_nll_loss("nll_loss", "NllLossBackward0")
+nll_loss2d_forward = _declare_nll_loss("nll_loss2d", "NllLoss2DBackward0")
+_NLL = ("{}(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
+        "SymInt ignore_index=-100) -> Tensor")
+
+
+@op(_NLL.format("nll_loss"), **_LOSS)
+def nll_loss(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
+             ) -> Tensor:
+    """-weight[t] · input[t], for log-probabilities `input` (n, c) and classes t (n)."""
+    if self._array.ndim != 1:
+        return nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
+    given = target._array.shape
+    if len(given) == 1 and given != (1,):
+        raise ValueError("For 1D input, 1D target must have size 1, but got target size: "
+                         f"{given[0]}")
+    if len(given) > 1:
+        raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
+    refuse(self._array, "bBilUcW8", "nll_loss_out_frame")
+    loss = nll_loss_forward(self.unsqueeze(0), target.reshape(1), weight, reduction,
+                            ignore_index)[0]
+    return loss.squeeze(0) if reduction == NONE else loss
+
+
+@op(_NLL.format("nll_loss2d"), **_LOSS)
+def nll_loss2d(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
+               ) -> Tensor:
+    """`nll_loss` of each pixel of `input` (n, c, h, w)."""
+    return nll_loss2d_forward(self, target, weight, reduction, ignore_index)[0]
+
+
+@op(_NLL.format("nll_loss_nd"), out=False, **_LOSS)
+def nll_loss_nd(self: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int
+                ) -> Tensor:
+    """`nll_loss` of `input` (c) or (n, c, ...)."""
+    rank = self._array.ndim
+    if rank == 2:
+        return nll_loss_forward(self, target, weight, reduction, ignore_index)[0]
+    if rank < 1:
+        raise ValueError(f"Expected 1 or more dimensions (got {rank})")
+    return (nll_loss if rank == 1 else nll_loss2d)(self, target, weight, reduction, ignore_index)
 
 
 def _check_target(input: Tensor, target: Tensor, weight: Any) -> None:
@@ -128,42 +171,10 @@ def _check_target(input: Tensor, target: Tensor, weight: Any) -> None:
                            f"{type_name(weight.dtype)}")
 
 
-@composite(namespace=NETWORK)
-def nll_loss(input: Tensor, target: Tensor, weight: Tensor | None = None, size_average: Any = None,
-             ignore_index: int = -100, reduce: Any = None, reduction: str = "mean") -> Tensor:
-    """-weight[t] · input[t], for log-probabilities `input` (n, c, ...) and classes t (n, ...).
-
-    Targets equal to `ignore_index` do not count; the mean is over the weights of those that do.
-    """
-    reduction = chosen(reduction, size_average, reduce)
-    x, t = input._array, target._array
-    if x.ndim == 2 and t.ndim == 1 and t.dtype is _INT64 and weight is None \
-            and x.dtype.char in "fd" and len(x) == len(t):
-        return _nll1d(input, target, None, reduction, ignore_index)
-    refuse(x, "bBilUcW8", "nll_loss_out_frame")
-    rank = x.ndim
-    if rank < 1:
-        raise ValueError(f"Expected 1 or more dimensions (got {rank})")
-    if rank == 1:
-        given = t.shape
-        if len(given) == 1 and given != (1,):
-            raise ValueError("For 1D input, 1D target must have size 1, but got target size: "
-                             f"{given[0]}")
-        if len(given) > 1:
-            raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
-        loss = nll_loss(input.unsqueeze(0), target.reshape(1), weight, None, ignore_index, None,
-                        reduction)
-        return loss.squeeze(0) if reduction == "none" else loss
-    _check_target(input, target, weight)
-    if t.dtype != _INT64:
-        target = target.long()
-    return (_nll1d if rank == 2 else _nll2d)(input, target, weight, reduction, ignore_index)
-
-
 # ---- cross entropy -------------------------------------------------------------------------------
 
 
-def _cross_entropy_kernel(input: np.ndarray, target: np.ndarray, weight: Any, reduction: str,
+def _cross_entropy_kernel(input: np.ndarray, target: np.ndarray, weight: Any, reduction: int,
                           ignore_index: int, smoothing: float) -> Any:
     losses, stats = kernels.cross_entropy(input, target, weight, ignore_index, smoothing)
     return *_total(losses, target, weight, reduction, ignore_index), stats
@@ -174,15 +185,15 @@ def _cross_entropy_kernel(input: np.ndarray, target: np.ndarray, weight: Any, re
            kernels.cross_entropy_backward(_share(grad, divisor), input, target, stats, weight,
                                           ignore_index, smoothing), None, None),
        nondiff=("target", "weight"), namespace=None, node_name="NllLossBackward0", unfolds=True)
-def _cross_entropy(input: Tensor, target: Tensor, weight: Any, reduction: str, ignore_index: int,
+def _cross_entropy(input: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int,
                    smoothing: float) -> Tensor:
     return _smoothed(log_softmax(input, 1), target, weight, reduction, ignore_index, smoothing)
 
 
-def _smoothed(logs: Tensor, target: Tensor, weight: Any, reduction: str, ignore_index: int,
+def _smoothed(logs: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int,
               smoothing: float) -> Tensor:
     """The loss for classes, given log-probabilities."""
-    loss = nll_loss(logs, target, weight, None, ignore_index, None, reduction)
+    loss = nll_loss_nd(logs, target, weight, reduction, ignore_index)
     if not smoothing:
         return loss
     column = (1, -1, *(1,) * (logs._array.ndim - 2))
@@ -190,15 +201,15 @@ def _smoothed(logs: Tensor, target: Tensor, weight: Any, reduction: str, ignore_
     smooth = -(logs if weight is None else logs * weight.view(column)).sum(1)
     used = target != ignore_index
     smooth = smooth.masked_fill(~used, 0.0)
-    if reduction != "none":
+    if reduction != NONE:
         smooth = smooth.sum()
-    if reduction == "mean":
+    if reduction == MEAN:
         smooth = smooth / (used.sum() if weight is None else (
             weight[flambeau.where(used, target, 0)] * used).sum())
     return times(loss, 1 - smoothing) + times(smooth, smoothing / classes)
 
 
-def _with_probabilities(input: Tensor, target: Tensor, weight: Any, reduction: str,
+def _with_probabilities(input: Tensor, target: Tensor, weight: Any, reduction: int,
                         smoothing: float) -> Tensor:
     """The loss for targets that are distributions over the classes (dimension 1)."""
     shape = input._array.shape
@@ -214,30 +225,20 @@ def _with_probabilities(input: Tensor, target: Tensor, weight: Any, reduction: s
     product = log_softmax(input, axis) * target
     if weight is not None:
         product = product * weight.view((-1, *(1,) * (len(shape) - axis - 1)))
-    if reduction == "none":
+    if reduction == NONE:
         return -product.sum(axis)
     total = -product.sum()
-    if reduction == "sum":
+    if reduction == SUM:
         return total
     return over(total, input._array.size / classes or float("nan"))
 
 
-@composite(namespace=NETWORK)
-def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
-                  size_average: Any = None, ignore_index: int = -100, reduce: Any = None,
-                  reduction: str = "mean", label_smoothing: float = 0.0) -> Tensor:
-    """-weight[t] · log_softmax(input)[t], for `input` (n, c, ...), (c) and classes t (n, ...), ().
-
-    A floating `target` of the shape of `input` holds a distribution over the classes instead.
-    Classes equal to `ignore_index` do not count; the mean is over the weights of those that do.
-    `label_smoothing` mixes the target with the uniform distribution (Szegedy et al., 2016).
-
-    >>> import flambeau
-    >>> flambeau.nn.functional.cross_entropy(flambeau.zeros(1, 2), flambeau.tensor([1]))
-    tensor(0.6931)
-    """
-    if size_average is not None or reduce is not None or reduction not in REDUCTIONS:
-        reduction = chosen(reduction, size_average, reduce)
+@op("cross_entropy_loss(Tensor self, Tensor target, Tensor? weight=None, int reduction=Mean, "
+    "SymInt ignore_index=-100, float label_smoothing=0.0) -> Tensor", out=False, **_LOSS)
+def cross_entropy_loss(self: Tensor, target: Tensor, weight: Any, reduction: int,
+                       ignore_index: int, label_smoothing: float) -> Tensor:
+    """-weight[t] · log_softmax(input)[t], or the same for a distribution over the classes."""
+    input = self
     x, t = input._array, target._array
     if not 0.0 <= label_smoothing <= 1.0:
         raise RuntimeError("label_smoothing must be between 0.0 and 1.0. Got: "
@@ -249,12 +250,13 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return _with_probabilities(input, target, weight, reduction, label_smoothing)
-    if x.ndim == 1 and not label_smoothing:
-        return nll_loss(log_softmax(input, 0), target, weight, None, ignore_index, None, reduction)
+    if not label_smoothing and (x.ndim == 1 or (x.ndim == 2 and x.size <= _FEW)):
+        logs = log_softmax(input, x.ndim - 1)
+        return nll_loss_nd(logs, target, weight, reduction, ignore_index)
     if x.ndim == 1:
-        loss = cross_entropy(input.unsqueeze(0), target.unsqueeze(0), weight, None, ignore_index,
-                             None, reduction, label_smoothing)
-        return loss.squeeze(0) if reduction == "none" else loss
+        loss = cross_entropy_loss(input.unsqueeze(0), target.unsqueeze(0), weight, reduction,
+                                  ignore_index, label_smoothing)
+        return loss.squeeze(0) if reduction == NONE else loss
     if x.ndim == 2 and t.ndim == 1 and t.dtype is _INT64 and x.shape[0] == t.shape[0] \
             and weight is None and x.dtype.kind == "f":
         return _cross_entropy(input, target, None, reduction, ignore_index, label_smoothing)
@@ -267,27 +269,7 @@ def cross_entropy(input: Tensor, target: Tensor, weight: Tensor | None = None,
                      label_smoothing)
 
 
-@composite(namespace=NETWORK)
-def linear_cross_entropy(input: Tensor, linear_weight: Tensor, target: Tensor, *,
-                         linear_bias: Tensor | None = None, weight: Tensor | None = None,
-                         reduction: str = "mean", ignore_index: int | None = None,
-                         label_smoothing: float = 0.0, options: Any = None) -> Tensor:
-    """`cross_entropy` of the affine map of `input` (n, k) or (k) by `linear_weight` (c, …, k).
-
-    With more dimensions in the middle of `linear_weight` there are as many losses per sample.
-    """
-    batch, kinds = tuple(input.shape[:-1]), tuple(linear_weight.shape[:-1])
-    _check_affine(input, linear_weight, linear_bias)
-    if ignore_index is not None and tuple(target.shape) == batch + kinds:
-        raise RuntimeError("ignore_index cannot be specified when target contains probabilities")
-    bias = None if linear_bias is None else linear_bias.reshape(-1)
-    scores = linear(input, linear_weight.reshape(-1, linear_weight.shape[-1]), bias)
-    return cross_entropy(scores.reshape(batch + kinds), target, weight, None,
-                         -100 if ignore_index is None else ignore_index, None, reduction,
-                         label_smoothing)
-
-
-def _check_affine(input: Tensor, linear_weight: Tensor, linear_bias: Any) -> None:
+def check_affine(input: Tensor, linear_weight: Tensor, linear_bias: Any) -> None:
     x, w = tuple(input.shape), tuple(linear_weight.shape)
     if len(x) not in (1, 2):
         raise RuntimeError(f"expected input with dimensionality 1 or 2, got {len(x)}")
@@ -392,21 +374,13 @@ def _padded_targets(targets: Tensor, lengths: Any) -> Tensor:
     return targets[:, :longest].contiguous()
 
 
-@composite(namespace=NETWORK)
-def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any,
-             blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> Tensor:
-    """-log p(targets), summed over all alignments of them with the input's steps.
-
-    `log_probs` (t, n, c) or (t, c); `targets` (n, s), or all of them one after the other. The mean
-    is over losses divided by the targets' lengths. `zero_infinity`: an impossible target costs 0.
-    Graves et al., Connectionist temporal classification, ICML 2006.
-    """
-    check_reduction(reduction)
+def _ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any,
+              blank: int, reduction: int, zero_infinity: bool) -> Tensor:
     x = log_probs._array
     if x.ndim == 2:
-        loss = ctc_loss(log_probs.unsqueeze(1), targets.reshape(1, -1), input_lengths,
-                        target_lengths, blank, reduction, zero_infinity)
-        return loss.squeeze(0) if reduction == "none" else loss
+        loss = _ctc_loss(log_probs.unsqueeze(1), targets.reshape(1, -1), input_lengths,
+                         target_lengths, blank, reduction, zero_infinity)
+        return loss.squeeze(0) if reduction == NONE else loss
     if x.dtype.kind != "f" or x.dtype.itemsize < 4:
         raise NotImplementedError("\"ctc_loss_cpu\" not implemented for "
                                   f"'{type_name(log_probs.dtype)}'")
@@ -421,16 +395,16 @@ def ctc_loss(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_leng
     losses = _ctc_losses(log_probs, _padded_targets(targets, lengths), inputs, lengths, blank)
     if zero_infinity:
         losses = flambeau.where(losses == np.inf, 0, losses)
-    if reduction == "none":
+    if reduction == NONE:
         return losses
-    if reduction == "sum":
+    if reduction == SUM:
         return losses.sum()
     return (losses / _as_tensor(lengths).to(log_probs.dtype).clamp_min(1)).mean()
 
 
-@composite(name="ctc_loss")
-def ctc_loss_op(log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any,
-                blank: int = 0, reduction: int = 1, zero_infinity: bool = False) -> Tensor:
-    """`nn.functional.ctc_loss` with the reduction as a number: 0 none, 1 mean, 2 sum."""
-    return ctc_loss(log_probs, targets, input_lengths, target_lengths, blank,
-                    ("none", "mean", "sum")[reduction], zero_infinity)
+ctc_loss = op(*[
+    f"ctc_loss.{name}(Tensor log_probs, Tensor targets, {kind} input_lengths, "
+    f"{kind} target_lengths, int blank=0, int reduction=Mean, bool zero_infinity=False) -> Tensor"
+    for name, kind in (("IntList", "int[]"), ("Tensor", "Tensor"))],
+    body=_ctc_loss, method=False, out=False, autocast="full",
+    doc="-log p(targets), summed over all alignments of them with the input's steps.")

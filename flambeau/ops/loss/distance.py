@@ -2,27 +2,30 @@
 from __future__ import annotations
 
 from math import inf
+from typing import Any
 
 import numpy as np
 
 import flambeau
 from flambeau.core.graph import next_order
-from flambeau.core.op import composite, public
+from flambeau.core.modes import grad_enabled
+from flambeau.core.op import public
 from flambeau.core.promotion import join, type_name
+from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
+from flambeau.dispatch.parts import ThroughParts
+from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import distances as kernels
 from flambeau.kernels.refused import refuse
-from flambeau.ops.fused import fused
-from flambeau.ops.node_names import clamped_value, one_node, plus, rename
+from flambeau.ops.node_names import clamped_value, plus, rename
 from flambeau.ops.reduction.statistics import vector_norm
-from flambeau.ops.refusals import refusing
 
-BOTH = ("nn.functional", "torch")
+_TOP: dict[str, Any] = {"method": False, "out": False}
 
 
-@composite(namespace=BOTH)
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+@op("cosine_similarity(Tensor x1, Tensor x2, int dim=1, float eps=1e-08) -> Tensor", **_TOP)
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     """x₁ · x₂ / (max(‖x₁‖, eps) · max(‖x₂‖, eps)) along `dim`.
 
     >>> import flambeau
@@ -44,9 +47,9 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -
     return (units[0] * units[1]).sum(dim)
 
 
-@composite(namespace=BOTH)
-def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
-                      keepdim: bool = False) -> Tensor:
+@op("pairwise_distance(Tensor x1, Tensor x2, float p=2, float eps=1e-06, bool keepdim=False) -> "
+    "Tensor", **_TOP)
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float, eps: float, keepdim: bool) -> Tensor:
     """‖x₁ - x₂ + eps‖_p along the last dimension."""
     since = next_order()
     result = flambeau.norm(plus(x1 - x2, eps), p, -1 if max(x1.dim(), x2.dim()) else None, keepdim)
@@ -55,14 +58,6 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6,
 
 
 # ---- all pairs -----------------------------------------------------------------------------------
-
-
-@fused(lambda x1, x2, p, euclid: kernels.cdist(x1, x2, p), tensors=("x1", "x2"),
-       backward=lambda grad, x1, x2, result, p: kernels.cdist_backward(grad, x1, x2, result, p),
-       when=lambda x1, x2, p, euclid: x1._array.shape[:-2] == x2._array.shape[:-2],
-       namespace=None, node_name="CdistBackward0")
-def _cdist(x1: Tensor, x2: Tensor, p: float, euclid: bool) -> Tensor:
-    return _lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
 
 
 def _lengths(difference: Tensor, p: float) -> Tensor:
@@ -81,22 +76,38 @@ def _lengths(difference: Tensor, p: float) -> Tensor:
     return flambeau.where(zero, 0, flambeau.where(zero, 1, total).pow(1 / p))
 
 
+def _apart(x1: Tensor, x2: Tensor, p: float) -> Tensor:
+    return _lengths(x1.unsqueeze(-2) - x2.unsqueeze(-3), p)
+
+
+_through_apart = ThroughParts(_apart, ("x1", "x2"), ("p",))
+
+
+def _by_rows(grad: Tensor, needs: Any, x1: Tensor, x2: Tensor, p: float, result: Tensor) -> Any:
+    if grad_enabled():
+        return _through_apart(grad, needs, x1, x2, p)
+    return (_cdist_backward(grad, x1, x2, p, result) if needs[0] else None,
+            _cdist_backward(grad.mT, x2, x1, p, result.mT) if needs[1] else None)
+
+
+_INSIDE: dict[str, Any] = {"function": False, "method": False, "out": False}
+_cdist_forward = op(
+    "_cdist_forward(Tensor x1, Tensor x2, float p, int? compute_mode) -> Tensor",
+    kernel=kernels.cdist, drops="compute_mode", parts=_apart, vjp=_by_rows, node="CdistBackward0",
+    **_INSIDE)
+_cdist_backward = op(
+    "_cdist_backward(Tensor grad, Tensor x1, Tensor x2, float p, Tensor cdist) -> Tensor",
+    kernel=kernels.cdist_backward, differentiable=False, shape=lambda grad, x1, *_: x1._array.shape,
+    parts=lambda grad, x1, x2, cdist, p: _through_apart(grad, [True, False], x1, x2, p)[0],
+    **_INSIDE)
 _MODES = ("use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist",
           "donot_use_mm_for_euclid_dist")
 
 
-@composite
-@refusing("e8", "cdist")
-@one_node
-def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
-    """The p-norm distance of each row of `x1` (..., m, k) to each row of `x2` (..., n, k).
-
-    >>> import flambeau
-    >>> flambeau.cdist(flambeau.zeros(1, 2), flambeau.tensor([[3.0, 4.0]]))
-    tensor([[5.]])
-    """
-    if compute_mode not in _MODES:
-        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+@op("cdist(Tensor x1, Tensor x2, float p=2.0, int? compute_mode=None) -> Tensor", function=False,
+    method=False, out=False, refuses=("cdist", "e8"), autocast="full")
+def _pairs(x1: Tensor, x2: Tensor, p: float, compute_mode: int | None) -> Tensor:
+    refuse(x1._array, "e8", "cdist")
     for name, x in (("X1", x1), ("X2", x2)):
         if x._array.dtype.kind not in "fV":
             raise RuntimeError(f"cdist only supports floating-point dtypes, {name} got: "
@@ -114,18 +125,49 @@ def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0])
     if x1._array.dtype != x2._array.dtype:
         raise RuntimeError(f"expected scalar type {type_name(x1.dtype)} but found "
                            f"{type_name(x2.dtype)}")
-    return _cdist(x1, x2, float(p), compute_mode != _MODES[2])
+    if a[:-2] != b[:-2]:
+        front = broadcast_shapes(a[:-2], b[:-2])
+        x1, x2 = x1.expand(*front, *a[-2:]), x2.expand(*front, *b[-2:])
+    return _cdist_forward(x1, x2, float(p), compute_mode)
 
 
-@fused(lambda input, p: kernels.pdist(input, p),
-       backward=lambda grad, input, result, p: kernels.pdist_backward(grad, input, result, p),
-       namespace=None, node_name="PdistBackward0")
-def _pdist(input: Tensor, p: float) -> Tensor:
-    first, second = np.triu_indices(input._array.shape[0], 1)
-    return _lengths(input[flambeau.from_numpy(first)] - input[flambeau.from_numpy(second)], p)
+@python_function
+def cdist(x1: Tensor, x2: Tensor, p: float = 2.0, compute_mode: str = _MODES[0]) -> Tensor:
+    """The p-norm distance of each row of `x1` (..., m, k) to each row of `x2` (..., n, k).
+
+    >>> import flambeau
+    >>> flambeau.cdist(flambeau.zeros(1, 2), flambeau.tensor([[3.0, 4.0]]))
+    tensor([[5.]])
+    """
+    if compute_mode not in _MODES:
+        raise ValueError(f"{compute_mode} is not a valid value for compute_mode")
+    return _pairs(x1, x2, p, _MODES.index(compute_mode) or None)
 
 
-def _distances_of_pairs(self: Tensor, p: float) -> Tensor:
+# ---- pairs of rows -------------------------------------------------------------------------------
+
+
+def _apart_in_pairs(self: Tensor, p: float) -> Tensor:
+    first, second = np.triu_indices(self._array.shape[0], 1)
+    return _lengths(self[flambeau.from_numpy(first)] - self[flambeau.from_numpy(second)], p)
+
+
+_through_pairs = ThroughParts(_apart_in_pairs, ("self",), ("p",))
+_pdist_forward = op(
+    "_pdist_forward(Tensor self, float p=2) -> Tensor", kernel=kernels.pdist,
+    parts=_apart_in_pairs, node="PdistBackward0", **_INSIDE,
+    vjp=lambda grad, needs, self, p, result: _through_pairs(grad, needs, self, p)
+    if grad_enabled() else (_pdist_backward(grad, self, p, result),))
+_pdist_backward = op(
+    "_pdist_backward(Tensor grad, Tensor self, float p, Tensor pdist) -> Tensor",
+    kernel=kernels.pdist_backward, differentiable=False, shape=lambda grad, self, *_:
+    self._array.shape, parts=lambda grad, self, pdist, p: _through_pairs(grad, [True], self, p)[0],
+    **_INSIDE)
+
+
+@op("pdist(Tensor self, float p=2) -> Tensor", method=False, out=False)
+def pdist(self: Tensor, p: float) -> Tensor:
+    """The p-norm distances of all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ...."""
     x = self._array
     if x.ndim != 2:
         raise RuntimeError(f"pdist only supports 2D tensors, got: {x.ndim}D")
@@ -135,10 +177,8 @@ def _distances_of_pairs(self: Tensor, p: float) -> Tensor:
             raise RuntimeError("pdist only supports floating-point dtypes")
     if p < 0:
         raise RuntimeError("pdist only supports non-negative p values")
-    return _pdist(self, float(p))
+    return _pdist_forward(self, p)
 
 
-pdist = op(
-    "pdist(Tensor self, float p=2) -> Tensor", body=_distances_of_pairs, method=False, out=False,
-    doc="The p-norm distances of all pairs of rows, in the order (0, 1), (0, 2), ..., (1, 2), ....")
-public["nn.functional"]["pdist"] = pdist
+public.setdefault("nn.functional", {}).update(
+    pdist=pdist, cosine_similarity=cosine_similarity, pairwise_distance=pairwise_distance)

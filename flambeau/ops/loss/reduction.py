@@ -1,0 +1,45 @@
+"""How a loss puts its elements together: PyTorch's names and numbers of reductions."""
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+from flambeau.core.modes import grad_enabled
+from flambeau.core.tensor import Tensor
+
+NONE, MEAN, SUM = range(3)
+NUMBERS = {"none": NONE, "mean": MEAN, "sum": SUM}
+
+
+def number_of(reduction: Any, size_average: Any = None, reduce: Any = None) -> int:
+    """The number of the reduction, where two old flags may still say it."""
+    if size_average is None and reduce is None:
+        if type(reduction) is str and reduction in NUMBERS:
+            return NUMBERS[reduction]
+        if reduction == "elementwise_mean":
+            warnings.warn("reduction='elementwise_mean' is deprecated. Please use "
+                          "reduction='mean' instead.", stacklevel=3)
+            return MEAN
+        raise ValueError(f"{reduction} is not a valid value for reduction")
+    average = True if size_average is None else size_average
+    reduction = "none" if reduce is False else "mean" if average else "sum"
+    warnings.warn("size_average and reduce args will be deprecated, please use "
+                  f"reduction='{reduction}' instead.", stacklevel=3)
+    return NUMBERS[reduction]
+
+
+def reduced(loss: Tensor, reduction: int) -> Tensor:
+    """The mean, the sum, or the elements themselves."""
+    return loss.mean() if reduction == MEAN else loss.sum() if reduction == SUM else loss
+
+
+def shared(grad: Tensor, count: int, reduction: int) -> Tensor:
+    """The gradient of each of `count` losses, given that of what they are reduced to."""
+    return grad / count if reduction == MEAN else grad
+
+
+def refuse_gradient(name: str, argument: str, tensor: Any) -> None:
+    """Raise if a gradient is wanted by an argument that there is no derivative by."""
+    if tensor is not None and tensor.requires_grad and grad_enabled():
+        raise RuntimeError(f"The function '{name}' is not differentiable with respect to argument "
+                           f"'{argument}'. This input cannot have requires_grad True.")
