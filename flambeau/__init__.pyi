@@ -1315,10 +1315,10 @@ def binary_cross_entropy_with_logits(
     target: Tensor,
     weight: Tensor | None = None,
     pos_weight: Tensor | None = None,
-    reduction: _int = 0,
+    reduction: _int = 1,
 ) -> Tensor:
-    """`nn.functional.binary_cross_entropy_with_logits` with reductions as numbers: 0 for none, 1
-    for the mean, 2 for the sum."""
+    """`binary_cross_entropy` of sigmoid(input), exact for large inputs; `pos_weight` multiplies
+    the loss of positive targets."""
 
 def bincount(input: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """How often each of 0, 1, 2 … occurs; with `weights`, the sum of those of its occurrences."""
@@ -1630,9 +1630,14 @@ def cosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def cosh_(input: Tensor) -> Tensor:
     """Write the result of `cosh` into this tensor; returns the tensor."""
 
-def cosine_embedding_loss(*args: Any, reduction: _int = 1, **kwargs: Any) -> Tensor:
-    """`nn.functional.cosine_embedding_loss` with the reduction as a number: 0 none, 1 mean, 2
-    sum."""
+def cosine_embedding_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: _float = 0.0,
+    reduction: _int = 1,
+) -> Tensor:
+    """1 - cos(x₁, x₂) where the target is 1, max(0, cos(x₁, x₂) - margin) where it is -1."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """x₁ · x₂ / (max(‖x₁‖, eps) · max(‖x₂‖, eps)) along `dim`."""
@@ -1671,7 +1676,7 @@ def ctc_loss(
     reduction: _int = 1,
     zero_infinity: _bool = False,
 ) -> Tensor:
-    """`nn.functional.ctc_loss` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """-log p(targets), summed over all alignments of them with the input's steps."""
 
 def cummax(input: Tensor, dim: _int, *, out: Any = None) -> return_types.cummax:
     """The largest of each element and all before it along `dim`, and its position."""
@@ -2312,9 +2317,13 @@ def heaviside(input: Tensor, values: Tensor, *, out: Tensor | None = None) -> Te
 def heaviside_(input: Tensor, values: Tensor) -> Tensor:
     """Write the result of `heaviside` into this tensor; returns the tensor."""
 
-def hinge_embedding_loss(*args: Any, reduction: _int = 1, **kwargs: Any) -> Tensor:
-    """`nn.functional.hinge_embedding_loss` with the reduction as a number: 0 none, 1 mean, 2
-    sum."""
+def hinge_embedding_loss(
+    input: Tensor,
+    target: Tensor,
+    margin: _float = 1.0,
+    reduction: _int = 1,
+) -> Tensor:
+    """x where the target is 1, max(0, margin - x) where it is -1."""
 
 def histc(
     input: Tensor,
@@ -2565,7 +2574,7 @@ def kl_div(
     *,
     log_target: _bool = False,
 ) -> Tensor:
-    """`nn.functional.kl_div` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """target · (log target - input), for log-probabilities `input`."""
 
 def kron(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The Kronecker product: each element of `input` times all of `other`, as a block."""
@@ -2804,8 +2813,14 @@ def lu_unpack(
 ) -> return_types.lu_unpack:
     """P, L and U out of what `lu_factor` gives."""
 
-def margin_ranking_loss(*args: Any, reduction: _int = 1, **kwargs: Any) -> Tensor:
-    """`nn.functional.margin_ranking_loss` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+def margin_ranking_loss(
+    input1: Tensor,
+    input2: Tensor,
+    target: Tensor,
+    margin: _float = 0.0,
+    reduction: _int = 1,
+) -> Tensor:
+    """max(0, -target · (x₁ - x₂) + margin)."""
 
 def masked_fill(input: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`value`, a number or a 0-d tensor, where the mask is True; else the input."""
@@ -3264,7 +3279,7 @@ def poisson_nll_loss(
     eps: _float,
     reduction: _int,
 ) -> Tensor:
-    """`nn.functional.poisson_nll_loss` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+    """exp(x) - y x, or, if not `log_input`, x - y log(x + eps): Poisson likelihood of targets y."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """abs · (cos angle + i sin angle)."""
@@ -4168,8 +4183,17 @@ def tril_indices(
 ) -> Tensor:
     """Row and column numbers of the tril part of a matrix."""
 
-def triplet_margin_loss(*args: Any, reduction: _int = 1, **kwargs: Any) -> Tensor:
-    """`nn.functional.triplet_margin_loss` with the reduction as a number: 0 none, 1 mean, 2 sum."""
+def triplet_margin_loss(
+    anchor: Tensor,
+    positive: Tensor,
+    negative: Tensor,
+    margin: _float = 1.0,
+    p: _float = 2.0,
+    eps: _float = 1e-06,
+    swap: _bool = False,
+    reduction: _int = 1,
+) -> Tensor:
+    """max(0, ‖a - p‖ - ‖a - n‖ + margin); with `swap`, ‖p - n‖ if that is less than ‖a - n‖."""
 
 def triu(input: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """Zeros below a diagonal of the last two dimensions."""

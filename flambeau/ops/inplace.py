@@ -86,7 +86,8 @@ def _check_fit(target: Tensor, shape: tuple[int, ...], dtype: Any) -> None:
 def check_operands(functional: Op, target: Tensor, args: tuple[Any, ...]) -> None:
     """Raise if what a pointwise op gives for these would not fit into `target`: PyTorch asks that
     before it looks for a kernel."""
-    values = [a._array if type(a) in tensor_types else a for a in (target, *args)]
+    operands = (target, *args)[:len(functional.tensors)]
+    values = [a._array if type(a) in tensor_types else a for a in operands]
     arrays = [v for v in values if isinstance(v, np.ndarray)]
     found = result_type(arrays, [v for v in values if type(v) in (bool, int, float, complex)])
     if functional.floating and not found.is_floating_point and not found.is_complex:

@@ -5,7 +5,7 @@ import pytest
 from flambeau.kernels import distances, losses
 
 random = np.random.RandomState(0)
-REDUCTIONS = ["none", "mean", "sum"]
+REDUCTIONS = [losses.NONE, losses.MEAN, losses.SUM]
 
 
 def close(found, expected):
@@ -26,7 +26,7 @@ def both(kernel, *args):
 
 
 def gradient_of(loss, reduction):
-    return random.randn(*loss.shape).astype(loss.dtype) if reduction == "none" else np.asarray(
+    return random.randn(*loss.shape).astype(loss.dtype) if reduction == losses.NONE else np.asarray(
         1.5, loss.dtype)
 
 
@@ -36,11 +36,11 @@ class TestLosses:
     def test_negative_log_likelihood(self, reduction, dtype):
         x, target = random.randn(3, 4, 2).astype(dtype), np.array([[0, 3], [2, -100], [1, 1]])
         for weight in (None, random.rand(4).astype(dtype)):
-            loss, divisor = both(losses.nll_loss_reduced, x, target, weight, reduction, -100)
-            both(losses.nll_loss_reduced_backward, gradient_of(loss, reduction), target, weight,
-                 divisor, x.shape, -100)
+            loss, total = both(losses.nll_loss_forward, x, target, weight, reduction, -100)
+            both(losses.nll_loss_backward, gradient_of(loss, reduction), x, target, weight, total,
+                 reduction, -100)
         with pytest.raises(IndexError, match="Target 4 is out of bounds"):
-            losses.nll_loss_reduced(x, target + 1, None, reduction, -99)
+            losses.nll_loss_forward(x, target + 1, None, reduction, -99)
 
     def test_margins(self, reduction, dtype):
         x, target = random.randn(3, 4).astype(dtype), np.array([0, 3, 1])
@@ -51,8 +51,8 @@ class TestLosses:
                 both(losses.multi_margin_loss_backward, gradient_of(loss, reduction), x, target,
                      *rest)
         labels = np.array([[0, 2, -1, 1], [3, -1, 0, 0], [-1, 1, 1, 1]])
-        loss = both(losses.multilabel_margin_loss, x, labels, reduction)
-        both(losses.multilabel_margin_loss_backward, gradient_of(loss, reduction), x, labels,
+        loss, marks = both(losses.multilabel_margin_loss_forward, x, labels, reduction)
+        both(losses.multilabel_margin_loss_backward, gradient_of(loss, reduction), x, labels, marks,
              reduction)
         with pytest.raises(RuntimeError, match="target out of range"):
             losses.multi_margin_loss(x, target + 1, None, 1, 1.0, reduction)
@@ -63,13 +63,22 @@ class TestLosses:
         for w in (None, weight):
             loss = both(losses.binary_cross_entropy, x, y, w, reduction)
             g = gradient_of(loss, reduction)
-            both(losses.binary_cross_entropy_backward, g, x, y, w, reduction, [True, True])
+            both(losses.binary_cross_entropy_backward, g, x, y, w, reduction)
             for p in (None, weight + 1):
                 both(losses.binary_cross_entropy_with_logits, x - 0.5, y, w, p, reduction)
                 both(losses.binary_cross_entropy_with_logits_backward, g, x - 0.5, y, w, p,
-                     reduction, [True, False])
+                     reduction)
         with pytest.raises(RuntimeError, match="all elements of input should be between 0 and 1"):
             losses.binary_cross_entropy(x + 1, y, None, reduction)
+
+    @pytest.mark.parametrize("name, numbers", [
+        ("mse_loss", ()), ("smooth_l1_loss", (0.7,)), ("huber_loss", (0.7,)),
+        ("soft_margin_loss", ())])
+    def test_element_by_element(self, name, numbers, reduction, dtype):
+        x, y = random.randn(3, 40).astype(dtype), random.randn(3, 40).astype(dtype)
+        loss = both(getattr(losses, name), x, y, reduction, *numbers)
+        both(getattr(losses, f"{name}_backward"), gradient_of(loss, reduction), x, y, reduction,
+             *numbers)
 
 
 @pytest.mark.parametrize("p", [0.0, 1.0, 2.0, 3.0, np.inf])
