@@ -6,10 +6,9 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-_PATTERN = re.compile(
+_PATTERN = (
     r"v?(?P<release>\d+(?:\.\d+)*)(?:[-_.]?(?P<pre>a|b|rc)(?P<pre_number>\d*))?"
-    r"(?:\.post(?P<post>\d+))?(?:\.?dev(?P<dev>\d*))?(?:\+(?P<local>[a-z0-9.]+))?",
-    re.IGNORECASE,
+    r"(?:\.post(?P<post>\d+))?(?:\.?dev(?P<dev>\d*))?(?:\+(?P<local>[a-z0-9.]+))?"
 )
 
 
@@ -17,7 +16,7 @@ def _key(version: Any) -> tuple[Any, ...]:
     """What orders versions: release, then dev < a < b < rc < final < post, then the local part."""
     if isinstance(version, Iterable) and not isinstance(version, str):
         version = ".".join(map(str, version))
-    match = _PATTERN.fullmatch(str(version).strip())
+    match = re.fullmatch(_PATTERN, str(version).strip(), re.IGNORECASE)
     if match is None:
         raise ValueError(f"Invalid version: {version!r}")
     release = [int(part) for part in match["release"].split(".")]

@@ -16,9 +16,9 @@ from __future__ import annotations
 
 import functools
 import math
+import os
 import re
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from flambeau.autograd.saved_hooks import SavedTensor
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.graph import Node, unpack
 from flambeau.core.op import parameters
-from flambeau.core.tensor import Tensor, basis
+from flambeau.core.tensor import Tensor
 
 SIZES = re.compile(r"(\w+)_sym_(?:(sizes)(_opt)?|(numel)|argsize_(minus_)?(\d+))")
 ABSENT = object()
@@ -140,8 +140,8 @@ def _shape(node: Node, name: str) -> Any:
 @functools.cache
 def saved_by() -> dict[str, tuple[str, ...]]:
     """What each class of PyTorch's nodes saves."""
-    lines = Path(__file__).with_name("nodes.txt").read_text().splitlines()
-    return {name: tuple(names) for name, *names in map(str.split, lines)}
+    with open(os.path.join(os.path.dirname(__file__), "nodes.txt"), encoding="utf-8") as file:
+        return {name: tuple(names) for name, *names in map(str.split, file)}
 
 
 def listed(node: Node) -> list[str]:
@@ -165,6 +165,7 @@ def has(node: Node, name: str) -> bool:
     return hasattr(node, "rest") and node.op is not None and name in node.op.params
 
 
-basis.saved_attribute, basis.listed_saved = saved_attribute, listed
-basis.is_node_name = lambda name: name in saved_by()
-basis.raw_attribute = raw_attribute
+
+def is_node_name(name: str) -> bool:
+    """Is this the name of one of PyTorch's classes of nodes?"""
+    return name in saved_by()

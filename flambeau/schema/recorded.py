@@ -14,9 +14,9 @@ the input and `out`, of a method, `.name(...)` of a method.
 """
 from __future__ import annotations
 
+import os
 import re
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 from flambeau.schema import errors
@@ -33,7 +33,8 @@ _NUMBERS_AS_TENSORS = re.compile(
 
 @cache
 def _texts() -> tuple[frozenset[str], frozenset[str], dict[str, list[str]]]:
-    bare, layers, *lines = Path(__file__).with_name("signatures.txt").read_text().splitlines()
+    with open(os.path.join(os.path.dirname(__file__), "signatures.txt"), encoding="utf-8") as file:
+        bare, layers, *lines = file.read().splitlines()
     found: dict[str, list[str]] = {}
     for line in lines:
         found.setdefault(line.partition("(")[0], []).append(line)
