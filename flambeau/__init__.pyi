@@ -391,6 +391,18 @@ def _conj(input: Tensor) -> Tensor:
 def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Tensor:
     """How beta samples `x` of parameters (alpha, total - alpha) move with alpha, over 1 - x."""
 
+def _embedding_bag(
+    weight: Tensor,
+    indices: Tensor,
+    offsets: Tensor,
+    scale_grad_by_freq: _bool = False,
+    mode: _int = 0,
+    sparse: _bool = False,
+    per_sample_weights: Tensor | None = None,
+    include_last_offset: _bool = False,
+    padding_idx: _int = -1,
+) -> tuple[Tensor, ...]: ...
+
 def _foreach_abs(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`abs` of each tensor."""
 
@@ -1847,13 +1859,13 @@ def embedding_bag(
     weight: Tensor,
     indices: Tensor,
     offsets: Tensor,
-    scale_grad_by_freq: _bool = False,
-    mode: _int = 0,
-    sparse: _bool = False,
-    per_sample_weights: Tensor | None = None,
-    include_last_offset: _bool = False,
+    scale_grad_by_freq: _bool,
+    mode: _int,
+    sparse: _bool,
+    per_sample_weights: Tensor | None,
+    include_last_offset: _bool,
     padding_idx: _int | None = None,
-) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+) -> Any:
     """Sums (mode 0), means (1) or maxima (2) of bags of embeddings, with each index's bag, the
     bags' sizes, and where the maxima were."""
 

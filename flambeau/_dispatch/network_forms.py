@@ -7,7 +7,6 @@ from typing import Any
 import flambeau
 from flambeau._dispatch.forms import becomes, defines, shows
 from flambeau.core.tensor import Tensor, tensor_types
-from flambeau.nn import functional as F
 from flambeau.ops.loss import cross_entropy
 from flambeau.ops.nn import attention
 from flambeau.ops.nn import softmax as _softmax
@@ -63,72 +62,8 @@ becomes("_rms_norm", _rms_norm)
 # ---- convolution, pooling, resampling ------------------------------------------------------------
 
 
-def _upsampled(kind: str, n: int) -> None:
-    """One way to resample in `n` dimensions, and its gradient."""
-    align = "" if "nearest" in kind else "bool align_corners, "
-    mode = kind.replace("-", "_")
-    name = f"upsample_{mode.replace('nearest_exact', '_nearest_exact')}{n}d".replace(
-        "upsample__nearest_exact", "_upsample_nearest_exact")
-    letters = ["scales"] if n == 1 else [f"scales_{x}" for x in "dhw"[3 - n:]]
-    factors = ", ".join(f"float? {x}=None" for x in letters)
-    own = f"_upsample_{kind}{n}d"
+# ---- losses, attention ---------------------------------------------------------------------------
 
-    def arguments(self: Tensor, size: Any, align_corners: bool, scales: Any) -> Any:
-        given = (None,) * n if scales is None else tuple(scales)
-        return (self, tuple(size), *([align_corners] if align else []), *given)
-
-    def run(self: Tensor, size: Any, *rest: Any) -> Tensor:
-        corners, scales = (rest[0], rest[1:]) if align else (False, rest)
-        given = None if not scales or scales[0] is None else tuple(scales)
-        return flambeau.core.op.table[own].call(self, tuple(size), corners, given)
-
-    def gradients(grad: Tensor, size: Any, shape: Any, *rest: Any) -> Tensor:
-        like = flambeau.zeros(*shape, dtype=grad.dtype)
-        return gradient(lambda x: run(x, size, *rest), (like,), grad)[0]
-
-    back = defines(f"{name}_backward(Tensor grad_output, SymInt[{n}] output_size, "
-                   f"SymInt[{n + 2}] input_size, {align}{factors}) -> Tensor", gradients)
-    def by_input(grad: Any, self: Tensor, output_size: Any, *corners: bool) -> Any:
-        return back(grad, list(output_size), list(self.shape), *corners)
-
-    with_corners = lambda grad, self, output_size, align_corners: by_input(
-        grad, self, output_size, align_corners)
-    without = lambda grad, self, output_size: by_input(grad, self, output_size)
-    shows(own, f"{name}(Tensor self, SymInt[{n}] output_size, {align}{factors}) -> Tensor",
-          arguments, run=run, grads=with_corners if align else without)
-
-
-for _kind, _ns in (("nearest", (1, 2, 3)), ("nearest-exact", (1, 2, 3)), ("linear", (1,)),
-                   ("bilinear", (2,)), ("trilinear", (3,)), ("bicubic", (2,))):
-    for _n in _ns:
-        _upsampled(_kind, _n)
-for _name in ("reflection", "replication"):
-    for _n in (1, 2, 3):
-        _mode = {"reflection": "reflect", "replication": "replicate"}[_name]
-        _back = defines(f"{_name}_pad{_n}d_backward(Tensor grad_output, Tensor self, "
-                        f"SymInt[{2 * _n}] padding) -> Tensor",
-                        lambda grad, self, padding, _mode=_mode: gradient(
-                            F.pad, (self,), grad, padding, _mode)[0])
-        shows(f"_{_name}_pad{_n}d", f"{_name}_pad{_n}d(Tensor self, SymInt[{2 * _n}] padding) -> "
-              "Tensor", lambda self, pad: (self, tuple(pad)),
-              run=lambda self, padding, _mode=_mode: F.pad(self, padding, _mode),
-              grads=lambda grad, self, padding, _back=_back: _back(grad, self, list(padding)))
-_BLOCKS = "int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride) -> Tensor"
-shows("_im2col", f"im2col(Tensor self, {_BLOCKS}", run=F.unfold)
-shows("_col2im", f"col2im(Tensor self, SymInt[2] output_size, {_BLOCKS}",
-      lambda self, size, kernel_size, dilation, padding, stride: (
-          self, tuple(size), kernel_size, dilation, padding, stride), run=F.fold)
-
-# ---- embedding, losses, attention ----------------------------------------------------------------
-
-shows("embedding_dense_backward", "embedding_dense_backward(Tensor grad_output, Tensor indices, "
-      "SymInt num_weights, SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
-      lambda self, indices, count, padding_idx, scale_grad_by_freq: (
-          self, indices, count, padding_idx, scale_grad_by_freq))
-shows("_embedding", "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, "
-      "bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
-      run=lambda weight, indices, padding_idx=-1, scale_grad_by_freq=False, sparse=False:
-      flambeau.embedding(weight, indices, padding_idx, scale_grad_by_freq, sparse))
 
 
 def _cross_entropy(input: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int,

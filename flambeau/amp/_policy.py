@@ -27,9 +27,8 @@ FULL = """
     nn.functional.adaptive_max_pool3d_with_indices nn.functional.fractional_max_pool2d
     nn.functional.fractional_max_pool2d_with_indices nn.functional.fractional_max_pool3d
     nn.functional.fractional_max_pool3d_with_indices nn.functional.max_unpool2d
-    nn.functional.max_unpool3d nn.functional.grid_sample grid_sampler prod quantile nanquantile
-    trace polar view_as_complex stft _reflection_pad1d _reflection_pad2d _reflection_pad3d
-    _replication_pad1d _replication_pad2d _replication_pad3d fft.fft fft.ifft fft.rfft fft.irfft
+    nn.functional.max_unpool3d prod quantile nanquantile
+    trace polar view_as_complex stft fft.fft fft.ifft fft.rfft fft.irfft
     fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn
     fft.irfftn
 """

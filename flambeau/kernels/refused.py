@@ -81,19 +81,9 @@ def _rows(rows):
 
 
 REFUSED = _rows("""
-_im2col                 im2col_out_cpu
-_reflection_pad1d       reflection_pad1d                   bUW8
-_reflection_pad2d       reflection_pad2d                   bUW8
-_reflection_pad3d       reflection_pad3d                   bUW8
-_replication_pad1d      replication_pad1d                  bUW8
-_replication_pad2d      replication_pad2d                  bUW8
-_replication_pad3d      replication_pad3d                  bUW8
-channel_shuffle         channel_shuffle
 gather                  scatter_gather_tensor_cpu
 index_copy              index_copy_cpu                     U8
 masked_scatter          masked_scatter
-pixel_shuffle           pixel_shuffle
-pixel_unshuffle         pixel_unshuffle
 put                     take_put_cpu
 scatter_add             scatter_gather_tensor_cpu
 scatter_src             scatter_gather_tensor_cpu

@@ -822,7 +822,7 @@ def normalize(
 ) -> Tensor:
     """x / max(‖x‖_p, eps) along `dim`."""
 
-def one_hot(tensor: Tensor, num_classes: _int = -1) -> Tensor:
+def one_hot(input: Tensor, num_classes: _int = -1) -> Tensor:
     """1 at the class, 0 elsewhere, along a new last dimension."""
 
 def pad(input: Tensor, pad: Any, mode: str = "constant", value: _float | None = None) -> Tensor:

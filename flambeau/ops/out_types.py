@@ -24,8 +24,6 @@ _EXACT = {
         diag softmax log_softmax gather index_copy index_add
         index_reduce scatter scatter_add scatter_reduce take_along_dim
         tril triu""",
-    "expected scalar type {found} but found {out}":
-        "native_batch_norm _native_batch_norm_legit",
     "{name}(): self and result must have the same scalar type": "masked_select index_select",
     "{name}(): self and out expected to have the same dtype, but got self.dtype = {found} and "
     "out.dtype = {out}": "take",

@@ -178,7 +178,7 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
 def _attend_in_groups(query: Tensor, key: Tensor, value: Tensor, mask: Any, dropout: float,
                       is_causal: bool, scale: float | None) -> Tensor:
     return scaled_dot_product_attention(query, *_repeat_heads(query, key, value), mask, dropout,
-                                        is_causal, scale)
+                                        is_causal, scale=scale)
 
 
 def _check_mask(mask: Tensor, query: Tensor, key: Tensor) -> None:

@@ -160,6 +160,7 @@ native_batch_norm = op(
     kernel=image_kernel(_batch_norm_kernel), quick=checked("batch_norm"),
     canonical=_batch_norm_checked, parts=_batch_norm_parts, vjp=_batch_norm_vjp,
     nondiff="running_mean running_var", differentiable=(True, False, False), method=False,
+    out_type="expected scalar type {found} but found {out}",
     doc="`batch_norm` with the mean and 1 / sqrt(variance + eps) that it used.")
 
 

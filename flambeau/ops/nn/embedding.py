@@ -7,13 +7,18 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau._support.scopes import within
 from flambeau.autograd.grad_mode import no_grad
-from flambeau.core.op import composite, primitive
+from flambeau.core.devices import cpu
+from flambeau.core.modes import grad_mode
+from flambeau.core.op import public
 from flambeau.core.promotion import is_half
-from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.core.tensor import Tensor, basis, plain, wrap
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import indexing as kernels
+from flambeau.kernels.network import checked
 from flambeau.kernels.refused import characters
-from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise.arithmetic import class_of
 
 NETWORK = "nn.functional"
@@ -23,29 +28,18 @@ NETWORK = "nn.functional"
 
 
 def _embedding_batched(size: int, dims: Any, weight: Tensor, indices: Tensor, padding_idx: int,
-                       scale: bool) -> Any:
+                       scale: bool, sparse: bool) -> Any:
     if dims[0] is None:
-        return _embedding(weight, indices, padding_idx, scale), dims[1]
+        return embedding_op(weight, indices, padding_idx, scale), dims[1]
     w = basis.movedim(weight, dims[0], 0)
     rows = w._array.shape[1]
     i = indices.unsqueeze(0) if dims[1] is None else basis.movedim(indices, dims[1], 0)
     offset = flambeau.arange(size).reshape(size, *(1,) * (i._array.ndim - 1)) * rows
     flat = w.reshape(size * rows, w._array.shape[2])
-    found = _embedding(flat, i + offset, -1, scale)
+    found = embedding_op(flat, i + offset, -1, scale)
     if padding_idx >= 0:                        # looked up, but not learnt
         found = flambeau.where((i == padding_idx).unsqueeze(-1), found.detach(), found)
     return found, 0
-
-
-@primitive(lambda weight, indices, padding_idx, scale: kernels.embedding(weight, indices),
-           tensors=("weight", "indices"), params=("padding_idx", "scale_grad_by_freq"),
-           d_weight=lambda grad, indices, weight_shape, padding_idx, scale_grad_by_freq:
-           embedding_dense_backward(grad, indices, weight_shape[0], padding_idx,
-                                    scale_grad_by_freq),
-           jvp=lambda weight_t, indices: _embedding(weight_t, indices, -1, False),
-           batch=_embedding_batched, method=False, namespace=None, node_name="EmbeddingBackward0")
-def _embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale: bool) -> Any:
-    return weight, indices, padding_idx, scale
 
 
 def _table_grads_batched(size: int, dims: Any, grad: Tensor, indices: Tensor, count: int,
@@ -60,21 +54,35 @@ def _table_grads_batched(size: int, dims: Any, grad: Tensor, indices: Tensor, co
     return tables.reshape(size, count, -1), 0
 
 
-@primitive(lambda self, indices, count, padding_idx, scale: kernels.embedding_backward(
-               self, indices, count, padding_idx, scale),
-           tensors=("self", "indices"), kind="linear", batch=_table_grads_batched,
-           method=False, namespace=None,
-           params=("count", "padding_idx", "scale_grad_by_freq"),
-           d_self=lambda grad, indices, padding_idx, scale_grad_by_freq: _rows_of(
-               grad, indices, padding_idx, scale_grad_by_freq))
-def embedding_dense_backward(input: Tensor, indices: Tensor, count: int, padding_idx: int,
-                             scale: bool) -> Any:
-    """The gradient of an embedding's table: `input`'s rows added up where `indices` say."""
-    return input, indices, count, padding_idx, scale
+embedding_dense_backward = op(
+    "embedding_dense_backward(Tensor grad_output, Tensor indices, SymInt num_weights, "
+    "SymInt padding_idx, bool scale_grad_by_freq) -> Tensor",
+    kernel=kernels.embedding_backward, kind="linear", batch=_table_grads_batched,
+    function=False, method=False, out=False,
+    d_grad_output=lambda grad, indices, padding_idx, scale_grad_by_freq: _rows_of(
+        grad, indices, padding_idx, scale_grad_by_freq),
+    doc="The gradient of an embedding's table: rows of gradients added up where `indices` say.")
+
+
+@op("embedding_backward(Tensor grad, Tensor indices, SymInt num_weights, SymInt padding_idx, "
+    "bool scale_grad_by_freq, bool sparse) -> Tensor", function=False, method=False, out=False)
+def embedding_backward(grad: Tensor, indices: Tensor, num_weights: int, padding_idx: int,
+                       scale_grad_by_freq: bool, sparse: bool) -> Tensor:
+    """The gradient of an embedding's table, `sparse` or dense."""
+    if not sparse:
+        return embedding_dense_backward(grad, indices, num_weights, padding_idx,
+                                        scale_grad_by_freq)
+    from flambeau.ops.sparse.embedding import rows_of_table
+    return rows_of_table(grad, indices, num_weights, padding_idx, scale_grad_by_freq)
+
+
+def _looked_up(weight: Tensor, indices: Tensor, *rest: Any) -> tuple[Any, ...]:
+    _check(weight, indices, "embedding")
+    return weight, indices, *rest
 
 
 def _rows_of(grad: Tensor, indices: Tensor, padding_idx: int, scale: bool) -> Tensor:
-    rows = _embedding(grad, indices, -1, False)
+    rows = embedding_op(grad, indices, -1, False)
     if padding_idx >= 0:
         rows = flambeau.where((indices == padding_idx).unsqueeze(-1), 0, rows)
     if scale:
@@ -84,10 +92,6 @@ def _rows_of(grad: Tensor, indices: Tensor, padding_idx: int, scale: bool) -> Te
 
 
 def _check(weight: Any, indices: Any, name: str) -> None:
-    for position, (argument, value) in enumerate((("weight", weight), ("indices", indices))):
-        if not isinstance(value, Tensor):
-            raise TypeError(f"{name}(): argument '{argument}' (position {position + 1}) must be "
-                            f"Tensor, not {type(value).__name__}")
     if weight._array.ndim != 2:
         raise RuntimeError("'weight' must be 2-D")
     if indices._array.dtype not in (np.int64, np.int32):
@@ -97,18 +101,19 @@ def _check(weight: Any, indices: Any, name: str) -> None:
                            f"instead (while checking arguments for {name})")
 
 
-@composite(name="embedding")
-def embedding_op(weight: Tensor, indices: Tensor, padding_idx: int = -1,
-                 scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
-    """`nn.functional.embedding` with its arguments in another order."""
-    _check(weight, indices, "embedding")
-    if sparse and weight._edge is not None:
-        from flambeau.ops.sparse.embedding import sparse_embedding
-        return sparse_embedding(weight, indices, padding_idx, scale_grad_by_freq)
-    return _embedding(weight, indices, padding_idx, scale_grad_by_freq)
+embedding_op = op(
+    "embedding(Tensor weight, Tensor indices, SymInt padding_idx=-1, "
+    "bool scale_grad_by_freq=False, bool sparse=False) -> Tensor",
+    kernel=lambda weight, indices, padding_idx, scale, sparse: kernels.embedding(weight, indices),
+    quick=checked("embedding"), canonical=_looked_up, batch=_embedding_batched, out=False,
+    method=False, d_weight=lambda grad, indices, weight_shape, padding_idx, scale_grad_by_freq,
+    sparse: embedding_backward(grad, indices, weight_shape[0], padding_idx, scale_grad_by_freq,
+                               sparse),
+    jvp=lambda weight_t, indices: embedding_op(weight_t, indices),
+    doc="`nn.functional.embedding` with its arguments in another order.")
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None,
               max_norm: float | None = None, norm_type: float = 2.0,
               scale_grad_by_freq: bool = False, sparse: bool = False) -> Tensor:
@@ -129,10 +134,7 @@ def embedding(input: Tensor, weight: Tensor, padding_idx: int | None = None,
     if max_norm is not None:
         with no_grad():
             embedding_renorm_(weight, input, max_norm, norm_type)
-    if sparse:
-        return embedding_op(weight, input, padding_idx, scale_grad_by_freq, sparse)
-    _check(weight, input, "embedding")
-    return _embedding(weight, input, padding_idx, scale_grad_by_freq)
+    return embedding_op(weight, input, padding_idx, scale_grad_by_freq, sparse)
 
 
 def _wrapped_padding(padding_idx: int, weight: Tensor, name: str) -> int:
@@ -142,16 +144,17 @@ def _wrapped_padding(padding_idx: int, weight: Tensor, name: str) -> int:
     return padding_idx + rows if padding_idx < 0 else padding_idx
 
 
-@composite
-def embedding_renorm_(input: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
+@op("embedding_renorm_(Tensor(a!) self, Tensor indices, float max_norm, float norm_type) -> "
+    "Tensor(a!)", out=False, method=False)
+def embedding_renorm_(self: Tensor, indices: Tensor, max_norm: float, norm_type: float) -> Tensor:
     """Shorten, in place, the rows of `input` that `indices` name to the norm `max_norm`."""
     rows = indices.reshape(-1)
-    values = input.detach()[rows]
+    values = self.detach()[rows]
     length = values.norm(norm_type, 1, keepdim=True)
     scale = flambeau.where(length > max_norm, max_norm / (length + 1e-7), 1.0)
     with no_grad():                     # a row that is named twice is written twice, the same
-        input.index_put_((rows,), values * scale)
-    return input
+        self.index_put_((rows,), values * scale)
+    return self
 
 
 # ---- sums of embeddings --------------------------------------------------------------------------
@@ -192,8 +195,8 @@ def _bag_sums(rows: Tensor, bag: Tensor, bags: int) -> Tensor:
     return flambeau.zeros(shape, dtype=rows.dtype).index_add(0, bag, rows)
 
 
-def _embedding_bag(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool,
-                   mode: int, sparse: bool, per_sample_weights: Any, include_last: bool,
+def _bags_of_parts(weight: Tensor, indices: Tensor, offsets: Tensor, per_sample_weights: Any,
+                   scale_grad_by_freq: bool, mode: int, sparse: bool, include_last: bool,
                    padding_idx: int) -> tuple[Tensor, Tensor, Tensor, Tensor]:
     if type(offsets) in plain and (include_last or not offsets._array.size):
         used = int(offsets._array[-1]) if offsets._array.size else 0
@@ -262,20 +265,113 @@ def _bag_maxima(rows: Tensor, indices: Tensor, bag: Tensor, bags: int,
     return flambeau.where(found, taken, 0), flambeau.where(found, indices[at], -1)
 
 
-@composite(name="embedding_bag")
-def embedding_bag_op(weight: Tensor, indices: Tensor, offsets: Tensor,
-                     scale_grad_by_freq: bool = False, mode: int = 0, sparse: bool = False,
-                     per_sample_weights: Tensor | None = None, include_last_offset: bool = False,
-                     padding_idx: int | None = None) -> tuple[Tensor, Tensor, Tensor, Tensor]:
-    """Sums (mode 0), means (1) or maxima (2) of bags of embeddings, with each index's bag, the
-    bags' sizes, and where the maxima were."""
+def _check_bags(weight: Tensor, indices: Tensor, offsets: Tensor, per_sample_weights: Any,
+                *rest: Any) -> tuple[Any, ...]:
     _check(weight, indices, "embedding_bag")
     _check(weight, offsets, "embedding_bag")
+    if weight._array.dtype.char not in characters("ef"):
+        raise RuntimeError("Expected tensor for argument #1 'weight' to have one of the following "
+                           "scalar types: Half, BFloat16, Float, Double; but got "
+                           f"{class_of(weight)} instead (while checking arguments for "
+                           "embedding_bag)")
     if per_sample_weights is not None and per_sample_weights.dtype != weight.dtype:
         raise RuntimeError(
             "Expected tensor for argument #1 'weight' to have the same type as tensor for argument "
             f"#1 'per_sample_weights'; but type {class_of(weight)} does not equal "
             f"{class_of(per_sample_weights)} (while checking arguments for embedding_bag)")
+    return weight, indices, offsets, per_sample_weights, *rest
+
+
+def _bags_by_parts(*arrays: Any) -> Any:
+    """The kernel where there is no compiled one: the parts, on arrays."""
+    given = [wrap(a) if type(a) is np.ndarray else a for a in arrays]
+    return [t._array for t in within(grad_mode, False, _bags_of_parts, *given)]
+
+
+_BAGS = ("Tensor weight, Tensor indices, Tensor offsets, bool scale_grad_by_freq=False, "
+         "int mode=0, bool sparse=False, Tensor? per_sample_weights=None, "
+         "bool include_last_offset=False")
+_FOUR = "-> (Tensor, Tensor, Tensor, Tensor)"
+
+
+
+def _places(indices: Tensor, offsets: Tensor, offset2bag: Tensor, bags: int) -> tuple[Tensor, Any]:
+    """The bag of each index that is in one, and how many these are, if not all."""
+    if offset2bag._array.size or not indices._array.size:
+        used = offset2bag._array.size
+        return offset2bag, None if used == indices._array.size else used
+    places = flambeau.arange(indices._array.size, dtype=offsets.dtype)
+    bag = flambeau.searchsorted(offsets[1:bags].contiguous(), places, right=True)
+    used = int(offsets._array[-1]) if offsets._array.size > bags else None
+    return bag if used is None else bag[:used], used
+
+
+@op("_embedding_bag_backward(Tensor grad, Tensor indices, Tensor offsets, Tensor offset2bag, "
+    "Tensor bag_size, Tensor maximum_indices, SymInt num_weights, bool scale_grad_by_freq, "
+    "int mode, bool sparse, Tensor? per_sample_weights, int padding_idx=-1) -> Tensor",
+    explicit=True, function=False, method=False, out=False)
+def _embedding_bag_backward(grad: Tensor, indices: Tensor, offsets: Tensor, offset2bag: Tensor,
+                            bag_size: Tensor, maximum_indices: Tensor, num_weights: int,
+                            scale_grad_by_freq: bool, mode: int, sparse: bool,
+                            per_sample_weights: Any, padding_idx: int) -> Tensor:
+    """The gradient of the table that bags were taken from."""
+    bags, width = grad._array.shape
+    if mode == 2:
+        found = flambeau.where(maximum_indices >= 0, grad, 0)
+        table = flambeau.zeros(num_weights, width, dtype=grad.dtype)
+        return table.scatter_add(0, maximum_indices.clamp_min(0), found)
+    bag, used = _places(indices, offsets, offset2bag, bags)
+    if mode == 1:
+        grad = grad / bag_size.clamp_min(1).unsqueeze(1).to(grad.dtype)
+    rows = grad.index_select(0, bag)
+    if per_sample_weights is not None:
+        rows = rows * per_sample_weights[:used].unsqueeze(1)
+    return embedding_backward(rows, indices[:used], num_weights, padding_idx, scale_grad_by_freq,
+                              sparse)
+
+
+@op("_embedding_bag_per_sample_weights_backward(Tensor grad, Tensor weight, Tensor indices, "
+    "Tensor offsets, Tensor offset2bag, int mode, int padding_idx=-1) -> Tensor", explicit=True,
+    function=False, method=False, out=False)
+def _embedding_bag_weights_backward(grad: Tensor, weight: Tensor, indices: Tensor, offsets: Tensor,
+                                    offset2bag: Tensor, mode: int, padding_idx: int) -> Tensor:
+    """The gradient of the weights of the elements of bags."""
+    bag, used = _places(indices, offsets, offset2bag, grad._array.shape[0])
+    found = (embedding_op(weight, indices[:used]) * grad.index_select(0, bag)).sum(1)
+    if padding_idx >= 0:
+        found = found.masked_fill(indices[:used] == padding_idx, 0)
+    rest = 0 if used is None else indices._array.size - used
+    return flambeau.cat([found, found.new_zeros(rest)]) if rest else found
+
+
+def _bag_gradients(grad: Any, needs: Any, weight: Tensor, indices: Tensor, offsets: Tensor,
+                   per_sample_weights: Any, scale_grad_by_freq: bool, mode: int, sparse: bool,
+                   padding_idx: int, result1: Tensor, result2: Tensor, result3: Tensor) -> Any:
+    by_weight = None if not needs[0] else _embedding_bag_backward(
+        grad[0], indices, offsets, result1, result2, result3, weight._array.shape[0],
+        scale_grad_by_freq, mode, sparse, per_sample_weights, padding_idx)
+    by_factors = None if not needs[3] else _embedding_bag_weights_backward(
+        grad[0], weight, indices, offsets, result1, mode, padding_idx)
+    return by_weight, None, None, by_factors
+
+
+_embedding_bag = op(
+    f"_embedding_bag({_BAGS}, int padding_idx=-1) {_FOUR}", kernel=_bags_by_parts,
+    quick=checked("embedding_bag"), canonical=_check_bags, parts=_bags_of_parts,
+    vjp=_bag_gradients, nondiff="indices offsets", differentiable=(True, False, False, False),
+    out=False, method=False)
+
+
+@op(f"embedding_bag({_BAGS}) {_FOUR}",
+    "embedding_bag.padding_idx(Tensor weight, Tensor indices, Tensor offsets, "
+    "bool scale_grad_by_freq, int mode, bool sparse, Tensor? per_sample_weights, "
+    f"bool include_last_offset, int? padding_idx) {_FOUR}", out=False, method=False)
+def embedding_bag_op(weight: Tensor, indices: Tensor, offsets: Tensor, scale_grad_by_freq: bool,
+                     mode: int, sparse: bool, per_sample_weights: Tensor | None,
+                     include_last_offset: bool, padding_idx: int | None
+                     ) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+    """Sums (mode 0), means (1) or maxima (2) of bags of embeddings, with each index's bag, the
+    bags' sizes, and where the maxima were."""
     return _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse,
                           per_sample_weights, include_last_offset,
                           -1 if padding_idx is None else padding_idx)
@@ -306,8 +402,7 @@ def _bag_arguments(input: Tensor, offsets: Any, weights: Any) -> tuple[Tensor, T
     return input, offsets, weights
 
 
-@composite(namespace=NETWORK)
-@one_node(inputs="weight per_sample_weights")
+@python_function(namespace=NETWORK)
 def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
                   max_norm: float | None = None, norm_type: float = 2,
                   scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False,
@@ -332,11 +427,6 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
                          "None, then it must have the same shape as the input "
                          f"({input.shape})")
     input, offsets, per_sample_weights = _bag_arguments(input, offsets, per_sample_weights)
-    if weight._array.dtype.char not in characters("ef"):
-        raise RuntimeError("Expected tensor for argument #1 'weight' to have one of the following "
-                           "scalar types: Half, BFloat16, Float, Double; but got "
-                           f"{class_of(weight)} instead (while checking arguments for "
-                           "embedding_bag)")
     if mode not in _MODES:
         raise ValueError("mode has to be one of sum, mean or max")
     if mode == "max" and scale_grad_by_freq:
@@ -359,23 +449,15 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
 # ---- one-hot -------------------------------------------------------------------------------------
 
 
-@composite(namespace=NETWORK)
-def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
-    """1 at the class, 0 elsewhere, along a new last dimension.
-
-    >>> import flambeau
-    >>> flambeau.nn.functional.one_hot(flambeau.tensor([2, 0]))
-    tensor([[0, 0, 1],
-            [1, 0, 0]])
-    """
-    t = tensor._array
+def _classes(self: Tensor, num_classes: int) -> tuple[Tensor, int]:
+    t = self._array
     if t.dtype != np.int64:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if not t.size:
         if num_classes <= 0:
             raise RuntimeError("Can not infer total number of classes from empty tensor.")
-        return flambeau.zeros(*t.shape, num_classes, dtype=flambeau.int64)
-    if type(tensor) is Tensor:
+        return self, num_classes
+    if self._device is cpu:
         if t.min() < 0:
             raise RuntimeError("Class values must be non-negative.")
         if num_classes == -1:
@@ -384,7 +466,32 @@ def one_hot(tensor: Tensor, num_classes: int = -1) -> Tensor:
             raise RuntimeError("Class values must be smaller than num_classes.")
     elif num_classes == -1:
         raise RuntimeError("one_hot: num_classes must be given where the classes have no values.")
-    return (tensor.contiguous().unsqueeze(-1) == flambeau.arange(num_classes)).long()
+    return self, num_classes
+
+
+_one_hot = op("_one_hot(Tensor self, int num_classes) -> Tensor", canonical=_classes,
+              kernel=lambda self, n: (self[..., None] == np.arange(n)).astype(np.int64),
+              quick=checked("one_hot"), function=False, method=False, out=False,
+              differentiable=False)
+
+
+@op("one_hot(Tensor self, int num_classes=-1) -> Tensor", out=False, method=False)
+def one_hot(self: Tensor, num_classes: int) -> Tensor:
+    """1 at the class, 0 elsewhere, along a new last dimension.
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.one_hot(flambeau.tensor([2, 0]))
+    tensor([[0, 0, 1],
+            [1, 0, 0]])
+    """
+    if type(self) in plain:
+        return _one_hot(self, num_classes)
+    if num_classes == -1 or not self._array.size:
+        self, num_classes = _classes(self, num_classes)
+    return (self.contiguous().unsqueeze(-1) == flambeau.arange(num_classes)).long()
+
+
+public[NETWORK]["one_hot"] = public["torch"].pop("one_hot")
 
 
 __all__ = ["embedding", "embedding_bag", "one_hot"]

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.op import linear
 from flambeau.core.promotion import convert
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
@@ -163,45 +162,48 @@ def _mirror_kernel(mode: str) -> Any:
     return lambda self, pad: _mirrored(self, pad, mode)
 
 
-def _mirrors(name: str, dims: int, mode: str) -> Any:
-    """The op of one mode in so many dimensions, which its node's name tells."""
-    def forward(input: Tensor, pad: Any) -> Any:
-        return input, pad
+def _declare_mirror(name: str, n: int, mode: str) -> Any:
+    """The op of one mode in `n` dimensions, and its transpose; gives the function."""
+    title, kernel = f"{name}_pad{n}d", _mirror_kernel(mode)
+    node = f"{name.capitalize()}Pad{n}DBackward"
+    inner: Any = {"method": False, "namespace": "_nn"}
+    if mode == "circular":                  # PyTorch makes this of other ops
+        title, inner = f"_{title}", {"method": False, "function": False, "out": False}
 
-    def backward(input: Tensor, shape: Any, pad: Any) -> Any:
-        return input, shape, pad
+    def canonical(input: Tensor, padding: Any) -> tuple[Any, ...]:
+        _check_mirror(input._array.shape, tuple(padding), mode)
+        return input, tuple(padding)
 
-    forward.__name__ = f"_{name.lower()}_pad{dims}d"
-    backward.__name__ = f"{forward.__name__}_backward"
-    pad_op = linear(
-        _mirror_kernel(mode), params=("pad",), method=False, namespace=None,
-        node_name=f"{name}Pad{dims}DBackward0",
-        d_self=lambda grad, self_shape, pad: unpad_op(grad, self_shape, pad),
-        batch=lambda size, dims, self, pad: (pad_op(basis.movedim(self, dims[0], 0), pad), 0))(
-            forward)
-    unpad_op = linear(
-        lambda self, shape, pad: _scattered(self, shape, pad, mode), method=False, namespace=None,
-        shapes="shape", node_name=f"{name}Pad{dims}DBackwardBackward0",
-        d_self=lambda grad, pad: pad_op(grad, pad))(backward)
-    return pad_op
+    def fronted(size: int, dims: Any, *tensors_and_pad: Any) -> Any:
+        *tensors, pad = tensors_and_pad
+        moved = [basis.expand(t, (size, *t._array.shape)) if d is None
+                 else basis.movedim(t, d, 0) for t, d in zip(tensors, dims)]
+        return (forward if len(moved) == 1 else backward).op.call(*moved, pad), 0
+
+    refused: Any = (title, "bUW8") if mode != "circular" else ()
+    backward = op(
+        f"{title}_backward(Tensor grad_output, Tensor self, SymInt[{2 * n}] padding) -> Tensor",
+        kernel=lambda grad, self, pad: _scattered(grad, self.shape, pad, mode), nondiff="self",
+        d_grad_output=lambda grad, padding: forward(grad, padding), batch=fronted,
+        jvp=lambda grad_output_t, self, padding: backward(grad_output_t, self, padding),
+        node=f"{node}Backward0", **{**inner, "out": False})
+    forward = op(
+        f"{title}(Tensor self, SymInt[{2 * n}] padding) -> Tensor", kernel=kernel, kind="linear",
+        canonical=canonical, refuses=refused, node=f"{node}0", batch=fronted,
+        autocast="" if mode == "circular" else "full",
+        d_self=lambda grad, self, padding: backward(grad, self, padding), **inner)
+    return forward
 
 
-_MIRRORS = {(mode, n): _mirrors(name, n, mode) for name, mode in
-            (("Reflection", "reflect"), ("Replication", "replicate"), ("Circular", "circular"))
+_MIRRORS = {(mode, n): _declare_mirror(name, n, mode) for name, mode in
+            (("reflection", "reflect"), ("replication", "replicate"), ("circular", "circular"))
             for n in (1, 2, 3)}
 _EXTENTS = {1: "2D or 3D", 2: "3D or 4D", 3: "4D or 5D"}
 
 
 def _check_mirror(shape: Any, pad: tuple[int, ...], mode: str) -> None:
     rank, n = len(shape), len(pad) // 2
-    if len(pad) not in (2, 4, 6) or rank not in (n + 1, n + 2):
-        raise NotImplementedError(
-            f"Padding size {len(pad)} is not supported for {rank}D input tensor.\nSupported "
-            "combinations for non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads "
-            "last dimension)\n  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n  - "
-            "4D "
-            "or 5D input: padding size = 6 (pads last 3 dimensions)")
-    if mode != "circular" and 0 in shape[-n - 1:]:
+    if rank not in (n + 1, n + 2) or (mode != "circular" and 0 in shape[-n - 1:]):
         raise RuntimeError(f"Expected {_EXTENTS[n]} (batch mode) tensor with possibly 0 batch size "
                            f"and other non-zero dimensions for input, but got: {list(shape)}")
     for d, (a, b) in reversed(list(enumerate(_sides(pad, rank)))):
@@ -216,22 +218,27 @@ def _check_mirror(shape: Any, pad: tuple[int, ...], mode: str) -> None:
 
 
 def _pad(input: Tensor, pad: Any, mode: str, value: float | None) -> Tensor:
-    shape = input._array.shape
+    rank = input._array.ndim
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
-    if len(pad) > 2 * len(shape):
+    if len(pad) > 2 * rank:
         raise RuntimeError("Padding length should be less than or equal to two times the input "
                            f"dimension but got padding length {len(pad)} and input of dimension "
-                           f"{len(shape)}")
+                           f"{rank}")
     if mode == "constant":
         return constant_pad_nd(input, pad, value or 0)
     if value is not None and value != 0:
         raise RuntimeError(f'Padding mode "{mode}" doesn\'t take in value argument')
     if mode not in ("reflect", "replicate", "circular"):
         raise NotImplementedError(f"Unrecognised padding mode {mode}")
-    pad = tuple([int(p) for p in pad])
-    _check_mirror(shape, pad, mode)
-    return _MIRRORS[mode, len(pad) // 2](input, pad)
+    n = len(pad) // 2
+    if not 0 < n < 4 or rank not in (n + 1, n + 2):
+        raise NotImplementedError(
+            f"Padding size {len(pad)} is not supported for {rank}D input tensor.\nSupported "
+            "combinations for non-constant padding:\n  - 2D or 3D input: padding size = 2 (pads "
+            "last dimension)\n  - 3D or 4D input: padding size = 4 (pads last 2 dimensions)\n  - "
+            "4D or 5D input: padding size = 6 (pads last 3 dimensions)")
+    return _MIRRORS[mode, n](input, pad)
 
 
 pad = op(

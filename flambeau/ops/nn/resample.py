@@ -6,20 +6,25 @@ import warnings
 from itertools import product
 from typing import Any
 
+import numpy as np
+
 import flambeau
-from flambeau.core.op import composite, linear, public
+from flambeau.core.op import public
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.parts import ThroughParts
+from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import resampling as kernels
 from flambeau.kernels.layouts import keeping_layout
+from flambeau.kernels.network import checked
 from flambeau.kernels.refused import refuse
-from flambeau.ops.fused import fused
 from flambeau.ops.node_names import one_node
 
 NETWORK = "nn.functional"
 
 
-def folded(op: Any) -> Any:
+def folded(call: Any) -> Any:
     """The batching rule of ops whose tensors all have a batch in front: the two become one."""
     def rule(size: int, dims: Any, *canonical: Any) -> Any:
         n = len(dims)
@@ -29,7 +34,7 @@ def folded(op: Any) -> Any:
                 else basis.movedim(tensor, dim, 0)
             shape = t._array.shape
             tensors.append(basis.reshape(t, (size * shape[1], *shape[2:])))
-        result = op()(*tensors, *canonical[n:])
+        result = call()(*tensors, *canonical[n:])
         shape = result._array.shape
         return basis.reshape(result, (size, shape[0] // size, *shape[1:])), 0
     return rule
@@ -41,95 +46,159 @@ _NODES = {"nearest": "UpsampleNearest", "nearest-exact": "UpsampleNearestExact",
           "linear": "UpsampleLinear", "bilinear": "UpsampleBilinear",
           "trilinear": "UpsampleTrilinear", "bicubic": "UpsampleBicubic",
           "bilinear-antialias": "UpsampleBilinear2DAa", "bicubic-antialias": "UpsampleBicubic2DAa"}
-
-
-def _resampler(kind: str, dims: int) -> Any:
-    """The linear op of one mode in so many dimensions, and its transpose."""
-    mode, antialias = kind.removesuffix("-antialias"), kind.endswith("-antialias")
-    node = f"{_NODES[kind]}Backward0" if antialias else f"{_NODES[kind]}{dims}DBackward0"
-
-    def forward(input: Tensor, size: Any, align_corners: bool, scales: Any) -> Any:
-        return input, size, align_corners, scales
-
-    def backward(input: Tensor, shape: Any, align_corners: bool, scales: Any) -> Any:
-        return input, shape, align_corners, scales
-
-    def unfolded(size: int, bdims: Any, grad: Tensor, shape: Any, *rest: Any) -> Any:
-        return folded(lambda: back)(size, bdims, grad, (size * shape[0], *shape[1:]), *rest)
-
-    forward.__name__ = f"_upsample_{kind}{dims}d"
-    backward.__name__ = f"{forward.__name__}_backward"
-    op = linear(
-        keeping_layout(lambda self, size, align_corners, scales: kernels.interpolate(
-            self, size, mode, align_corners, scales, antialias)),
-        params=("size", "align_corners", "scales"), shows="size",
-        method=False, namespace=None, node_name=node, batch=folded(lambda: op),
-        d_self=lambda grad, self_shape, align_corners, scales: back(
-            grad, self_shape, align_corners, scales))(forward)
-    back = linear(
-        lambda self, shape, align_corners, scales: kernels.interpolate_backward(
-            self, shape, mode, align_corners, scales, antialias),
-        method=False, namespace=None, node_name=node.replace("Backward0", "BackwardBackward0"),
-        batch=unfolded, d_self=lambda grad, self_shape, align_corners, scales: op(
-            grad, self_shape[2:], align_corners, scales))(backward)
-    return op
-
-
+_COMPILED = {"nearest": "nearest", "nearest-exact": "nearest_exact", "linear": "linear",
+             "bilinear": "linear", "trilinear": "linear"}
 _DIMS = {"linear": (1,), "bilinear": (2,), "bicubic": (2,), "trilinear": (3,),
          "nearest": (1, 2, 3), "nearest-exact": (1, 2, 3), "bilinear-antialias": (2,),
          "bicubic-antialias": (2,)}
-_RESAMPLERS = {(kind, n): _resampler(kind, n) for kind, dims in _DIMS.items() for n in dims}
 _MODES = "nearest | linear | bilinear | bicubic | trilinear | lanczos | area | nearest-exact"
 
 
-def _sizes(input: Tensor, size: Any, scale_factor: Any, recompute: Any) -> tuple[Any, Any]:
-    """The sizes of the result, and the scales that were asked for."""
-    spatial = list(input._array.shape[2:])
+def _named(formula: Any, *names: str) -> Any:
+    """A formula, given values of these names."""
+    formula.names = names
+    return formula
+
+
+def _declare_upsampling(kind: str, n: int) -> Any:
+    """The op of one mode in so many dimensions, and its transpose; gives the function."""
+    mode, antialias, aligns = kind.removesuffix("-antialias"), "antialias" in kind, \
+        not kind.startswith("nearest")
+    name = f"{'_' * (antialias or 'exact' in kind)}upsample_" \
+           f"{mode.replace('-', '_')}{n}d{'_aa' * antialias}"
+    node = _NODES[kind] if antialias else f"{_NODES[kind]}{n}D"
+    names = ["scales"] if n == 1 else [f"scales_{axis}" for axis in "dhw"[3 - n:]]
+    corners = "bool align_corners, " * aligns
+    given = corners + ", ".join([f"float? {each}=None" for each in names])
+    saved = ("align_corners", *names) if aligns else names
+    inner: Any = {"method": False, "namespace": "_nn"}
+
+    def parted(rest: Any) -> tuple[bool, Any]:
+        """Are corners aligned? And the factors that were asked for."""
+        own, scales = (rest[0], rest[1:]) if aligns else (False, rest)
+        return own, None if scales == (None,) * n else scales
+
+    def resized(self: np.ndarray, size: Any, *rest: Any) -> np.ndarray:
+        own, scales = parted(rest)
+        return kernels.interpolate(self, size, mode, own, scales, antialias)
+
+    def transposed(grad: np.ndarray, size: Any, shape: Any, *rest: Any) -> np.ndarray:
+        own, scales = parted(rest)
+        return kernels.interpolate_backward(grad, shape, mode, own, scales, antialias)
+
+    def canonical(input: Tensor, size: Any, *rest: Any) -> tuple[Any, ...]:
+        _check_resizing(input, size, n)
+        refuse(input._array, "bBilUcW8" if mode in ("linear", "trilinear") else "bilUcW8",
+               _kernel_name(n, mode, antialias))
+        return input, tuple(size), *rest
+
+    def unfolded(size: int, dims: Any, grad: Tensor, out: Any, shape: Any, *rest: Any) -> Any:
+        return folded(lambda: backward.op.call)(
+            size, dims, grad, out, (size * shape[0], *shape[1:]), *rest)
+
+    backward = op(
+        f"{name}_backward(Tensor grad_output, SymInt[{n}] output_size, SymInt[{n + 2}] input_size, "
+        f"{given}) -> Tensor", kernel=transposed, kind="linear", out=False, **inner, batch=unfolded,
+        node=f"{node}BackwardBackward0", d_grad_output=_named(
+            lambda grad, size, *rest: forward(grad, size, *rest), "grad", "output_size", *saved))
+    forward = op(
+        f"{name}(Tensor self, SymInt[{n}] output_size, {given}) -> Tensor",
+        kernel=keeping_layout(resized), canonical=canonical, kind="linear", **inner,
+        quick=checked(f"upsample_{_COMPILED[mode]}") if kind in _COMPILED else None,
+        batch=folded(lambda: forward.op.call), node=f"{node}Backward0", d_self=_named(
+            lambda grad, shape, size, *rest: backward(grad, size, shape, *rest),
+            "grad", "self_shape", "output_size", *saved))
+
+    def of_factors(input: Tensor, output_size: Any, *rest: Any) -> Tensor:
+        *own, factors = rest
+        size = _size_of(input._array.shape[2:], output_size, factors)
+        scales = [None] * n if factors is None else factors
+        return forward(input, size, *own, **dict(zip(names, scales)))
+
+    op(f"{name}.vec(Tensor input, SymInt[]? output_size, {corners}float[]? scale_factors) -> "
+       "Tensor", joins=forward, body=of_factors, out=False, **inner)
+    return forward
+
+
+def _size_of(spatial: Any, size: Any, factors: Any) -> tuple[int, ...]:
+    """The size that was asked for, or that factors give."""
+    if (size is None) == (factors is None):
+        raise RuntimeError("Must specify exactly one of output_size and scale_factors")
+    for name, values in (("output_size", size), ("scale_factors", factors)):
+        if values is not None and len(values) != len(spatial):
+            raise RuntimeError(
+                f"Expected static_cast<int64_t>({name}->size()) == spatial_dimensions to be true, "
+                "but got false.  (Could this error message be improved?  If so, please report an "
+                "enhancement request to PyTorch.)")
+    return tuple(size) if factors is None else tuple([
+        math.floor(float(n) * f) for n, f in zip(spatial, factors)])
+
+
+def _check_resizing(input: Tensor, size: Any, n: int) -> None:
+    shape = input._array.shape
+    for what, values, expected in (("output_size", size, n), ("input_size", shape, n + 2)):
+        if len(values) != expected:
+            raise RuntimeError(f"It is expected {what} equals to {expected}, but got size "
+                               f"{len(values)}")
+    if min((*size, *shape[2:])) <= 0:
+        named = [", ".join(f"{a}: {s}" for a, s in zip("DHW"[-n:], group))
+                 for group in (shape[2:], size)]
+        raise RuntimeError("Input and output sizes should be greater than 0, but got input "
+                           f"({named[0]}) output ({named[1]})")
+    if not shape[1]:
+        raise RuntimeError(f"Non-empty {n + 2}D data tensor expected but got a tensor with sizes "
+                           f"{list(shape)}")
+
+
+def _kernel_name(n: int, mode: str, antialias: bool) -> str:
+    """What PyTorch calls the kernel that would interpolate."""
+    if antialias:
+        return "compute_index_ranges_weights"
+    stem = mode.removeprefix("bi").removeprefix("tri").removesuffix("-exact")
+    return f"compute_indices_weights_{stem}" if n != 2 or stem == "cubic" else \
+        f"upsample_{mode.removesuffix('-exact')}2d_channels_last"
+
+
+_UPSAMPLING = {(kind, n): _declare_upsampling(kind, n) for kind, dims in _DIMS.items()
+               for n in dims}
+
+
+def _sizes(spatial: list[int], size: Any, scale_factor: Any) -> tuple[Any, Any]:
+    """The sizes, or the factors, that were asked for, one for each dimension."""
     n = len(spatial)
     if size is not None and scale_factor is not None:
         raise ValueError("only one of size or scale_factor should be defined")
     if size is not None:
-        if isinstance(size, (list, tuple)):
-            if len(size) != n:
-                raise ValueError(
-                    "Input and output must have the same number of spatial dimensions, but got "
-                    "input "
-                    f"with spatial dimensions of {spatial} and output size of {size}. Please "
-                    "provide "
-                    "input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, "
-                    "...,oK) format.")
-            if not all(hasattr(s, "__index__") for s in size):
-                raise TypeError("expected size to be one of int or Tuple[int] or Tuple[int, int] "
-                                "or "
-                                "Tuple[int, int, int], but got size with types "
-                                f"{[type(s) for s in size]}")
-            sizes = [int(s) for s in size]
-        else:
-            sizes = [int(size)] * n
-        if recompute:
-            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
-        return tuple(sizes), None
+        if not isinstance(size, (list, tuple)):
+            return [size] * n, None
+        if len(size) != n:
+            raise ValueError(
+                "Input and output must have the same number of spatial dimensions, but got input "
+                f"with spatial dimensions of {spatial} and output size of {size}. Please provide "
+                "input tensor in (N, C, d1, d2, ...,dK) format and output size in (o1, o2, "
+                "...,oK) format.")
+        if not all(hasattr(s, "__index__") for s in size):
+            raise TypeError("expected size to be one of int or Tuple[int] or Tuple[int, int] or "
+                            "Tuple[int, int, int], but got size with types "
+                            f"{[type(s) for s in size]}")
+        return size, None
     if scale_factor is None:
         raise ValueError("either size or scale_factor should be defined")
-    if isinstance(scale_factor, (list, tuple)):
-        if len(scale_factor) != n:
-            raise ValueError(
-                "Input and scale_factor must have the same number of spatial dimensions, but got "
-                f"input with spatial dimensions of {spatial} and scale_factor of shape "
-                f"{scale_factor}. Please provide input tensor in (N, C, d1, d2, ...,dK) format and "
-                "scale_factor in (s1, s2, ...,sK) format.")
-        scales = [float(s) for s in scale_factor]
-    else:
-        scales = [float(scale_factor)] * n
-    sizes = [math.floor(float(s) * f) for s, f in zip(spatial, scales)]
-    return tuple(sizes), None if recompute else tuple(scales)
+    if not isinstance(scale_factor, (list, tuple)):
+        return None, [scale_factor] * n
+    if len(scale_factor) != n:
+        raise ValueError(
+            "Input and scale_factor must have the same number of spatial dimensions, but got input "
+            f"with spatial dimensions of {spatial} and scale_factor of shape {scale_factor}. "
+            "Please provide input tensor in (N, C, d1, d2, ...,dK) format and scale_factor in "
+            "(s1, s2, ...,sK) format.")
+    return None, scale_factor
 
 
 _RANKS = {"linear": 3, "bilinear": 4, "bicubic": 4, "trilinear": 5}
 
 
-def _check_mode(input: Tensor, mode: str, align_corners: Any, antialias: bool) -> None:
-    rank = input._array.ndim
+def _check_mode(rank: int, mode: str, align_corners: Any, antialias: bool) -> None:
     if mode in ("nearest", "area", "nearest-exact"):
         if align_corners is not None:
             raise ValueError("align_corners option can only be set with the interpolating modes: "
@@ -145,7 +214,7 @@ def _check_mode(input: Tensor, mode: str, align_corners: Any, antialias: bool) -
         raise NotImplementedError(f"Got {rank}D input, but {mode} mode needs {_RANKS[mode]}D input")
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
                 align_corners: bool | None = None, recompute_scale_factor: bool | None = None,
                 antialias: bool = False) -> Tensor:
@@ -160,31 +229,29 @@ def interpolate(input: Tensor, size: Any = None, scale_factor: Any = None, mode:
     """
     if isinstance(size, Tensor):
         size = size.tolist()
-    sizes, scales = _sizes(input, size, scale_factor, recompute_scale_factor) \
-        if input._array.ndim > 2 or size is None else (None, None)
-    _check_mode(input, mode, align_corners, antialias)
-    n = len(sizes)
+    spatial = input.shape[2:]
+    n = len(spatial)
+    sizes, factors = _sizes(spatial, size, scale_factor) if n > 0 or size is None else (None, None)
+    if recompute_scale_factor:
+        if size is not None:
+            raise ValueError("recompute_scale_factor is not meaningful with an explicit size.")
+        sizes, factors = [math.floor(float(s) * f) for s, f in zip(spatial, factors)], None
+    _check_mode(n + 2, mode, align_corners, antialias)
     if mode == "area":
+        if sizes is None:
+            sizes = [math.floor(float(s) * f) for s, f in zip(spatial, factors)]
         return public[NETWORK][f"adaptive_avg_pool{n}d"](input, sizes)
-    spatial = input._array.shape[2:]
-    if min((*sizes, *spatial)) <= 0:
-        named = [", ".join(f"{a}: {s}" for a, s in zip("DHW"[-n:], group))
-                 for group in (spatial, sizes)]
-        raise RuntimeError("Input and output sizes should be greater than 0, but got input "
-                           f"({named[0]}) output ({named[1]})")
-    refuse(input._array, "bBilUcW8" if mode in ("linear", "trilinear") else "bilUcW8",
-           _kernel_name(n, mode, antialias))
-    kind = f"{mode}-antialias" if antialias else mode
-    return _RESAMPLERS[kind, n](input, sizes, bool(align_corners), scales)
+    upsample = _UPSAMPLING[f"{mode}-antialias" if antialias else mode, n]
+    corners: tuple[Any, ...] = ()
+    if not mode.startswith("nearest"):
+        corners = (False if align_corners is None else align_corners,)
+    if n > 1 and _NUMBERS.issuperset(map(type, sizes or factors)) and corners in _CORNERS:
+        size = sizes or [math.floor(float(s) * f) for s, f in zip(spatial, factors)]
+        return upsample(input, size, *corners, *(factors or (None,) * n))
+    return upsample(input, sizes, *corners, factors)
 
 
-def _kernel_name(n: int, mode: str, antialias: bool) -> str:
-    """What PyTorch calls the kernel that would interpolate."""
-    if antialias:
-        return "compute_index_ranges_weights"
-    stem = mode.removeprefix("bi").removeprefix("tri").removesuffix("-exact")
-    return f"compute_indices_weights_{stem}" if n != 2 or stem == "cubic" else \
-        f"upsample_{mode.removesuffix('-exact')}2d_channels_last"
+_NUMBERS, _CORNERS = frozenset({int, float}), ((), (True,), (False,))
 
 
 def _deprecated(name: str) -> None:
@@ -192,7 +259,7 @@ def _deprecated(name: str) -> None:
                   stacklevel=3)
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest",
              align_corners: bool | None = None) -> Tensor:
     """The old name of `interpolate`."""
@@ -200,14 +267,14 @@ def upsample(input: Tensor, size: Any = None, scale_factor: Any = None, mode: st
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` in mode "nearest", by its old name."""
     _deprecated("upsample_nearest")
     return interpolate(input, size, scale_factor, "nearest")
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
     """`interpolate` in mode "bilinear" with aligned corners, by its old name."""
     _deprecated("upsample_bilinear")
@@ -267,87 +334,116 @@ def _taps(coordinate: Tensor, size: int, mode: str, padding: str,
             for k, weight in enumerate(_cubic(t))]
 
 
-def _grid_sampler(dims: int) -> Any:
-    def body(input: Tensor, grid: Tensor, mode: str, padding: str, align: bool) -> Tensor:
-        shape = input._array.shape
-        n, c, size = shape[0], shape[1], shape[2:]
-        flat = input.reshape(n, c, -1)
-        tables = [_taps(grid[..., dims - 1 - axis], size[axis], mode, padding, align)
-                  for axis in range(dims)]
-        total: Any = 0
-        for corner in product(*tables):
-            position, inside, weight = 0, True, 1
-            for (index, w), s in zip(corner, size):
-                inside = (index >= 0) & (index < s) & inside
-                position = position * s + index.clamp(0, s - 1)
-                weight = weight * w
-            out = position._array.shape[1:]
-            values = flat.gather(2, position.reshape(n, 1, -1).expand(n, c, -1))
-            total = total + values.reshape(n, c, *out) * flambeau.where(
-                inside, weight, 0).unsqueeze(1)
-        return total
-
-    body.__doc__ = f"An image sampled at the points of a grid in {dims} dimensions."
-    return fused(lambda input, grid, mode, padding, align: kernels.grid_sample(
-                     input, grid, mode, padding, align),
-                 backward=lambda grad, input, grid, mode, padding, align:
-                 kernels.grid_sample_backward(grad, input, grid, mode, padding, align),
-                 tensors=("input", "grid"), namespace=None, name=f"_grid_sampler_{dims}d",
-                 node_name=f"GridSampler{dims}DBackward0")(body)
-
-
-_SAMPLERS = {n: _grid_sampler(n) for n in (2, 3)}
 _SAMPLING, _PADDING = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 
-@composite
-def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
-                 align_corners: bool) -> Tensor:
-    """`nn.functional.grid_sample` with its modes as numbers."""
+def _sampled(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+             align_corners: bool) -> Tensor:
+    """An image sampled at the points of a grid, made of other ops."""
+    mode, padding = _SAMPLING[interpolation_mode], _PADDING[padding_mode]
+    shape = input._array.shape
+    n, c, size = shape[0], shape[1], shape[2:]
+    dims = len(size)
+    flat = input.reshape(n, c, -1)
+    tables = [_taps(grid[..., dims - 1 - axis], size[axis], mode, padding, align_corners)
+              for axis in range(dims)]
+    total: Any = 0
+    for corner in product(*tables):
+        position, inside, weight = 0, True, 1
+        for (index, w), s in zip(corner, size):
+            inside = (index >= 0) & (index < s) & inside
+            position = position * s + index.clamp(0, s - 1)
+            weight = weight * w
+        out = position._array.shape[1:]
+        values = flat.gather(2, position.reshape(n, 1, -1).expand(n, c, -1))
+        total = total + values.reshape(n, c, *out) * flambeau.where(
+            inside, weight, 0).unsqueeze(1)
+    return total
+
+
+def _sampling_gradients(grad: Tensor, input: Tensor, grid: Tensor, *modes: Any) -> Any:
+    through = ThroughParts(_sampled, ("input", "grid"), ("interpolation_mode",))
+    return tuple(through(grad, [True, True], input, grid, *modes))
+
+
+def _declare_grid_sampler(dims: int) -> Any:
+    """`grid_sampler_2d` and its gradient, in `dims` dimensions; gives the function."""
+    name, node = f"grid_sampler_{dims}d", f"GridSampler{dims}DBackward"
+    modes = "int interpolation_mode, int padding_mode, bool align_corners"
+
+    def canonical(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+                  align_corners: bool) -> tuple[Any, ...]:
+        _check_sampling(input, grid, interpolation_mode)
+        return input, grid, interpolation_mode, padding_mode, align_corners
+
+    gradients = op(
+        f"_{name}_gradients(Tensor grad_output, Tensor input, Tensor grid, {modes}) -> "
+        "(Tensor, Tensor)", kernel=lambda grad, input, grid, mode, padding, align:
+        kernels.grid_sample_backward(grad, input, grid, _SAMPLING[mode], _PADDING[padding], align),
+        parts=_sampling_gradients, node=f"{node}Backward0", function=False, method=False, out=False)
+
+    def backward(grad_output: Tensor, input: Tensor, grid: Tensor, interpolation_mode: int,
+                 padding_mode: int, align_corners: bool, output_mask: Any) -> tuple[Any, ...]:
+        found = gradients(grad_output, input, grid, interpolation_mode, padding_mode,
+                          align_corners)
+        return tuple([each if wanted else None for each, wanted in zip(found, output_mask)])
+
+    back = op(f"{name}_backward(Tensor grad_output, Tensor input, Tensor grid, {modes}, "
+              "bool[2] output_mask) -> (Tensor, Tensor)", body=backward, explicit=True,
+              function=False, method=False, out=False)
+    return op(
+        f"{name}(Tensor input, Tensor grid, {modes}) -> Tensor", canonical=canonical,
+        kernel=lambda input, grid, mode, padding, align: kernels.grid_sample(
+            input, grid, _SAMPLING[mode], _PADDING[padding], align),
+        quick=checked("grid_sampler"), parts=_sampled, out=False, method=False, node=f"{node}0",
+        autocast="full",
+        vjp=lambda grad, needs, input, grid, interpolation_mode, padding_mode, align_corners: back(
+            grad, input, grid, interpolation_mode, padding_mode, align_corners, list(needs)),
+        doc=f"`grid_sampler` in {dims} dimensions.")
+
+
+def _check_sampling(input: Tensor, grid: Tensor, interpolation_mode: int) -> None:
     x, g = input._array.shape, grid._array.shape
     dims = len(x) - 2
     if x[:1] != g[:1]:
         raise RuntimeError("grid_sampler(): expected grid and input to have same batch size, but "
-                           "got "
-                           f"input with sizes {list(x)} and grid with sizes {list(g)}")
+                           f"got input with sizes {list(x)} and grid with sizes {list(g)}")
     if dims not in (2, 3) or len(g) != len(x):
         raise RuntimeError("grid_sampler(): expected 4D or 5D input and grid with same number of "
                            f"dimensions, but got input with sizes {list(x)} and grid with sizes "
                            f"{list(g)}")
     if g[-1] != dims:
         raise RuntimeError(f"grid_sampler(): expected grid to have size {dims} in last dimension, "
-                           "but "
-                           f"got grid with sizes {list(g)}")
+                           f"but got grid with sizes {list(g)}")
     for d, n in enumerate(x[2:]):
         if n < 1:
             raise RuntimeError("grid_sampler(): expected input to have non-empty spatial "
-                               "dimensions, "
-                               f"but input has sizes {list(x)} with dimension {d + 2} being empty")
-    mode = _SAMPLING[interpolation_mode]
-    if dims == 3 and mode == "bicubic":
+                               f"dimensions, but input has sizes {list(x)} with dimension {d + 2} "
+                               "being empty")
+    if dims == 3 and _SAMPLING[interpolation_mode] == "bicubic":
         raise RuntimeError("grid_sampler(): bicubic interpolation only supports 4D input")
     if input._array.dtype != grid._array.dtype:
         raise RuntimeError(f"expected scalar type {type_name(input.dtype)} but found "
                            f"{type_name(grid.dtype)}")
     refuse(input._array, "bBilUcW8",
            "grid_sampler_2d_cpu_kernel_impl" if dims == 2 else "grid_sampler3d_cpu")
-    return _SAMPLERS[dims](input, grid, mode, _PADDING[padding_mode], bool(align_corners))
 
 
-def _grid_sampler_of(dims: int) -> None:
-    def sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
-                align_corners: bool) -> Tensor:
-        return grid_sampler(input, grid, interpolation_mode, padding_mode, align_corners)
-
-    sampler.__doc__ = f"`grid_sampler` in {dims} dimensions."
-    composite(sampler, name=f"grid_sampler_{dims}d")
+_SAMPLERS = {4: _declare_grid_sampler(2), 5: _declare_grid_sampler(3)}
 
 
-_grid_sampler_of(2)
-_grid_sampler_of(3)
+@op("grid_sampler(Tensor input, Tensor grid, int interpolation_mode, int padding_mode, "
+    "bool align_corners) -> Tensor", out=False, method=False, autocast="full")
+def grid_sampler(input: Tensor, grid: Tensor, interpolation_mode: int, padding_mode: int,
+                 align_corners: bool) -> Tensor:
+    """`nn.functional.grid_sample` with its modes as numbers."""
+    sampler = _SAMPLERS.get(input._array.ndim)
+    if sampler is None:
+        _check_sampling(input, grid, interpolation_mode)
+    return sampler(input, grid, interpolation_mode, padding_mode, align_corners)
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros",
                 align_corners: bool | None = None) -> Tensor:
     """`input` (n, c, h, w) at the points of `grid` (n, h', w', 2), or the same in three dimensions.
@@ -364,7 +460,7 @@ def grid_sample(input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mod
     if align_corners is None:
         _warn_of_corners("grid_sample")
     return grid_sampler(input, grid, _SAMPLING.index(mode), _PADDING.index(padding_mode),
-                        bool(align_corners))
+                        False if align_corners is None else align_corners)
 
 
 def _warn_of_corners(name: str) -> None:
@@ -373,7 +469,7 @@ def _warn_of_corners(name: str) -> None:
                   "See the documentation of grid_sample for details.", stacklevel=4)
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> Tensor:
     """The grid for `grid_sample` that maps an output of `size` through the matrices `theta`
     (n, 2, 3), or (n, 3, 4) in three dimensions."""
@@ -393,10 +489,11 @@ def affine_grid(theta: Tensor, size: Any, align_corners: bool | None = None) -> 
                          f"for size {list(size)}. Got {theta.shape}.")
     if min(size) <= 0:
         raise ValueError(f"Expected non-zero, positive output size. Got {list(size)}")
-    return affine_grid_generator(theta, size, bool(align_corners))
+    return affine_grid_generator(theta, size, False if align_corners is None else align_corners)
 
 
-@composite
+@op("affine_grid_generator(Tensor theta, SymInt[] size, bool align_corners) -> Tensor",
+    explicit=True, out=False, method=False)
 @one_node
 def affine_grid_generator(theta: Tensor, size: Any, align_corners: bool) -> Tensor:
     """`nn.functional.affine_grid` without its checks."""

@@ -6,29 +6,23 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.tensor import Tensor, wrap
-from flambeau.kernels import indexing as kernels
 from flambeau.ops.sparse.compressed import COO
-from flambeau.ops.sparse.tensors import make, sparse_op, with_values
+from flambeau.ops.sparse.tensors import make, with_values
 
 
-def _rows_back(grad: Tensor, indices: Tensor, weight_shape: Any, padding_idx: int,
-               scale: bool) -> list[Any]:
+def rows_of_table(grad: Tensor, indices: Tensor, count: int, padding_idx: int, scale: bool
+                  ) -> Tensor:
+    """The gradient of a table of `count` rows of which `indices` were looked up."""
     flat = indices._array.reshape(-1).astype(np.int64)
-    rows = grad.reshape(-1, weight_shape[1])
+    rows = grad.reshape(-1, grad._array.shape[-1])
     if scale:
-        counts = np.bincount(flat, minlength=weight_shape[0])[flat]
+        counts = np.bincount(flat, minlength=count)[flat]
         rows = rows / wrap(counts).to(rows.dtype).unsqueeze(1)
     if padding_idx >= 0:
         kept = np.flatnonzero(flat != padding_idx)
         flat, rows = flat[kept], rows.index_select(0, wrap(kept))
-    pattern = make(COO, (flat[None],), rows._array, weight_shape)
-    return [with_values(rows, pattern), None]
-
-
-@sparse_op("EmbeddingBackward0", "weight indices", "padding_idx scale", vjp=_rows_back)
-def sparse_embedding(weight: Tensor, indices: Tensor, padding_idx: int, scale: bool) -> Tensor:
-    """Rows of `weight`; their gradient is sparse."""
-    return wrap(kernels.embedding(weight._array, indices._array))
+    shape = (count, grad._array.shape[-1])
+    return with_values(rows, make(COO, (flat[None],), rows._array, shape))
 
 
 def scattered(grad: Tensor, self_shape: Any, index: Tensor, dim: int) -> Tensor:
@@ -43,4 +37,4 @@ def scattered(grad: Tensor, self_shape: Any, index: Tensor, dim: int) -> Tensor:
     return with_values(values, make(COO, (where,), values._array, self_shape))
 
 
-__all__ = ["scattered", "sparse_embedding"]
+__all__ = ["rows_of_table", "scattered"]

@@ -1,23 +1,26 @@
 """Moving pixels to channels and back, and windows to columns and back."""
 from __future__ import annotations
 
+from collections.abc import Iterable
 from math import prod
 from typing import Any
 
 import numpy as np
 
 import flambeau
-from flambeau.core.op import composite, linear, public
+from flambeau.core.op import public
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import convolution as columns
+from flambeau.kernels.network import checked
 from flambeau.kernels.refused import refuse
 from flambeau.ops.linalg.support import composed
 from flambeau.ops.nn.pool import leading
 from flambeau.ops.nn.resample import folded
 
 NETWORK = "nn.functional"
-BOTH = (NETWORK, "torch")
 
 # ---- pixels and channels -------------------------------------------------------------------------
 
@@ -34,37 +37,35 @@ def _unshuffled(self: np.ndarray, r: int) -> np.ndarray:
     return parts.reshape(*lead, c * r * r, h // r, w // r)
 
 
-@linear(lambda self, upscale_factor: _shuffled(self, upscale_factor), namespace=BOTH, method=False,
-        d_self=lambda grad, upscale_factor: pixel_unshuffle(grad, upscale_factor),
-        batch=leading(lambda: pixel_shuffle))
-def pixel_shuffle(input: Tensor, upscale_factor: int) -> Any:
-    """(..., c r², h, w) as (..., c, h r, w r): channels become pixels. Shi et al., 2016.
-
-    >>> import flambeau
-    >>> flambeau.pixel_shuffle(flambeau.zeros(1, 8, 2, 3), 2).shape
-    torch.Size([1, 2, 4, 6])
-    """
+def _shuffling(input: Tensor, upscale_factor: int) -> tuple[Tensor, int]:
     shape = input._array.shape
     if len(shape) < 3:
         raise RuntimeError("pixel_shuffle expects input to have at least 3 dimensions, but got "
-                           "input "
-                           f"with {len(shape)} dimension(s)")
+                           f"input with {len(shape)} dimension(s)")
     if upscale_factor <= 0:
         raise RuntimeError(f"pixel_shuffle expects a positive upscale_factor, but got "
                            f"{upscale_factor}")
     if shape[-3] % upscale_factor ** 2:
         raise RuntimeError("pixel_shuffle expects its input's 'channel' dimension to be divisible "
-                           "by "
-                           f"the square of upscale_factor, but input.size(-3)={shape[-3]} is not "
-                           f"divisible by {upscale_factor ** 2}")
+                           "by the square of upscale_factor, but input.size(-3)="
+                           f"{shape[-3]} is not divisible by {upscale_factor ** 2}")
     return input, upscale_factor
 
 
-@linear(lambda self, downscale_factor: _unshuffled(self, downscale_factor), namespace=BOTH,
-        method=False, batch=leading(lambda: pixel_unshuffle),
-        d_self=lambda grad, downscale_factor: pixel_shuffle(grad, downscale_factor))
-def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Any:
-    """(..., c, h r, w r) as (..., c r², h, w): pixels become channels."""
+pixel_shuffle = op(
+    "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", kernel=_shuffled, kind="linear",
+    canonical=_shuffling, refuses=("pixel_shuffle", "UW8"), out=False, method=False,
+    d_self=lambda grad, upscale_factor: pixel_unshuffle(grad, upscale_factor),
+    batch=leading(lambda: pixel_shuffle.op.call),
+    doc="""(..., c r², h, w) as (..., c, h r, w r): channels become pixels. Shi et al., 2016.
+
+    >>> import flambeau
+    >>> flambeau.pixel_shuffle(flambeau.zeros(1, 8, 2, 3), 2).shape
+    torch.Size([1, 2, 4, 6])
+    """)
+
+
+def _unshuffling(input: Tensor, downscale_factor: int) -> tuple[Tensor, int]:
     shape = input._array.shape
     if len(shape) < 3:
         raise RuntimeError("pixel_unshuffle expects input to have at least 3 dimensions, but got "
@@ -75,10 +76,17 @@ def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Any:
     for name, at in (("height", -2), ("width", -1)):
         if shape[at] % downscale_factor:
             raise RuntimeError(f"pixel_unshuffle expects {name} to be divisible by "
-                               "downscale_factor, "
-                               f"but input.size({at})={shape[at]} is not divisible by "
-                               f"{downscale_factor}")
+                               f"downscale_factor, but input.size({at})={shape[at]} is not "
+                               f"divisible by {downscale_factor}")
     return input, downscale_factor
+
+
+pixel_unshuffle = op(
+    "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", kernel=_unshuffled,
+    kind="linear", canonical=_unshuffling, refuses=("pixel_unshuffle", "UW8"), out=False,
+    method=False, batch=leading(lambda: pixel_unshuffle.op.call),
+    d_self=lambda grad, downscale_factor: pixel_shuffle(grad, downscale_factor),
+    doc="(..., c, h r, w r) as (..., c r², h, w): pixels become channels.")
 
 
 def _exchanged(self: np.ndarray, groups: int) -> np.ndarray:
@@ -87,11 +95,7 @@ def _exchanged(self: np.ndarray, groups: int) -> np.ndarray:
     return parts.swapaxes(1, 2).reshape(shape) if self.size else self.copy()
 
 
-@linear(lambda self, groups: _exchanged(self, groups), namespace=BOTH, method=False,
-        d_self=lambda grad, groups: channel_shuffle(grad, grad._array.shape[1] // groups),
-        batch=folded(lambda: channel_shuffle))
-def channel_shuffle(input: Tensor, groups: int) -> Any:
-    """The channels (dimension 1), seen as (groups, rest), reordered as (rest, groups)."""
+def _exchanging(input: Tensor, groups: int) -> tuple[Tensor, int]:
     shape = input._array.shape
     if len(shape) < 3:
         raise RuntimeError("channel_shuffle expects input with > 2 dims, but got input with sizes "
@@ -101,53 +105,39 @@ def channel_shuffle(input: Tensor, groups: int) -> Any:
                            f"groups:{groups}")
     if shape[1] % groups:
         raise RuntimeError(f"Number of channels must be divisible by groups. Got {shape[1]} "
-                           "channels "
-                           f"and {groups} groups.")
+                           f"channels and {groups} groups.")
     return input, groups
 
 
-public["torch"]["native_channel_shuffle"] = public[NETWORK]["native_channel_shuffle"] = \
-    channel_shuffle
+channel_shuffle = op(
+    "channel_shuffle(Tensor self, SymInt groups) -> Tensor", kernel=_exchanged, kind="linear",
+    canonical=_exchanging, refuses=("channel_shuffle", "UW8"), out=False, method=False,
+    aliases=("native_channel_shuffle(Tensor self, SymInt groups) -> Tensor",),
+    d_self=lambda grad, groups: channel_shuffle(grad, grad._array.shape[1] // groups),
+    batch=folded(lambda: channel_shuffle.op.call),
+    doc="The channels (dimension 1), seen as (groups, rest), reordered as (rest, groups).")
+
+for _name in ("pixel_shuffle", "pixel_unshuffle", "channel_shuffle", "native_channel_shuffle"):
+    public[NETWORK][_name] = public["torch"][_name]
 
 # ---- windows as columns --------------------------------------------------------------------------
 
-
-@linear(lambda self, kernel_size, dilation, padding, stride: columns.im2col(
-            self, kernel_size, dilation, padding, stride),
-        method=False, namespace=None, node_name="Im2ColBackward0", batch=folded(lambda: _im2col),
-        d_self=lambda grad, self_shape, kernel_size, dilation, padding, stride: _col2im(
-            grad, self_shape[2:], kernel_size, dilation, padding, stride))
-def _im2col(input: Tensor, *geometry: Any) -> Any:
-    return input, *geometry
-
-
-@linear(lambda self, size, kernel_size, dilation, padding, stride: columns.col2im(
-            self, size, kernel_size, dilation, padding, stride),
-        method=False, namespace=None, node_name="Col2ImBackward0", batch=folded(lambda: _col2im),
-        d_self=lambda grad, kernel_size, dilation, padding, stride: _im2col(
-            grad, kernel_size, dilation, padding, stride))
-def _col2im(input: Tensor, size: Any, *geometry: Any) -> Any:
-    return input, size, *geometry
+_WORDS = {"kernel_size": ("kernel", "kernel size"), "dilation": ("dilation", "dilation"),
+          "padding": ("pad", "padding"), "stride": ("stride", "stride")}
+_GEOMETRY = "int[2] kernel_size, int[2] dilation, int[2] padding, int[2] stride"
 
 
 def _two(value: Any, name: str) -> tuple[int, int]:
-    if hasattr(value, "__index__"):
-        return int(value), int(value)
-    value = tuple([int(v) for v in value])
     if name != "output_size" and len(value) == 1:
-        return value * 2
+        value = (*value, *value)
     if len(value) != 2:
         raise RuntimeError(f"It is expected {name} equals to 2, but got size {len(value)}")
-    return value
+    return tuple(value)
 
 
-_WORDS = {"kernel_size": ("kernel", "kernel size"), "dilation": ("dilation", "dilation"),
-          "padding": ("pad", "padding"), "stride": ("stride", "stride")}
-
-
-def _geometry(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> tuple[Any, ...]:
+def _geometry(*given: Any) -> tuple[Any, ...]:
     found = []
-    for name, value in zip(_WORDS, (kernel_size, dilation, padding, stride)):
+    for name, value in zip(_WORDS, given):
         h, w = _two(value, name)
         short, words = _WORDS[name]
         if min(h, w) < (0 if name == "padding" else 1):
@@ -163,16 +153,8 @@ def _blocks(size: Any, kernel: Any, dilation: Any, padding: Any, stride: Any) ->
             for s, k, d, p, st in zip(size, kernel, dilation, padding, stride)]
 
 
-@composite(namespace=NETWORK)
-def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
-           stride: Any = 1) -> Tensor:
-    """All windows of (n, c, h, w) as columns: (n, c · k · k, number of windows).
-
-    >>> import flambeau
-    >>> flambeau.nn.functional.unfold(flambeau.ones(1, 3, 4, 5), 2).shape
-    torch.Size([1, 12, 12])
-    """
-    geometry = _geometry(kernel_size, dilation, padding, stride)
+def _unfolding(input: Tensor, *given: Any) -> tuple[Any, ...]:
+    geometry = _geometry(*given)
     shape = input._array.shape
     if len(shape) not in (3, 4) or 0 in shape[len(shape) - 3:]:
         if len(shape) < 3:
@@ -189,18 +171,12 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
                            f"dilation={dilation}, padding={padding}, calculated shape of the array "
                            f"of sliding blocks as {tuple(blocks)}, but its components must be at "
                            "least one.")
-    if len(shape) == 3:
-        return _im2col(input.unsqueeze(0), *geometry).squeeze(0)
-    return _im2col(input, *geometry)
+    return input, *geometry
 
 
-@composite(namespace=NETWORK)
-def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
-         stride: Any = 1) -> Tensor:
-    """The transpose of `unfold`: columns added up where their windows lie in images of
-    `output_size`."""
+def _folding(input: Tensor, output_size: Any, *given: Any) -> tuple[Any, ...]:
     size = _two(output_size, "output_size")
-    geometry = _geometry(kernel_size, dilation, padding, stride)
+    geometry = _geometry(*given)
     shape, kernel = input._array.shape, geometry[0]
     if len(shape) not in (2, 3) or 0 in shape[-2:]:
         raise RuntimeError("Expected 2D or 3D (batch mode) tensor for input with possibly 0 batch "
@@ -208,21 +184,73 @@ def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, p
     at = len(shape) - 2
     if shape[at] % (kernel[0] * kernel[1]):
         raise RuntimeError(f"Expected size of input's dimension {at} to be divisible by the "
-                           "product "
-                           f"of kernel_size, but got input.size({at})={shape[at]} and "
+                           f"product of kernel_size, but got input.size({at})={shape[at]} and "
                            f"kernel_size={kernel}.")
     rows, cols = _blocks(size, *geometry)
     if shape[at + 1] != rows * cols:
         _, dilation, padding, stride = geometry
         raise RuntimeError(f"Given output_size={size}, kernel_size={kernel}, dilation={dilation}, "
                            f"padding={padding}, stride={stride}, expected size of input's "
-                           "dimension "
-                           f"{at + 1} to match the calculated number of sliding blocks {rows} * "
-                           f"{cols} = {rows * cols}, but got input.size({at + 1})={shape[at + 1]}.")
+                           f"dimension {at + 1} to match the calculated number of sliding blocks "
+                           f"{rows} * {cols} = {rows * cols}, but got input.size({at + 1})="
+                           f"{shape[at + 1]}.")
     refuse(input._array, "BilUW8", "col2im_out_cpu")
-    if len(shape) == 2:
-        return _col2im(input.unsqueeze(0), size, *geometry).squeeze(0)
-    return _col2im(input, size, *geometry)
+    return input, size, *geometry
+
+
+def _batched(kernel: Any, rank: int) -> Any:
+    """The kernel, for an input of that rank, or of one less: then of no batch."""
+    def run(self: np.ndarray, *rest: Any) -> np.ndarray:
+        return kernel(self, *rest) if self.ndim == rank else kernel(self[None], *rest)[0]
+    return run
+
+
+def _joined(call: Any, rank: int) -> Any:
+    """The batching rule: slices without a batch of their own get one, others have a larger one."""
+    with_batch, without = folded(call), leading(call)
+
+    def rule(size: int, dims: Any, input: Tensor, *rest: Any) -> Any:
+        return (without if input._array.ndim == rank else with_batch)(size, dims, input, *rest)
+    return rule
+
+
+im2col = op(
+    f"im2col(Tensor self, {_GEOMETRY}) -> Tensor", kernel=_batched(columns.im2col, 4),
+    kind="linear", canonical=_unfolding, quick=checked("im2col"), namespace="_nn", method=False,
+    node="Im2ColBackward0", batch=_joined(lambda: im2col.op.call, 4),
+    d_self=lambda grad, self_shape, kernel_size, dilation, padding, stride: col2im(
+        grad, self_shape[-2:], kernel_size, dilation, padding, stride))
+col2im = op(
+    f"col2im(Tensor self, SymInt[2] output_size, {_GEOMETRY}) -> Tensor",
+    kernel=_batched(columns.col2im, 3), kind="linear", canonical=_folding, quick=checked("col2im"),
+    namespace="_nn", method=False, node="Col2ImBackward0", batch=_joined(lambda: col2im.op.call, 3),
+    d_self=lambda grad, kernel_size, dilation, padding, stride: im2col(
+        grad, kernel_size, dilation, padding, stride))
+
+
+def _pair(value: Any) -> Any:
+    return tuple(value) if isinstance(value, Iterable) else (value, value)
+
+
+@python_function(namespace=NETWORK)
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+           stride: Any = 1) -> Tensor:
+    """All windows of (n, c, h, w) as columns: (n, c · k · k, number of windows).
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.unfold(flambeau.ones(1, 3, 4, 5), 2).shape
+    torch.Size([1, 12, 12])
+    """
+    return im2col(input, _pair(kernel_size), _pair(dilation), _pair(padding), _pair(stride))
+
+
+@python_function(namespace=NETWORK)
+def fold(input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
+         stride: Any = 1) -> Tensor:
+    """The transpose of `unfold`: columns added up where their windows lie in images of
+    `output_size`."""
+    return col2im(input, _pair(output_size), _pair(kernel_size), _pair(dilation), _pair(padding),
+                  _pair(stride))
 
 
 # ---- chunks side by side -------------------------------------------------------------------------
