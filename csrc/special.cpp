@@ -211,6 +211,31 @@ struct SphericalJ0 {
     }
 };
 
+// frexp(x): mantissas in [1/2, 1), and exponents of 2.
+template <class T>
+void split(const T *x, T *mantissa, int32_t *exponent, npy_intp n) {
+    for (npy_intp i = 0; i < n; i++) {
+        int e = 0;
+        mantissa[i] = std::frexp(x[i], &e);
+        exponent[i] = std::isfinite(x[i]) ? e : 0;
+    }
+}
+
+PyObject *frexp_parts(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (names || n != 1 || !is_plain(args[0])) Py_RETURN_NOTIMPLEMENTED;
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    int type = PyArray_TYPE(x);
+    if (!PyArray_IS_C_CONTIGUOUS(x) || (type != NPY_FLOAT && type != NPY_DOUBLE)) Py_RETURN_NOTIMPLEMENTED;
+    PyObject *mantissa = PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), type);
+    PyObject *exponent = PyArray_SimpleNew(PyArray_NDIM(x), PyArray_DIMS(x), NPY_INT32);
+    if (!mantissa || !exponent) return Py_XDECREF(mantissa), Py_XDECREF(exponent), nullptr;
+    int32_t *e = (int32_t *)PyArray_DATA((PyArrayObject *)exponent);
+    void *m = PyArray_DATA((PyArrayObject *)mantissa), *from = PyArray_DATA(x);
+    if (type == NPY_FLOAT) split((const float *)from, (float *)m, e, PyArray_SIZE(x));
+    else split((const double *)from, (double *)m, e, PyArray_SIZE(x));
+    return Py_BuildValue("(NN)", mantissa, exponent);
+}
+
 }  // namespace
 
 int register_special(PyObject *m) {
@@ -230,5 +255,5 @@ int register_special(PyObject *m) {
     declare<Logit, 2>(m, "logit", Wide{});
     declare<Sinc, 1>(m, "sinc", Floats{});
     declare<SphericalJ0, 1>(m, "spherical_j0", Wide{});
-    return PyErr_Occurred() ? -1 : 0;
+    return PyErr_Occurred() || make_function(m, "frexp", frexp_parts) ? -1 : 0;
 }

@@ -378,7 +378,7 @@ def _adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor: ...
 
 def _adaptive_avg_pool3d_backward(grad_output: Tensor, input: Tensor) -> Tensor: ...
 
-def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
+def _assert_async(input: Tensor, assert_msg: str | None = None) -> Any:
     """Raise RuntimeError if a tensor of one element is zero."""
 
 def _chunk_cat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int, num_chunks: _int) -> Tensor:
@@ -1310,13 +1310,7 @@ def batch_norm(
 ) -> Tensor:
     """`nn.functional.batch_norm` with its arguments in another order."""
 
-def bernoulli(
-    input: Tensor,
-    p: _float | None = None,
-    *,
-    generator: Any = None,
-    out: Any = None,
-) -> Tensor:
+def bernoulli(input: Tensor, *, generator: Any = None, out: Tensor | None = None) -> Tensor:
     """Ones and zeros: ones with the probabilities in `input`, or all with probability `p`."""
 
 def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
@@ -1421,7 +1415,7 @@ def bucketize(
 ) -> Tensor:
     """Which of the buckets between the sorted `boundaries` each value falls into."""
 
-def can_cast(from_: _dtype, to: _dtype) -> _bool:
+def can_cast(from_: Any, to: Any) -> _bool:
     """May values of the one type be stored as the other, as promotion has it?"""
 
 def cartesian_prod(*tensors: Any) -> Tensor:
@@ -2081,7 +2075,7 @@ def frac(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def frac_(input: Tensor) -> Tensor:
     """Write the result of `frac` into this tensor; returns the tensor."""
 
-def frexp(input: Tensor) -> return_types.frexp:
+def frexp(input: Tensor, *, out: Any = None) -> return_types.frexp:
     """The mantissa in [1/2, 1) and the exponent: input = mantissa · 2^exponent."""
 
 def frobenius_norm(
@@ -2617,7 +2611,7 @@ def lcm(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def lcm_(input: Tensor, other: Tensor) -> Tensor:
     """Write the result of `lcm` into this tensor; returns the tensor."""
 
-def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+def ldexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """input · 2^other."""
 
 def ldexp_(input: Tensor, other: Tensor) -> Tensor:
@@ -2983,7 +2977,7 @@ def multinomial(
     replacement: _bool = False,
     *,
     generator: Any = None,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """Indices of `num_samples` draws from each row of weights (which need not sum to 1)."""
 
@@ -2996,12 +2990,9 @@ def multiply_(input: Any, other: Any) -> Tensor:
 def mv(input: Tensor, vec: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix and a vector."""
 
-def mvlgamma(input: Tensor, p: _int, *, out: Any = None) -> Tensor:
+def mvlgamma(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p: p (p - 1) / 4 · log π +
     Σ_j lgamma(input - j / 2), j = 0 … p - 1."""
-
-def mvlgamma_(input: Tensor, p: _int) -> Tensor:
-    """Write the result of `mvlgamma` into this tensor; returns the tensor."""
 
 def nan_to_num(
     input: Tensor,
@@ -3324,7 +3315,7 @@ def prod(
 ) -> Tensor:
     """The product of all elements, or along `dim`. Integers are multiplied as int64."""
 
-def promote_types(type1: _dtype, type2: _dtype) -> _dtype:
+def promote_types(type1: Any, type2: Any) -> _dtype:
     """The smallest type that values of both types can become."""
 
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
@@ -3539,7 +3530,7 @@ def resolve_conj(input: Tensor) -> Tensor:
 def resolve_neg(input: Tensor) -> Tensor:
     """The values with no negation left to do: a copy, or a tensor that has none itself."""
 
-def result_type(tensor1: Any, tensor2: Any) -> _dtype:
+def result_type(tensor: Any = None, other: Any = None) -> _dtype:
     """The type of an expression over two tensors or numbers."""
 
 def rms_norm(

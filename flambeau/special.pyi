@@ -131,7 +131,7 @@ def modified_bessel_k0(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def modified_bessel_k1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the second kind of order 1."""
 
-def multigammaln(input: Tensor, p: _int, *, out: Any = None) -> Tensor:
+def multigammaln(input: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p: p (p - 1) / 4 · log π +
     Σ_j lgamma(input - j / 2), j = 0 … p - 1."""
 

@@ -128,6 +128,7 @@ static PyObject *gathered(PyObject *const *args, Py_ssize_t n) {
 
 Answer bind(const Signature &s, PyObject *const *args, Py_ssize_t n, PyObject *names, Bound &bound) {
     if (n > s.positions && !s.one_by_one) return Answer::NO;
+    bool unsure = false;
     Py_ssize_t at = 0, used = 0, keywords = names ? PyTuple_GET_SIZE(names) : 0;
     for (int i = 0; i < s.count; i++) {
         const Parameter &p = s.parameters[i];
@@ -156,11 +157,13 @@ Answer bind(const Signature &s, PyObject *const *args, Py_ssize_t n, PyObject *n
             value = p.value;  // of a list that is empty by default
         else if (value != Py_None || !p.nullable) {
             Answer answer = fits(p, value);
-            if (answer != Answer::YES) return answer;
+            if (answer == Answer::NO) return answer;
+            unsure |= answer == Answer::UNSURE;  // unless another value surely does not fit
         }
         bound.values[i] = value;
     }
-    return at == n && used == keywords ? Answer::YES : Answer::NO;
+    if (at != n || used != keywords) return Answer::NO;
+    return unsure ? Answer::UNSURE : Answer::YES;
 }
 
 int read(PyObject *description, bool method, Signature &s) {

@@ -10,7 +10,7 @@ from flambeau._dispatch.forms import becomes, defines, shows
 from flambeau.core import engine
 from flambeau.core.op import conjugate, table
 from flambeau.core.shapes import size_of
-from flambeau.core.tensor import Tensor, tensor_types
+from flambeau.core.tensor import Tensor
 from flambeau.ops.indexing.index import _slice as take_slice
 from flambeau.ops.indexing.index import slice_backward
 from flambeau.ops.linalg.matmul import adjoint
@@ -224,50 +224,6 @@ becomes("linear", _linear)
 
 # ---- random numbers ------------------------------------------------------------------------------
 
-_WRITTEN = "*, Generator? generator=None) -> Tensor(a!)"
-
-
-def _from_to(bounds: tuple[Any, ...], named: dict[str, Any], low: Any, high: Any) -> list[Any]:
-    """The arguments `from` and `to` of a call."""
-    given = dict(zip(("from", "to"), bounds)) | named
-    return [given.get("from", low), given.get("to", high)]
-
-
-def _whole_range(self: Tensor, bounds: Any, named: Any, generator: Any) -> Any:
-    return None if bounds or named else (self, generator)
-
-
-def _up_to(self: Tensor, bounds: Any, named: Any, generator: Any) -> Any:
-    given = (*bounds, *[named[k] for k in named if k == "to"])
-    return (self, given[0], generator) if len(given) == 1 and "from" not in named else None
-
-
-shows("uniform_", f"uniform_(Tensor(a!) self, float from=0., float to=1., {_WRITTEN}",
-      lambda self, bounds, named, generator: (
-          self, *map(float, _from_to(bounds, named, 0, 1)), generator))
-shows("random_", f"random_(Tensor(a!) self, {_WRITTEN}", _whole_range)
-shows("random_", f"random_.to(Tensor(a!) self, int to, {_WRITTEN}", _up_to)
-shows("random_", f"random_.from(Tensor(a!) self, int from, int? to, {_WRITTEN}",
-      lambda self, bounds, named, generator: (self, *_from_to(bounds, named, 0, None), generator))
-shows("normal_", f"normal_(Tensor(a!) self, float mean=0., float std=1., {_WRITTEN}",
-      lambda self, mean, std, generator: (self, float(mean), float(std), generator))
-shows("log_normal_", f"log_normal_(Tensor(a!) self, float mean=1., float std=2., {_WRITTEN}",
-      lambda self, mean, std, generator: (self, float(mean), float(std), generator))
-shows("cauchy_", f"cauchy_(Tensor(a!) self, float median=0., float sigma=1., {_WRITTEN}",
-      lambda self, median, sigma, generator: (self, float(median), float(sigma), generator))
-shows("exponential_", f"exponential_(Tensor(a!) self, float lambd=1., {_WRITTEN}",
-      lambda self, lambd, generator: (self, float(lambd), generator))
-shows("geometric_", f"geometric_(Tensor(a!) self, float p, {_WRITTEN}")
-shows("bernoulli", f"bernoulli(Tensor self, {_DRAWN}",
-      lambda input, p, generator, out: (input, generator) if p is None and out is None else None,
-      grads=lambda grad, self: (flambeau.zeros_like(self),))
-shows("bernoulli", f"bernoulli.p(Tensor self, float p, {_DRAWN}",
-      lambda input, p, generator, out: None if p is None else (input, float(p), generator),
-      grads=lambda grad, self: (flambeau.zeros_like(self),))
-
-
-
-
 def _shows_normal(of_mean: bool, of_std: bool) -> None:
     """A sample whose mean, or deviation, is a tensor."""
     parameters = (f"{'Tensor' if of_mean else 'float'} mean, "
@@ -293,12 +249,6 @@ shows("normal", "normal.float_float(float mean, float std, SymInt[] size, *, Gen
       lambda mean, std, size, generator, out, dtype, device: None if size is None or out is not None
       else (float(mean), float(std), list(size_of((size,))), generator, dtype, None,
             flambeau.device(device or "cpu"), False))
-shows("bernoulli_", "bernoulli_.float(Tensor(a!) self, float p=0.5, *, Generator? generator=None) "
-      "-> Tensor(a!)",
-      lambda self, p, generator: None if type(p) in tensor_types else (self, p, generator))
-shows("bernoulli_", "bernoulli_.Tensor(Tensor(a!) self, Tensor p, *, Generator? generator=None) "
-      "-> Tensor(a!)")
-
 
 def _drops(input: Tensor, p: float, train: bool) -> bool:
     return bool(0 < p < 1 and train and input.numel())

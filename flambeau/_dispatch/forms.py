@@ -136,9 +136,9 @@ def named(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any] | None) -> dict[
     base = _declared(op)
     if kwargs is None:
         return dict(zip((*base.tensors, *base.params), args))
-    if op.binder is not None:
-        parameters = base.declaration.canonical_parameters
-        return dict(zip([p.name for p in parameters], op.binder.bind(args, kwargs)[1]))
+    if base.schema is not None and not kwargs:      # a body's arguments, which are bound
+        own = base.declaration.canonical_parameters(base.schema)
+        return dict(zip([p.name for p in own], args))
     bound = _signature(base.body).bind(*args, **kwargs)
     bound.apply_defaults()
     return bound.arguments

@@ -345,15 +345,9 @@ class Methods:
         alpha: Any = 1,
     ) -> Tensor:
         """Write the result of `baddbmm` into this tensor; returns the tensor."""
-    def bernoulli(
-        self,
-        p: _float | None = None,
-        *,
-        generator: Any = None,
-        out: Any = None,
-    ) -> Tensor:
+    def bernoulli(self, p: _float | None = None, *, generator: Any = None) -> Tensor:
         """Ones and zeros: ones with the probabilities in `input`, or all with probability `p`."""
-    def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    def bernoulli_(self, p: Any, *, generator: Any = None) -> Tensor:
         """Fill with ones with probability `p` (a number, or a tensor that broadcasts), else
         zeros."""
     def bfloat16(self, *, memory_format: Any = None) -> Tensor:
@@ -393,7 +387,13 @@ class Methods:
         """`expand` to `size`."""
     def byte(self, *, memory_format: Any = None) -> Tensor:
         """This tensor as uint8; itself if it is."""
-    def cauchy_(self, median: _float = 0, sigma: _float = 1, *, generator: Any = None) -> Tensor:
+    def cauchy_(
+        self,
+        median: _float = 0.0,
+        sigma: _float = 1.0,
+        *,
+        generator: Any = None,
+    ) -> Tensor:
         """Fill with Cauchy numbers."""
     def ccol_indices(self) -> Tensor:
         """Where the entries of each column begin, in csc and bsc."""
@@ -605,7 +605,7 @@ class Methods:
         """exp(input) - 1, exact also near 0."""
     def expm1_(self) -> Tensor:
         """Write the result of `expm1` into this tensor; returns the tensor."""
-    def exponential_(self, lambd: _float = 1, *, generator: Any = None) -> Tensor:
+    def exponential_(self, lambd: _float = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with exponential numbers of rate `lambd`."""
     def fill_(self, value: Any) -> Tensor:
         """Store `value`, a number or a 0-d tensor, in every element; returns the tensor."""
@@ -883,7 +883,7 @@ class Methods:
         """The least common multiple."""
     def lcm_(self, other: Tensor) -> Tensor:
         """Write the result of `lcm` into this tensor; returns the tensor."""
-    def ldexp(self, other: Tensor, *, out: Any = None) -> Tensor:
+    def ldexp(self, other: Tensor) -> Tensor:
         """input · 2^other."""
     def ldexp_(self, other: Tensor) -> Tensor:
         """Write the result of `ldexp` into this tensor; returns the tensor."""
@@ -923,7 +923,13 @@ class Methods:
         """Write the result of `log2` into this tensor; returns the tensor."""
     def log_(self) -> Tensor:
         """Write the result of `log` into this tensor; returns the tensor."""
-    def log_normal_(self, mean: _float = 1, std: _float = 2, *, generator: Any = None) -> Tensor:
+    def log_normal_(
+        self,
+        mean: _float = 1.0,
+        std: _float = 2.0,
+        *,
+        generator: Any = None,
+    ) -> Tensor:
         """Fill with numbers whose logarithms are normal, of mean `mean` and deviation `std`."""
     def log_softmax(self, dim: Any = None, dtype: Any = None) -> Tensor:
         """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
@@ -1062,7 +1068,6 @@ class Methods:
         replacement: _bool = False,
         *,
         generator: Any = None,
-        out: Any = None,
     ) -> Tensor:
         """Indices of `num_samples` draws from each row of weights (which need not sum to 1)."""
     def multiply(self, other: Any) -> Tensor:
@@ -1071,7 +1076,7 @@ class Methods:
         """Write the result of `multiply` into this tensor; returns the tensor."""
     def mv(self, vec: Tensor) -> Tensor:
         """The product of a matrix and a vector."""
-    def mvlgamma(self, p: _int, *, out: Any = None) -> Tensor:
+    def mvlgamma(self, p: _int) -> Tensor:
         """The logarithm of the multivariate gamma function of dimension p: p (p - 1) / 4 · log π
         + Σ_j lgamma(input - j / 2), j = 0 … p - 1."""
     def mvlgamma_(self, p: _int) -> Tensor:
@@ -1220,7 +1225,7 @@ class Methods:
     ) -> Tensor:
         """The vector norm of order `p` of all elements, or along `dim`; "nuc" is the nuclear
         norm of matrices."""
-    def normal_(self, mean: _float = 0, std: _float = 1, *, generator: Any = None) -> Tensor:
+    def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with normal numbers; returns the tensor."""
     def not_equal(self, other: Any) -> Tensor:
         """input ≠ other."""
@@ -1296,7 +1301,13 @@ class Methods:
         """Angles in radians as degrees."""
     def rad2deg_(self) -> Tensor:
         """Write the result of `rad2deg` into this tensor; returns the tensor."""
-    def random_(self, *bounds: _int, generator: Any = None, **named: _int) -> Tensor:
+    def random_(
+        self,
+        from_: _int | None = None,
+        to: _int | None = None,
+        *,
+        generator: Any = None,
+    ) -> Tensor:
         """Fill with integers: `random_(to)` of [0, to), `random_(from, to)` of [from, to),
         `random_()` of those from 0 to the type's largest (for floating types, the largest
         before gaps begin)."""
@@ -1680,7 +1691,7 @@ class Methods:
     def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
         """All windows of `size` slices along a dimension, `step` apart, as a view with one more
         dimension."""
-    def uniform_(self, *bounds: _float, generator: Any = None, **named: _float) -> Tensor:
+    def uniform_(self, from_: _float = 0.0, to: _float = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with uniform numbers of [from, to), by default [0, 1); returns the tensor."""
     def unique(
         self,

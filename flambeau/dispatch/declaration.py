@@ -100,6 +100,7 @@ class Declaration:
                 elements; "anywhere": an expanded tensor may be written to
     autocast    what autocast makes of floating tensors: "lower" or "full" precision, the "widest"
                 type that there is, or "untouched"
+    out_any     may `out` have any type?
     typed_by_out    does the type of `out` stand for a `dtype` that is not given?
     inplace     is there a form that writes to the first tensor? If that is a method, as a function
                 too?
@@ -154,6 +155,7 @@ class Declaration:
     out_speaker: Any = ""
     overlap: str = ""
     autocast: str = ""
+    out_any: bool = False
     typed_by_out: bool = False
     inplace: bool = False
     inplace_function: bool = False

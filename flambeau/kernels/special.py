@@ -148,6 +148,16 @@ def nan_to_num(x, nan, high, low):
     return np.where(x != x, nan, np.where(np.isfinite(x), x, np.where(x > 0, high, low)))
 
 
+@compiled("frexp")
+def frexp(x):
+    """Mantissas in [1/2, 1), and exponents of 2."""
+    if x.dtype.kind not in "fV" and not is_reduced(x.dtype):
+        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
+    wide = silent_astype(x, np.dtype(np.float32)) if x.dtype.itemsize < 4 else x
+    mantissa, exponent = np.frexp(wide)
+    return silent_astype(np.asarray(mantissa), x.dtype), np.asarray(exponent, np.int32)
+
+
 # ---- orthogonal polynomials ---------------------------------------------------------------------
 
 

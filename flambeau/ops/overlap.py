@@ -20,7 +20,7 @@ _BY_INDEX = frozenset("""
 """.split())
 # Others that go element by element, beside those of that kind.
 _BY_ELEMENT = frozenset("""
-    copy bernoulli normal ldexp frexp
+    copy normal
 """.split())
 # Ops that may write to expanded tensors, where several elements are one in memory.
 _ANYWHERE = frozenset("""

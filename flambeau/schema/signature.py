@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Sequence
+from keyword import iskeyword
 from typing import Any, NamedTuple
 
 from flambeau.schema.parser import Parameter, Schema, parse
@@ -148,7 +149,8 @@ def python_signature(overloads: Sequence[Sequence[Parameter]], result: str,
         same = len({(q.kind, q.is_list) for o in overloads for i, q in enumerate(o)
                     if p.name == q.name or (not q.by_name and i == places.get(p.name))}) == 1
         mixed = not same or (numbers and p.kind == "Tensor" and not p.by_name)
-        made.append(kinds(p.name, kind, default=default,
+        name = f"{p.name}_" if iskeyword(p.name) else p.name    # `from`, which Python can't show
+        made.append(kinds(name, kind, default=default,
                           annotation="Any" if mixed else annotation(optional)))
     return inspect.Signature(made, return_annotation=result)
 

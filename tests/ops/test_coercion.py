@@ -84,3 +84,18 @@ LONG, FLOAT = torch.ones(3, dtype=torch.int64), torch.ones(3)
 def test_shapes_and_types_are_looked_at_before_kernels(write, message):
     with pytest.raises(RuntimeError, match=message):
         write()
+
+
+def test_powers_in_double_precision():
+    x = torch.tensor([1.0, 2.0])
+    assert torch.float_power(x, 2).dtype is torch.float64
+    assert torch.float_power(2, x).tolist() == [2, 4]
+    assert torch.float_power(x, 1j).dtype is torch.complex128
+    wide = x.double()
+    assert wide.float_power_(wide) is wide
+    assert wide.tolist() == [1, 4]
+    with pytest.raises(RuntimeError, match="the base given to float_power_ has dtype Float but the "
+                                           "operation's result requires dtype Double"):
+        x.float_power_(2)
+    with pytest.raises(RuntimeError, match="the output given to float_power has dtype Float"):
+        torch.float_power(x, 2, out=torch.empty(2))

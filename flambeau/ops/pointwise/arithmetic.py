@@ -10,7 +10,7 @@ import numpy as np
 
 from flambeau import kernels
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import checked_arguments, over
+from flambeau.core.op import over
 from flambeau.core.promotion import (
     convert,
     is_half,
@@ -318,26 +318,30 @@ def square(self: Tensor) -> Tensor:
     "float_power.Scalar(Scalar self, Tensor exponent) -> Tensor",
     "float_power.Tensor_Scalar(Tensor self, Scalar exponent) -> Tensor",
     out_type="the output given to float_power has dtype {out} but the operation's result requires "
-             "dtype {found}")
+    "dtype {found}")
 def float_power(self: Any, exponent: Any) -> Tensor:
     """`input` to the power of `exponent`, in float64 (or complex128)."""
-    kinds = {x._array.dtype.kind if isinstance(x, Tensor) else np.asarray(x).dtype.kind
-             for x in (self, exponent)}
-    target, number = (np.dtype("c16"), complex) if kinds & {"c", "W"} else (np.dtype("f8"), float)
-    return pow(*[basis.cast(x, target) if isinstance(x, Tensor) else number(x)
-                 for x in (self, exponent)])
+    is_complex = any(x._array.dtype.kind in "cW" if isinstance(x, Tensor)
+                     else isinstance(x, complex) for x in (self, exponent))
+    target, number = (_COMPLEX, complex) if is_complex else (_DOUBLE, float)
+    return pow(*[number(x) if not isinstance(x, Tensor) else x if x._array.dtype is target
+                 else basis.cast(x, target) for x in (self, exponent)])
 
 
-def _float_power_(self: Tensor, exponent: Any) -> Tensor:
+_DOUBLE, _COMPLEX = np.dtype(np.float64), np.dtype(np.complex128)
+
+
+@op("float_power_.Tensor(Tensor(a!) self, Tensor exponent) -> Tensor(a!)",
+    "float_power_.Scalar(Tensor(a!) self, Scalar exponent) -> Tensor(a!)",
+    function=False, out=False)
+def float_power_(self: Tensor, exponent: Any) -> Tensor:
     """`float_power`, in place: for float64 and complex128 only."""
-    result = float_power(self, exponent)
-    if result.dtype is not self.dtype:
+    found = float_power(self.detach(), exponent).dtype
+    if found is not self.dtype:
         raise RuntimeError(f"the base given to float_power_ has dtype {type_name(self.dtype)} but "
-                           f"the operation's result requires dtype {type_name(result.dtype)}")
+                           f"the operation's result requires dtype {type_name(found)}")
     return self.pow_(exponent)
 
-
-Tensor.float_power_ = checked_arguments(_float_power_, name="float_power_")
 
 rsqrt = pointwise("rsqrt(Tensor self) -> Tensor", kernel=kernels.rsqrt, floating=True,
                   d=lambda result: result * result * result * -0.5, doc="1 / √input.")

@@ -7,14 +7,15 @@ import numpy as np
 
 from flambeau.core import promotion
 from flambeau.core.dtypes import dtype
-from flambeau.core.op import checked_arguments, composite, public
+from flambeau.core.op import checked_arguments, public
 from flambeau.core.shapes import Size
 from flambeau.core.shapes import broadcast_shapes as common_shape
 from flambeau.core.tensor import Tensor
 from flambeau.core.views import check_inplace
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.members import member
 from flambeau.ops import out_types
 from flambeau.ops.inplace import write
-from flambeau.ops.pointwise.arithmetic import as_number
 
 
 def is_tensor(obj: Any, /) -> bool:
@@ -22,10 +23,11 @@ def is_tensor(obj: Any, /) -> bool:
     return isinstance(obj, Tensor)
 
 
-@composite
-def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
+@op("_assert_async(Tensor self) -> ()", "_assert_async.msg(Tensor self, str assert_msg) -> ()",
+    method=False, out=False)
+def _assert_async(self: Tensor, assert_msg: str | None) -> None:
     """Raise RuntimeError if a tensor of one element is zero."""
-    if input.device.type != "meta" and not input:
+    if self.device.type != "meta" and not self:
         raise RuntimeError(
             assert_msg or "Expected Tensor with single nonzero value, but got zero")
 
@@ -33,25 +35,23 @@ def _assert_async(input: Tensor, assert_msg: str | None = None) -> None:
 # ---- types --------------------------------------------------------------------------------------
 
 
-@composite
-def result_type(tensor1: Any, tensor2: Any) -> dtype:
+@member("result_type.Tensor(Tensor tensor, Tensor other) -> ScalarType",
+        "result_type.Scalar_Tensor(Scalar scalar, Tensor tensor) -> ScalarType",
+        "result_type.Scalar(Tensor tensor, Scalar other) -> ScalarType",
+        "result_type.Scalar_Scalar(Scalar scalar1, Scalar scalar2) -> ScalarType", method=False)
+def result_type(*operands: Any) -> dtype:
     """The type of an expression over two tensors or numbers.
 
     >>> import flambeau
     >>> flambeau.result_type(flambeau.tensor([1, 2]), 1.0)
     torch.float32
     """
-    both = (tensor1, tensor2)
+    both = [value for value in operands if value is not None]
     return promotion.result_type([t._array for t in both if isinstance(t, Tensor)],
-                                 [as_number(t, "result_type", "scalar", 1) for t in both
-                                  if not isinstance(t, Tensor)])
+                                 [t for t in both if not isinstance(t, Tensor)])
 
 
-def _checked_function(function: Any) -> Any:
-    return checked_arguments(function, bound=False)
-
-
-@_checked_function
+@member("can_cast(ScalarType from_, ScalarType to) -> bool", method=False)
 def can_cast(from_: dtype, to: dtype) -> bool:
     """May values of the one type be stored as the other, as promotion has it?
 
@@ -62,7 +62,7 @@ def can_cast(from_: dtype, to: dtype) -> bool:
     return out_types.can_cast(from_, to)
 
 
-@_checked_function
+@member("promote_types(ScalarType type1, ScalarType type2) -> ScalarType", method=False)
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The smallest type that values of both types can become.
 
@@ -97,7 +97,7 @@ def broadcast_shapes(*shapes: Any) -> Size:
     return Size(common)
 
 
-for _function in (is_tensor, can_cast, promote_types, broadcast_shapes):
+for _function in (is_tensor, broadcast_shapes):
     _function.__module__ = "torch"
     public["torch"].setdefault(_function.__name__, _function)
 

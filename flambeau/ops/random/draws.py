@@ -13,10 +13,10 @@ import numpy as np
 
 from flambeau.core.dtypes import from_numpy_dtype
 from flambeau.core.modes import grad_enabled, interceptors
-from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import refuse_negative
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import FORMAT, OPTIONS, factory
 from flambeau.kernels import random as kernels
 from flambeau.kernels.refused import characters, no_kernel
@@ -43,13 +43,25 @@ from flambeau.ops.random.fills import (
 # ---- in place -----------------------------------------------------------------------------------
 
 
-def _inplace(function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    return composite(function, namespace=None, method=True)
+def _fills(*overloads: str, node: str = "") -> Callable[..., Any]:
+    """Declares a method that fills a tensor in place, by the parameters of its overloads."""
+    def declare(body: Callable[..., Tensor]) -> Any:
+        noted = one_node(body, name=node)
+
+        def run(self: Tensor, *values: Any) -> Tensor:
+            return (body if self._edge is None else noted)(self, *values)
+        name = body.__name__
+        texts = []
+        for overload in overloads:
+            title, _, parameters = overload.rpartition(":")
+            texts.append(f"{name}{title}(Tensor(a!) self, {parameters}{', ' * bool(parameters)}*, "
+                         "Generator? generator=None) -> Tensor(a!)")
+        return op(*texts, function=False, out=False, explicit=True, body=run, doc=body.__doc__)
+    return declare
 
 
-@_inplace
-@one_node
-def uniform_(self: Tensor, *bounds: float, generator: Any = None, **named: float) -> Tensor:
+@_fills("float from=0., float to=1.")
+def uniform_(self: Tensor, low: float, high: float, generator: Any) -> Tensor:
     """Fill with uniform numbers of [from, to), by default [0, 1); returns the tensor.
 
     >>> import flambeau
@@ -57,63 +69,27 @@ def uniform_(self: Tensor, *bounds: float, generator: Any = None, **named: float
     >>> flambeau.empty(2).uniform_(-1, 1)
     tensor([-0.0075,  0.5364])
     """
-    low, high = _from_to("uniform_", bounds, named, 0.0, 1.0) if bounds or named else (0.0, 1.0)
     return overwrite(self, uniform_fill(self._array.dtype, low, high, generator))
 
 
-def _from_to(name: str, given: tuple[Any, ...], named: dict[str, Any], low: Any, high: Any) -> Any:
-    """The arguments `from` and `to`: Python lets no parameter have the first name."""
-    bounds = dict(zip(("from", "to"), given))
-    if len(given) > 2:
-        raise TypeError(f"{name}() takes from 0 to 2 positional arguments but {len(given)} were "
-                        "given")
-    for key, value in named.items():
-        if key not in ("from", "to") or key in bounds:
-            raise TypeError(f"{name}() got an unexpected keyword argument '{key}'")
-        bounds[key] = value
-    return bounds.get("from", low), bounds.get("to", high)
-
-
-@_inplace
-@one_node
-def normal_(self: Tensor, mean: float = 0, std: float = 1, *, generator: Any = None) -> Tensor:
+@_fills("float mean=0., float std=1.")
+def normal_(self: Tensor, mean: float, std: float, generator: Any) -> Tensor:
     """Fill with normal numbers; returns the tensor."""
     return overwrite(self, normal_fill(self._array.dtype, mean, std, generator))
 
 
-@_inplace
-@one_node(name="RandomBackward2")
-def random_(self: Tensor, *bounds: int, generator: Any = None, **named: int) -> Tensor:
+@_fills(".from:int from, int? to", ".to:int to", "", node="RandomBackward2")
+def random_(self: Tensor, low: int | None, high: int | None, generator: Any) -> Tensor:
     """Fill with integers: `random_(to)` of [0, to), `random_(from, to)` of [from, to), `random_()`
     of those from 0 to the type's largest (for floating types, the largest before gaps begin)."""
-    if len(bounds) == 1 and not named:
-        low, high = 0, bounds[0]
-        if high is None:
-            raise TypeError("random_(): argument 'to' (position 1) must be int, not NoneType")
-    else:
-        low, high = _from_to("random_", bounds, named, None, None)
-        if low is None and high is not None:
-            low = 0
-    for position, value in enumerate((low, high)):
-        if value is not None:
-            _integer("random_", ("from", "to")[position], position + 1, value)
     target = self._array.dtype
     if high is None:
-        return overwrite(self, full_range_fill(target, None if low is None else int(low),
-                                               generator))
-    return overwrite(self, integer_fill(target, int(low), int(high), generator))
+        return overwrite(self, full_range_fill(target, low, generator))
+    return overwrite(self, integer_fill(target, low or 0, high, generator))
 
 
-def _integer(name: str, argument: str, position: int, value: Any) -> int:
-    if isinstance(value, (bool, float)) or not hasattr(value, "__index__"):
-        raise TypeError(f"{name}(): argument '{argument}' (position {position}) must be int, not "
-                        f"{type(value).__name__}")
-    return int(value)
-
-
-@_inplace
-@one_node(name="BernoulliBackward2")
-def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+@_fills(".Tensor:Tensor p", ".float:float p=0.5", node="BernoulliBackward2")
+def bernoulli_(self: Tensor, p: Any, generator: Any) -> Tensor:
     """Fill with ones with probability `p` (a number, or a tensor that broadcasts), else zeros."""
     if isinstance(p, Tensor):
         if not self._array.size:
@@ -129,9 +105,8 @@ def bernoulli_(self: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     return overwrite(self, bernoulli_fill(self._array.dtype, p, generator))
 
 
-@_inplace
-@one_node
-def exponential_(self: Tensor, lambd: float = 1, *, generator: Any = None) -> Tensor:
+@_fills("float lambd=1.")
+def exponential_(self: Tensor, lambd: float, generator: Any) -> Tensor:
     """Fill with exponential numbers of rate `lambd`."""
     target, stream = self._array.dtype, stream_of(generator, "exponential_")
     if not lambd > 0:
@@ -149,9 +124,8 @@ def _check_continuous(title: str, name: str, array_type: np.dtype) -> None:
                            f"must be a floating point but you specified {name}")
 
 
-@_inplace
-@one_node
-def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
+@_fills("float p")
+def geometric_(self: Tensor, p: float, generator: Any) -> Tensor:
     """Fill with how many trials of success probability `p` it took to succeed."""
     target, stream = self._array.dtype, stream_of(generator, "geometric_")
     if not 0 < p < 1:
@@ -161,9 +135,8 @@ def geometric_(self: Tensor, p: float, *, generator: Any = None) -> Tensor:
     return overwrite(self, lambda array: kernels.geometric(stream, array, float(p)))
 
 
-@_inplace
-@one_node
-def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any = None) -> Tensor:
+@_fills("float median=0., float sigma=1.")
+def cauchy_(self: Tensor, median: float, sigma: float, generator: Any) -> Tensor:
     """Fill with Cauchy numbers."""
     target, stream = self._array.dtype, stream_of(generator, "cauchy_")
     if not sigma > 0:
@@ -172,9 +145,8 @@ def cauchy_(self: Tensor, median: float = 0, sigma: float = 1, *, generator: Any
     return overwrite(self, lambda array: kernels.cauchy(stream, array, float(median), float(sigma)))
 
 
-@_inplace
-@one_node
-def log_normal_(self: Tensor, mean: float = 1, std: float = 2, *, generator: Any = None) -> Tensor:
+@_fills("float mean=1., float std=2.")
+def log_normal_(self: Tensor, mean: float, std: float, generator: Any) -> Tensor:
     """Fill with numbers whose logarithms are normal, of mean `mean` and deviation `std`."""
     target, stream = self._array.dtype, stream_of(generator, "log_normal_")
     if not std > 0:

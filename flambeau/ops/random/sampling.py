@@ -16,12 +16,12 @@ from flambeau.core.op import class_name, composite, primitive
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import broadcast_error, extents_of
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import finish, type_of_out
 from flambeau.kernels import random as kernels
 from flambeau.kernels import random_gradients as gradients
 from flambeau.kernels.refused import no_kernel
-from flambeau.ops.coercion import resize_output, values_below
-from flambeau.ops.overlap import check_overlap
+from flambeau.ops.coercion import values_below
 from flambeau.ops.random.draws import fill_out
 from flambeau.ops.random.fills import (
     SAME_BATCHED,
@@ -37,25 +37,27 @@ from flambeau.ops.random.fills import (
 from flambeau.ops.special.functions import _standard_gamma_grad
 from flambeau.transforms import meta
 
+_GENERATOR = "Generator? generator=None"
 
-def sampled(op: Any, *canonical: Any) -> Tensor:
+
+def sampled(sampler: Any, *canonical: Any) -> Tensor:
     """Call a sampler, on tensors of one shape, as each level of vmap wants it."""
     level = vmap_level() if interceptors else None
     if level is None:
-        return op.call(*canonical)
-    pairs = [level.unwrap(t) for t in op.inputs(canonical)]
+        return sampler.call(*canonical)
+    pairs = [level.unwrap(t) for t in sampler.inputs(canonical)]
     if level.randomness == "same":
         if any(bdim is not None for _, bdim in pairs):
             raise RuntimeError(SAME_BATCHED)
-        return outside(level, sampled, op, *canonical)
-    return outside(level, _sampled_whole, op, canonical, level, pairs)
+        return outside(level, sampled, sampler, *canonical)
+    return outside(level, _sampled_whole, sampler, canonical, level, pairs)
 
 
-def _sampled_whole(op: Any, canonical: Any, level: Any, pairs: Any) -> Tensor:
+def _sampled_whole(sampler: Any, canonical: Any, level: Any, pairs: Any) -> Tensor:
     whole = [basis.movedim(value, bdim, 0) if bdim is not None
              else basis.expand(value, (level.size, *value._array.shape))
              for value, bdim in pairs]
-    return level.wrap(sampled(op, *op.with_inputs(canonical, whole)), 0)
+    return level.wrap(sampled(sampler, *sampler.with_inputs(canonical, whole)), 0)
 
 
 def sampler(name: str, kernel: Any, tensors: tuple[str, ...] = ("self",), node_name: str = "",
@@ -127,45 +129,43 @@ def _given(result: Tensor, out: Any, function: Any, read: Any = ()) -> Tensor:
     return result if out is None else basis.into(out, function.op, result, read)
 
 
-@composite(method=True)
-def bernoulli(input: Tensor, p: float | None = None, *, generator: Any = None,
-              out: Any = None) -> Tensor:
+@op(f"bernoulli(Tensor self, *, {_GENERATOR}) -> Tensor", out_any=True, overlap="element")
+def bernoulli(self: Tensor, generator: Any) -> Tensor:
     """Ones and zeros: ones with the probabilities in `input`, or all with probability `p`.
 
     >>> import flambeau
     >>> flambeau.bernoulli(flambeau.tensor([0.0, 1.0]))
     tensor([0., 1.])
     """
-    array = input._array
-    if p is not None:
-        target = array.dtype
-        return drawn(array.shape, target, bernoulli_fill(target, p, generator), input._device)
+    array = self._array
     if array.dtype.kind in "cW" and array.size:
         raise no_kernel("bernoulli_tensor_cpu_self_", array.dtype)
-    check_probabilities(values_below(input))
-    if out is not None:
-        if out._array.shape != array.shape:
-            resize_output(out, array.shape)
-        check_overlap(bernoulli.op, out, (input,))
-        return out.bernoulli_(input, generator=generator)
-    result = _on_meta(input)
-    return sampled(_bernoulli, input, generator) if result is None else result
+    check_probabilities(values_below(self))
+    result = _on_meta(self)
+    return sampled(_bernoulli, self, generator) if result is None else result
 
 
-@composite
-def poisson(input: Tensor, generator: Any = None) -> Tensor:
+@op(f"bernoulli.p(Tensor self, float p, *, {_GENERATOR}) -> Tensor", joins=bernoulli, out=False,
+    explicit=True)
+def bernoulli_of_number(self: Tensor, p: float, generator: Any) -> Tensor:
+    target = self._array.dtype
+    return drawn(self._array.shape, target, bernoulli_fill(target, p, generator), self._device)
+
+
+@op(f"poisson(Tensor self, {_GENERATOR}) -> Tensor", method=False, out=False)
+def poisson(self: Tensor, generator: Any) -> Tensor:
     """Counts with Poisson distributions of the rates in `input`."""
-    values = values_below(input)
+    values = values_below(self)
     if not is_real(values.dtype):
         raise no_kernel("poisson_cpu", values.dtype)
     if not (values >= 0).all():
         raise RuntimeError("invalid Poisson rate, expected rate to be non-negative")
-    result = _on_meta(input)
-    return sampled(_poisson, input, generator) if result is None else result
+    result = _on_meta(self)
+    return sampled(_poisson, self, generator) if result is None else result
 
 
-@composite
-def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+@op(f"binomial(Tensor count, Tensor prob, {_GENERATOR}) -> Tensor", method=False, out=False)
+def binomial(count: Tensor, prob: Tensor, generator: Any) -> Tensor:
     """How many of `count` trials of probability `prob` succeed."""
     for tensor, name in ((count, "count"), (prob, "prob")):
         if not is_real(tensor._array.dtype):
@@ -192,23 +192,21 @@ def _aligned(a: Tensor, b: Tensor) -> tuple[Tensor, Tensor]:
     return basis.expand(a, shape), basis.expand(b, shape)
 
 
-@composite(method=True)
-def multinomial(input: Tensor, num_samples: int, replacement: bool = False, *,
-                generator: Any = None, out: Any = None) -> Tensor:
+@op(f"multinomial(Tensor self, SymInt num_samples, bool replacement=False, *, {_GENERATOR}) -> "
+    "Tensor", out_type="multinomial expects Long tensor out, got: {out}", out_speaker=False)
+def multinomial(self: Tensor, num_samples: int, replacement: bool, generator: Any) -> Tensor:
     """Indices of `num_samples` draws from each row of weights (which need not sum to 1).
 
     >>> import flambeau
     >>> flambeau.multinomial(flambeau.tensor([0.0, 3.0]), 2, replacement=True)
     tensor([1, 1])
     """
-    if out is not None and out.dtype is not dtypes.int64:
-        raise RuntimeError(f"multinomial expects Long tensor out, got: {type_name(out.dtype)}")
-    _check_weights(input, num_samples, replacement)
-    shape = (*input._array.shape[:-1], num_samples)
-    result = _on_meta(input, shape, np.dtype(np.int64))
+    _check_weights(self, num_samples, replacement)
+    shape = (*self._array.shape[:-1], num_samples)
+    result = _on_meta(self, shape, np.dtype(np.int64))
     if result is None:
-        result = sampled(_multinomial, input, generator, num_samples, bool(replacement))
-    return _given(result, out, multinomial)
+        result = sampled(_multinomial, self, generator, num_samples, bool(replacement))
+    return result
 
 
 def _check_weights(input: Tensor, n: int, replacement: bool) -> None:
@@ -308,32 +306,31 @@ def _dirichlet_back(grad: Tensor, self: Tensor, result: Tensor) -> Tensor:
 _dirichlet = sampler("sample_dirichlet", kernels.dirichlet, d_self=_dirichlet_back)
 
 
-@composite
-def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
+@op(f"_standard_gamma(Tensor self, {_GENERATOR}) -> Tensor", method=False, out=False)
+def _standard_gamma(self: Tensor, generator: Any) -> Tensor:
     """Gamma samples of the shapes in `input` and scale 1, which move with the shapes.
 
     Marsaglia and Tsang, A simple method for generating gamma variables, 2000.
     """
-    if not is_real(input._array.dtype) or input._array.dtype.itemsize < 4:
-        raise no_kernel("gamma_cpu", input._array.dtype)
-    result = _on_meta(input)
-    return sampled(_gamma, input, generator) if result is None else result
+    if not is_real(self._array.dtype) or self._array.dtype.itemsize < 4:
+        raise no_kernel("gamma_cpu", self._array.dtype)
+    result = _on_meta(self)
+    return sampled(_gamma, self, generator) if result is None else result
 
 
-@composite
-def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
+@op(f"_sample_dirichlet(Tensor self, {_GENERATOR}) -> Tensor", method=False, out=False)
+def _sample_dirichlet(self: Tensor, generator: Any) -> Tensor:
     """Dirichlet samples of the concentrations along the last dimension of `input`."""
-    if not is_real(input._array.dtype) or input._array.dtype.itemsize < 4:
-        raise no_kernel("dirichlet", input._array.dtype)
-    result = _on_meta(input)
-    return sampled(_dirichlet, input, generator) if result is None else result
+    if not is_real(self._array.dtype) or self._array.dtype.itemsize < 4:
+        raise no_kernel("dirichlet", self._array.dtype)
+    result = _on_meta(self)
+    return sampled(_dirichlet, self, generator) if result is None else result
 
 
-@primitive(gradients.dirichlet_grad, tensors=("self", "alpha", "total"), core="(),(),()->()",
-           params=(), method=False)
-def _dirichlet_grad(x: Tensor, alpha: Tensor, total: Tensor) -> Any:
-    """How beta samples `x` of parameters (alpha, total - alpha) move with alpha, over 1 - x."""
-    return x, alpha, total
+_dirichlet_grad = op(
+    "_dirichlet_grad(Tensor x, Tensor alpha, Tensor total) -> Tensor", method=False, out=False,
+    kernel=gradients.dirichlet_grad, core="(),(),()->()",
+    doc="How beta samples `x` of parameters (alpha, total - alpha) move with alpha, over 1 - x.")
 
 
 basis.bernoulli = bernoulli

@@ -11,17 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from flambeau import kernels, return_types
+from flambeau import kernels
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.op import composite, primitive, public
-from flambeau.core.promotion import convert
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import parameter_slopes
 from flambeau.kernels import special as kernel
 from flambeau.kernels.refused import refuse
-from flambeau.ops.coercion import check_tensors
 from flambeau.ops.factory.create import full_like
 from flambeau.ops.nn.softmax import log_softmax, softmax
 from flambeau.ops.node_names import one_node
@@ -71,20 +70,21 @@ polygamma = pointwise(
     """)
 
 
-@composite(method=True, inplace=True)
+@op("mvlgamma(Tensor self, int p) -> Tensor", inplace=True,
+    aliases=("special_multigammaln(Tensor self, int p) -> Tensor",))
 @one_node
-def mvlgamma(input: Tensor, p: int, *, out: Any = None) -> Tensor:
+def mvlgamma(self: Tensor, p: int) -> Tensor:
     """The logarithm of the multivariate gamma function of dimension p:
     p (p - 1) / 4 · log π + Σ_j lgamma(input - j / 2), j = 0 … p - 1."""
     if p < 1:
         raise RuntimeError("p has to be greater than or equal to 1")
-    if input._array.dtype.kind == "b":
+    if self._array.dtype.kind == "b":
         raise RuntimeError("The input tensor may not be a boolean tensor.")
-    input = _as_floating(input)
+    x = _as_floating(self)
     result: Any = p * (p - 1) / 4 * number_log(pi)
     for j in range(p):
-        result = lgamma(input - j / 2) + result
-    return result if out is None else basis.into(out, mvlgamma.op, result)
+        result = lgamma(x - j / 2) + result
+    return result
 
 
 def _gamma_density(self: Tensor, other: Tensor) -> Tensor:
@@ -360,21 +360,13 @@ sinc = pointwise("sinc(Tensor self)", kernel=kernel.sinc, floating=True,
 # ---- parts of floating-point numbers ------------------------------------------------------------
 
 
-def _frexp(self: np.ndarray) -> Any:
-    wide = kernels.cast(self, np.float32) if self.dtype.itemsize < 4 else self
-    mantissa, exponent = np.frexp(wide)
-    return convert(np.asarray(mantissa), self.dtype), np.asarray(exponent, np.int32)
-
-
-@primitive(_frexp, returns=return_types.frexp, differentiable=(True, False), core="()->(),()",
-           batch=lambda size, dims, self: (frexp(self), (dims[0], dims[0])),
-           vjp=lambda grad, result1: (grad[0] / pow(2.0, result1),),
-           jvp=lambda self_t, result1: (self_t / pow(2.0, result1), None))
-def frexp(input: Tensor) -> Any:
-    """The mantissa in [1/2, 1) and the exponent: input = mantissa · 2^exponent."""
-    if input._array.dtype not in FLOATING or input._array.dtype.kind in "cW":
-        raise RuntimeError("torch.frexp() only supports floating-point dtypes")
-    return (input,)
+frexp = op(
+    "frexp.Tensor(Tensor self) -> (Tensor mantissa, Tensor exponent)", kernel=kernel.frexp,
+    differentiable=(True, False), core="()->(),()", overlap="element",
+    out_type="torch.frexp() expects mantissa to have dtype {c_found} but got {c_out}",
+    vjp=lambda grad, exponent: (grad[0] / pow(2.0, exponent),),
+    jvp=lambda self_t, exponent: (self_t / pow(2.0, exponent), None),
+    doc="The mantissa in [1/2, 1) and the exponent: input = mantissa · 2^exponent.")
 
 
 def _scaled_by_powers(input: Tensor, exponent: Tensor) -> Tensor:
@@ -391,16 +383,16 @@ def _scaled_by_powers(input: Tensor, exponent: Tensor) -> Tensor:
                pow(2.0, basis.cast(exponent - half, wide)))
 
 
-@composite(method=True, inplace=True)
+@op("ldexp.Tensor(Tensor self, Tensor other) -> Tensor", inplace=True, inplace_function=True,
+    overlap="element")
 @one_node
-def ldexp(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+def ldexp(self: Tensor, other: Tensor) -> Tensor:
     """input · 2^other."""
-    check_tensors("ldexp", input=input, other=other)
-    if input._array.dtype.kind == "f":
+    if self._array.dtype.kind == "f":
         refuse(other._array, "b", "ldexp_cpu_exp")
-    result = _scaled_by_powers(input, other) if other._array.dtype.kind in "iu" \
-        and input._array.dtype in FLOATING else mul(input, pow(2.0, other))
-    return result if out is None else basis.into(out, ldexp.op, result, (input, other))
+    if other._array.dtype.kind in "iu" and self._array.dtype in FLOATING:
+        return _scaled_by_powers(self, other)
+    return mul(self, pow(2.0, other))
 
 
 def _check_heaviside(self: Tensor, values: Tensor) -> None:
@@ -416,6 +408,6 @@ heaviside = pointwise("heaviside(Tensor self, Tensor values)", kernel=kernels.he
                       d_values=lambda self: self == 0,
                       doc="0 where the input is negative, 1 where it is positive, `values` where it"
                           " is zero.")
-public["special"] |= {"expit": sigmoid, "multigammaln": mvlgamma, "softmax": softmax,
+public["special"] |= {"expit": sigmoid, "softmax": softmax,
                       "log_softmax": log_softmax}
 __all__ = ["digamma", "lgamma", "logit", "sinc", "xlogy"]
