@@ -30,6 +30,7 @@ int register_creation(PyObject *module);
 int register_equations(PyObject *module);
 int register_orthogonal(PyObject *module);
 int register_products(PyObject *module);
+int register_fourier(PyObject *module);
 int register_fast(PyObject *module);
 int register_calling(PyObject *module);
 int register_members(PyObject *module);
@@ -131,7 +132,7 @@ PyMODINIT_FUNC PyInit__native() {
         register_places_kernels(module) || register_view_kernels(module) || register_slices(module) ||
         register_windows(module) || register_rearranging(module) ||
         register_copying(module) || register_creation(module) || register_equations(module) ||
-        register_orthogonal(module) || register_products(module) ||
+        register_orthogonal(module) || register_products(module) || register_fourier(module) ||
         register_fortran(module) || register_matrix_exp(module) || register_sparse(module)
 #ifdef FLAMBEAU_NETWORK
         || register_network(module)

@@ -403,6 +403,33 @@ def _embedding_bag(
     padding_idx: _int = -1,
 ) -> tuple[Tensor, ...]: ...
 
+def _fft_c2c(
+    input: Tensor,
+    dim: Any,
+    normalization: _int,
+    forward: _bool,
+    *,
+    out: Tensor | None = None,
+) -> Tensor: ...
+
+def _fft_c2r(
+    input: Tensor,
+    dim: Any,
+    normalization: _int,
+    last_dim_size: _int,
+    *,
+    out: Tensor | None = None,
+) -> Tensor: ...
+
+def _fft_r2c(
+    input: Tensor,
+    dim: Any,
+    normalization: _int,
+    onesided: _bool,
+    *,
+    out: Tensor | None = None,
+) -> Tensor: ...
+
 def _foreach_abs(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
     """`abs` of each tensor."""
 

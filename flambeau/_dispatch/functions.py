@@ -195,29 +195,6 @@ def _svd(A: Tensor, full_matrices: bool = False, compute_uv: bool = True, *, dri
     return A.new_empty(0), flambeau.linalg.svdvals(A), A.new_empty(0)
 
 
-@_defines("_fft_r2c")
-def _fft_r2c(self: Tensor, dim: Any, normalization: int, onesided: bool) -> Tensor:
-    norm = ("backward", "ortho", "forward")[normalization]
-    if onesided:
-        return flambeau.fft.rfftn(self, dim=dim, norm=norm)
-    return flambeau.fft.fftn(self, dim=dim, norm=norm)
-
-
-@_defines("_fft_c2c")
-def _fft_c2c(self: Tensor, dim: Any, normalization: int, forward: bool) -> Tensor:
-    names = ("backward", "ortho", "forward")
-    if forward:
-        return flambeau.fft.fftn(self, dim=dim, norm=names[normalization])
-    return flambeau.fft.ifftn(self, dim=dim, norm=names[::-1][normalization])
-
-
-@_defines("_fft_c2r")
-def _fft_c2r(self: Tensor, dim: Any, normalization: int, last_dim_size: int) -> Tensor:
-    norm = ("forward", "ortho", "backward")[normalization]
-    sizes = [self.shape[d] for d in dim[:-1]] + [last_dim_size]
-    return flambeau.fft.irfftn(self, s=sizes, dim=dim, norm=norm)
-
-
 # ---- networks ------------------------------------------------------------------------------------
 
 _own["_safe_softmax"] = lambda self, dim, dtype=None: flambeau.where(

@@ -28,9 +28,7 @@ FULL = """
     nn.functional.fractional_max_pool2d_with_indices nn.functional.fractional_max_pool3d
     nn.functional.fractional_max_pool3d_with_indices nn.functional.max_unpool2d
     nn.functional.max_unpool3d prod quantile nanquantile
-    trace polar view_as_complex stft fft.fft fft.ifft fft.rfft fft.irfft
-    fft.hfft fft.ihfft fft.fft2 fft.ifft2 fft.rfft2 fft.irfft2 fft.fftn fft.ifftn fft.rfftn
-    fft.irfftn
+    trace polar view_as_complex stft
 """
 
 WIDEST = "cat stack index_copy"

@@ -11,10 +11,24 @@ from typing import Any
 
 from flambeau.core.tensor import Tensor
 
-def fft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
+def fft(
+    input: Tensor,
+    n: _int | None = None,
+    dim: _int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """X_k = Σ_j x_j exp(-2πi jk/n) along `dim`, cut or padded with zeros to `n`."""
 
-def fft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+def fft2(
+    input: Tensor,
+    s: Any = None,
+    dim: Any = (-2, -1),
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """`fft` over several dimensions (by default all), cut or padded to `s`, the last two."""
 
 def fftfreq(
@@ -28,55 +42,160 @@ def fftfreq(
 ) -> Tensor:
     """The frequencies of `fft`'s values, for samples `d` apart: 0, 1, … then the negative."""
 
-def fftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def fftn(
+    input: Tensor,
+    s: Any = None,
+    dim: Any = None,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """`fft` over several dimensions (by default all), cut or padded to `s`."""
 
 def fftshift(input: Tensor, dim: Any = None) -> Tensor:
     """Values reordered so that frequency 0 stands in the middle."""
 
-def hfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
+def hfft(
+    input: Tensor,
+    n: _int | None = None,
+    dim: _int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """`fft` of a signal whose second half mirrors (conjugates) the first: real values."""
 
-def hfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+def hfft2(
+    input: Tensor,
+    s: Any = None,
+    dim: Any = (-2, -1),
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """`fftn` of signals that are Hermitian in the last one: real values, the last two."""
 
-def hfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def hfftn(
+    input: Tensor,
+    s: Any = None,
+    dim: Any = None,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """`fftn` of signals that are Hermitian in the last one: real values."""
 
-def ifft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
+def ifft(
+    input: Tensor,
+    n: _int | None = None,
+    dim: _int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The inverse of `fft`."""
 
-def ifft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+def ifft2(
+    input: Tensor,
+    s: Any = None,
+    dim: Any = (-2, -1),
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The inverse of `fftn`, the last two."""
 
-def ifftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def ifftn(
+    input: Tensor,
+    s: Any = None,
+    dim: Any = None,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The inverse of `fftn`."""
 
 def ifftshift(input: Tensor, dim: Any = None) -> Tensor:
     """The inverse of `fftshift`."""
 
-def ihfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
+def ihfft(
+    input: Tensor,
+    n: _int | None = None,
+    dim: _int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The inverse of `hfft`."""
 
-def ihfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+def ihfft2(
+    input: Tensor,
+    s: Any = None,
+    dim: Any = (-2, -1),
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The inverse of `hfftn`, the last two."""
 
-def ihfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def ihfftn(
+    input: Tensor,
+    s: Any = None,
+    dim: Any = None,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The inverse of `hfftn`."""
 
-def irfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
+def irfft(
+    input: Tensor,
+    n: _int | None = None,
+    dim: _int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The inverse of `rfft`: `n` real values (by default an even number)."""
 
-def irfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+def irfft2(
+    input: Tensor,
+    s: Any = None,
+    dim: Any = (-2, -1),
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The inverse of `rfftn`, the last two."""
 
-def irfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def irfftn(
+    input: Tensor,
+    s: Any = None,
+    dim: Any = None,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The inverse of `rfftn`."""
 
-def rfft(input: Tensor, n: _int | None = None, dim: _int = -1, norm: str | None = None) -> Tensor:
+def rfft(
+    input: Tensor,
+    n: _int | None = None,
+    dim: _int = -1,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The first n//2 + 1 values of `fft` of real numbers: the rest mirrors them."""
 
-def rfft2(input: Tensor, s: Any = None, dim: Any = (-2, -1), norm: str | None = None) -> Tensor:
+def rfft2(
+    input: Tensor,
+    s: Any = None,
+    dim: Any = (-2, -1),
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """`fftn` of real numbers, without the mirrored half of the last one, the last two."""
 
 def rfftfreq(
@@ -90,5 +209,12 @@ def rfftfreq(
 ) -> Tensor:
     """The frequencies of `rfft`'s values."""
 
-def rfftn(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+def rfftn(
+    input: Tensor,
+    s: Any = None,
+    dim: Any = None,
+    norm: str | None = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """`fftn` of real numbers, without the mirrored half of the last one."""

@@ -31,15 +31,6 @@ _EXACT = {
 }
 # Said of a type that the result can't be cast to.
 _CASTABLE = {
-    "{name} expects a complex output tensor, but got {out}":
-        "fft.fft fft.fftn fft.rfft fft.rfftn fft.ifft fft.ihfft fft.ihfftn",
-    "fftn expects a complex output tensor, but got {out}": "fft.fft2 fft.ifft2 fft.ifftn",
-    "rfftn expects a complex output tensor, but got {out}": "fft.rfft2",
-    "ihfftn expects a complex output tensor, but got {out}": "fft.ihfft2",
-    "{name} expects a floating point output tensor, but got {out}":
-        "fft.hfft fft.hfftn fft.irfft fft.irfftn",
-    "hfftn expects a floating point output tensor, but got {out}": "fft.hfft2",
-    "irfftn expects a floating point output tensor, but got {out}": "fft.irfft2",
     "torch.cat(): input types can't be cast to the desired output type {out}":
         "cat column_stack stack _chunk_cat hstack vstack dstack",
 }
@@ -52,15 +43,9 @@ _ELSEWHERE = {
 _SPEAKERS = {
     "aten::{c_name}": "_chunk_cat log_softmax normal softmax view_copy",
     "cat": "column_stack dstack hstack vstack",
-    "_fft_c2c": "fft.fft2 fft.fftn fft.ifft2 fft.ifftn fft.ihfft2 fft.ihfftn",
-    "_fft_c2r": "fft.hfft fft.hfft2 fft.hfftn fft.irfft fft.irfft2 fft.irfftn",
-    "_fft_r2c": "fft.rfft fft.rfft2 fft.rfftn",
-    "aten::conj_physical": "fft.ifft fft.ihfft",
 }
 # Without derivatives, these do not look whether anything requires grad.
 _NEVER = frozenset("split_with_sizes_copy".split())
-_SHORT = frozenset("""fft.fft fft.fftn fft.rfft fft.rfftn fft.ifft fft.ihfft fft.ihfftn
-    fft.hfft fft.hfftn fft.irfft fft.irfftn""".split())
 
 
 def _by_name(sentences: dict[str, str]) -> dict[str, str]:
@@ -82,7 +67,7 @@ def other_device(op: Op, out: Any, found: Any) -> RuntimeError:
     said = (declared.out_device if declared is not None else "") or _elsewhere.get(
         name, "Attempting to copy from device {found} to device {out}, but "
               "cross-device copies are not allowed!")
-    return RuntimeError(said.format(name=op.name if name in _SHORT else name, out=out, found=found))
+    return RuntimeError(said.format(name=name, out=out, found=found))
 
 
 def refuse_gradients(op: Op) -> None:
@@ -127,7 +112,7 @@ def check_out_type(op: Op, out: Any, found: Any) -> None:
         from flambeau.ops.linalg.matmul import c_name
         kind = TypeError if said.startswith("torch.cat()") else RuntimeError
         raise kind(said.format(
-            name=op.name if name in _SHORT else name, found=type_name(found),
+            name=name, found=type_name(found),
             out=type_name(out.dtype), c_found=c_name(found), c_out=c_name(out.dtype)))
     if not castable:
         raise RuntimeError(f"result type {type_name(found)} can't be cast to the desired output "

@@ -7,10 +7,12 @@ import numpy as np
 
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, wrap
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.refused import characters
-from flambeau.ops.fft.transforms import c2c, c2r, r2c, resized
+from flambeau.ops.fft.transforms import BY_N, BY_ROOT, NONE, c2c, c2r, r2c, resized
 from flambeau.ops.indexing.index import slice_backward
-from flambeau.ops.linalg.support import composed, values_of
+from flambeau.ops.linalg.support import values_of
 from flambeau.ops.nn.padding import pad
 from flambeau.ops.pointwise.arithmetic import class_of, mul
 from flambeau.ops.pointwise.complex import view_as_real
@@ -33,7 +35,7 @@ def _window(window: Tensor | None, win_length: int, n_fft: int, like: Tensor) ->
     return slice_backward(window, (n_fft,), (slice(left, left + win_length),))
 
 
-@composed(method=True)
+@python_function(method=True)
 def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
          window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect",
          normalized: bool = False, onesided: bool | None = None,
@@ -98,12 +100,12 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     if single:
         x = unsqueeze(x, 0)
     pieces = mul(unfold(x, 1, n_fft, hop), _window(window, size, n_fft, x))
-    scale = "ortho" if normalized else "none"
+    scale = BY_ROOT if normalized else NONE
     if x._array.dtype.char in characters("eW"):
         part = type_name(x.dtype).removeprefix("Complex")
         raise RuntimeError(f"MKL FFT doesn't support tensors of type: {part}")
     if is_complex:
-        found = c2c(pieces, (2,), True, scale)
+        found = c2c(pieces, (2,), scale, True)
     else:
         found = r2c(pieces, (2,), scale, onesided is None or onesided)
     found = transpose(found, 1, 2)
@@ -116,11 +118,12 @@ def _flag(value: Any) -> Any:
     return value if value is None else int(value)
 
 
-@composed(method=True)
-def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
-          window: Tensor | None = None, center: bool = True, normalized: bool = False,
-          onesided: bool | None = None, length: int | None = None,
-          return_complex: bool = False) -> Tensor:
+@op("istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, "
+    "Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, "
+    "int? length=None, bool return_complex=False) -> Tensor", out=False)
+def istft(input: Tensor, n_fft: int, hop_length: int | None, win_length: int | None,
+          window: Tensor | None, center: bool, normalized: bool, onesided: bool | None,
+          length: int | None, return_complex: bool) -> Tensor:
     """The signal that `stft` gave `input` for: pieces, windowed again, added up, and divided by the
     sum of the squared windows (Griffin and Lim, Signal estimation from modified short-time Fourier
     transform, 1984).
@@ -169,9 +172,9 @@ def istft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: 
     spectrum = transpose(input, -1, -2)
     if input._array.ndim == 2:
         spectrum = unsqueeze(spectrum, 0)
-    scale = "ortho" if normalized else "by_n"
+    scale = BY_ROOT if normalized else BY_N
     if return_complex:
-        pieces = c2c(spectrum, (2,), False, scale)
+        pieces = c2c(spectrum, (2,), scale, False)
     else:
         pieces = c2r(resized(spectrum, 2, n_fft // 2 + 1), (2,), scale, n_fft)
     full = _window(window, size, n_fft, input)

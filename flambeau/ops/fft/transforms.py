@@ -1,8 +1,8 @@
 """Discrete Fourier transforms.
 
 Three linear maps carry all of them: complex to complex, real to complex, and complex to real. Each
-is given by its dimensions, its direction and what it is scaled by: "none", "ortho" (1/√n) or "by_n"
-(1/n). The adjoint of one is another, so every derivative is again a transform.
+is given by its dimensions, its direction and its normalization: none, by 1/√n, or by 1/n. The
+adjoint of one is another, so every derivative is again a transform.
 """
 from __future__ import annotations
 
@@ -14,26 +14,27 @@ import numpy as np
 
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import linear
 from flambeau.core.promotion import type_name
-from flambeau.core.shapes import size_of, wrap_dim
+from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import finish
 from flambeau.kernels import fourier, views
+from flambeau.kernels._extension import compiled
 from flambeau.ops.indexing.index import basic_view, slice_backward
 from flambeau.ops.linalg.support import composed, conj
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.view.rearranging import roll
 
-_HIDDEN: dict[str, Any] = {"method": False, "namespace": None, "dims": "dims"}
+NONE, BY_ROOT, BY_N = range(3)              # normalizations
 
 # ---- the three maps -----------------------------------------------------------------------------
 
 
-def _factor(x: np.ndarray, dims: Any, scale: str, size: int = 0) -> float:
+def _factor(x: np.ndarray, dims: Any, normalization: int, size: int = 0) -> float:
     """The number that sums are multiplied by; `size`: the real extent of the last dimension."""
     n = prod([x.shape[d] for d in dims[:-1]]) * (size or x.shape[dims[-1]])
-    return {"none": 1.0, "ortho": 1 / math.sqrt(n), "by_n": 1 / n}[scale]
+    return (1.0, 1 / math.sqrt(n), 1 / n)[normalization]
 
 
 def _laid_out(x: np.ndarray, dims: Any, keep_last: bool) -> tuple[np.ndarray, list[int]]:
@@ -53,24 +54,26 @@ def _over(x: np.ndarray, axes: Any, forward: bool, factor: float = 1.0) -> np.nd
     return x
 
 
-def _c2c(self: np.ndarray, dims: Any, forward: bool, scale: str) -> np.ndarray:
+@compiled("fft_c2c")
+def _c2c(self: np.ndarray, dims: Any, normalization: int, forward: bool) -> np.ndarray:
     if not dims:
         return self.copy("K")
     x, order = _laid_out(self, dims, False)
     axes = range(x.ndim - 1, x.ndim - 1 - len(dims), -1)
-    return views.in_order(_over(x, axes, forward, _factor(self, dims, scale)), order)
+    return views.in_order(_over(x, axes, forward, _factor(self, dims, normalization)), order)
 
 
-@linear(_c2c, node_name="FftC2CBackward0", name="fft_c2c", **_HIDDEN,
-        d_self=lambda grad, dims, forward, scale: c2c(grad, dims, not forward, scale))
-def c2c(input: Tensor, dims: Any, forward: bool, scale: str) -> Any:
-    return input, dims, forward, scale
+c2c = op("_fft_c2c(Tensor self, int[] dim, int normalization, bool forward) -> Tensor", kernel=_c2c,
+         kind="linear", some_dims="dim", method=False, node="FftC2CBackward0",
+         d_self=lambda grad, dim, normalization, forward: c2c(
+             grad, dim, normalization, not forward))
 
 
-def _r2c(self: np.ndarray, dims: Any, scale: str, half: bool) -> np.ndarray:
-    x, order = _laid_out(self, dims, half)
-    found = fourier.r2c(x, _factor(self, dims, scale))
-    if not half:
+@compiled("fft_r2c")
+def _r2c(self: np.ndarray, dims: Any, normalization: int, onesided: bool) -> np.ndarray:
+    x, order = _laid_out(self, dims, onesided)
+    found = fourier.r2c(x, _factor(self, dims, normalization))
+    if not onesided:
         n, have = x.shape[-1], found.shape[-1]
         whole = np.empty(x.shape, found.dtype)
         whole[..., :have] = found
@@ -79,39 +82,40 @@ def _r2c(self: np.ndarray, dims: Any, scale: str, half: bool) -> np.ndarray:
     return views.in_order(_over(found, range(x.ndim - 2, x.ndim - 1 - len(dims), -1), True), order)
 
 
-def _r2c_back(grad: Tensor, self_shape: Any, dims: Any, scale: str, half: bool) -> Tensor:
-    if half:
-        grad = resized(grad, dims[-1], self_shape[dims[-1]])
-    return basis.real(c2c(grad, dims, False, scale))
+def _r2c_back(grad: Tensor, self_shape: Any, dim: Any, normalization: int, onesided: bool
+              ) -> Tensor:
+    if onesided:
+        grad = resized(grad, dim[-1], self_shape[dim[-1]])
+    return basis.real(c2c(grad, dim, normalization, False))
 
 
-@linear(_r2c, node_name="FftR2CBackward0", name="fft_r2c", d_self=_r2c_back, **_HIDDEN)
-def r2c(input: Tensor, dims: Any, scale: str, half: bool) -> Any:
-    """Real to complex; `half`: without the mirrored half of the last dimension."""
-    return input, dims, scale, half
+r2c = op("_fft_r2c(Tensor self, int[] dim, int normalization, bool onesided) -> Tensor",
+         kernel=_r2c, kind="linear", some_dims="dim", method=False, node="FftR2CBackward0",
+         d_self=_r2c_back)
 
 
-def _c2r(self: np.ndarray, dims: Any, scale: str, size: int) -> np.ndarray:
-    factor = _factor(self, dims, scale, size)
+@compiled("fft_c2r")
+def _c2r(self: np.ndarray, dims: Any, normalization: int, size: int) -> np.ndarray:
+    factor = _factor(self, dims, normalization, size)
     if len(dims) > 1:
-        self = _c2c(self, dims[:-1], False, "none")
+        self = _c2c(self, dims[:-1], NONE, False)
     x, order = _laid_out(self, dims[-1:], False)
     return views.in_order(fourier.c2r(x, size, factor), order)
 
 
-def _c2r_back(grad: Tensor, self_shape: Any, dims: Any, scale: str, size: int) -> Tensor:
+def _c2r_back(grad: Tensor, self_shape: Any, dim: Any, normalization: int, last_dim_size: int
+              ) -> Tensor:
     """Elements that stand for themselves and their mirror image count twice."""
-    n, last = self_shape[dims[-1]], dims[-1]
+    n, last = self_shape[dim[-1]], dim[-1]
     twice = np.ones(n, grad._array.dtype)
-    twice[1:(size + 1) // 2] = 2
+    twice[1:(last_dim_size + 1) // 2] = 2
     weights = wrap(twice.reshape((n,) + (1,) * (len(self_shape) - 1 - last)))
-    return mul(r2c(grad, dims, scale, True), weights)
+    return mul(r2c(grad, dim, normalization, True), weights)
 
 
-@linear(_c2r, node_name="FftC2RBackward0", name="fft_c2r", d_self=_c2r_back, **_HIDDEN)
-def c2r(input: Tensor, dims: Any, scale: str, size: int) -> Any:
-    """A half spectrum to `size` real values in the last of `dims`: inverse transforms."""
-    return input, dims, scale, size
+c2r = op("_fft_c2r(Tensor self, int[] dim, int normalization, int last_dim_size) -> Tensor",
+         kernel=_c2r, kind="linear", some_dims="dim", method=False, node="FftC2RBackward0",
+         d_self=_c2r_back)
 
 
 # ---- arguments ----------------------------------------------------------------------------------
@@ -131,18 +135,20 @@ def resized(x: Tensor, dim: int, n: int) -> Tensor:
     return slice_backward(x, (*shape[:dim], n, *shape[dim + 1:]), full)
 
 
-def _scale_of(norm: str | None, forward: bool) -> str:
-    if norm in (None, "backward"):
-        return "none" if forward else "by_n"
+def _scale_of(norm: str | None, forward: bool) -> int:
+    if norm is None or norm == "backward":
+        return NONE if forward else BY_N
     if norm == "forward":
-        return "by_n" if forward else "none"
+        return BY_N if forward else NONE
     if norm == "ortho":
-        return "ortho"
+        return BY_ROOT
     raise RuntimeError(f'Invalid normalization mode: "{norm}"')
 
 
 def _floating(x: Tensor) -> Tensor:
     d = x._array.dtype
+    if d.char in "fdFD":
+        return x
     if d not in FLOATING:
         return basis.cast(x, dtypes.default_float())
     if d.itemsize < 4:
@@ -184,14 +190,13 @@ def _half(x: Tensor, dim: int) -> int:
 
 def _many_dims(x: Tensor, s: Any, dim: Any, name: str) -> tuple[tuple[int, ...], list[int]]:
     shape = x._array.shape
-    s = None if s is None else list(size_of((s,)))
     if dim is None:
         if s is not None and len(s) > len(shape):
             raise RuntimeError(f"Got shape with {len(s)} values but input tensor only has "
                                f"{len(shape)} dimensions.")
         dims = tuple(range(len(shape) - (len(shape) if s is None else len(s)), len(shape)))
     else:
-        dims = tuple([_wrapped(d, len(shape)) for d in ((dim,) if isinstance(dim, int) else dim)])
+        dims = tuple([_wrapped(d, len(shape)) for d in dim])
         if len(set(dims)) != len(dims):
             raise RuntimeError("FFT dims must be unique")
         if s is not None and len(s) != len(dims):
@@ -217,16 +222,29 @@ def _full(x: Tensor, dims: Any, norm: str | None, forward: bool) -> Tensor:
     if x._array.dtype.kind not in "cW" and dims:
         found = r2c(x, dims, scale, False)
         return found if forward else conj(found)
-    return c2c(_complex(x), dims, forward, scale)
+    return c2c(_complex(x), dims, scale, forward)
 
 
-def _named(name: str) -> Any:
-    """A function of `flambeau.fft`: its body is called `<name>_`."""
-    return composed(namespace="fft", name=name)
+COMPLEX_OUT = "{} expects a complex output tensor, but got {{out}}"
+REAL_OUT = "{} expects a floating point output tensor, but got {{out}}"
 
 
-@_named("fft")
-def fft_(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+def _declared(name: str, out: str, kernel: str, title: str = "") -> Any:
+    """Declare a function of `flambeau.fft`, over one dimension or (of a `title`) several: what is
+    said of an `out` of another type, and the map that refuses to differentiate it."""
+    many = name[-1] in "n2"
+    dims = "int[1] dim=[-2,-1]" if name[-1] == "2" else "int[1]? dim=None"
+    given = f"int[1]? s=None, {dims}" if many else "int? n=None, int dim=-1"
+
+    def declare(body: Any, doc: str = "") -> Any:
+        return op(f"fft_{name}(Tensor self, {given}, str? norm=None) -> Tensor", body=body,
+                  autocast="full", out_speaker=kernel, out_cast=out.format(title or name),
+                  doc=doc or body.__doc__)
+    return declare
+
+
+@_declared("fft", COMPLEX_OUT, "fft_fft")
+def fft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """X_k = Σ_j x_j exp(-2πi jk/n) along `dim`, cut or padded with zeros to `n`.
 
     `norm` "backward" leaves it so, "ortho" divides by √n, "forward" by n; inverse transforms divide
@@ -241,16 +259,16 @@ def fft_(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = 
     return _full(resized(x, d, n), (d,), norm, True)
 
 
-@_named("ifft")
-def ifft_(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+@_declared("ifft", COMPLEX_OUT, "aten::conj_physical")
+def ifft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """The inverse of `fft`."""
     x = _floating(input)
     d, n = _one_dim(x, n, dim)
     return _full(resized(x, d, n), (d,), norm, False)
 
 
-@_named("rfft")
-def rfft_(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+@_declared("rfft", COMPLEX_OUT, "_fft_r2c")
+def rfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """The first n//2 + 1 values of `fft` of real numbers: the rest mirrors them.
 
     >>> import flambeau
@@ -262,24 +280,24 @@ def rfft_(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None =
     return r2c(resized(x, d, n), (d,), _scale_of(norm, True), True)
 
 
-@_named("irfft")
-def irfft_(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+@_declared("irfft", REAL_OUT, "_fft_c2r")
+def irfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """The inverse of `rfft`: `n` real values (by default an even number)."""
     x = _complex(input)
     d, n = _one_dim(x, n, dim, _half(x, dim))
     return c2r(resized(x, d, n // 2 + 1), (d,), _scale_of(norm, False), n)
 
 
-@_named("hfft")
-def hfft_(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+@_declared("hfft", REAL_OUT, "fft_hfft")
+def hfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """`fft` of a signal whose second half mirrors (conjugates) the first: real values."""
     x = _complex(input)
     d, n = _one_dim(x, n, dim, _half(x, dim))
     return c2r(conj(resized(x, d, n // 2 + 1)), (d,), _scale_of(norm, True), n)
 
 
-@_named("ihfft")
-def ihfft_(input: Tensor, n: int | None = None, dim: int = -1, norm: str | None = None) -> Tensor:
+@_declared("ihfft", COMPLEX_OUT, "aten::conj_physical")
+def ihfft_(input: Tensor, n: int | None, dim: int, norm: str | None) -> Tensor:
     """The inverse of `hfft`."""
     x = _real(input, "ihfft")
     d, n = _one_dim(x, n, dim)
@@ -294,7 +312,7 @@ def _fftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tenso
     dims, sizes = _many_dims(x, s, dim, name)
     x = _fitted(x, dims, sizes)
     if name == "ifftn":
-        return c2c(_complex(x), dims, False, _scale_of(norm, False))
+        return c2c(_complex(x), dims, _scale_of(norm, False), False)
     return _full(x, dims, norm, True)
 
 
@@ -311,7 +329,7 @@ def _from_half(x: Tensor, s: Any, dim: Any, name: str) -> tuple[Tensor, tuple[in
     dims, sizes = _many_dims(x, s, dim, name)
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
-    last = 2 * (x._array.shape[dims[-1]] - 1) if s is None or list(size_of((s,)))[-1] == -1 \
+    last = 2 * (x._array.shape[dims[-1]] - 1) if s is None or s[-1] == -1 \
         else sizes[-1]
     if last < 1:
         raise RuntimeError(f"Invalid number of data points ({last}) specified")
@@ -326,7 +344,7 @@ def _irfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Ten
 def _hfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
     x, dims, last = _from_half(_complex(input), s, dim, name)
     scale = _scale_of(norm, True)
-    return c2r(conj(c2c(x, dims[:-1], True, scale)), dims[-1:], scale, last)
+    return c2r(conj(c2c(x, dims[:-1], scale, True)), dims[-1:], scale, last)
 
 
 def _ihfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Tensor:
@@ -335,7 +353,7 @@ def _ihfftn(input: Tensor, s: Any, dim: Any, norm: str | None, name: str) -> Ten
     if not dims:
         raise RuntimeError(f"{name} must transform at least one axis")
     scale = _scale_of(norm, False)
-    return c2c(conj(r2c(_fitted(x, dims, sizes), dims[-1:], scale, True)), dims[:-1], False, scale)
+    return c2c(conj(r2c(_fitted(x, dims, sizes), dims[-1:], scale, True)), dims[:-1], scale, False)
 
 
 _MANY = {"fft": (_fftn, "`fft` over several dimensions (by default all), cut or padded to `s`"),
@@ -349,15 +367,15 @@ _MANY = {"fft": (_fftn, "`fft` over several dimensions (by default all), cut or 
 def _declare(stem: str) -> None:
     body, doc = _MANY[stem]
 
-    def over_many(input: Tensor, s: Any = None, dim: Any = None, norm: str | None = None) -> Tensor:
+    def over(input: Tensor, s: Any, dim: Any, norm: str | None) -> Tensor:
         return body(input, s, dim, norm, f"{stem}n")
-
-    def over_two(input: Tensor, s: Any = None, dim: Any = (-2, -1),
-                 norm: str | None = None) -> Tensor:
-        return body(input, s, dim, norm, f"{stem}n")
-    for function, suffix, end in ((over_many, "n", "."), (over_two, "2", ", the last two.")):
-        function.__doc__ = doc + end
-        composed(function, namespace="fft", name=stem + suffix)
+    out = REAL_OUT if stem in ("irfft", "hfft") else COMPLEX_OUT
+    kernel = {"rfft": "_fft_r2c", "irfft": "_fft_c2r", "hfft": "_fft_c2r"}.get(stem, "_fft_c2c")
+    for suffix, end in (("n", "."), ("2", ", the last two.")):
+        # what computes `fft2` is `fftn`, and that of `ifft2` and `ifftn` speaks as `fftn`
+        title = "fftn" if stem == "ifft" else f"{stem}n"
+        op_of = _declared(stem + suffix, out, kernel, title)
+        op_of(over, doc + end)
 
 
 for _stem in _MANY:
@@ -389,15 +407,14 @@ _frequencies("rfftfreq", lambda n: np.arange(n // 2 + 1), "The frequencies of `r
 
 
 def _shift(name: str, sign: int, doc: str) -> None:
-    def function(input: Tensor, dim: Any = None) -> Tensor:
+    @op(f"fft_{name}(Tensor self, int[1]? dim=None) -> Tensor", doc=doc, out=False)
+    def function(input: Tensor, dim: Any) -> Tensor:
         n = input._array.ndim
-        dims = range(n) if dim is None else (dim,) if isinstance(dim, int) else dim
+        dims = range(n) if dim is None else dim
         dims = tuple([wrap_dim(d, n) for d in dims])
         sizes = [input._array.shape[d] for d in dims]
         shifts = [m // 2 if sign > 0 else (m + 1) // 2 for m in sizes]
         return roll(input, shifts, dims) if dims else basis.clone(input)
-    function.__doc__ = doc
-    composed(function, namespace="fft", name=name)
 
 
 _shift("fftshift", 1, """Values reordered so that frequency 0 stands in the middle.
