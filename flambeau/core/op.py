@@ -665,6 +665,8 @@ def composite(function: Any = None, *, namespace: Any = "torch", method: Any = F
                                    inplace=inplace, name=name)
     op = Op(name or function.__name__, "composite", composite=True, namespace=namespace,
             doc=function.__doc__, body=function)
+    notes = function.__annotations__
+    notes.update({name: Tensor for name, note in notes.items() if note == "Tensor"})
 
     def call(*args: Any, **kwargs: Any) -> Any:
         if interceptors:

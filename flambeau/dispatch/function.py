@@ -169,8 +169,10 @@ class Function:
         """What `inspect` and editors show."""
         shown = [o for o in self.overloads if not o.signature.is_deprecated]
         several = any(o.signature.takes_numbers_one_by_one for o in shown)
-        return python_signature([o.parameters for o in shown], "Any", several,
-                                self.numbers)
+        found = python_signature([o.parameters for o in shown], "Any", several, self.numbers)
+        return found.replace(parameters=[
+            p.replace(annotation=Tensor) if p.annotation == "Tensor" else p
+            for p in found.parameters.values()])
 
     @cached_property
     def quick(self) -> Any:

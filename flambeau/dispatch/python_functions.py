@@ -38,6 +38,15 @@ class PythonFunction:
         return self if instance is None else MethodType(self, instance)
 
 
+def resolve_tensors(function: Any) -> None:
+    """The class in place of "Tensor": programs look among annotations for arguments that are
+    tensors."""
+    notes = function.__annotations__
+    for name, note in notes.items():
+        if note == "Tensor":
+            notes[name] = Tensor
+
+
 def python_function(body: Any = None, *, namespace: Any = "torch", method: bool = False,
                     aliases: tuple[str, ...] = (), name: str = "", of: Any = None) -> Any:
     """Declare a public function by its body; `namespace` may be several. One that stands in front
@@ -46,6 +55,7 @@ def python_function(body: Any = None, *, namespace: Any = "torch", method: bool 
         return lambda f: python_function(f, namespace=namespace, method=method, aliases=aliases,
                                          name=name, of=of)
     title = name or body.__name__
+    resolve_tensors(body)
     spaces: Any = (namespace,) if isinstance(namespace, str) else namespace
     op = Op(title, "composite", composite=True, namespace=namespace, doc=body.__doc__, body=body)
     op.direct = op.plain_call = body

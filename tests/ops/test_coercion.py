@@ -99,3 +99,10 @@ def test_powers_in_double_precision():
         x.float_power_(2)
     with pytest.raises(RuntimeError, match="the output given to float_power has dtype Float"):
         torch.float_power(x, 2, out=torch.empty(2))
+
+
+def test_annotations_of_tensors_are_the_class():
+    import inspect
+    for function in (torch.nn.functional.conv1d, torch.nn.functional.normalize, torch.add):
+        assert next(iter(inspect.signature(function).parameters.values())).annotation \
+            in (torch.Tensor, "Any")

@@ -205,6 +205,10 @@ def _bags_of_parts(weight: Tensor, indices: Tensor, offsets: Tensor, per_sample_
             per_sample_weights = per_sample_weights[:used]
     bag, bags = _bags(indices, offsets, include_last)
     first, bag_of_all = _first_wrong(indices, weight._array.shape[0]), bag
+    if first is not None and (mode == 2 or padding_idx >= 0
+                              or weight._array.dtype == np.float64):
+        raise RuntimeError("embedding_bag: Expected idx >= 0 && idx < num_embeddings but found "
+                           f"idx to be {first[1]}")
     if first is not None:
         raise RuntimeError(f"Index {first[0]} of input takes value {first[1]} which is not in the "
                            f"valid range [0, {weight._array.shape[0]})")
@@ -259,7 +263,7 @@ def _bag_maxima(rows: Tensor, indices: Tensor, bag: Tensor, bags: int,
         last = last.masked_fill(~keep.unsqueeze(1), n)
     at = flambeau.full((bags, width), n).scatter_reduce(0, spread, last, "amin")
     if not n:
-        return flambeau.zeros(bags, width, dtype=rows.dtype), at - 1
+        return _bag_sums(rows, bag, bags), at - 1
     found, at = at < n, at.clamp_max(n - 1)
     taken = rows.gather(0, at)
     return flambeau.where(found, taken, 0), flambeau.where(found, indices[at], -1)
@@ -374,7 +378,15 @@ def embedding_bag_op(weight: Tensor, indices: Tensor, offsets: Tensor, scale_gra
     bags' sizes, and where the maxima were."""
     return _embedding_bag(weight, indices, offsets, scale_grad_by_freq, mode, sparse,
                           per_sample_weights, include_last_offset,
-                          -1 if padding_idx is None else padding_idx)
+                          -1 if padding_idx is None else _place_of_padding(padding_idx, weight))
+
+
+def _place_of_padding(padding_idx: int, weight: Tensor) -> int:
+    count = weight._array.shape[0]
+    if not -count <= padding_idx < count:
+        raise RuntimeError("padding_idx must be within the number of embeddings, "
+                           f"-{count} through {count - 1}, but got {padding_idx}")
+    return padding_idx % count
 
 
 _MODES = {"sum": 0, "mean": 1, "max": 2}
@@ -440,8 +452,6 @@ def embedding_bag(input: Tensor, weight: Tensor, offsets: Tensor | None = None,
     if max_norm is not None:
         with no_grad():
             embedding_renorm_(weight, input, max_norm, norm_type)
-    padding_idx = -1 if padding_idx is None else _wrapped_padding(padding_idx, weight,
-                                                                  "padding_idx")
     return embedding_bag_op(weight, input, offsets, scale_grad_by_freq, _MODES[mode], sparse,
                             per_sample_weights, include_last_offset, padding_idx)[0]
 

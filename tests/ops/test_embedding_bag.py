@@ -1,0 +1,32 @@
+"""Bags of embeddings: padding, places out of range, and bags with nothing in them."""
+import pytest
+
+import flambeau
+from flambeau.nn import functional as F
+
+MODES = ("sum", "mean", "max")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("indices, offsets", [([0, 0], [0]), ([], [0, 0]), ([], [])])
+def test_bags_with_nothing_in_them_have_gradients_of_zero(mode, indices, offsets):
+    weight = flambeau.randn(4, 3, requires_grad=True)
+    result = F.embedding_bag(flambeau.tensor(indices, dtype=flambeau.int64), weight,
+                             flambeau.tensor(offsets, dtype=flambeau.int64), mode=mode,
+                             padding_idx=0)
+    assert result.shape == (len(offsets), 3) and not result.any()
+    result.sum().backward()
+    assert not weight.grad.any()
+
+
+@pytest.mark.parametrize("wrong", [-1, 5])
+@pytest.mark.parametrize("mode", MODES)
+def test_places_out_of_range(mode, wrong):
+    said = rf"embedding_bag: Expected idx >= 0 && idx < num_embeddings but found idx to be {wrong}"
+    fast = f"Index 1 of input takes value {wrong} which is not in the valid range"
+    for dtype, padding_idx in ((flambeau.float32, None), (flambeau.float64, None),
+                               (flambeau.float32, 0)):
+        plain = mode != "max" and dtype is flambeau.float32 and padding_idx is None
+        with pytest.raises(RuntimeError, match=fast if plain else said):
+            F.embedding_bag(flambeau.tensor([0, wrong]), flambeau.ones(4, 2, dtype=dtype),
+                            flambeau.tensor([0]), mode=mode, padding_idx=padding_idx)
