@@ -15,7 +15,7 @@ from typing import Any
 
 from flambeau import kernels
 
-PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
+PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep
 native: Any = None if os.environ.get("FLAMBEAU_FAST") == "0" else kernels._native
 
 
