@@ -430,373 +430,278 @@ def _fft_r2c(
     out: Tensor | None = None,
 ) -> Tensor: ...
 
-def _foreach_abs(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`abs` of each tensor."""
+def _foreach_abs(self: Any) -> Any:
+    """`abs` of each tensor, with its operands."""
 
-def _foreach_abs_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`abs_` on each tensor."""
+def _foreach_abs_(self: Any) -> Any:
+    """`abs_` on each tensor, with its operands."""
 
-def _foreach_acos(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`acos` of each tensor."""
+def _foreach_acos(self: Any) -> Any:
+    """`acos` of each tensor, with its operands."""
 
-def _foreach_acos_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`acos_` on each tensor."""
+def _foreach_acos_(self: Any) -> Any:
+    """`acos_` on each tensor, with its operands."""
 
-def _foreach_add(
-    self: tuple[Tensor, ...] | list[Tensor],
-    other: Any,
-    *,
-    alpha: Any = 1,
-) -> tuple[Tensor, ...]:
-    """`add` of each tensor and its operand."""
+def _foreach_add(self: Any, other: Any = None, *, alpha: Any = 1) -> Any:
+    """`add` of each tensor, with its operands."""
 
-def _foreach_add_(
-    self: tuple[Tensor, ...] | list[Tensor],
-    other: Any,
-    *,
-    alpha: Any = 1,
-) -> list[Tensor]:
-    """`add_` on each tensor with its operand."""
+def _foreach_add_(self: Any, other: Any = None, *, alpha: Any = 1) -> Any:
+    """`add_` on each tensor, with its operands."""
 
-def _foreach_addcdiv(
-    self: tuple[Tensor, ...] | list[Tensor],
-    tensor1: tuple[Tensor, ...] | list[Tensor],
-    tensor2: tuple[Tensor, ...] | list[Tensor],
-    scalars: Any = None,
-    *,
-    value: Any = 1,
-) -> tuple[Tensor, ...]:
-    """`addcdiv` of corresponding tensors, with a value for all or each."""
+def _foreach_addcdiv(self: Any, tensor1: Any, tensor2: Any, scalars: Any = None) -> Any:
+    """`addcdiv` of each tensor, with its operands."""
 
-def _foreach_addcdiv_(
-    self: tuple[Tensor, ...] | list[Tensor],
-    tensor1: tuple[Tensor, ...] | list[Tensor],
-    tensor2: tuple[Tensor, ...] | list[Tensor],
-    scalars: Any = None,
-    *,
-    value: Any = 1,
-) -> list[Tensor]:
-    """`addcdiv_` on each tensor."""
+def _foreach_addcdiv_(self: Any, tensor1: Any, tensor2: Any, scalars: Any = None) -> Any:
+    """`addcdiv_` on each tensor, with its operands."""
 
-def _foreach_addcmul(
-    self: tuple[Tensor, ...] | list[Tensor],
-    tensor1: tuple[Tensor, ...] | list[Tensor],
-    tensor2: tuple[Tensor, ...] | list[Tensor],
-    scalars: Any = None,
-    *,
-    value: Any = 1,
-) -> tuple[Tensor, ...]:
-    """`addcmul` of corresponding tensors, with a value for all or each."""
+def _foreach_addcmul(self: Any, tensor1: Any, tensor2: Any, scalars: Any = None) -> Any:
+    """`addcmul` of each tensor, with its operands."""
 
-def _foreach_addcmul_(
-    self: tuple[Tensor, ...] | list[Tensor],
-    tensor1: tuple[Tensor, ...] | list[Tensor],
-    tensor2: tuple[Tensor, ...] | list[Tensor],
-    scalars: Any = None,
-    *,
-    value: Any = 1,
-) -> list[Tensor]:
-    """`addcmul_` on each tensor."""
+def _foreach_addcmul_(self: Any, tensor1: Any, tensor2: Any, scalars: Any = None) -> Any:
+    """`addcmul_` on each tensor, with its operands."""
 
-def _foreach_asin(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`asin` of each tensor."""
+def _foreach_asin(self: Any) -> Any:
+    """`asin` of each tensor, with its operands."""
 
-def _foreach_asin_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`asin_` on each tensor."""
+def _foreach_asin_(self: Any) -> Any:
+    """`asin_` on each tensor, with its operands."""
 
-def _foreach_atan(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`atan` of each tensor."""
+def _foreach_atan(self: Any) -> Any:
+    """`atan` of each tensor, with its operands."""
 
-def _foreach_atan_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`atan_` on each tensor."""
+def _foreach_atan_(self: Any) -> Any:
+    """`atan_` on each tensor, with its operands."""
 
-def _foreach_ceil(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`ceil` of each tensor."""
+def _foreach_ceil(self: Any) -> Any:
+    """`ceil` of each tensor, with its operands."""
 
-def _foreach_ceil_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`ceil_` on each tensor."""
+def _foreach_ceil_(self: Any) -> Any:
+    """`ceil_` on each tensor, with its operands."""
 
-def _foreach_clamp_max(
-    self: tuple[Tensor, ...] | list[Tensor],
-    other: tuple[Tensor, ...] | list[Tensor],
-) -> tuple[Tensor, ...]:
-    """`clamp_max` of each tensor and its operand."""
+def _foreach_clamp_max(self: Any, scalar: Any = None) -> Any:
+    """`clamp_max` of each tensor, with its operands."""
 
-def _foreach_clamp_max_(
-    self: tuple[Tensor, ...] | list[Tensor],
-    other: tuple[Tensor, ...] | list[Tensor],
-) -> list[Tensor]:
-    """`clamp_max_` on each tensor with its operand."""
+def _foreach_clamp_max_(self: Any, scalar: Any = None) -> Any:
+    """`clamp_max_` on each tensor, with its operands."""
 
-def _foreach_clamp_min(
-    self: tuple[Tensor, ...] | list[Tensor],
-    other: tuple[Tensor, ...] | list[Tensor],
-) -> tuple[Tensor, ...]:
-    """`clamp_min` of each tensor and its operand."""
+def _foreach_clamp_min(self: Any, scalar: Any = None) -> Any:
+    """`clamp_min` of each tensor, with its operands."""
 
-def _foreach_clamp_min_(
-    self: tuple[Tensor, ...] | list[Tensor],
-    other: tuple[Tensor, ...] | list[Tensor],
-) -> list[Tensor]:
-    """`clamp_min_` on each tensor with its operand."""
+def _foreach_clamp_min_(self: Any, scalar: Any = None) -> Any:
+    """`clamp_min_` on each tensor, with its operands."""
 
-def _foreach_clone(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """A copy of each tensor."""
+def _foreach_clone(self: Any, *, memory_format: Any = None) -> Any:
+    """`clone` of each tensor, with its operands."""
 
-def _foreach_copy_(
-    self: tuple[Tensor, ...] | list[Tensor],
-    src: tuple[Tensor, ...] | list[Tensor],
-    non_blocking: _bool = False,
-) -> list[Tensor]:
-    """Each tensor overwritten with its source."""
+def _foreach_copy_(self: Any, src: Any, non_blocking: _bool = False) -> Any:
+    """`copy_` on each tensor, with its operands."""
 
-def _foreach_cos(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`cos` of each tensor."""
+def _foreach_cos(self: Any) -> Any:
+    """`cos` of each tensor, with its operands."""
 
-def _foreach_cos_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`cos_` on each tensor."""
+def _foreach_cos_(self: Any) -> Any:
+    """`cos_` on each tensor, with its operands."""
 
-def _foreach_cosh(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`cosh` of each tensor."""
+def _foreach_cosh(self: Any) -> Any:
+    """`cosh` of each tensor, with its operands."""
 
-def _foreach_cosh_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`cosh_` on each tensor."""
+def _foreach_cosh_(self: Any) -> Any:
+    """`cosh_` on each tensor, with its operands."""
 
-def _foreach_div(self: tuple[Tensor, ...] | list[Tensor], other: Any) -> tuple[Tensor, ...]:
-    """`div` of each tensor and its operand."""
+def _foreach_div(self: Any, scalars: Any = None) -> Any:
+    """`div` of each tensor, with its operands."""
 
-def _foreach_div_(self: tuple[Tensor, ...] | list[Tensor], other: Any) -> list[Tensor]:
-    """`div_` on each tensor with its operand."""
+def _foreach_div_(self: Any, scalars: Any = None) -> Any:
+    """`div_` on each tensor, with its operands."""
 
-def _foreach_erf(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`erf` of each tensor."""
+def _foreach_erf(self: Any) -> Any:
+    """`erf` of each tensor, with its operands."""
 
-def _foreach_erf_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`erf_` on each tensor."""
+def _foreach_erf_(self: Any) -> Any:
+    """`erf_` on each tensor, with its operands."""
 
-def _foreach_erfc(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`erfc` of each tensor."""
+def _foreach_erfc(self: Any) -> Any:
+    """`erfc` of each tensor, with its operands."""
 
-def _foreach_erfc_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`erfc_` on each tensor."""
+def _foreach_erfc_(self: Any) -> Any:
+    """`erfc_` on each tensor, with its operands."""
 
-def _foreach_exp(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`exp` of each tensor."""
+def _foreach_exp(self: Any) -> Any:
+    """`exp` of each tensor, with its operands."""
 
-def _foreach_exp_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`exp_` on each tensor."""
+def _foreach_exp_(self: Any) -> Any:
+    """`exp_` on each tensor, with its operands."""
 
-def _foreach_expm1(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`expm1` of each tensor."""
+def _foreach_expm1(self: Any) -> Any:
+    """`expm1` of each tensor, with its operands."""
 
-def _foreach_expm1_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`expm1_` on each tensor."""
+def _foreach_expm1_(self: Any) -> Any:
+    """`expm1_` on each tensor, with its operands."""
 
-def _foreach_floor(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`floor` of each tensor."""
+def _foreach_floor(self: Any) -> Any:
+    """`floor` of each tensor, with its operands."""
 
-def _foreach_floor_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`floor_` on each tensor."""
+def _foreach_floor_(self: Any) -> Any:
+    """`floor_` on each tensor, with its operands."""
 
-def _foreach_frac(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`frac` of each tensor."""
+def _foreach_frac(self: Any) -> Any:
+    """`frac` of each tensor, with its operands."""
 
-def _foreach_frac_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`frac_` on each tensor."""
+def _foreach_frac_(self: Any) -> Any:
+    """`frac_` on each tensor, with its operands."""
 
-def _foreach_lerp(
-    self: tuple[Tensor, ...] | list[Tensor],
-    tensors1: tuple[Tensor, ...] | list[Tensor],
-    weight: Any,
-) -> tuple[Tensor, ...]:
-    """Each tensor moved towards its partner by a weight."""
+def _foreach_lerp(self: Any, tensors1: Any, weight: Any = None) -> Any:
+    """`lerp` of each tensor, with its operands."""
 
-def _foreach_lerp_(
-    self: tuple[Tensor, ...] | list[Tensor],
-    tensors1: tuple[Tensor, ...] | list[Tensor],
-    weight: Any,
-) -> list[Tensor]:
-    """Each tensor moved towards its partner, in place."""
+def _foreach_lerp_(self: Any, tensors1: Any, weight: Any = None) -> Any:
+    """`lerp_` on each tensor, with its operands."""
 
-def _foreach_lgamma(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`lgamma` of each tensor."""
+def _foreach_lgamma(self: Any) -> Any:
+    """`lgamma` of each tensor, with its operands."""
 
-def _foreach_lgamma_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`lgamma_` on each tensor."""
+def _foreach_lgamma_(self: Any) -> Any:
+    """`lgamma_` on each tensor, with its operands."""
 
-def _foreach_log(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`log` of each tensor."""
+def _foreach_log(self: Any) -> Any:
+    """`log` of each tensor, with its operands."""
 
-def _foreach_log10(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`log10` of each tensor."""
+def _foreach_log10(self: Any) -> Any:
+    """`log10` of each tensor, with its operands."""
 
-def _foreach_log10_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`log10_` on each tensor."""
+def _foreach_log10_(self: Any) -> Any:
+    """`log10_` on each tensor, with its operands."""
 
-def _foreach_log1p(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`log1p` of each tensor."""
+def _foreach_log1p(self: Any) -> Any:
+    """`log1p` of each tensor, with its operands."""
 
-def _foreach_log1p_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`log1p_` on each tensor."""
+def _foreach_log1p_(self: Any) -> Any:
+    """`log1p_` on each tensor, with its operands."""
 
-def _foreach_log2(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`log2` of each tensor."""
+def _foreach_log2(self: Any) -> Any:
+    """`log2` of each tensor, with its operands."""
 
-def _foreach_log2_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`log2_` on each tensor."""
+def _foreach_log2_(self: Any) -> Any:
+    """`log2_` on each tensor, with its operands."""
 
-def _foreach_log_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`log_` on each tensor."""
+def _foreach_log_(self: Any) -> Any:
+    """`log_` on each tensor, with its operands."""
 
-def _foreach_max(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """The largest element of each tensor."""
+def _foreach_max(self: Any) -> Any:
+    """`max` of each tensor, with its operands."""
 
-def _foreach_maximum(
-    self: tuple[Tensor, ...] | list[Tensor],
-    other: tuple[Tensor, ...] | list[Tensor],
-) -> tuple[Tensor, ...]:
-    """`maximum` of each tensor and its operand."""
+def _foreach_maximum(self: Any, scalar: Any = None) -> Any:
+    """`maximum` of each tensor, with its operands."""
 
-def _foreach_maximum_(
-    self: tuple[Tensor, ...] | list[Tensor],
-    other: tuple[Tensor, ...] | list[Tensor],
-) -> list[Tensor]:
-    """`maximum_` on each tensor with its operand."""
+def _foreach_maximum_(self: Any, scalar: Any = None) -> Any:
+    """`maximum_` on each tensor, with its operands."""
 
-def _foreach_minimum(
-    self: tuple[Tensor, ...] | list[Tensor],
-    other: tuple[Tensor, ...] | list[Tensor],
-) -> tuple[Tensor, ...]:
-    """`minimum` of each tensor and its operand."""
+def _foreach_minimum(self: Any, scalar: Any = None) -> Any:
+    """`minimum` of each tensor, with its operands."""
 
-def _foreach_minimum_(
-    self: tuple[Tensor, ...] | list[Tensor],
-    other: tuple[Tensor, ...] | list[Tensor],
-) -> list[Tensor]:
-    """`minimum_` on each tensor with its operand."""
+def _foreach_minimum_(self: Any, scalar: Any = None) -> Any:
+    """`minimum_` on each tensor, with its operands."""
 
-def _foreach_mm(
-    self: tuple[Tensor, ...] | list[Tensor],
-    mat2: tuple[Tensor, ...] | list[Tensor],
-) -> tuple[Tensor, ...]:
-    """The matrix products of corresponding tensors."""
+def _foreach_mm(self: Any, mat2: Any) -> Any:
+    """`mm` of each tensor, with its operands."""
 
-def _foreach_mul(self: tuple[Tensor, ...] | list[Tensor], other: Any) -> tuple[Tensor, ...]:
-    """`mul` of each tensor and its operand."""
+def _foreach_mul(self: Any, scalars: Any = None) -> Any:
+    """`mul` of each tensor, with its operands."""
 
-def _foreach_mul_(self: tuple[Tensor, ...] | list[Tensor], other: Any) -> list[Tensor]:
-    """`mul_` on each tensor with its operand."""
+def _foreach_mul_(self: Any, scalars: Any = None) -> Any:
+    """`mul_` on each tensor, with its operands."""
 
-def _foreach_neg(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`neg` of each tensor."""
+def _foreach_neg(self: Any) -> Any:
+    """`neg` of each tensor, with its operands."""
 
-def _foreach_neg_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`neg_` on each tensor."""
+def _foreach_neg_(self: Any) -> Any:
+    """`neg_` on each tensor, with its operands."""
 
-def _foreach_norm(
-    self: tuple[Tensor, ...] | list[Tensor],
-    ord: Any = 2,
-    dtype: Any = None,
-) -> tuple[Tensor, ...]:
-    """The norm of each tensor."""
+def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
+    """`norm` of each tensor, with its operands."""
 
-def _foreach_pow(self: Any, exponent: Any) -> tuple[Tensor, ...]:
+def _foreach_pow(self: Any, exponent: Any) -> Any:
     """Each tensor (or one number) to the power of its exponent."""
 
-def _foreach_pow_(self: tuple[Tensor, ...] | list[Tensor], exponent: Any) -> list[Tensor]:
-    """Each tensor to the power of its exponent, in place."""
+def _foreach_pow_(self: Any, exponent: Any) -> Any:
+    """`pow_` on each tensor, with its operands."""
 
-def _foreach_powsum(
-    self: tuple[Tensor, ...] | list[Tensor],
-    ord: Any = 2,
-    dtype: Any = None,
-) -> tuple[Tensor, ...]:
-    """Σ |x|^ord over each tensor."""
+def _foreach_powsum(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
+    """`powsum` of each tensor, with its operands."""
 
-def _foreach_reciprocal(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`reciprocal` of each tensor."""
+def _foreach_reciprocal(self: Any) -> Any:
+    """`reciprocal` of each tensor, with its operands."""
 
-def _foreach_reciprocal_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`reciprocal_` on each tensor."""
+def _foreach_reciprocal_(self: Any) -> Any:
+    """`reciprocal_` on each tensor, with its operands."""
 
-def _foreach_round(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`round` of each tensor."""
+def _foreach_round(self: Any) -> Any:
+    """`round` of each tensor, with its operands."""
 
-def _foreach_round_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`round_` on each tensor."""
+def _foreach_round_(self: Any) -> Any:
+    """`round_` on each tensor, with its operands."""
 
-def _foreach_rsqrt(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`rsqrt` of each tensor."""
+def _foreach_rsqrt(self: Any) -> Any:
+    """`rsqrt` of each tensor, with its operands."""
 
-def _foreach_rsqrt_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`rsqrt_` on each tensor."""
+def _foreach_rsqrt_(self: Any) -> Any:
+    """`rsqrt_` on each tensor, with its operands."""
 
-def _foreach_sigmoid(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`sigmoid` of each tensor."""
+def _foreach_sigmoid(self: Any) -> Any:
+    """`sigmoid` of each tensor, with its operands."""
 
-def _foreach_sigmoid_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`sigmoid_` on each tensor."""
+def _foreach_sigmoid_(self: Any) -> Any:
+    """`sigmoid_` on each tensor, with its operands."""
 
-def _foreach_sign(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`sign` of each tensor."""
+def _foreach_sign(self: Any) -> Any:
+    """`sign` of each tensor, with its operands."""
 
-def _foreach_sign_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`sign_` on each tensor."""
+def _foreach_sign_(self: Any) -> Any:
+    """`sign_` on each tensor, with its operands."""
 
-def _foreach_sin(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`sin` of each tensor."""
+def _foreach_sin(self: Any) -> Any:
+    """`sin` of each tensor, with its operands."""
 
-def _foreach_sin_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`sin_` on each tensor."""
+def _foreach_sin_(self: Any) -> Any:
+    """`sin_` on each tensor, with its operands."""
 
-def _foreach_sinh(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`sinh` of each tensor."""
+def _foreach_sinh(self: Any) -> Any:
+    """`sinh` of each tensor, with its operands."""
 
-def _foreach_sinh_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`sinh_` on each tensor."""
+def _foreach_sinh_(self: Any) -> Any:
+    """`sinh_` on each tensor, with its operands."""
 
-def _foreach_sqrt(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`sqrt` of each tensor."""
+def _foreach_sqrt(self: Any) -> Any:
+    """`sqrt` of each tensor, with its operands."""
 
-def _foreach_sqrt_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`sqrt_` on each tensor."""
+def _foreach_sqrt_(self: Any) -> Any:
+    """`sqrt_` on each tensor, with its operands."""
 
-def _foreach_sub(
-    self: tuple[Tensor, ...] | list[Tensor],
-    other: tuple[Tensor, ...] | list[Tensor],
-    *,
-    alpha: Any = 1,
-) -> tuple[Tensor, ...]:
-    """`sub` of each tensor and its operand."""
+def _foreach_sub(self: Any, other: Any = None, *, alpha: Any = 1) -> Any:
+    """`sub` of each tensor, with its operands."""
 
-def _foreach_sub_(
-    self: tuple[Tensor, ...] | list[Tensor],
-    other: tuple[Tensor, ...] | list[Tensor],
-    *,
-    alpha: Any = 1,
-) -> list[Tensor]:
-    """`sub_` on each tensor with its operand."""
+def _foreach_sub_(self: Any, other: Any = None, *, alpha: Any = 1) -> Any:
+    """`sub_` on each tensor, with its operands."""
 
-def _foreach_tan(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`tan` of each tensor."""
+def _foreach_tan(self: Any) -> Any:
+    """`tan` of each tensor, with its operands."""
 
-def _foreach_tan_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`tan_` on each tensor."""
+def _foreach_tan_(self: Any) -> Any:
+    """`tan_` on each tensor, with its operands."""
 
-def _foreach_tanh(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`tanh` of each tensor."""
+def _foreach_tanh(self: Any) -> Any:
+    """`tanh` of each tensor, with its operands."""
 
-def _foreach_tanh_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`tanh_` on each tensor."""
+def _foreach_tanh_(self: Any) -> Any:
+    """`tanh_` on each tensor, with its operands."""
 
-def _foreach_trunc(self: tuple[Tensor, ...] | list[Tensor]) -> tuple[Tensor, ...]:
-    """`trunc` of each tensor."""
+def _foreach_trunc(self: Any) -> Any:
+    """`trunc` of each tensor, with its operands."""
 
-def _foreach_trunc_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """`trunc_` on each tensor."""
+def _foreach_trunc_(self: Any) -> Any:
+    """`trunc_` on each tensor, with its operands."""
 
-def _foreach_zero_(self: tuple[Tensor, ...] | list[Tensor]) -> list[Tensor]:
-    """Each tensor filled with zeros, in place."""
+def _foreach_zero_(self: Any) -> Any:
+    """`zero_` on each tensor, with its operands."""
 
 def _native_batch_norm_legit(
     input: Tensor,

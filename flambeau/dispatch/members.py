@@ -2,7 +2,8 @@
 `x.size()`, `torch.is_floating_point(x)`, `x.item()`.
 
 They have schemas, as ops have, and bind their arguments so; but they are nothing that a graph holds
-or a level looks for. Only modes and types that override functions are asked first.
+or a level looks for. Only modes and types that override functions are asked first. So it is with
+functions that only hand lists on, one element after the other, to ops.
 
     @member("size(Tensor self, int? dim=None) -> int[]", function=False)
     def size(self, dim): …

@@ -2,21 +2,21 @@
 
 The second operand is one for all (a number or a tensor of one element) or a list with one for each.
 Each function exists as it is, giving a tuple of new tensors, and with `_` at its end, writing in
-place. They are loops over ordinary ops, so that derivatives and transforms are those ops'.
+place. All follow one rule: they are loops over a method of the tensors, whose arguments are an
+element of each list, or the one value for all; derivatives and transforms are that method's.
 """
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from flambeau.core.graph import next_order
 from flambeau.core.op import class_name, public
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.members import member
 from flambeau.ops.node_names import rename
 
 Tensors = Sequence[Tensor]
-
 
 # The endings of nodes' names, for an operand that is a number, a list of them, a list of tensors,
 # or one tensor.
@@ -30,57 +30,39 @@ _NODES = {
     "pow": ("0Scalar", "1", "0", "0Scalar"),
     **dict.fromkeys(("addcmul", "addcdiv"), ("0Scalar", "0ScalarList", "0ScalarList", "0Tensor")),
     "lerp": ("0Scalar", "0ScalarList", "1List", "0Scalar"), "max": ("1",)}
-_OPERAND = {"addcmul": 3, "addcdiv": 3, "lerp": 2}
 
 
-def _named(name: str, function: Any) -> Any:
-    """`function`, whose results' nodes have the names that PyTorch gives them."""
+
+def _named(name: str, results: tuple[Tensor, ...], since: int, given: dict[str, Any]) -> None:
+    """Give the nodes of results the names that they have in PyTorch."""
+    if not any(r.requires_grad for r in results):
+        return
     endings = _NODES.get(name, ("0",))
+    operand = next((given[n] for n in _DECIDING if given.get(n) is not None), None)
+    several = isinstance(operand, list | tuple)
+    kind = 2 * isinstance(operand[0], Tensor) or 1 if several else 3 * isinstance(operand, Tensor)
+    ending = endings[min(kind, len(endings) - 1)]
+    if name == "pow" and not isinstance(given["self"], list | tuple):
+        ending = "2"
+    shown = {} if len(ending) > 1 or name not in ("maximum", "minimum") else {
+        "scalars": tuple(operand)} if several else {"scalar": operand}
     title = "Foreach" + class_name(name).replace("Log1p", "Log1P").removesuffix("0")
-    place = _OPERAND.get(name, 1)
-
-    @functools.wraps(function)
-    def run(*args: Any, **kwargs: Any) -> Any:
-        since = next_order()
-        results = function(*args, **kwargs)
-        if not any(r.requires_grad for r in results):
-            return results
-        operand = args[place] if len(args) > place else next(iter(kwargs.values()), None)
-        several = isinstance(operand, list | tuple)
-        kind = 2 * isinstance(operand[0], Tensor) or 1 if several \
-            else 3 * isinstance(operand, Tensor)
-        if name == "pow" and not isinstance(args[0], list | tuple):
-            kind, ending = 0, "2"
-        else:
-            ending = endings[min(kind, len(endings) - 1)]
-        shown = {} if len(ending) > 1 or name not in ("maximum", "minimum") else {
-            "scalars": tuple(operand)} if several else {"scalar": operand}
-        for result in results:
-            rename(result, title + ending, since, **shown)
-        return results
-    return run
+    for result in results:
+        rename(result, title + ending, since, **shown)
 
 
-def _publish(name: str, function: Any, doc: str) -> None:
-    if not name.endswith("_"):
-        function = _named(name, function)
-    function.__name__ = function.__qualname__ = f"_foreach_{name}"
-    function.__module__, function.__doc__ = "torch", doc
-    public["torch"][f"_foreach_{name}"] = function
+_DECIDING = ("scalar", "scalars", "other", "exponent", "weight", "weights", "value")
 
 
 def _checked(tensors: Any) -> list[Tensor]:
-    if isinstance(tensors, Tensor):
-        raise TypeError("argument 'self' (position 1) must be tuple of Tensors, not Tensor")
-    tensors = list(tensors)
     if not tensors:
         raise RuntimeError("Tensor list must have at least one tensor.")
-    return tensors
+    return list(tensors)
 
 
 def _each(tensors: list[Tensor], other: Any) -> list[Any]:
     """The operand for each tensor."""
-    if isinstance(other, (tuple, list)):
+    if isinstance(other, tuple | list):
         if len(other) != len(tensors):
             if other and isinstance(other[0], Tensor):
                 raise RuntimeError("Tensor lists must have the same number of tensors, got "
@@ -93,179 +75,127 @@ def _each(tensors: list[Tensor], other: Any) -> list[Any]:
     return [other.reshape(()) if isinstance(other, Tensor) else other] * len(tensors)
 
 
-def _method(name: str) -> Callable[..., Any]:
+# ---- the rule ------------------------------------------------------------------------------------
+
+_KEYWORDS = {"alpha": "alpha", "value": "value", "dtype": "dtype",
+             "memory_format": "memory_format"}
+
+
+def _arguments(tensors: list[Tensor], given: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """The operands for each tensor, by position and by name."""
+    operands, named = [], {}
+    for name, value in given.items():
+        if value is None or (name == "alpha" and value == 1) or name in ("self", "non_blocking"):
+            continue
+        if "tensor1" in given and name == "scalars":
+            values = value.tolist() if isinstance(value, Tensor) else value
+            named["value"] = _each(tensors, values)
+        elif name in _KEYWORDS:
+            named.setdefault(name, [value] * len(tensors))
+        else:
+            operands.append(_each(tensors, value))
+    return operands, named
+
+
+def _loop(name: str, parameters: list[str], method: Callable[..., Tensor]) -> Callable[..., Any]:
+    """The function of lists that calls a `method` of each tensor."""
+    def loop(*values: Any) -> Any:
+        given = dict(zip(parameters, values))
+        tensors, since = _checked(given["self"]), next_order()
+        operands, named = _arguments(tensors, given)
+        rows = zip(tensors, *operands)
+        results = [method(*row, **{k: v[i] for k, v in named.items()})
+                   for i, row in enumerate(rows)]
+        if name.endswith("_"):
+            return results
+        _named(name, tuple(results), since, given)
+        return tuple(results)
+    return loop
+
+
+def _method(name: str) -> Callable[..., Tensor]:
     """The method of that name, looked up when it is called."""
     return lambda tensor, *args, **kwargs: getattr(tensor, name)(*args, **kwargs)
 
 
-# ---- one operand --------------------------------------------------------------------------------
+def _declare(name: str, overloads: dict[str, str], function: Any = None, body: Any = None) -> None:
+    """Declare `_foreach_<name>` by the parameters of its overloads beside the list of tensors."""
+    inplace = name.endswith("_")
+    own, result = ("Tensor(a!)[] self", "()") if inplace else ("Tensor[] self", "Tensor[]")
+    texts, names = [], ["self"]
+    for overload, more in overloads.items():
+        title = f"_foreach_{name}" + f".{overload}" * bool(overload)
+        texts.append(f"{title}({own}{', ' * bool(more)}{more}) -> {result}")
+        names += [n for n in (p.partition("=")[0].split()[-1] for p in more.split(", ") if p)
+                  if n not in ("*", *names)]
+    loop = _loop(name, names, function or _method(name))
+    member(*texts, method=False, body=body or loop,
+           doc=f"`{name}` {'on' if inplace else 'of'} each tensor, with its operands.")
 
 
-def _unary(name: str) -> None:
-    apply, write = _method(name), _method(f"{name}_")
+def _both(name: str, overloads: dict[str, str], function: Any = None, write: Any = None) -> None:
+    """… and the form that writes in place."""
+    _declare(name, overloads, function)
+    _declare(f"{name}_", overloads, write)
 
-    def functional(self: Tensors) -> tuple[Tensor, ...]:
-        return tuple([apply(t) for t in _checked(self)])
 
-    def inplace(self: Tensors) -> list[Tensor]:
-        return [write(t) for t in _checked(self)]
-    _publish(name, functional, f"`{name}` of each tensor.")
-    _publish(f"{name}_", inplace, f"`{name}_` on each tensor.")
+# ---- the functions -------------------------------------------------------------------------------
 
+_ALONE = {"": ""}
+_NUMBERS = {"Scalar": "Scalar scalar", "List": "Tensor[] other", "ScalarList": "Scalar[] scalars"}
+_SCALED = {**_NUMBERS, "List": "Tensor[] other, *, Scalar alpha=1"}
+_THREE = "Tensor[] tensor1, Tensor[] tensor2"
 
 for _name in ("abs", "acos", "asin", "atan", "ceil", "cos", "cosh", "erf", "erfc", "exp", "expm1",
               "floor", "frac", "lgamma", "log", "log10", "log1p", "log2", "neg", "reciprocal",
               "round", "rsqrt", "sigmoid", "sign", "sin", "sinh", "sqrt", "tan", "tanh", "trunc"):
-    _unary(_name)
-
-
-def _zero_(self: Tensors) -> list[Tensor]:
-    return [t.zero_() for t in _checked(self)]
-
-
-def _clone(self: Tensors) -> tuple[Tensor, ...]:
-    return tuple([t.clone() for t in _checked(self)])
-
-
-def _max(self: Tensors) -> tuple[Tensor, ...]:
-    return tuple([t.max() for t in _checked(self)])
-
-
-def _norm(self: Tensors, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:
-    from flambeau.ops.reduction.statistics import vector_norm
-    return tuple([vector_norm(t, ord, dtype=dtype) for t in _checked(self)])
-
-
-def _powsum(self: Tensors, ord: Any = 2, dtype: Any = None) -> tuple[Tensor, ...]:
-    return tuple([t.abs().pow(ord).sum(dtype=dtype) for t in _checked(self)])
-
-
-_publish("zero_", _zero_, "Each tensor filled with zeros, in place.")
-_publish("clone", _clone, "A copy of each tensor.")
-_publish("max", _max, "The largest element of each tensor.")
-_publish("norm", _norm, "The norm of each tensor.")
-_publish("powsum", _powsum, "Σ |x|^ord over each tensor.")
-
-# ---- two operands -------------------------------------------------------------------------------
-
-
-def _binary(name: str, apply: Any, write: Any, alpha: bool = False) -> None:
-    """`apply(tensor, operand)` and `write`, its in-place form."""
-    def options(given: Any) -> dict[str, Any]:
-        return {"alpha": given} if alpha and given != 1 else {}
-
-    if alpha:
-        def functional(self: Tensors, other: Any, *, alpha: Any = 1) -> tuple[Tensor, ...]:
-            tensors = _checked(self)
-            more = options(alpha)
-            return tuple([apply(t, o, **more) for t, o in zip(tensors, _each(tensors, other))])
-
-        def inplace(self: Tensors, other: Any, *, alpha: Any = 1) -> list[Tensor]:
-            tensors = _checked(self)
-            more = options(alpha)
-            return [write(t, o, **more) for t, o in zip(tensors, _each(tensors, other))]
-    else:
-        def functional(self: Tensors, other: Any) -> tuple[Tensor, ...]:
-            tensors = _checked(self)
-            return tuple([apply(t, o) for t, o in zip(tensors, _each(tensors, other))])
-
-        def inplace(self: Tensors, other: Any) -> list[Tensor]:
-            tensors = _checked(self)
-            return [write(t, o) for t, o in zip(tensors, _each(tensors, other))]
-    _publish(name, functional, f"`{name}` of each tensor and its operand.")
-    _publish(f"{name}_", inplace, f"`{name}_` on each tensor with its operand.")
-
-
-for _name in ("add", "sub"):
-    _binary(_name, _method(_name), _method(f"{_name}_"), alpha=True)
+    _both(_name, _ALONE)
+_declare("zero_", _ALONE)
+_declare("clone", {"": "*, MemoryFormat? memory_format=None"})
+_declare("max", _ALONE)
+_declare("copy_", {"": "Tensor[] src, bool non_blocking=False"})
+_declare("mm", {"": "Tensor[] mat2"})
+_both("add", {**_SCALED, "Tensor": "Tensor other, *, Scalar alpha=1"})
+_both("sub", _SCALED)
 for _name in ("mul", "div"):
-    _binary(_name, _method(_name), _method(f"{_name}_"))
+    _both(_name, {**_NUMBERS, "Tensor": "Tensor other"})
 for _name, _bound in (("maximum", "min"), ("minimum", "max"), ("clamp_min", "min"),
                       ("clamp_max", "max")):
-    _binary(_name, lambda t, o, b=_bound: t.clamp(**{b: o}),
-            lambda t, o, b=_bound: t.clamp_(**{b: o}))
+    _both(_name, _NUMBERS, lambda t, o, b=_bound: t.clamp(**{b: o}),
+          lambda t, o, b=_bound: t.clamp_(**{b: o}))
+for _name in ("addcmul", "addcdiv"):
+    _both(_name, {"Scalar": f"{_THREE}, Scalar value=1", "Tensor": f"{_THREE}, Tensor scalars",
+                  "ScalarList": f"{_THREE}, Scalar[] scalars"})
+_both("lerp", {"List": "Tensor[] tensors1, Tensor[] weights",
+               "Scalar": "Tensor[] tensors1, Scalar weight",
+               "ScalarList": "Tensor[] tensors1, Scalar[] weight"})
+
+_POWERS = {"List": "Tensor[] exponent", "Scalar": "Scalar exponent",
+           "ScalarList": "Scalar[] exponent"}
+_declare("pow_", _POWERS)
 
 
 def _pow(self: Any, exponent: Any) -> tuple[Tensor, ...]:
-    if isinstance(self, (int, float, complex)):
-        return tuple([public["torch"]["pow"](self, e) for e in _checked(exponent)])
-    tensors = _checked(self)
-    return tuple([t.pow(e) for t, e in zip(tensors, _each(tensors, exponent))])
+    if isinstance(self, tuple | list):
+        return _powers(self, exponent)
+    since = next_order()
+    results = tuple([public["torch"]["pow"](self, e) for e in _checked(exponent)])
+    _named("pow", results, since, {"self": self, "exponent": exponent})
+    return results
 
 
-def _pow_(self: Tensors, exponent: Any) -> list[Tensor]:
-    tensors = _checked(self)
-    return [t.pow_(e) for t, e in zip(tensors, _each(tensors, exponent))]
+_powers = _loop("pow", ["self", "exponent"], _method("pow"))
+member(*[f"_foreach_pow.{overload}({own}, {more}) -> Tensor[]" for own, overload, more in (
+    *[("Tensor[] self", overload, more) for overload, more in _POWERS.items()],
+    ("Scalar self", "ScalarAndTensor", "Tensor[] exponent"))], method=False, body=_pow,
+       doc="Each tensor (or one number) to the power of its exponent.")
 
 
-def _copy_(self: Tensors, src: Tensors, non_blocking: bool = False) -> list[Tensor]:
-    tensors = _checked(self)
-    return [t.copy_(s) for t, s in zip(tensors, _each(tensors, src))]
+def _norm(tensor: Tensor, ord: Any, dtype: Any = None) -> Tensor:
+    from flambeau.ops.reduction.statistics import vector_norm
+    return vector_norm(tensor, ord, dtype=dtype)
 
 
-def _mm(self: Tensors, mat2: Tensors) -> tuple[Tensor, ...]:
-    tensors = _checked(self)
-    return tuple([t.mm(m) for t, m in zip(tensors, _each(tensors, mat2))])
-
-
-_publish("pow", _pow, "Each tensor (or one number) to the power of its exponent.")
-_publish("pow_", _pow_, "Each tensor to the power of its exponent, in place.")
-_publish("copy_", _copy_, "Each tensor overwritten with its source.")
-_publish("mm", _mm, "The matrix products of corresponding tensors.")
-
-# ---- three operands -----------------------------------------------------------------------------
-
-
-def _values(tensors: list[Tensor], value: Any, scalars: Any) -> list[Any]:
-    if scalars is None:
-        return [value] * len(tensors)
-    if isinstance(scalars, Tensor):
-        scalars = scalars.tolist()
-    return _each(tensors, scalars)
-
-
-def _ternary(name: str) -> None:
-    apply, write = _method(name), _method(f"{name}_")
-
-    def functional(self: Tensors, tensor1: Tensors, tensor2: Tensors, scalars: Any = None, *,
-                   value: Any = 1) -> tuple[Tensor, ...]:
-        tensors = _checked(self)
-        scalars, value = _number_or_list(scalars, value)
-        return tuple([apply(t, a, b, value=v) for t, a, b, v in zip(
-            tensors, _each(tensors, tensor1), _each(tensors, tensor2),
-            _values(tensors, value, scalars))])
-
-    def inplace(self: Tensors, tensor1: Tensors, tensor2: Tensors, scalars: Any = None, *,
-                value: Any = 1) -> list[Tensor]:
-        tensors = _checked(self)
-        scalars, value = _number_or_list(scalars, value)
-        return [write(t, a, b, value=v) for t, a, b, v in zip(
-            tensors, _each(tensors, tensor1), _each(tensors, tensor2),
-            _values(tensors, value, scalars))]
-    _publish(name, functional, f"`{name}` of corresponding tensors, with a value for all or each.")
-    _publish(f"{name}_", inplace, f"`{name}_` on each tensor.")
-
-
-def _number_or_list(scalars: Any, value: Any) -> tuple[Any, Any]:
-    """`value` may also be given by position."""
-    return (None, scalars) if isinstance(scalars, (int, float, complex)) else (scalars, value)
-
-
-_ternary("addcmul")
-_ternary("addcdiv")
-
-
-def _lerp(self: Tensors, tensors1: Tensors, weight: Any) -> tuple[Tensor, ...]:
-    tensors = _checked(self)
-    return tuple([t.lerp(e, w) for t, e, w in zip(tensors, _each(tensors, tensors1),
-                                                  _each(tensors, weight))])
-
-
-def _lerp_(self: Tensors, tensors1: Tensors, weight: Any) -> list[Tensor]:
-    tensors = _checked(self)
-    return [t.lerp_(e, w) for t, e, w in zip(tensors, _each(tensors, tensors1),
-                                             _each(tensors, weight))]
-
-
-_publish("lerp", _lerp, "Each tensor moved towards its partner by a weight.")
-_publish("lerp_", _lerp_, "Each tensor moved towards its partner, in place.")
+_ORDER = {"Scalar": "Scalar ord=2, ScalarType? dtype=None"}
+_declare("norm", _ORDER, _norm)
+_declare("powsum", _ORDER, lambda t, ord, dtype=None: t.abs().pow(ord).sum(dtype=dtype))
