@@ -197,9 +197,6 @@ def _svd(A: Tensor, full_matrices: bool = False, compute_uv: bool = True, *, dri
 
 # ---- networks ------------------------------------------------------------------------------------
 
-_own["_safe_softmax"] = lambda self, dim, dtype=None: flambeau.where(
-    (self == -flambeau.inf).all(dim, keepdim=True), 0.0,
-    flambeau.softmax(self, dim, dtype=dtype))
 _own["_weight_norm"] = one_node(
     lambda v, g, dim=0: v * (g / flambeau.norm_except_dim(v, 2, dim)),
     name="WeightNormInterfaceBackward0")

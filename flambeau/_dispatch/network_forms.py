@@ -9,7 +9,6 @@ from flambeau._dispatch.forms import becomes, defines, shows
 from flambeau.core.tensor import Tensor, tensor_types
 from flambeau.ops.loss import cross_entropy
 from flambeau.ops.nn import attention
-from flambeau.ops.nn import softmax as _softmax
 
 
 def gradient(function: Callable[..., Any], inputs: Any, grad: Any, *rest: Any, **options: Any
@@ -33,20 +32,6 @@ def backward(schema: str, function: Callable[..., Any], count: int = 1) -> Any:
         return found[0] if count == 1 else found
     return defines(schema, run)
 
-
-# ---- activations ---------------------------------------------------------------------------------
-
-
-for _name in ("softmax", "log_softmax"):
-    _back = defines(f"_{_name}_backward_data(Tensor grad_output, Tensor output, int dim, "
-                    "ScalarType input_dtype) -> Tensor",
-                    lambda grad, output, dim, dtype, _name=_name: getattr(
-                        _softmax, f"{_name}_backward")(
-                            grad, output, dim % max(output.ndim, 1)))
-    shows(_name, f"_{_name}(Tensor self, int dim, bool half_to_float) -> Tensor",
-          lambda self, dim: (self, dim, False),
-          run=lambda self, dim, half_to_float, _name=_name: getattr(flambeau, _name)(self, dim),
-          grads=lambda grad, self, result, dim, _back=_back: _back(grad, result, dim, self.dtype))
 
 # ---- normalisation -------------------------------------------------------------------------------
 

@@ -206,18 +206,6 @@ def _public(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-@_public
-def softmax(input: Any, dim: Any = None, _stacklevel: int = 3, dtype: Any = None) -> Any:
-    if isinstance(_stacklevel, flambeau.dtype):
-        dtype = _stacklevel
-    return "softmax", (input, dim, dtype), {}
-
-
-@_public
-def log_softmax(*args: Any, **kwargs: Any) -> Any:
-    return "log_softmax", softmax(*args, **kwargs)[1], {}
-
-
 def _dropout(name: str) -> None:
     def call(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False,
              train: bool | None = None) -> Any:
@@ -432,8 +420,7 @@ def _swapped(name: str) -> Callable[..., Any]:
         "matrix_H": lambda x: x.H, "real": flambeau.real, "imag": flambeau.imag,
         "lift_fresh_copy": lambda x: x.clone(), "alias": lambda x: x.view_as(x),
         "lift_fresh": lambda x: x, "_to_copy": lambda x, non_blocking=False, **kw:
-        x.to(**kw, copy=True), "_softmax": lambda x, dim, half: x.softmax(dim),
-        "_log_softmax": lambda x, dim, half: x.log_softmax(dim),
+        x.to(**kw, copy=True),
         "_unsafe_view": lambda x, size: x.reshape(size),
         "grid_sampler": lambda x, grid, mode, padding, corners: functional.grid_sample(
             x, grid, ["bilinear", "nearest", "bicubic"][mode],

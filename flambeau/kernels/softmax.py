@@ -24,6 +24,14 @@ def softmax_backward(g, y, axis):
     return gy - y * gy.sum(axis=axis, keepdims=True)
 
 
+@kernel
+def masked_softmax(x, mask, axis):
+    """Softmax of what is not masked; zero elsewhere, NaN where all is."""
+    shown = np.where(mask, -np.inf, x)
+    result = np.exp(shown - shown.max(axis=axis, keepdims=True, initial=-np.inf))
+    return result / result.sum(axis=axis, keepdims=True)
+
+
 def _narrow_log_softmax(x, axis):
     """Along the last axis PyTorch rounds the sum of a row, and its logarithm, before it uses it."""
     wide = x.astype(np.float32)

@@ -38,15 +38,6 @@ def _given(value: Any, otherwise: Any) -> Any:
     return otherwise if value is None else value
 
 
-def _softened(name: str) -> Any:
-    """Of an activation that is computed by a method of its input."""
-    def rule(input: Any, dim: Any = None, _stacklevel: Any = 3, dtype: Any = None) -> Call | None:
-        if dim is None or not hasattr(input, "ndim"):
-            return None
-        return c[f".{name}"](input, dim, **({} if dtype is None else {"dtype": dtype}))
-    return rule
-
-
 def _dropped(name: str, train: bool = True) -> Any:
     return lambda input, p=0.5, training=train, inplace=False: \
         c[f"{name}_" if inplace else name](input, p, training)
@@ -112,8 +103,6 @@ RULES: dict[str, Any] = {
         input, *([] if dim is None else [dim]), **({} if dtype is None else {"dtype": dtype})),
     "sparse.softmax": lambda *args, **named: c._sparse_softmax(*args, **named),
     "sparse.log_softmax": lambda *args, **named: c._sparse_log_softmax(*args, **named),
-    **{f"nn.functional.{name}": _softened(inner) for name, inner in {
-        "softmax": "softmax", "softmin": "softmax", "log_softmax": "log_softmax"}.items()},
     # dropout
     "nn.functional.dropout": _dropped("dropout"),
     "nn.functional.alpha_dropout": _dropped("alpha_dropout", False),

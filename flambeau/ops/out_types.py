@@ -21,7 +21,7 @@ CASTABLE_RESULT = "{name}: Expected result to be safely castable from {found} dt
 # Said of any type but the result's own.
 _EXACT = {
     OUT_TYPE: """
-        diag softmax log_softmax gather index_copy index_add
+        diag gather index_copy index_add
         index_reduce scatter scatter_add scatter_reduce take_along_dim
         tril triu""",
     "{name}(): self and result must have the same scalar type": "masked_select index_select",
@@ -41,7 +41,7 @@ _ELSEWHERE = {
 }
 # As whom ops speak of gradients: as those in their place that compute the result.
 _SPEAKERS = {
-    "aten::{c_name}": "_chunk_cat log_softmax normal softmax view_copy",
+    "aten::{c_name}": "_chunk_cat normal view_copy",
     "cat": "column_stack dstack hstack vstack",
 }
 # Without derivatives, these do not look whether anything requires grad.

@@ -6,52 +6,59 @@ from typing import Any
 
 import flambeau
 from flambeau.core.dtypes import as_numpy_dtype
-from flambeau.core.op import composite, primitive
+from flambeau.core.op import class_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import softmax as kernels
-from flambeau.kernels.refused import refuse
+from flambeau.ops.node_names import one_node
+from flambeau.ops.out_types import OUT_TYPE
+
+_INSIDE: dict[str, Any] = {"function": False, "method": False, "out": False}
+_REAL = "bBilUcW8"
 
 
-def _prepared(input: Tensor, dim: Any, dtype: Any, name: str) -> tuple[Tensor, int]:
-    """The canonical arguments: `input` as a floating type, `dim` counted from the front."""
-    x = input._array
-    if dtype is not None:
-        input = basis.cast(input, as_numpy_dtype(dtype))
-        x = input._array
-    if x.dtype.char not in "fd":
-        where = "_lastdim" if x.ndim and dim in (-1, x.ndim - 1) else ""
-        refuse(x, "bBilUcW8", f"{name}{where}_kernel_impl")
-    n = x.ndim
-    return input, dim if 0 <= dim < n else wrap_dim(dim, n)
+def _kernel_name(name: str) -> Any:
+    """What PyTorch calls its kernel, by where the dimension is."""
+    return lambda x, dim, *_: \
+        f"{name}{'_lastdim' if x.ndim and dim == x.ndim - 1 else ''}_kernel_impl"
+
+
+def _declare(name: str, kernel: Any, backward: Any, tangent: Any, doc: str) -> Any:
+    """`softmax` of a dimension, by the op that has the derivative; gives both functions."""
+    def run(x: Any, dim: int, half_to_float: bool) -> Any:
+        if half_to_float:
+            raise RuntimeError(f"{name} with half to float conversion is not supported on CPU")
+        return kernel(x, dim)
+
+    inner = op(
+        f"_{name}(Tensor self, int dim, bool half_to_float) -> Tensor",
+        kernel=run, dims="dim", shape="self", refuses=(_kernel_name(name), _REAL), method=False,
+        out=False,
+        node=f"{class_name(name)[:-1]}0",
+        d_self=lambda grad, result, dim: backward()(grad, result, dim, result.dtype), jvp=tangent)
+
+    def body(self: Tensor, dim: int, dtype: Any) -> Tensor:
+        if dtype is not None:
+            self = basis.cast(self, as_numpy_dtype(dtype))
+        return inner(self, dim, False)
+
+    return inner, op(f"{name}.int(Tensor self, int dim, ScalarType? dtype=None) -> Tensor",
+                     body=body, out_type=OUT_TYPE, out_speaker=f"aten::{name}", doc=doc)
 
 
 # ---- softmax -------------------------------------------------------------------------------------
 
-
-@primitive(lambda self, dim: kernels.softmax(self, dim), dims="dim", shape="self",
-           d_self=lambda grad, result, dim: softmax_backward(grad, result, dim),
-           jvp=lambda self_t, result, dim: softmax_backward(self_t, result, dim))
-def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
+_softmax, softmax = _declare(
+    "softmax", kernels.softmax, lambda: _softmax_backward_data,
+    lambda self_t, result, dim: _softmax_backward_data(self_t, result, dim, result.dtype),
     """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first.
 
     >>> import flambeau
     >>> flambeau.softmax(flambeau.tensor([0.0, 0.0]), dim=0)
     tensor([0.5000, 0.5000])
-    """
-    return _prepared(input, dim, dtype, "softmax")
-
-
-@primitive(lambda self, output, dim: kernels.softmax_backward(self, output, dim),
-           tensors=("self", "output"), dims="dim", shape="self", method=False, namespace=None,
-           node_name="SoftmaxBackwardDataBackward0",
-           d_self=lambda grad, output, dim: softmax_backward(grad, output, dim),
-           d_output=lambda grad, self, output, dim: _by_output(grad, self, output, dim),
-           jvp=lambda self, output, self_t, output_t, dim: (
-               softmax_backward(self_t, output, dim) + _along(self, output, output_t, dim)))
-def softmax_backward(input: Tensor, output: Tensor, dim: int) -> Any:
-    """y (g - Σ g y): the gradient of softmax from its result y."""
-    return input, output, dim
+    """)
 
 
 def _by_output(grad: Tensor, g: Tensor, y: Tensor, dim: int) -> Tensor:
@@ -62,27 +69,73 @@ def _along(g: Tensor, y: Tensor, t: Tensor, dim: int) -> Tensor:
     return t * (g - (g * y).sum(dim, True)) - y * (g * t).sum(dim, True)
 
 
-@primitive(lambda self, dim: kernels.log_softmax(self, dim), dims="dim", shape="self",
-           d_self=lambda grad, result, dim: log_softmax_backward(grad, result, dim),
-           jvp=lambda self_t, result, dim: self_t - (result.exp() * self_t).sum(dim, True))
-def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Any:
+_softmax_backward_data = op(
+    "_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype) -> "
+    "Tensor", kernel=lambda grad, y, dim, input_dtype: kernels.softmax_backward(grad, y, dim),
+    dims="dim", shape="self", **_INSIDE,
+    d_grad_output=lambda grad, output, dim: _softmax_backward_data(
+        grad, output, dim, output.dtype),
+    d_output=lambda grad, grad_output, output, dim: _by_output(grad, grad_output, output, dim),
+    jvp=lambda grad_output, output, grad_output_t, output_t, dim: (
+        _softmax_backward_data(grad_output_t, output, dim, output.dtype)
+        + _along(grad_output, output, output_t, dim)))
+
+_log_softmax, log_softmax = _declare(
+    "log_softmax", kernels.log_softmax, lambda: _log_softmax_backward_data,
+    lambda self_t, result, dim: self_t - (result.exp() * self_t).sum(dim, True),
     """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first.
 
     >>> import flambeau
     >>> flambeau.log_softmax(flambeau.tensor([0.0, 0.0]), dim=0)
     tensor([-0.6931, -0.6931])
-    """
-    return _prepared(input, dim, dtype, "log_softmax")
+    """)
+
+_log_softmax_backward_data = op(
+    "_log_softmax_backward_data(Tensor grad_output, Tensor output, int dim, ScalarType input_dtype)"
+    " -> Tensor", dims="dim", shape="self", **_INSIDE,
+    kernel=lambda grad, y, dim, input_dtype: kernels.log_softmax_backward(grad, y, dim),
+    d_grad_output=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, True),
+    d_output=lambda grad, grad_output, output, dim: -grad * output.exp() * grad_output.sum(
+        dim, True))
 
 
-@primitive(lambda self, output, dim: kernels.log_softmax_backward(self, output, dim),
-           tensors=("self", "output"), dims="dim", shape="self", method=False, namespace=None,
-           node_name="LogSoftmaxBackwardDataBackward0",
-           d_self=lambda grad, output, dim: grad - (grad * output.exp()).sum(dim, True),
-           d_output=lambda grad, self, output, dim: -grad * output.exp() * self.sum(dim, True))
-def log_softmax_backward(input: Tensor, output: Tensor, dim: int) -> Any:
-    """g - exp(y) Σ g: the gradient of log_softmax from its result y."""
-    return input, output, dim
+@op("_safe_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", method=False,
+    out=False)
+@one_node(name="SafeSoftmaxBackward0")
+def _safe_softmax(self: Tensor, dim: int, dtype: Any) -> Tensor:
+    """`softmax` with zeros where all elements along `dim` are -inf."""
+    nothing = (self == float("-inf")).all(dim, True)
+    return softmax(self, dim, dtype).masked_fill(nothing, 0.0)
+
+
+# ---- with a mask ---------------------------------------------------------------------------------
+
+
+def _mask_of(self: Tensor, mask: Tensor, dim: Any, mask_type: Any) -> tuple[Any, ...]:
+    """The mask in the shape of the input: `mask_type` 0 is one of (l, l), 1 of (n, l)."""
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError("Mask should be a boolean tensor")
+    shape = self._array.shape
+    if mask._array.shape != shape:
+        if mask_type is None:
+            raise RuntimeError("Mask Type should be defined" if len(shape) == 4 else
+                               "For mask_type == 2 mask shape should match input shape")
+        if mask_type not in (0, 1) or len(shape) != 4:
+            raise RuntimeError("For mask_type == 2 mask shape should match input shape")
+        mask = (mask[None, None] if mask_type == 0 else mask[:, None, None]).expand(shape)
+    return self, mask, len(shape) - 1 if dim is None else wrap_dim(dim, len(shape)), mask_type
+
+
+_masked_softmax = op(
+    "_masked_softmax(Tensor self, Tensor mask, int? dim=None, int? mask_type=None) -> Tensor",
+    kernel=lambda x, mask, dim, mask_type: kernels.masked_softmax(x, mask, dim), method=False,
+    out=False, canonical=_mask_of, dims="dim", shape="self", d_self=lambda grad, result, mask, dim:
+    _masked_softmax_backward(grad, result, mask, dim))
+_masked_softmax_backward = op(
+    "_masked_softmax_backward(Tensor grad_output, Tensor output, Tensor mask, int? dim=None) -> "
+    "Tensor", dims="dim", shape="self", differentiable=False, **_INSIDE,
+    kernel=lambda grad, y, mask, dim: kernels.softmax_backward(
+        grad, y, y.ndim - 1 if dim is None else dim))
 
 
 # ---- as nn.functional has them -------------------------------------------------------------------
@@ -95,7 +148,7 @@ def implicit_dim(name: str, ndim: int, stacklevel: int) -> int:
     return 0 if ndim in (0, 1, 3) else 1
 
 
-@composite(namespace="nn.functional", name="softmax")
+@python_function(namespace="nn.functional", name="softmax")
 def softmax_layer(input: Tensor, dim: int | None = None, _stacklevel: int = 3,
                   dtype: Any = None) -> Tensor:
     """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first.
@@ -106,28 +159,28 @@ def softmax_layer(input: Tensor, dim: int | None = None, _stacklevel: int = 3,
     """
     if dim is None:
         dim = implicit_dim("softmax", input._array.ndim, _stacklevel)
-    return softmax(input, dim) if dtype is None else softmax(input, dim, dtype)
+    return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
 
 
-@composite(namespace="nn.functional")
+@python_function(namespace="nn.functional")
 def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3,
             dtype: Any = None) -> Tensor:
     """`softmax` of -x."""
     if dim is None:
         dim = implicit_dim("softmin", input._array.ndim, _stacklevel)
-    return softmax(-input, dim, dtype)
+    return (-input).softmax(dim) if dtype is None else (-input).softmax(dim, dtype=dtype)
 
 
-@composite(namespace="nn.functional", name="log_softmax")
+@python_function(namespace="nn.functional", name="log_softmax")
 def log_softmax_layer(input: Tensor, dim: int | None = None, _stacklevel: int = 3,
                       dtype: Any = None) -> Tensor:
     """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
     if dim is None:
         dim = implicit_dim("log_softmax", input._array.ndim, _stacklevel)
-    return log_softmax(input, dim) if dtype is None else log_softmax(input, dim, dtype)
+    return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
 
 
-@composite(namespace="nn.functional")
+@python_function(namespace="nn.functional")
 def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: float = 1e-10,
                    dim: int = -1) -> Tensor:
     """A sample of the Gumbel-softmax distribution: softmax((logits + noise) / tau).
@@ -138,7 +191,7 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     if eps != 1e-10:
         warnings.warn("`eps` parameter is deprecated and has no effect.", stacklevel=2)
     noise = -flambeau.empty_like(logits).exponential_().log()
-    soft = softmax((logits + noise) / tau, dim)
+    soft = ((logits + noise) / tau).softmax(dim)
     if not hard:
         return soft
     index = soft.max(dim, keepdim=True)[1]
@@ -146,5 +199,4 @@ def gumbel_softmax(logits: Tensor, tau: float = 1, hard: bool = False, eps: floa
     return one_hot - soft.detach() + soft
 
 
-__all__ = ["gumbel_softmax", "log_softmax", "log_softmax_backward", "softmax", "softmax_backward",
-           "softmin"]
+__all__ = ["gumbel_softmax", "log_softmax", "softmax", "softmin"]
