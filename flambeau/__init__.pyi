@@ -703,6 +703,15 @@ def _foreach_trunc_(self: Any) -> Any:
 def _foreach_zero_(self: Any) -> Any:
     """`zero_` on each tensor, with its operands."""
 
+def _log_softmax(input: Tensor, dim: _int, half_to_float: _bool) -> Tensor: ...
+
+def _masked_softmax(
+    input: Tensor,
+    mask: Tensor,
+    dim: _int | None = None,
+    mask_type: _int | None = None,
+) -> Tensor: ...
+
 def _native_batch_norm_legit(
     input: Tensor,
     weight: Tensor | None,
@@ -722,6 +731,9 @@ def _neg_view(input: Tensor) -> Tensor:
 
 def _prelu_kernel(input: Tensor, weight: Tensor) -> Tensor: ...
 
+def _safe_softmax(input: Tensor, dim: _int, dtype: Any = None) -> Tensor:
+    """`softmax` with zeros where all elements along `dim` are -inf."""
+
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """Dirichlet samples of the concentrations along the last dimension of `input`."""
 
@@ -737,6 +749,8 @@ def _segment_reduce(
     initial: Any = None,
 ) -> Tensor:
     """Reduces each of the consecutive segments that `axis` of `data` is cut into."""
+
+def _softmax(input: Tensor, dim: _int, half_to_float: _bool) -> Tensor: ...
 
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
     """Gamma samples of the shapes in `input` and scale 1, which move with the shapes."""
@@ -2639,7 +2653,13 @@ def log2_(input: Tensor) -> Tensor:
 def log_(input: Tensor) -> Tensor:
     """Write the result of `log` into this tensor; returns the tensor."""
 
-def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
+def log_softmax(
+    input: Tensor,
+    dim: _int,
+    dtype: Any = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
 
 def logaddexp(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -3731,7 +3751,7 @@ def slogdet(input: Tensor, *, out: Any = None) -> return_types.slogdet:
 def smm(input: Tensor, mat: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, as a sparse one."""
 
-def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
 
 def sort(

@@ -104,7 +104,13 @@ def log1p(input: Tensor, *, out: Any = None) -> Tensor:
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of ndtr, exact also where that is small."""
 
-def log_softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
+def log_softmax(
+    input: Tensor,
+    dim: _int,
+    dtype: Any = None,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
 
 def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
@@ -172,7 +178,7 @@ def shifted_chebyshev_polynomial_w(x: Any, n: Any, *, out: Tensor | None = None)
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(πx) / (πx), 1 at 0."""
 
-def softmax(input: Tensor, dim: Any = None, dtype: Any = None) -> Tensor:
+def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
 
 def spherical_bessel_j0(x: Tensor, *, out: Tensor | None = None) -> Tensor:

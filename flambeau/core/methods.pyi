@@ -931,7 +931,7 @@ class Methods:
         generator: Any = None,
     ) -> Tensor:
         """Fill with numbers whose logarithms are normal, of mean `mean` and deviation `std`."""
-    def log_softmax(self, dim: Any = None, dtype: Any = None) -> Tensor:
+    def log_softmax(self, dim: _int, dtype: Any = None) -> Tensor:
         """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
     def logaddexp(self, other: Tensor) -> Tensor:
         """log(exp(input) + exp(other)), computed without overflow."""
@@ -1486,7 +1486,7 @@ class Methods:
         """`linalg.slogdet`."""
     def smm(self, mat: Tensor) -> Tensor:
         """The product of a sparse and a dense matrix, as a sparse one."""
-    def softmax(self, dim: Any = None, dtype: Any = None) -> Tensor:
+    def softmax(self, dim: _int, dtype: Any = None) -> Tensor:
         """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
     def sort(
         self,

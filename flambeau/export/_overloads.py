@@ -206,19 +206,6 @@ def _public(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def _dropout(name: str) -> None:
-    def call(input: Any, p: float = 0.5, training: bool = True, inplace: bool = False,
-             train: bool | None = None) -> Any:
-        return name + "_" * inplace, (input, p, training if train is None else train), {}
-    _PUBLIC[name.replace("feature_dropout", "dropout2d")] = call
-
-
-for _name in ("dropout", "alpha_dropout", "feature_dropout", "feature_alpha_dropout"):
-    _dropout(_name)
-for _name in ("dropout1d", "dropout3d"):
-    _PUBLIC[_name] = _PUBLIC["dropout2d"]
-
-
 @_public
 def embedding(input: Any, weight: Any, padding_idx: Any = None, max_norm: Any = None,
               norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False

@@ -8,8 +8,9 @@ import warnings
 from typing import Any
 
 import flambeau
-from flambeau.core.op import composite, public
+from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.python_functions import python_function
 from flambeau.ops import load as _load
 from flambeau.ops.linalg import grouped_products
 from flambeau.ops.nn.attention import _canonical_mask as _canonical_mask
@@ -31,12 +32,10 @@ def _check_probability(p: float) -> None:
 
 def _applied(name: str, input: Tensor, p: float, training: bool, inplace: bool) -> Tensor:
     _check_probability(p)
-    if not training and not inplace:
-        return input
     return getattr(flambeau, f"{name}_" if inplace else name)(input, p, training)
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """In training, zero each element with probability `p` and scale the rest by 1 / (1 - p).
 
@@ -47,21 +46,21 @@ def dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool 
     return _applied("dropout", input, p, training, inplace)
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
                   inplace: bool = False) -> Tensor:
     """Dropout for SELU networks, which keeps mean and variance. Klambauer et al., 2017."""
     return _applied("alpha_dropout", input, p, training, inplace)
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False,
                           inplace: bool = False) -> Tensor:
     """`alpha_dropout` of whole channels."""
     return _applied("feature_alpha_dropout", input, p, training, inplace)
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True,
               inplace: bool = False) -> Tensor:
     """Dropout of whole channels of (n, c, l) or (c, l)."""
@@ -77,7 +76,7 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True,
     return _channels(input, p, training, inplace, rank == 2)
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True,
               inplace: bool = False) -> Tensor:
     """Dropout of whole channels of (n, c, h, w)."""
@@ -103,7 +102,7 @@ def dropout2d(input: Tensor, p: float = 0.5, training: bool = True,
     return _channels(input, p, training, inplace, False)
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True,
               inplace: bool = False) -> Tensor:
     """Dropout of whole channels of (n, c, d, h, w) or (c, d, h, w)."""

@@ -10,7 +10,7 @@ from typing import Any
 
 
 from flambeau.core.tensor import Tensor
-from flambeau.core.op import composite as composite
+from flambeau.dispatch.python_functions import python_function as python_function
 from flambeau.ops.linalg import grouped_products as grouped_products
 from flambeau.overrides import has_torch_function as has_torch_function
 from flambeau.overrides import has_torch_function_unary as has_torch_function_unary

@@ -38,11 +38,6 @@ def _given(value: Any, otherwise: Any) -> Any:
     return otherwise if value is None else value
 
 
-def _dropped(name: str, train: bool = True) -> Any:
-    return lambda input, p=0.5, training=train, inplace=False: \
-        c[f"{name}_" if inplace else name](input, p, training)
-
-
 def _normed(input: Any, p: Any = "fro", dim: Any = None, keepdim: Any = False, out: Any = None,
             dtype: Any = None) -> Call:
     dims = [dim] if type(dim) is int else dim
@@ -103,9 +98,4 @@ RULES: dict[str, Any] = {
         input, *([] if dim is None else [dim]), **({} if dtype is None else {"dtype": dtype})),
     "sparse.softmax": lambda *args, **named: c._sparse_softmax(*args, **named),
     "sparse.log_softmax": lambda *args, **named: c._sparse_log_softmax(*args, **named),
-    # dropout
-    "nn.functional.dropout": _dropped("dropout"),
-    "nn.functional.alpha_dropout": _dropped("alpha_dropout", False),
-    "nn.functional.feature_alpha_dropout": _dropped("feature_alpha_dropout", False),
-    **{f"nn.functional.dropout{n}d": _dropped("feature_dropout") for n in (1, 2, 3)},
 }

@@ -116,3 +116,22 @@ def test_products_and_nested_views():
     found = torch._grouped_mm(torch.ones(4, 8), torch.ones(2, 8, 8),
                               offs=torch.tensor([2, 4], dtype=torch.int32))
     assert found.shape == (4, 8) and found.unique().tolist() == [8.0]
+
+
+def test_masked_and_safe_softmax():
+    x = torch.tensor([[0.0, 1.0, 2.0], [0.0, 0.0, 0.0]], requires_grad=True)
+    mask = torch.tensor([[False, True, False], [True, True, True]])
+    found = torch._masked_softmax(x, mask, 1)           # masked out where the mask is true
+    low, high = 1 / (1 + torch.e ** 2), torch.e ** 2 / (1 + torch.e ** 2)
+    assert torch.allclose(found[0], torch.tensor([low, 0.0, high])) and found[1].isnan().all()
+    grad, = torch.autograd.grad(found[0, 2], x)
+    assert torch.allclose(grad[0], torch.tensor([-low * high, 0.0, low * high]))
+    per_row = torch._masked_softmax(torch.zeros(2, 1, 2, 2), mask[:, :2], 3, 1)
+    assert per_row[0, 0].tolist() == [[1.0, 0.0]] * 2
+    with pytest.raises(RuntimeError, match="Mask should be a boolean tensor"):
+        torch._masked_softmax(x, mask.int(), 1)
+    with pytest.raises(RuntimeError, match="For mask_type == 2 mask shape should match"):
+        torch._masked_softmax(x, mask[0], 1)
+    nothing = torch.full((1, 2), -torch.inf)
+    assert torch._safe_softmax(nothing, 1).tolist() == [[0.0, 0.0]]
+    assert torch.allclose(torch._safe_softmax(x, 1), torch.softmax(x, 1))

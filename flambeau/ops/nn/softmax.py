@@ -133,7 +133,9 @@ _masked_softmax = op(
     _masked_softmax_backward(grad, result, mask, dim))
 _masked_softmax_backward = op(
     "_masked_softmax_backward(Tensor grad_output, Tensor output, Tensor mask, int? dim=None) -> "
-    "Tensor", dims="dim", shape="self", differentiable=False, **_INSIDE,
+    "Tensor", dims="dim", shape="self", **_INSIDE,
+    d_grad_output=lambda grad, output, mask, dim: _masked_softmax_backward(grad, output, mask, dim),
+    d_output=lambda grad, grad_output, output, dim: _by_output(grad, grad_output, output, dim),
     kernel=lambda grad, y, mask, dim: kernels.softmax_backward(
         grad, y, y.ndim - 1 if dim is None else dim))
 
