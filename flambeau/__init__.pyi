@@ -1967,8 +1967,8 @@ def feature_dropout_(input: Tensor, p: _float, train: _bool) -> Tensor:
 def fill(input: Tensor, value: Any) -> Tensor:
     """A tensor of the shape and type of `input` that holds `value`, a number or a 0-d tensor."""
 
-def fill_(self: Tensor, value: Any) -> Tensor:
-    """Store `value`, a number or a 0-d tensor, in every element; returns the tensor."""
+def fill_(input: Tensor, value: Any) -> Tensor:
+    """Write the result of `fill` into this tensor; returns the tensor."""
 
 def fix(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The whole part: rounding towards zero."""
@@ -2370,9 +2370,6 @@ def index_copy(
 
 def index_fill(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
     """`input` with the slices that `index` names filled with `value`."""
-
-def index_fill_(input: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
-    """Write the result of `index_fill` into this tensor; returns the tensor."""
 
 def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: _bool = False) -> Tensor:
     """`input` with `values` at `indices` (a tuple of index tensors, one a dimension)."""
@@ -2789,7 +2786,7 @@ def masked_fill_(input: Tensor, mask: Tensor, value: Any) -> Tensor:
 def masked_scatter(input: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """`input` with the elements where `mask` is True replaced by those of `source`, in order."""
 
-def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
+def masked_select(input: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of `input` where `mask` is True, as a vector; the two broadcast."""
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -4035,7 +4032,7 @@ def take_along_dim(
     indices: Tensor,
     dim: _int | None = None,
     *,
-    out: Any = None,
+    out: Tensor | None = None,
 ) -> Tensor:
     """`gather` with broadcasting of the other dimensions; of the flattened tensor without `dim`."""
 
@@ -4315,8 +4312,8 @@ def xlogy(input: Any = None, other: Any = None, *, out: Tensor | None = None) ->
 def xlogy_(input: Any = None, other: Any = None) -> Tensor:
     """Write the result of `xlogy` into this tensor; returns the tensor."""
 
-def zero_(self: Tensor) -> Tensor:
-    """Store 0 in every element; returns the tensor."""
+def zero_(input: Tensor) -> Tensor:
+    """Write the result of `zero` into this tensor; returns the tensor."""
 
 def zeros(
     *size: Any,

@@ -3,6 +3,7 @@
 // has no loop here is declined.
 #include "places.h"
 
+#include "../fast.h"
 #include "../kernel.h"
 
 #include <algorithm>
@@ -40,17 +41,22 @@ static int64_t at(const char *p, bool wide) { return wide ? *(const int64_t *)p 
 
 // ---- slices -------------------------------------------------------------------------------------
 
+// Extents and strides; an array without dimensions is one of a single element.
+static int rank(PyArrayObject *x) { return std::max(PyArray_NDIM(x), 1); }
+static npy_intp extent(PyArrayObject *x, int d) { return PyArray_NDIM(x) ? PyArray_DIM(x, d) : 1; }
+static npy_intp stride(PyArrayObject *x, int d) { return PyArray_NDIM(x) ? PyArray_STRIDE(x, d) : 0; }
+
 // Do the slices of `source` along `dim` take the places in `x` that `index` names?
-static bool combine(PyArrayObject *x, npy_intp dim, PyArrayObject *index, PyArrayObject *source) {
-    int nd = PyArray_NDIM(x);
+static bool combine(PyArrayObject *x, npy_intp dim, PyArrayObject *index, PyArrayObject *source,
+                    bool copies = false) {
+    int nd = rank(x);
     bool wide;
-    if (PyArray_NDIM(index) > 1 || !is_index(index, wide) || PyArray_DESCR(x) != PyArray_DESCR(source))
+    if (PyArray_NDIM(index) > 1 || !is_index(index, wide) || PyArray_DESCR(x) != PyArray_DESCR(source) ||
+        rank(source) != nd || dim < 0 || dim >= nd)
         return false;
-    if (!nd) return !PyArray_NDIM(source) && PyArray_SIZE(index) == 1;
-    if (PyArray_NDIM(source) != nd || dim < 0 || dim >= nd) return false;
     for (int d = 0; d < nd; d++)
-        if (PyArray_DIM(source, d) != (d == dim ? PyArray_SIZE(index) : PyArray_DIM(x, d))) return false;
-    return true;
+        if (extent(source, d) != (d == dim ? PyArray_SIZE(index) : extent(x, d))) return false;
+    return PyArray_NDIM(x) || copies || PyArray_SIZE(source) == 1;
 }
 
 static bool within(PyArrayObject *index, npy_intp size, bool negative = false) {
@@ -69,9 +75,54 @@ static bool within(PyArrayObject *index, npy_intp size, bool negative = false) {
     return true;
 }
 
-static Target target_of(PyArrayObject *x) {
-    return {PyArray_NDIM(x), PyArray_DIMS(x), PyArray_STRIDES(x), PyArray_BYTES(x),
-            PyArray_ITEMSIZE(x)};
+// `x`, or its only element as a vector.
+static PyObject *at_least_a_vector(PyArrayObject *x) {
+    npy_intp one = 1;
+    PyArray_Dims dims = {&one, 1};
+    if (!PyArray_NDIM(x)) return PyArray_Newshape(x, &dims, NPY_CORDER);
+    Py_INCREF(x);
+    return as_object(x);
+}
+
+// A vector of indices along `dim` of `x`, and the slices there.
+struct Slices {
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS];
+    Target target;
+    Places places;
+
+    bool read(PyArrayObject *x, PyArrayObject *index, npy_intp dim) {
+        fast::Ref vector(at_least_a_vector(index));
+        for (int d = 0; d < rank(x); d++) shape[d] = extent(x, d), strides[d] = stride(x, d);
+        target = {rank(x), shape, strides, PyArray_BYTES(x), PyArray_ITEMSIZE(x)};
+        PyObject *indices[] = {vector.get()};
+        int where = int(dim);
+        return vector && places.read(target, indices, 1, &where);
+    }
+};
+
+template <class T>
+static void multiply(PyArrayObject *x, T factor) {
+    T *p = (T *)PyArray_DATA(x);
+    for (npy_intp i = 0; i < PyArray_SIZE(x); i++) p[i] *= factor;
+}
+
+// `source` times a number, as a new reference; null without an error: not of these types.
+static PyArrayObject *scaled(PyArrayObject *source, PyObject *alpha) {
+    bool whole = PyLong_CheckExact(alpha);
+    if (!whole && !PyFloat_CheckExact(alpha)) return nullptr;
+    double factor = whole ? PyLong_AsDouble(alpha) : PyFloat_AS_DOUBLE(alpha);
+    int overflow = 0;
+    long long integer = whole ? PyLong_AsLongLongAndOverflow(alpha, &overflow) : 0;
+    if (overflow || PyErr_Occurred()) return PyErr_Clear(), nullptr;
+    if (whole && integer == 1) return Py_INCREF(source), source;
+    DType type = dtype_of(PyArray_TYPE(source));
+    if (type != F4 && type != F8 && !(type == I8 && whole)) return nullptr;
+    PyArrayObject *r = copied(source);
+    if (!r) return nullptr;
+    if (type == F4) multiply<float>(r, float(factor));
+    else if (type == F8) multiply<double>(r, factor);
+    else multiply<int64_t>(r, integer);
+    return r;
 }
 
 // index_add(x, index, source, dim, alpha)
@@ -80,19 +131,77 @@ static PyObject *index_add(PyObject *const *args, Py_ssize_t n, PyObject *names)
     if (names || n != 5 || !read_int(args[3], dim)) return declined();
     PyArrayObject *x = array(args[0]), *index = array(args[1]), *source = array(args[2]);
     if (!is_movable(args[0]) || !is_movable(args[2]) || !combine(x, dim, index, source)) return misfit();
-    if (!PyLong_CheckExact(args[4]) || PyLong_AsLong(args[4]) != 1 || PyArray_SIZE(x) > SMALL ||
-        PyArray_SIZE(source) > SMALL || PyErr_Occurred() || !PyArray_NDIM(x) ||
-        !within(index, PyArray_DIM(x, int(dim))))
-        return PyErr_Clear(), declined();
+    if (PyArray_SIZE(x) > SMALL || PyArray_SIZE(source) > SMALL || !within(index, extent(x, int(dim))))
+        return declined();
+    fast::Ref values((PyObject *)scaled(source, args[4]));
+    if (!values) return PyErr_Occurred() ? nullptr : declined();
+    values.take(at_least_a_vector(array(values.get())));
+    PyArrayObject *r = values ? copied(x) : nullptr;
+    if (!r) return nullptr;
+    Slices slices;
+    if (slices.read(r, index, dim) && put(slices.target, slices.places, array(values.get()), true))
+        return as_object(r);
+    Py_DECREF(r);
+    return declined();
+}
+
+// index_copy(x, index, source, dim)
+static PyObject *index_copy(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    npy_intp dim;
+    if (names || n != 4 || !read_int(args[3], dim)) return declined();
+    PyArrayObject *x = array(args[0]), *index = array(args[1]), *source = array(args[2]);
+    if (!is_movable(args[0]) || !is_movable(args[2]) || !combine(x, dim, index, source, true) ||
+        PyArray_TYPE(index) != NPY_INT64)
+        return misfit();
+    if (PyArray_SIZE(x) > SMALL || !within(index, extent(x, int(dim)))) return declined();
+    fast::Ref values(at_least_a_vector(source));
+    PyArrayObject *r = values ? copied(x) : nullptr;
+    if (!r) return nullptr;
+    Slices slices;
+    if (slices.read(r, index, dim) && put(slices.target, slices.places, array(values.get()), false))
+        return as_object(r);
+    Py_DECREF(r);
+    return declined();
+}
+
+// index_select(x, index, dim)
+static PyObject *index_select(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    npy_intp dim;
+    bool wide;
+    if (names || n != 3 || !read_int(args[2], dim) || !is_movable(args[0])) return declined();
+    PyArrayObject *x = array(args[0]), *index = array(args[1]);
+    if (PyArray_NDIM(index) > 1 || !is_index(index, wide) || dim < 0 || dim >= rank(x)) return misfit();
+    if (PyArray_SIZE(x) > SMALL || PyArray_SIZE(index) > SMALL || !within(index, extent(x, int(dim))))
+        return declined();
+    if (!PyArray_NDIM(x)) return PyArray_SIZE(index) == 1 ? as_object(copied(x)) : declined();
+    Slices slices;
+    PyArrayObject *r = slices.read(x, index, dim) ? take(slices.target, slices.places, x) : nullptr;
+    return r || PyErr_Occurred() ? as_object(r) : declined();
+}
+
+static bool read_element(PyObject *value, PyArrayObject *like, char *to);
+
+// index_fill(x, index, dim, value): a number, or an array of one element.
+static PyObject *index_fill(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    npy_intp dim;
+    bool wide;
+    alignas(16) char element[16];
+    if (names || n != 4 || !read_int(args[2], dim) || !is_movable(args[0])) return declined();
+    PyArrayObject *x = array(args[0]), *index = array(args[1]);
+    if (PyArray_NDIM(index) > 1 || !is_index(index, wide) || !wide || dim < 0 || dim >= rank(x))
+        return misfit();
+    bool number = !PyArray_Check(args[3]);
+    if (!number && PyArray_NDIM(array(args[3]))) return misfit();
+    if (!number && PyArray_DESCR(array(args[3])) != PyArray_DESCR(x)) return declined();
+    if (number && !read_element(args[3], x, element)) return declined();
+    if (!within(index, extent(x, int(dim)), true)) return declined();
     PyArrayObject *r = copied(x);
     if (!r) return nullptr;
-    Target target = target_of(r);
-    Places places;
-    int where = int(dim);
-    PyObject *indices[] = {args[1]};
-    if (!PyArray_NDIM(index)) return Py_DECREF(r), declined();
-    if (places.read(target, indices, 1, &where) && put(target, places, source, true))
+    Slices slices;
+    if (slices.read(r, index, dim)) {
+        fill_places(slices.target, slices.places, number ? element : PyArray_BYTES(array(args[3])));
         return as_object(r);
+    }
     Py_DECREF(r);
     return declined();
 }
@@ -197,6 +306,7 @@ static bool run_pairs(const Pairs &pairs, PyArrayObject *r, const char *source, 
 
 // A number as an element of the type of `like`.
 static bool read_element(PyObject *value, PyArrayObject *like, char *to) {
+    if (PyBool_Check(value)) value = value == Py_True ? fast::one : fast::zero;
     DType type = dtype_of(PyArray_TYPE(like));
     if (type == I8 && PyLong_CheckExact(value)) {
         int overflow;
@@ -206,6 +316,11 @@ static bool read_element(PyObject *value, PyArrayObject *like, char *to) {
     }
     if ((type != F4 && type != F8) || !(PyFloat_CheckExact(value) || PyLong_CheckExact(value)))
         return false;
+    if (PyLong_CheckExact(value)) {  // of more than 64 bits there are none
+        int overflow;
+        PyLong_AsLongLongAndOverflow(value, &overflow);
+        if (overflow) return false;
+    }
     double number = PyFloat_CheckExact(value) ? PyFloat_AS_DOUBLE(value) : PyLong_AsDouble(value);
     if (PyErr_Occurred()) return PyErr_Clear(), false;
     float narrow = float(number);
@@ -223,20 +338,19 @@ static PyObject *scatter(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     PyArrayObject *x = array(args[0]), *index = array(args[1]);
     PyArrayObject *source = PyArray_Check(args[2]) ? array(args[2]) : nullptr;
     Reduce reduce = reduce_of(args[4]);
-    int nd = PyArray_NDIM(x);
+    int nd = rank(x);
     Pairs pairs;
     if (reduce == UNKNOWN) return misfit();
     if (source && (PyArray_DESCR(source) != PyArray_DESCR(x) || !is_plain(args[2]))) return misfit();
     if (PyArray_SIZE(index) && (!is_index(index, pairs.wide))) return misfit();
-    if (!PyArray_SIZE(index) || !nd || PyArray_NDIM(index) != nd ||
-        (source && PyArray_NDIM(source) != nd))
-        return nd && PyArray_SIZE(index) && PyArray_NDIM(index) ? misfit() : declined();
+    if (!PyArray_SIZE(index)) return declined();
+    if (rank(index) != nd || (source && rank(source) != nd)) return misfit();
     for (int d = 0; d < nd; d++) {
-        if ((d != dim && PyArray_DIM(index, d) > PyArray_DIM(x, d)) ||
-            (source && PyArray_DIM(index, d) > PyArray_DIM(source, d)))
+        if ((d != dim && extent(index, d) > extent(x, d)) ||
+            (source && extent(index, d) > extent(source, d)))
             return misfit();
-        pairs.shape[d] = PyArray_DIM(index, d), pairs.index[d] = PyArray_STRIDE(index, d);
-        pairs.from[d] = source ? PyArray_STRIDE(source, d) : 0;
+        pairs.shape[d] = extent(index, d), pairs.index[d] = stride(index, d);
+        pairs.from[d] = source ? stride(source, d) : 0;
     }
     if (PyArray_SIZE(x) > SMALL || PyArray_SIZE(index) > SMALL ||
         (!source && !read_element(args[2], x, element)))
@@ -244,8 +358,8 @@ static PyObject *scatter(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     pairs.nd = nd, pairs.places = PyArray_BYTES(index);
     PyArrayObject *r = copied(x);
     if (!r) return nullptr;
-    npy_intp size = PyArray_DIM(x, int(dim));
-    for (int d = 0; d < nd; d++) pairs.to[d] = d == dim ? 0 : PyArray_STRIDE(r, d);
+    npy_intp size = extent(x, int(dim));
+    for (int d = 0; d < nd; d++) pairs.to[d] = d == dim ? 0 : stride(r, d);
     bool right = true;  // are all places there?
     Pairs look = pairs;
     std::copy_n(pairs.index, nd, look.from);
@@ -253,7 +367,7 @@ static PyObject *scatter(PyObject *const *args, Py_ssize_t n, PyObject *names) {
         int64_t place = at(p, pairs.wide);
         right &= place >= 0 && place < size;
     });
-    pairs.step = PyArray_STRIDE(r, int(dim));
+    pairs.step = stride(r, int(dim));
     const char *from = source ? PyArray_BYTES(source) : element;
     if (right && run_pairs(pairs, r, from, reduce, args[5] == Py_True)) return as_object(r);
     Py_DECREF(r);
@@ -263,36 +377,34 @@ static PyObject *scatter(PyObject *const *args, Py_ssize_t n, PyObject *names) {
 // gather(x, index, dim)
 static PyObject *gather(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     npy_intp dim;
-    if (names || n != 3 || !read_int(args[2], dim) || !is_movable(args[0]) || !is_movable(args[1]))
+    if (names || n < 3 || n > 4 || !read_int(args[2], dim) || !is_movable(args[0]) ||
+        !PyArray_Check(args[1]))
         return declined();
     PyArrayObject *x = array(args[0]), *index = array(args[1]);
-    int nd = PyArray_NDIM(x);
+    int nd = rank(x);
     Pairs pairs;
-    if (!PyArray_SIZE(index)) return declined();
-    if (!is_index(index, pairs.wide)) return misfit();
-    if (!nd || !PyArray_NDIM(index)) return std::max(nd, 1) == std::max(PyArray_NDIM(index), 1)
-                                                ? declined() : misfit();
-    if (PyArray_NDIM(index) != nd || dim < 0 || dim >= nd) return misfit();
+    if (!PyArray_SIZE(index)) return as_object(empty(x, PyArray_NDIM(index), PyArray_DIMS(index)));
+    if (!is_index(index, pairs.wide) || rank(index) != nd || dim < 0 || dim >= nd) return misfit();
     for (int d = 0; d < nd; d++)
-        if (d != dim && PyArray_DIM(index, d) > PyArray_DIM(x, d)) return misfit();
+        if (d != dim && extent(index, d) > extent(x, d)) return misfit();
     if (PyArray_SIZE(index) > SMALL) return declined();
-    PyArrayObject *r = empty(x, nd, PyArray_DIMS(index));
+    PyArrayObject *r = empty(x, PyArray_NDIM(index), PyArray_DIMS(index));
     if (!r) return nullptr;
     pairs.nd = nd, pairs.places = PyArray_BYTES(index), pairs.step = 0;
     for (int d = 0; d < nd; d++) {
-        pairs.shape[d] = PyArray_DIM(index, d), pairs.index[d] = PyArray_STRIDE(index, d);
-        pairs.from[d] = PyArray_STRIDE(r, d), pairs.to[d] = 0;
+        pairs.shape[d] = extent(index, d), pairs.index[d] = stride(index, d);
+        pairs.from[d] = stride(r, d), pairs.to[d] = 0;
     }
     bool right = true;
-    npy_intp size = PyArray_DIM(x, int(dim));
+    npy_intp size = extent(x, int(dim));
     Pairs look = pairs;
     std::copy_n(pairs.index, nd, look.from);
     look.each(nullptr, pairs.places, [&](char *, const char *p) {
         int64_t place = at(p, pairs.wide);
         right &= place >= 0 && place < size;
     });
-    for (int d = 0; d < nd; d++) pairs.to[d] = d == dim ? 0 : PyArray_STRIDE(x, d);
-    pairs.step = PyArray_STRIDE(x, int(dim));
+    for (int d = 0; d < nd; d++) pairs.to[d] = d == dim ? 0 : stride(x, d);
+    pairs.step = stride(x, int(dim));
     bool known = right && with_size(PyArray_ITEMSIZE(x), [&](auto type) {
         using T = decltype(type);
         pairs.each(PyArray_BYTES(x), PyArray_BYTES(r), [](char *p, const char *q) {
@@ -387,32 +499,135 @@ static PyObject *put_flat(PyObject *const *args, Py_ssize_t n, PyObject *names) 
     return declined();
 }
 
+// ---- masks --------------------------------------------------------------------------------------
+
+// An array and a mask, both row-major in the shape that they broadcast to.
+struct Masked {
+    fast::Ref x, mask;
+    npy_intp size = 0, count = 0;
+
+    // 0: they do not broadcast, or it is no mask; -1: an error.
+    int read(PyObject *array_, PyObject *mask_, bool copies) {
+        PyArrayObject *a = array(array_), *m = array(mask_);
+        int nd = std::max(PyArray_NDIM(a), PyArray_NDIM(m));
+        npy_intp shape[NPY_MAXDIMS];
+        if (PyArray_TYPE(m) != NPY_BOOL) return 0;
+        for (int d = 0; d < nd; d++) {
+            npy_intp p = at(a, nd, d), q = at(m, nd, d);
+            if (p != q && p != 1 && q != 1) return 0;
+            shape[d] = p == 1 ? q : p;
+        }
+        x.take(spread(a, nd, shape, copies)), mask.take(spread(m, nd, shape, false));
+        if (!x || !mask) return -1;
+        size = PyArray_SIZE(array(x.get()));
+        for (npy_intp i = 0; i < size; i++) count += bits()[i] != 0;
+        return 1;
+    }
+    const uint8_t *bits() const { return (const uint8_t *)PyArray_DATA(array(mask.get())); }
+    template <class T>
+    T *data() const { return (T *)PyArray_DATA(array(x.get())); }
+
+private:
+    static npy_intp at(PyArrayObject *a, int nd, int d) {
+        d -= nd - PyArray_NDIM(a);
+        return d < 0 ? 1 : PyArray_DIM(a, d);
+    }
+    static PyObject *spread(PyArrayObject *a, int nd, const npy_intp *shape, bool copies) {
+        bool same = PyArray_NDIM(a) == nd && std::equal(shape, shape + nd, PyArray_DIMS(a));
+        if (same && !copies && PyArray_IS_C_CONTIGUOUS(a)) return Py_INCREF(a), as_object(a);
+        PyArrayObject *r = empty(a, nd, shape);
+        if (!r) return nullptr;
+        Range range;
+        for (int d = 0, own = PyArray_NDIM(a) - nd; d < nd; d++, own++)
+            range.add(shape[d], PyArray_STRIDE(r, d),
+                      own < 0 || PyArray_DIM(a, own) != shape[d] ? 0 : PyArray_STRIDE(a, own));
+        copy(range, PyArray_BYTES(r), PyArray_BYTES(a), PyArray_ITEMSIZE(a));
+        return as_object(r);
+    }
+};
+
 // masked_scatter(x, mask, source)
 static PyObject *masked_scatter(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     if (names || n != 3 || !is_movable(args[0]) || !is_movable(args[1]) || !is_movable(args[2]))
         return declined();
-    PyArrayObject *x = array(args[0]), *mask = array(args[1]), *source = array(args[2]);
-    if (PyArray_TYPE(mask) != NPY_BOOL || PyArray_DESCR(x) != PyArray_DESCR(source)) return misfit();
-    int nd = PyArray_NDIM(x);
-    if (PyArray_NDIM(mask) != nd || !PyArray_IS_C_CONTIGUOUS(mask) || !PyArray_IS_C_CONTIGUOUS(source) ||
-        !std::equal(PyArray_DIMS(x), PyArray_DIMS(x) + nd, PyArray_DIMS(mask)))
-        return declined();
-    const uint8_t *m = (const uint8_t *)PyArray_DATA(mask);
-    npy_intp size = PyArray_SIZE(x), count = 0;
-    for (npy_intp i = 0; i < size; i++) count += m[i] != 0;
-    if (count > PyArray_SIZE(source)) return declined();
-    PyArrayObject *r = copied(x);
-    if (!r) return nullptr;
-    bool known = with_size(PyArray_ITEMSIZE(x), [&](auto type) {
+    PyArrayObject *source = array(args[2]);
+    if (PyArray_TYPE(array(args[1])) != NPY_BOOL || PyArray_DESCR(array(args[0])) != PyArray_DESCR(source))
+        return misfit();
+    Masked both;
+    int fits = both.read(args[0], args[1], true);
+    if (fits < 0) return nullptr;
+    if (!fits || both.count > PyArray_SIZE(source) || !PyArray_IS_C_CONTIGUOUS(source)) return declined();
+    bool known = with_size(PyArray_ITEMSIZE(source), [&](auto type) {
         using T = decltype(type);
         const T *from = (const T *)PyArray_DATA(source);
+        T *to = both.data<T>();
+        for (npy_intp i = 0; i < both.size; i++)
+            if (both.bits()[i]) to[i] = *from++;
+    });
+    return known ? both.x.release() : declined();
+}
+
+// masked_fill(x, mask, value)
+static PyObject *masked_fill(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    alignas(16) char element[16];
+    if (names || n != 3 || !is_movable(args[0]) || !is_movable(args[1])) return declined();
+    PyArrayObject *x = array(args[0]);
+    const char *value = element;
+    if (PyArray_Check(args[2])) {
+        if (PyArray_NDIM(array(args[2])) || PyArray_DESCR(array(args[2])) != PyArray_DESCR(x)) return declined();
+        value = PyArray_BYTES(array(args[2]));
+    } else if (!read_element(args[2], x, element)) {
+        return declined();
+    }
+    Masked both;
+    if (PyArray_SIZE(x) > SMALL) return declined();
+    int fits = both.read(args[0], args[1], true);
+    if (fits <= 0) return fits ? nullptr : declined();
+    bool known = with_size(PyArray_ITEMSIZE(x), [&](auto type) {
+        using T = decltype(type);
+        T one;
+        std::memcpy(&one, value, sizeof(T));
+        T *to = both.data<T>();
+        for (npy_intp i = 0; i < both.size; i++)
+            if (both.bits()[i]) to[i] = one;
+    });
+    return known ? both.x.release() : declined();
+}
+
+// masked_select(x, mask)
+static PyObject *masked_select(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (names || n != 2 || !is_movable(args[0]) || !is_movable(args[1])) return declined();
+    if (PyArray_TYPE(array(args[1])) != NPY_BOOL) return misfit();
+    Masked both;
+    int fits = both.read(args[0], args[1], false);
+    if (fits <= 0) return fits ? nullptr : misfit();
+    PyArrayObject *r = empty(array(args[0]), 1, &both.count);
+    if (!r) return nullptr;
+    bool known = with_size(PyArray_ITEMSIZE(r), [&](auto type) {
+        using T = decltype(type);
+        const T *from = both.data<T>();
         T *to = (T *)PyArray_DATA(r);
-        for (npy_intp i = 0; i < size; i++)
-            if (m[i]) to[i] = *from++;
+        for (npy_intp i = 0; i < both.size; i++)
+            if (both.bits()[i]) *to++ = from[i];
     });
     if (known) return as_object(r);
     Py_DECREF(r);
     return declined();
+}
+
+// filled(x, value): an array like x with that number everywhere.
+static PyObject *filled(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    alignas(16) char element[16];
+    if (names || n != 2 || !is_movable(args[0]) || !PyArray_IS_C_CONTIGUOUS(array(args[0])))
+        return declined();
+    PyArrayObject *x = array(args[0]);
+    if (!read_element(args[1], x, element)) return declined();
+    PyArrayObject *r = empty(x, PyArray_NDIM(x), PyArray_DIMS(x));
+    if (!r) return nullptr;
+    Range range;
+    for (int d = 0; d < PyArray_NDIM(r); d++) range.add(PyArray_DIM(r, d), PyArray_STRIDE(r, d), 0);
+    fill(range, PyArray_BYTES(r), element, PyArray_ITEMSIZE(r));
+    return as_object(r);
 }
 
 // ---- places of what is not zero, and of what is repeated -----------------------------------------
@@ -486,6 +701,12 @@ int register_slices(PyObject *module) {
     if (!Misfit) return -1;
     return PyModule_AddObjectRef(module, "Misfit", Misfit) ||
                    make_function(module, "index_add", index_add) ||
+                   make_function(module, "index_copy", index_copy) ||
+                   make_function(module, "index_select", index_select) ||
+                   make_function(module, "index_fill", index_fill) ||
+                   make_function(module, "masked_fill", masked_fill) ||
+                   make_function(module, "masked_select", masked_select) ||
+                   make_function(module, "filled", filled) ||
                    make_function(module, "scatter", scatter) || make_function(module, "gather", gather) ||
                    make_function(module, "index_reduce", index_reduce) ||
                    make_function(module, "take", take_flat) || make_function(module, "put", put_flat) ||

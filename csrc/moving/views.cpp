@@ -201,6 +201,61 @@ static PyObject *parts(PyArrayObject *x, npy_intp dim, Py_ssize_t count, const n
     return list;
 }
 
+// One number, or several in a tuple; -1 for anything else.
+static int read_dims(PyObject *value, npy_intp *to) {
+    if (!PyLong_Check(value)) return read_ints(value, to);
+    to[0] = PyLong_AsSsize_t(value);
+    return to[0] == -1 && PyErr_Occurred() ? (PyErr_Clear(), -1) : 1;
+}
+
+// moved(nd, source, destination): the order of dimensions that takes some to other places.
+static PyObject *moved(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    npy_intp source[NPY_MAXDIMS], destination[NPY_MAXDIMS], order[NPY_MAXDIMS], seen = 0;
+    if (names || n != 3 || !PyLong_Check(args[0])) return declined();
+    npy_intp nd = PyLong_AsSsize_t(args[0]);
+    int count = read_dims(args[1], source);
+    if (nd < 1 || nd > NPY_MAXDIMS || count < 0 || read_dims(args[2], destination) != count)
+        return PyErr_Clear(), declined();
+    std::fill_n(order, nd, -1);
+    for (int i = 0; i < count; i++) {
+        npy_intp from = source[i] < 0 ? source[i] + nd : source[i];
+        npy_intp to = destination[i] < 0 ? destination[i] + nd : destination[i];
+        if (from < 0 || from >= nd || to < 0 || to >= nd || order[to] >= 0 || seen >> from & 1)
+            return declined();
+        order[to] = from, seen |= npy_intp(1) << from;
+    }
+    PyObject *tuple = PyTuple_New(nd);
+    for (npy_intp d = 0, next = 0; tuple && d < nd; d++) {
+        while (order[d] < 0 && seen >> next & 1) next++;
+        PyTuple_SET_ITEM(tuple, d, PyLong_FromSsize_t(order[d] < 0 ? next++ : order[d]));
+    }
+    return tuple;
+}
+
+// broadcast_shapes(*shapes): what shapes, as tuples, broadcast to.
+static PyObject *broadcast_shapes(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    npy_intp found[NPY_MAXDIMS], own[NPY_MAXDIMS];
+    int nd = 0;
+    if (names) return declined();
+    for (Py_ssize_t i = 0; i < n; i++) {
+        int count = read_ints(args[i], own);
+        if (count < 0) return declined();
+        if (count > nd) {
+            std::copy_backward(found, found + nd, found + count);
+            std::fill_n(found, count - nd, 1);
+            nd = count;
+        }
+        for (int d = 0; d < count; d++) {
+            npy_intp &to = found[nd - count + d];
+            if (to != own[d] && to != 1 && own[d] != 1) return declined();  // the twin says why not
+            if (to == 1) to = own[d];
+        }
+    }
+    PyObject *tuple = PyTuple_New(nd);
+    for (int d = 0; tuple && d < nd; d++) PyTuple_SET_ITEM(tuple, d, PyLong_FromSsize_t(found[d]));
+    return tuple;
+}
+
 constexpr npy_intp MANY = 4096;
 
 // split(x, size, dim): parts of one extent, the last of what is left.
@@ -295,7 +350,8 @@ int register_view_kernels(PyObject *module) {
     using namespace moving;
     return make_function(module, "squeeze", squeeze) || make_function(module, "t", t) ||
                    make_function(module, "slices", slices) || make_function(module, "slice", slice) ||
-                   make_function(module, "view", view) ||
+                   make_function(module, "view", view) || make_function(module, "moved", moved) ||
+                   make_function(module, "broadcast_shapes", broadcast_shapes) ||
                    make_function(module, "view_as_real", view_as_real) ||
                    make_function(module, "view_as_complex", view_as_complex) ||
                    make_function(module, "split", split) ||

@@ -34,9 +34,6 @@ becomes("tensor", _from_data)
 
 # ---- arithmetic ----------------------------------------------------------------------------------
 
-shows("fill_number", "zero(Tensor self) -> Tensor",
-      lambda self, value: (self,) if not value.any() else None, run=lambda self: self.zero_())
-shows("fill_number", "fill.Scalar(Tensor self, Scalar value) -> Tensor")
 shows("copy", "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
 for _name in ("sigmoid", "tanh"):
     _back = defines(f"{_name}_backward(Tensor grad_output, Tensor output) -> Tensor",
@@ -170,11 +167,6 @@ shows("index", "index.Tensor(Tensor self, Tensor?[] indices) -> Tensor",
 shows("index_put_many", "index_put(Tensor self, Tensor?[] indices, Tensor values, "
       "bool accumulate=False) -> Tensor", lambda tensors, where, accumulate: (
           tensors[0], _spread(tensors[2:], where), tensors[1], accumulate))
-shows("scatter_src", "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor")
-shows("scatter_value", "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor")
-shows("fill_slices", "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> "
-      "Tensor")
-shows("masked_select", "masked_select(Tensor self, Tensor mask) -> Tensor")
 
 # ---- products ------------------------------------------------------------------------------------
 

@@ -608,11 +608,9 @@ class Methods:
     def exponential_(self, lambd: _float = 1.0, *, generator: Any = None) -> Tensor:
         """Fill with exponential numbers of rate `lambd`."""
     def fill_(self, value: Any) -> Tensor:
-        """Store `value`, a number or a 0-d tensor, in every element; returns the tensor."""
+        """Write the result of `fill` into this tensor; returns the tensor."""
     def fill_diagonal_(self, fill_value: Any, wrap: _bool = False) -> Tensor:
         """Fill the main diagonal; of tall matrices, with `wrap`, again after each block of rows."""
-    def fill_number_(self, value: Any) -> Tensor:
-        """Write the result of `fill_number` into this tensor; returns the tensor."""
     def fix(self) -> Tensor:
         """The whole part: rounding towards zero."""
     def fix_(self) -> Tensor:
@@ -990,7 +988,7 @@ class Methods:
         order."""
     def masked_scatter_(self, mask: Tensor, source: Tensor) -> Tensor:
         """Write the result of `masked_scatter` into this tensor; returns the tensor."""
-    def masked_select(self, mask: Tensor, *, out: Any = None) -> Tensor:
+    def masked_select(self, mask: Tensor) -> Tensor:
         """The elements of `input` where `mask` is True, as a vector; the two broadcast."""
     def matmul(self, other: Tensor) -> Tensor:
         """The matrix product; leading dimensions broadcast, a vector is a row or a column as
@@ -1583,13 +1581,7 @@ class Methods:
         """`t` in place; returns the tensor."""
     def take(self, index: Tensor) -> Tensor:
         """The elements of the flattened `input` at `index`."""
-    def take_along_dim(
-        self,
-        indices: Tensor,
-        dim: _int | None = None,
-        *,
-        out: Any = None,
-    ) -> Tensor:
+    def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
         """`gather` with broadcasting of the other dimensions; of the flattened tensor without
         `dim`."""
     def tan(self) -> Tensor:
@@ -1759,4 +1751,4 @@ class Methods:
     ) -> Tensor:
         """There is no XPU device in this build: raises."""
     def zero_(self) -> Tensor:
-        """Store 0 in every element; returns the tensor."""
+        """Write the result of `zero` into this tensor; returns the tensor."""

@@ -11,6 +11,7 @@ from math import prod
 from operator import index
 from typing import Any
 
+from flambeau.kernels._extension import compiled
 from flambeau.kernels.views import contiguous_strides as contiguous_strides
 
 
@@ -140,6 +141,7 @@ def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
     return RuntimeError(f"shapes {list(a)} and {list(b)} do not broadcast")
 
 
+@compiled("broadcast_shapes")
 def broadcast_shapes(*shapes: tuple[int, ...]) -> tuple[int, ...]:
     """The common shape of operands with these shapes."""
     result: tuple[int, ...] = ()

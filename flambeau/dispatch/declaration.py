@@ -224,7 +224,7 @@ class Declaration:
         space: Any = vars(Tensor) if self.method else public[self.namespace]
         for op in made:
             op.published = space[f"{self.name}_"]
-            op.functional.inplace_node = self.inplace_node
+            op.functional.inplace_node = op.functional.declaration.inplace_node
         return tuple(made)
 
     def canonical_parameters(self, schema: Schema) -> list[Parameter]:

@@ -358,7 +358,7 @@ def grid_sample(input: Any, grid: Any, mode: str = "bilinear", padding_mode: str
 
 
 _SAME_ARGUMENTS = {"reshape_alias": "view",
-                   "fill_number_": "fill_", "and": "__and__"}
+                   "and": "__and__"}
 
 
 def of_public(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Call | None:

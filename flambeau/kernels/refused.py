@@ -16,7 +16,6 @@ from .reference import type_title
 # W (complex32), 8 (float8).
 CHARACTERS = {"b": "?", "B": "B", "i": "bhi", "l": "lq", "U": "HILQ", "e": "eE", "f": "fd",
               "c": "FD", "W": "O", "8": "45GCW"}
-_USUAL = "UW8"      # what kernels are rarely compiled for
 
 
 @functools.cache
@@ -71,28 +70,7 @@ def unless_one(name):
     return lambda self, *_: name if self.ndim else ""
 
 
-def _rows(rows):
-    """"op name of PyTorch's kernel [kinds]", a line each; several for an op with several names."""
-    found = {}
-    for row in rows.strip().splitlines():
-        name, said, *kinds = row.split()
-        found.setdefault(name, []).append((characters(kinds[0] if kinds else _USUAL), said))
-    return found
-
-
-REFUSED = _rows("""
-gather                  scatter_gather_tensor_cpu
-index_copy              index_copy_cpu                     U8
-masked_scatter          masked_scatter
-put                     take_put_cpu
-scatter_add             scatter_gather_tensor_cpu
-scatter_src             scatter_gather_tensor_cpu
-scatter_value           scatter_gather_scalar_cpu
-take                    take_cpu
-tril                    tril                               U8
-triu                    triu                               U8
-""")
-REFUSED |= {name: [(characters(kinds), said)] for name, said, kinds in (
+REFUSED = {name: [(characters(kinds), said)] for name, said, kinds in (
     ("flip", _flip_name, "UW8"), ("scatter_reduce", _reduce_name, "UW8"),
     ("index_select", _slices_name, "U"), ("index_add", _add_name, "U8"))}
 

@@ -20,32 +20,14 @@ CASTABLE_RESULT = "{name}: Expected result to be safely castable from {found} dt
     "result with dtype {out}"
 # Said of any type but the result's own.
 _EXACT = {
-    OUT_TYPE: """
-        diag gather index_copy index_add
-        index_reduce scatter scatter_add scatter_reduce take_along_dim
-        tril triu""",
-    "{name}(): self and result must have the same scalar type": "masked_select index_select",
-    "{name}(): self and out expected to have the same dtype, but got self.dtype = {found} and "
-    "out.dtype = {out}": "take",
     "nonzero: Expected out tensor to have scalar type {found} but got scalar type{out}": "nonzero",
 }
 # Said of a type that the result can't be cast to.
 _CASTABLE = {
-    "torch.cat(): input types can't be cast to the desired output type {out}":
-        "cat column_stack stack _chunk_cat hstack vstack dstack",
-}
-# Said of a tensor on another device.
-_ELSEWHERE = {
-    OUT_DEVICE: """
-        gather index_reduce scatter scatter_add""",
+    "torch.cat(): input types can't be cast to the desired output type {out}": "_chunk_cat",
 }
 # As whom ops speak of gradients: as those in their place that compute the result.
-_SPEAKERS = {
-    "aten::{c_name}": "_chunk_cat normal view_copy",
-    "cat": "column_stack dstack hstack vstack",
-}
-# Without derivatives, these do not look whether anything requires grad.
-_NEVER = frozenset("split_with_sizes_copy".split())
+_SPEAKERS = {"aten::{c_name}": "_chunk_cat normal"}
 
 
 def _by_name(sentences: dict[str, str]) -> dict[str, str]:
@@ -53,7 +35,7 @@ def _by_name(sentences: dict[str, str]) -> dict[str, str]:
 
 
 _exact, _castable = _by_name(_EXACT), _by_name(_CASTABLE)
-_elsewhere, _speakers = _by_name(_ELSEWHERE), _by_name(_SPEAKERS)
+_speakers = _by_name(_SPEAKERS)
 
 
 def _full_name(op: Op) -> str:
@@ -64,16 +46,16 @@ def _full_name(op: Op) -> str:
 def other_device(op: Op, out: Any, found: Any) -> RuntimeError:
     """What is said of an `out=` that is not on the device of the result."""
     name, declared = _full_name(op), (op.functional or op).declaration
-    said = (declared.out_device if declared is not None else "") or _elsewhere.get(
-        name, "Attempting to copy from device {found} to device {out}, but "
-              "cross-device copies are not allowed!")
+    said = (declared.out_device if declared is not None else "") or (
+        "Attempting to copy from device {found} to device {out}, but cross-device copies are not "
+        "allowed!")
     return RuntimeError(said.format(name=name, out=out, found=found))
 
 
 def refuse_gradients(op: Op) -> None:
     """Raise where a tensor of a call with `out=` requires grad, if the op minds."""
     name, declared = _full_name(op), (op.functional or op).declaration
-    if name in _NEVER or (declared is not None and declared.out_speaker is False) or (
+    if (declared is not None and declared.out_speaker is False) or (
             op.kind == "pointwise" and not op.is_differentiable):
         return
     c_name = f"{op.namespace}_{op.name}" if declared is None and op.namespace in (

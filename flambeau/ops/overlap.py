@@ -15,8 +15,7 @@ slot = Tensor._array.__get__                # type: ignore[attr-defined]
 
 # Ops that read by index: not even the very elements that are written may be read.
 _BY_INDEX = frozenset("""
-    index_add index_copy index_put index_reduce put scatter scatter_add scatter_reduce cat stack
-    gather index_select take take_along_dim masked_select
+    index_put
 """.split())
 # Others that go element by element, beside those of that kind.
 _BY_ELEMENT = frozenset("""
@@ -24,7 +23,7 @@ _BY_ELEMENT = frozenset("""
 """.split())
 # Ops that may write to expanded tensors, where several elements are one in memory.
 _ANYWHERE = frozenset("""
-    fill_number index_fill tril triu norm index_put
+    norm index_put
 """.split())
 # Of these the ones that PyTorch warns of, and the indexing that is one of them.
 _DEPRECATED = {"masked_fill": "tensor[mask] = scalar", "index_fill": "tensor[mask] = scalar",

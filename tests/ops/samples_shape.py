@@ -238,8 +238,9 @@ family.untested |= dict.fromkeys(
      "triu_indices", "is_conj", "is_neg", "alias", "copy", "view"),
     "makes or asks; nothing to differentiate by samples")
 family.untested |= dict.fromkeys(
-    ("with_strides", "graph_alias", "replaced", "basic_alias", "put_at_", "take_at", "index",
-     "index_put_many", "select_first"), "inner parts of indexing and views; reached under vmap")
+    ("with_strides", "graph_alias", "replaced", "zero", "basic_alias", "put_at_", "take_at",
+     "index", "index_put_many", "select_first"),
+    "inner parts of indexing and views; reached under vmap")
 family.untested |= dict.fromkeys(
     ("_neg_view", "conj_view", "negative_view"), "see test_conjugate_views.py")
 family.untested |= dict.fromkeys(

@@ -6,15 +6,15 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.settings import warn_once
-from flambeau.core.op import linear, primitive
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import indexing
-from flambeau.kernels._extension import compiled
-from flambeau.kernels.refused import refuse
+from flambeau.kernels._extension import Misfit, compiled
+from flambeau.kernels.refused import characters, refuse
 from flambeau.ops.factory.create import full
 from flambeau.ops.indexing.index import new_zeros, slice_backward
+from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 
 # ---- gather and scatter --------------------------------------------------------------------------
 
@@ -39,7 +39,7 @@ def _check_gather(name: str, input: Tensor, dim: int, index: Tensor) -> None:
 
 
 @compiled("gather")
-def _gather(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
+def _gather(self: np.ndarray, index: np.ndarray, dim: int, sparse_grad: bool) -> np.ndarray:
     if not index.size:
         return np.empty(index.shape, self.dtype)
     return indexing.gather(self, dim, index)
@@ -62,10 +62,11 @@ def _gathered(input: Tensor, index: Tensor, dim: int, sparse_grad: bool) -> tupl
 
 gather = op(
     "gather(Tensor self, int dim, Tensor index, *, bool sparse_grad=False) -> Tensor",
-    kernel=lambda self, index, dim, sparse_grad: _gather(self, index, dim), kind="linear",
+    kernel=_gather, kind="linear", refuses=("scatter_gather_tensor_cpu", "UW8"),
     dims="dim", canonical=_gathered, kernel_checks=True,
     d_self=lambda grad, self_shape, index, dim, sparse_grad: _gather_back(
         grad, self_shape, index, dim, sparse_grad),
+    overlap="index", out_type=OUT_TYPE, out_device=OUT_DEVICE,
     doc="""result[i][j][k] = input[index[i][j][k]][j][k] for `dim` 0, and likewise for others.
 
     >>> import flambeau
@@ -78,6 +79,9 @@ gather = op(
 @compiled("scatter")
 def _scatter(self: np.ndarray, index: np.ndarray, source: Any, dim: int, reduce: str | None,
              include_self: bool) -> np.ndarray:
+    if reduce not in (None, "sum", "prod") and self.dtype.char in characters(
+            "b" if reduce == "mean" else "c"):
+        raise Misfit
     if isinstance(source, np.ndarray):
         source = _cut(source, index)
     return indexing.scatter(self, dim, index, source, reduce, include_self)
@@ -93,8 +97,10 @@ scatter_add = op(
     "scatter_add(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
     kernel=lambda self, index, src, dim: _scatter(self, index, src, dim, "sum", True),
     kind="linear", dims="dim", canonical=_adds, kernel_checks=True, inplace=True,
+    refuses=("scatter_gather_tensor_cpu", "UW8"),
     d_self=lambda grad: grad,
     d_src=lambda grad, index, src_shape, dim: padded(gather(grad, dim, index), src_shape),
+    overlap="index", out_type=OUT_TYPE, out_device=OUT_DEVICE,
     doc="`input` with `src` added where `index` says along `dim`.")
 
 
@@ -133,59 +139,63 @@ def padded(part: Tensor, shape: tuple[int, ...]) -> Tensor:
     return slice_backward(part, shape, index)
 
 
-def _scatter_src(self: np.ndarray, index: np.ndarray, src: np.ndarray, dim: int) -> np.ndarray:
-    return _scatter(self, index, src, dim, None, True)
-
-
-@linear(_scatter_src, tensors=("self", "index", "src"), dims="dim", method=False, namespace=None,
-        node_name="ScatterBackward0",
-        d_self=lambda grad, index, dim: scatter_value(grad, index, 0, dim),
-        d_src=lambda grad, index, src_shape, dim: padded(gather(grad, dim, index), src_shape))
-def scatter_src(input: Tensor, index: Tensor, src: Tensor, dim: int) -> Any:
+def _placed(input: Tensor, index: Tensor, src: Tensor, dim: int) -> tuple[Any, ...]:
+    dim = _check_index("scatter", input, dim, index)
+    _check_scatter(input, dim, index, src)
     return input, index, src, dim
 
 
-@primitive(lambda self, index, value, dim: _scatter(self, index, value, dim, None, True),
-           tensors=("self", "index"), dims="dim", method=False, namespace=None,
-           params=("value", "dim"), node_name="ScatterBackward1",
-           d_self=lambda grad, index, dim: scatter_value(grad, index, 0, dim),
-           jvp=lambda self_t, index, dim: scatter_value(self_t, index, 0, dim))
-def scatter_value(input: Tensor, index: Tensor, value: Any, dim: int) -> Any:
-    return input, index, value, dim
-
-
-def _scattered(input: Tensor, dim: int, index: Tensor, src: Any, value: Any,
-               reduce: str | None) -> Tensor:
-    source = value if src is None else src
+def _placed_number(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[Any, ...]:
     dim = _check_index("scatter", input, dim, index)
-    _check_scatter(input, dim, index, source if isinstance(source, Tensor) else None)
-    if reduce is not None:
-        if isinstance(source, Tensor):
-            warn_once("The reduce argument of torch.scatter with Tensor src is deprecated and will "
-                      "be removed in a future PyTorch release. Use torch.scatter_reduce instead "
-                      "for more reduction options.")
-        if reduce not in ("add", "multiply"):
-            raise RuntimeError("reduce argument must be either add or multiply.")
-        if not isinstance(source, Tensor):
-            source = full(index.shape, source, dtype=input.dtype)
-        return scatter_reduce(input, dim, index, source, "sum" if reduce == "add" else "prod",
-                              include_self=True)
-    if isinstance(source, Tensor):
-        return scatter_src.op.call(input, index, source, dim)
-    return scatter_value.op.call(input, index, source, dim)
+    _check_scatter(input, dim, index, None)
+    return input, index, dim, value
 
 
+def _combined(input: Tensor, dim: int, index: Tensor, src: Any, reduce: str, value: Any
+              ) -> Tensor:
+    if src is not None:
+        warn_once("The reduce argument of torch.scatter with Tensor src is deprecated and will "
+                  "be removed in a future PyTorch release. Use torch.scatter_reduce instead "
+                  "for more reduction options.")
+    dim = _check_index("scatter", input, dim, index)
+    _check_scatter(input, dim, index, src)
+    if reduce not in ("add", "multiply"):
+        raise RuntimeError("reduce argument must be either add or multiply.")
+    if src is None:
+        src = full(index.shape, value, dtype=input.dtype)
+    return scatter_reduce(input, dim, index, src, "sum" if reduce == "add" else "prod",
+                          include_self=True)
+
+
+_WRITES = {"inplace": True, "overlap": "index", "out_type": OUT_TYPE, "out_device": OUT_DEVICE}
 scatter = op(
     "scatter.src(Tensor self, int dim, Tensor index, Tensor src) -> Tensor",
-    "scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
-    "scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
-    "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> "
-    "Tensor",
-    body=_scattered, inplace=True,
+    kernel=lambda self, index, src, dim: _scatter(self, index, src, dim, None, True),
+    kind="linear", dims="dim", canonical=_placed, kernel_checks=True,
+    refuses=("scatter_gather_tensor_cpu", "UW8"), **_WRITES,
+    d_self=lambda grad, index, dim: scatter(grad, dim, index, 0),
+    d_src=lambda grad, index, src_shape, dim: padded(gather(grad, dim, index), src_shape),
     doc="""`input` with `src` (a tensor or a number) where `index` says along `dim`.
 
     `reduce="add"` or `"multiply"` combines with what is there instead of replacing it.
     """)
+op("scatter.value(Tensor self, int dim, Tensor index, Scalar value) -> Tensor", joins=scatter,
+   kernel=lambda self, index, dim, value: _scatter(self, index, value, dim, None, True),
+   dims="dim", canonical=_placed_number, kernel_checks=True,
+   refuses=("scatter_gather_scalar_cpu", "UW8"), **_WRITES, node="ScatterBackward1",
+   d_self=lambda grad, index, dim: scatter(grad, dim, index, 0),
+   jvp=lambda self_t, index, dim: scatter(self_t, dim, index, 0))
+op("scatter.reduce(Tensor self, int dim, Tensor index, Tensor src, *, str reduce) -> Tensor",
+   "scatter.value_reduce(Tensor self, int dim, Tensor index, Scalar value, *, str reduce) -> "
+   "Tensor", joins=scatter, body=_combined, **_WRITES)
+
+
+def scatter_src(input: Tensor, index: Tensor, src: Tensor, dim: int) -> Tensor:
+    return scatter(input, dim, index, src)
+
+
+def scatter_value(input: Tensor, index: Tensor, value: Any, dim: int) -> Tensor:
+    return scatter(input, dim, index, value)
 
 
 def reduce_gradients(grad: Any, self: Any, index: Any, src: Any, result: Any, dim: int,
@@ -259,8 +269,8 @@ def _reduces(input: Tensor, index: Tensor, src: Tensor, dim: int, reduce: str,
 scatter_reduce = op(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
     "bool include_self=True) -> Tensor",
-    kernel=_scatter, dims="dim", canonical=_reduces, inplace=True, vjp=reduce_gradients,
-    nondiff="index",
+    kernel=_scatter, dims="dim", canonical=_reduces, kernel_checks=True, **_WRITES,
+    vjp=reduce_gradients, nondiff="index",
     doc="""`input` combined with `src` where `index` says along `dim`.
 
     `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` the values of

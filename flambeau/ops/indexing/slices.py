@@ -8,14 +8,13 @@ import numpy as np
 
 from flambeau._support.settings import warn_once
 from flambeau.core.dtypes import bool_, int64
-from flambeau.core.graph import next_order
-from flambeau.core.op import composite, primitive
-from flambeau.core.promotion import type_name
+from flambeau.core.op import composite
+from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import indexing
-from flambeau.kernels._extension import compiled
+from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.refused import refuse
 from flambeau.ops.indexing.gather import (
     gather,
@@ -25,8 +24,8 @@ from flambeau.ops.indexing.gather import (
     scatter_src,
     scatter_value,
 )
-from flambeau.ops.indexing.index import getitem, index_put, new_zeros, take_many
-from flambeau.ops.node_names import one_node, rename
+from flambeau.ops.indexing.index import index_put, new_zeros
+from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import movedim
 
@@ -57,6 +56,7 @@ def _check_combined(name: str, input: Tensor, dim: int, index: Tensor, source: T
     return dim
 
 
+@compiled("index_select")
 def _index_select(self: np.ndarray, index: np.ndarray, dim: int) -> np.ndarray:
     if not self.ndim:
         return self.copy()
@@ -113,9 +113,11 @@ def _selection(input: Tensor, index: Tensor, dim: int) -> tuple[Tensor, Tensor, 
 
 index_select = op(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
-    kernel=_index_select, kind="linear", canonical=_selection, batch=_select_batched,
+    kernel=_index_select, kind="linear", dims="dim", canonical=_selection, kernel_checks=True,
+    batch=_select_batched,
     d_self=lambda grad, self_shape, index, dim: index_add(
         new_zeros(grad, self_shape), dim, index, grad),
+    overlap="index", out_type="index_select(): self and result must have the same scalar type",
     doc="The slices of `input` along `dim` that the vector `index` names.")
 
 
@@ -149,9 +151,11 @@ index_add = op(
     kernel=_add_kernel, kind="linear", dims="dim", canonical=_addition, kernel_checks=True,
     inplace=True, batch=_add_batched, d_self=lambda grad: grad,
     d_source=lambda grad, index, dim, alpha: index_select(grad, dim, index) * alpha,
+    overlap="index", out_type=OUT_TYPE,
     doc="`input` with alpha · slices of `source` added to the slices that `index` names.")
 
 
+@compiled("index_copy")
 def _copy_kernel(self: np.ndarray, index: np.ndarray, source: np.ndarray, dim: int) -> np.ndarray:
     if not self.ndim:
         return source.reshape(()).copy()
@@ -198,15 +202,23 @@ def _replacement(input: Tensor, index: Tensor, source: Tensor, dim: int) -> tupl
 
 index_copy = op(
     "index_copy(Tensor self, int dim, Tensor index, Tensor source) -> Tensor",
-    kernel=_copy_kernel, kind="linear", canonical=_replacement, inplace=True, batch=_copy_batched,
+    kernel=_copy_kernel, kind="linear", refuses=("index_copy_cpu", "U8"), dims="dim",
+    canonical=_replacement, kernel_checks=True,
+    inplace=True, batch=_copy_batched,
     d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
     d_source=lambda grad, index, source_shape, dim: index_select(grad, dim, index).expand(
         source_shape),
+    overlap="index", out_type=OUT_TYPE,
     doc="`input` with the slices that `index` names replaced by those of `source`.")
 
 
+@compiled("index_fill")
 def _fill_kernel(self: np.ndarray, index: np.ndarray, dim: int, value: Any) -> np.ndarray:
     r = self.copy()
+    if isinstance(value, np.ndarray):
+        value = convert(value, self.dtype)
+    elif isinstance(value, complex) and self.dtype.kind not in "cW":
+        raise Misfit
     if not r.ndim:
         r[...] = value
     else:
@@ -219,48 +231,60 @@ def _fill_kernel(self: np.ndarray, index: np.ndarray, dim: int, value: Any) -> n
     return r
 
 
-def _fill_batched(size: int, dims: Any, self: Tensor, index: Tensor, dim: int, value: Any) -> Any:
-    wide, places = _in_front(size, dims, self, index)
-    if dims[1] is None:
-        return _back(fill_slices(wide, reshape(index, (-1,)), dim + 1, value), self, dims[0])
-    places = _along(places, wide._array.shape, dim + 1)
-    return _back(scatter_value(wide, places, value, dim + 1), self, dims[0])
-
-
-@primitive(_fill_kernel, tensors=("self", "index"), method=False, namespace=None,
-           batch=_fill_batched,
-           node_name="IndexFillBackward0",
-           d_self=lambda grad, index, dim: fill_slices(grad, index, dim, 0),
-           jvp=lambda self_t, index, dim: fill_slices(self_t, index, dim, 0))
-def fill_slices(input: Tensor, index: Tensor, dim: int, value: Any) -> Any:
-    return input, index, dim, value
-
-
-@composite(method=True, inplace=True)
-def index_fill(input: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """`input` with the slices that `index` names filled with `value`."""
+def _filling(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[Any, ...]:
     if index.dtype is not int64:
         raise IndexError("index_fill_(): Expected dtype int64 for index.")
     if index._array.ndim > 1:
         raise RuntimeError("Index has to be a vector/scalar")
-    dim = wrap_dim(dim, input._array.ndim)
-    refuse(input._array, "U8", "index_fill_cpu")
-    if isinstance(value, Tensor):
-        if value._array.ndim:
-            raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got "
-                               f"tensor with {value._array.ndim} dimension(s).")
-        shape = [1] * max(input._array.ndim, 1)
-        shape[dim] = input._array.shape[dim] if input._array.ndim else 1
-        chosen = fill_slices(basis.new_zeros(input, (shape[dim],)).to(bool_), index, 0, True)
-        chosen = reshape(chosen, shape if input._array.ndim else ())
-        since = next_order()
-        result = basis.where(chosen, value.to(input.dtype), input)
-        rename(result, "IndexFillBackward1", since)
-        return result
     if isinstance(value, complex) and not input.dtype.is_complex:
         raise RuntimeError("index_fill_(): Converting complex Scalar to non-complex type is not "
                            "supported")
-    return fill_slices(input, index, dim, value)
+    return input, index, wrap_dim(dim, input._array.ndim), value
+
+
+def _filling_with_tensor(input: Tensor, index: Tensor, value: Tensor, dim: int) -> tuple[Any, ...]:
+    input, index, dim, _ = _filling(input, index, dim, 0)
+    if value._array.ndim:
+        raise RuntimeError("index_fill_ only supports a 0-dimensional value tensor, but got "
+                           f"tensor with {value._array.ndim} dimension(s).")
+    return input, index, value, dim
+
+
+def _fill_batched(size: int, dims: Any, self: Tensor, index: Tensor, dim: int, value: Any) -> Any:
+    wide, places = _in_front(size, dims, self, index)
+    if dims[1] is None:
+        return _back(index_fill(wide, dim + 1, reshape(index, (-1,)), value), self, dims[0])
+    places = _along(places, wide._array.shape, dim + 1)
+    return _back(scatter_value(wide, places, value, dim + 1), self, dims[0])
+
+
+def _fill_with_each(size: int, dims: Any, self: Tensor, index: Tensor, value: Tensor,
+                    dim: int) -> Any:
+    """Filled with a value for each example: the examples' values where a fill with True is."""
+    wide, places = _in_front(size, dims, self, index)
+    nothing = new_zeros(wide, wide._array.shape).to(bool_)
+    chosen = _fill_batched(size, (0, None if dims[1] is None else 0), nothing,
+                           index if dims[1] is None else places, dim, True)[0]
+    value = basis.cast(value, self._array.dtype)
+    if dims[2] is not None:
+        value = reshape(value, (size, *(1,) * (wide._array.ndim - 1)))
+    return _back(basis.where(chosen, value, wide), self, dims[0])
+
+
+index_fill = op(
+    "index_fill.int_Scalar(Tensor self, int dim, Tensor index, Scalar value) -> Tensor",
+    kernel=_fill_kernel, kind="general", dims="dim", canonical=_filling, kernel_checks=True,
+    inplace=True, out=False, refuses=("index_fill_cpu", "U8"), overlap="anywhere",
+    batch=_fill_batched, d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
+    jvp=lambda self_t, index, dim: index_fill(self_t, dim, index, 0),
+    doc="`input` with the slices that `index` names filled with `value`.")
+op("index_fill.int_Tensor(Tensor self, int dim, Tensor index, Tensor value) -> Tensor",
+   joins=index_fill, kernel=lambda self, index, value, dim: _fill_kernel(self, index, dim, value),
+   kind="linear", dims="dim", canonical=_filling_with_tensor, kernel_checks=True, inplace=True,
+   out=False, refuses=("index_fill_cpu", "U8"), overlap="anywhere", batch=_fill_with_each,
+   node="IndexFillBackward1", d_self=lambda grad, index, dim: index_fill(grad, dim, index, 0),
+   d_value=lambda grad, index, value_dtype, dim: basis.cast(
+       index_select(grad, dim, index).sum(), value_dtype))
 
 
 # ---- flat, masked --------------------------------------------------------------------------------
@@ -289,9 +313,12 @@ def _taken(input: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
 
 take = op(
     "take(Tensor self, Tensor index) -> Tensor",
-    kernel=compiled("take")(indexing.take), kind="linear", canonical=_taken, kernel_checks=True,
+    kernel=compiled("take")(indexing.take), kind="linear", refuses=("take_cpu", "UW8"),
+    canonical=_taken, kernel_checks=True,
     batch=_take_batched,
     d_self=lambda grad, self_shape, index: put(new_zeros(grad, self_shape), index, grad, True),
+    overlap="index", out_type="take(): self and out expected to have the same dtype, but got "
+    "self.dtype = {found} and out.dtype = {out}",
     doc="The elements of the flattened `input` at `index`.")
 
 
@@ -334,54 +361,71 @@ def _puts(input: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> tup
 
 put = op(
     "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
-    kernel=_put_flat, kind="linear", canonical=_puts, kernel_checks=True, inplace=True, out=False,
+    kernel=_put_flat, kind="linear", refuses=("take_put_cpu", "UW8"),
+    canonical=_puts, kernel_checks=True, inplace=True, out=False,
     batch=_put_batched,
     d_self=lambda grad, index, accumulate: grad if accumulate else put(
         grad, index, new_zeros(grad, index._array.shape), False),
     d_source=lambda grad, index, source_shape: reshape(take(grad, index), source_shape),
+    overlap="index",
     doc="`input` with `source` at places of the flattened tensor; `accumulate` adds.")
 
 
-@composite(method=True)
-def take_along_dim(input: Tensor, indices: Tensor, dim: int | None = None, *,
-                   out: Any = None) -> Tensor:
-    """`gather` with broadcasting of the other dimensions; of the flattened tensor without `dim`."""
-    if indices.dtype is not int64:
+def _along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
+    if indices._array.dtype != np.int64:
         raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got "
                            f"{type_name(indices.dtype)}")
     if dim is None:
-        result = gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
-    else:
-        if input.ndim != indices.ndim:
-            raise RuntimeError("torch.take_along_dim(): input and indices should have the same "
-                               f"number of dimensions, but got {input.ndim} dimensions for input, "
-                               f"and {indices.ndim} dimensions for indices")
-        dim = wrap_dim(dim, input.ndim)
-        a, b = list(input._array.shape), list(indices._array.shape)
-        if a:
-            n, a[dim] = a[dim], 1
-            k, b[dim] = b[dim], 1
-            a = list(broadcast_shapes(tuple(a), tuple(b)))
-            b = a[:]
-            a[dim], b[dim] = n, k
-            indices = indices % n if n else indices
-        result = gather(input.expand(a), dim, indices.expand(b))
-    return result if out is None else basis.into(out, take_along_dim.op, result, (input, indices))
+        return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
+    a, b = [*input._array.shape], [*indices._array.shape]
+    if len(a) != len(b):
+        raise RuntimeError("torch.take_along_dim(): input and indices should have the same "
+                           f"number of dimensions, but got {len(a)} dimensions for input, "
+                           f"and {len(b)} dimensions for indices")
+    if a:
+        dim = wrap_dim(dim, len(a))
+        n, k = a[dim], b[dim]
+        a[dim] = b[dim] = 1
+        shape = broadcast_shapes(tuple(a), tuple(b))
+        indices = indices % n if n else indices
+        input = basis.expand(input, (*shape[:dim], n, *shape[dim + 1:]))
+        indices = basis.expand(indices, (*shape[:dim], k, *shape[dim + 1:]))
+    return gather(input, dim, indices)
 
 
-@composite(method=True)
-@one_node
-def masked_select(input: Tensor, mask: Tensor, *, out: Any = None) -> Tensor:
-    """The elements of `input` where `mask` is True, as a vector; the two broadcast."""
+take_along_dim = op(
+    "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", body=_along_dim,
+    overlap="index", out_type=OUT_TYPE,
+    doc="`gather` with broadcasting of the other dimensions; of the flattened tensor without "
+        "`dim`.")
+
+
+@compiled("masked_select")
+def _masked_select(self: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    self, mask = np.broadcast_arrays(self, mask)
+    return self[mask]
+
+
+def _mask_of(input: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
     if mask._array.dtype.kind != "b":
         raise RuntimeError("masked_select: expected BoolTensor for mask")
-    refuse(input._array, "U", "masked_select")
-    shape = broadcast_shapes(mask._array.shape, input._array.shape)
-    if not shape:
-        result = getitem(reshape(input, (1,)), reshape(mask, (1,)))
-    else:
-        result = take_many((input.expand(shape), mask.expand(shape)), (0,))
-    return result if out is None else basis.into(out, masked_select.op, result, (input, mask))
+    broadcast_shapes(mask._array.shape, input._array.shape)
+    return input, mask
+
+
+masked_select = op(
+    "masked_select(Tensor self, Tensor mask) -> Tensor",
+    kernel=_masked_select, kind="linear", canonical=_mask_of, kernel_checks=True, unsized=True,
+    refuses=("masked_select", "U"), overlap="index",
+    out_type="masked_select(): self and result must have the same scalar type",
+    d_self=lambda grad, self_shape, mask: _selected_back(grad, self_shape, mask),
+    doc="The elements of `input` where `mask` is True, as a vector; the two broadcast.")
+
+
+def _selected_back(grad: Tensor, shape: tuple[int, ...], mask: Tensor) -> Tensor:
+    wide = broadcast_shapes(shape, mask._array.shape)
+    found = masked_scatter(new_zeros(grad, wide), mask, grad)
+    return found if wide == shape else basis.sum_to_size(found, shape)
 
 
 @compiled("masked_scatter")
@@ -422,7 +466,8 @@ def _masks(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tensor, Tensor,
 
 masked_scatter = op(
     "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
-    kernel=_masked_scatter, kind="linear", canonical=_masks, kernel_checks=True, inplace=True,
+    kernel=_masked_scatter, kind="linear", refuses=("masked_scatter", "UW8"),
+    canonical=_masks, kernel_checks=True, inplace=True,
     out=False, batch=_masked_scatter_batched,
     d_self=lambda grad, mask: grad.masked_fill(mask, 0),
     d_source=lambda grad, mask, source_shape: _masked_back(grad, mask, source_shape),
@@ -479,6 +524,7 @@ index_reduce = op(
                      reduce, include_self, needs),
     batch=lambda size, dims, self, index, source, dim, reduce, include_self: _reduce_batched(
         size, dims, self, index, source, dim, reduce, include_self),
+    overlap="index", out_type=OUT_TYPE, out_device=OUT_DEVICE,
     doc="""`scatter_reduce` by whole slices: `index` is a vector; "prod", "mean", "amax" or
     "amin".""")
 

@@ -10,18 +10,14 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import dtypes, type_info
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.graph import next_order
-from flambeau.core.modes import interceptors
-from flambeau.core.op import checked_arguments, composite, primitive, public
 from flambeau.core.promotion import convert, scalar_operand, type_name
-from flambeau.core.tensor import Tensor, basis, plain
+from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import special, views
+from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import beyond_c, stored
-from flambeau.ops.inplace import write
-from flambeau.ops.node_names import rename
 from flambeau.ops.pointwise.arithmetic import as_number, c_name
 from flambeau.ops.pointwise.comparison import isfinite
 
@@ -70,6 +66,7 @@ def _check_mask(self: Tensor, mask: Tensor, value: Any) -> None:
                            f"{c_name(mask)}")
 
 
+@compiled("masked_fill")
 def _filled(self: np.ndarray, mask: np.ndarray, value: Any) -> np.ndarray:
     own = self.dtype
     if isinstance(value, np.ndarray):
@@ -227,67 +224,57 @@ nan_to_num = pointwise(
     """)
 
 
-@primitive(views.full_like, kind="pointwise", d_self=0,
-           inplace=True, node_name="FillBackward0", name="fill_number", namespace=None,
-           method=False)
-def _constant(input: Tensor, value: Any) -> Any:
-    own = input._array.dtype
-    return input, convert(np.asarray(stored(as_number(value, "fill_", "value", 1), own)), own)
+@compiled("filled")
+def _number_everywhere(self: np.ndarray, value: Any) -> np.ndarray:
+    own = self.dtype
+    if type(value) is int and not -2**63 <= value < 2**64:
+        raise beyond_c(value)
+    return views.full_like(self, convert(np.asarray(stored(as_number(
+        value, "fill_", "value", 1), own)), own))
 
 
-@composite
-def fill(input: Tensor, value: Any) -> Tensor:
-    """A tensor of the shape and type of `input` that holds `value`, a number or a 0-d tensor."""
-    if isinstance(value, Tensor):
-        _check_fill(value)
-        return _constant(input, 0) + basis.cast(value, input._array.dtype)
-    return _constant(input, value)
-
-
-def _check_fill(value: Tensor) -> None:
+def _one_element(input: Tensor, value: Tensor) -> tuple[Tensor, Tensor]:
     if value._array.ndim:
         raise RuntimeError("fill_ only supports 0-dimension value tensor but got tensor with "
                            f"{value._array.ndim} dimensions.")
+    return input, value
 
 
-_slowly = _constant.op.inplace_op.function
+def _everywhere(self: np.ndarray, value: np.ndarray) -> np.ndarray:
+    if value.ndim:
+        raise Misfit
+    return views.full_like(self, convert(value, self.dtype))
 
 
-def fill_(self: Tensor, value: Any) -> Tensor:
-    """Store `value`, a number or a 0-d tensor, in every element; returns the tensor."""
-    since = 0 if self._edge is None else next_order()
-    if isinstance(value, Tensor):
-        _check_fill(value)
-        return _known(self.copy_(value), "FillBackward3", since)
-    if interceptors or type(self) not in plain or self._edge is not None:
-        return _known(_slowly(self, value), "FillBackward2", since)
-    own = self._array.dtype
-    if type(value) is int and not -2**63 <= value < 2**64:
-        raise beyond_c(value)
-    if type(value) in (float, int) and own.kind == "f" and (
-            own.itemsize == 8 or (own.itemsize == 4 and -1e38 < value < 1e38)):
-        return write(self, value)
-    return write(self, convert(np.asarray(stored(as_number(value, "fill_", "value", 1), own)), own))
+def _fill_batched(size: int, dims: Any, self: Tensor, value: Tensor) -> Any:
+    if dims[1] is None:
+        return fill(self, value), dims[0]
+    whole = basis.expand(self, (size, *self._array.shape)) if dims[0] is None \
+        else basis.movedim(self, dims[0], 0)
+    values = basis.reshape(value, (size, *(1,) * (whole._array.ndim - 1)))
+    return basis.copy(whole, values), 0
 
 
-def zero_(self: Tensor) -> Tensor:
-    """Store 0 in every element; returns the tensor."""
-    if self._edge is None:
-        return fill_(self, 0)
-    since = next_order()
-    return _known(fill_(self, 0), "ZeroBackward0", since)
+fill = op(
+    "fill.Scalar(Tensor self, Scalar value) -> Tensor",
+    kernel=_number_everywhere, shape="self",
+    inplace=True, inplace_function=True, inplace_node="FillBackward2", out=False,
+    overlap="anywhere", d_self=0,
+    jvp=lambda self_t: basis.zeros_like(self_t),
+    batch=lambda size, dims, self, value: (fill(self, value), dims[0]),
+    doc="A tensor of the shape and type of `input` that holds `value`, a number or a 0-d tensor.")
+op("fill.Tensor(Tensor self, Tensor value) -> Tensor", joins=fill,
+   kernel=_everywhere, kind="linear", canonical=_one_element, kernel_checks=True, shape="self",
+   inplace=True, inplace_node="FillBackward3", out=False,
+   d_self=0, node="FillBackward1", batch=_fill_batched,
+   d_value=lambda grad, value_dtype: basis.cast(grad.sum(), value_dtype))
+zero = op(
+    "zero(Tensor self) -> Tensor", kernel=lambda self: views.full_like(self, 0), shape="self",
+    function=False, inplace=True, inplace_function=True, out=False,
+    overlap="anywhere", d_self=0, jvp=lambda self_t: basis.zeros_like(self_t),
+    batch=lambda size, dims, self: (zero(self), dims[0]), doc="Zeros like `input`.")
 
-
-def _known(result: Tensor, name: str, since: int) -> Tensor:
-    if since and result._base is None:      # of a view, the node is hidden in its base's
-        rename(result, name, since)
-    return result
-
-
-fill_, zero_ = checked_arguments(fill_), checked_arguments(zero_)
-Tensor.fill_, Tensor.zero_ = fill_, zero_
-_constant.op.inplace_op.published = Tensor.fill_
-public["torch"] |= {"fill_": fill_, "zero_": zero_}
+del Tensor.fill, Tensor.zero                # which are methods in place only
 
 basis.where, basis.masked_fill = where, masked_fill
 __all__ = ["clamp", "masked_fill", "nan_to_num", "where"]

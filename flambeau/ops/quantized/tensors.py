@@ -405,7 +405,7 @@ _ORDERED = frozenset("""as_strided max min amax amin sort topk msort kthvalue me
 AGAIN = frozenset("""relu relu6 hardtanh clamp clip mean std threshold leaky_relu elu celu prelu
     avg_pool1d avg_pool2d avg_pool3d adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d
     interpolate upsample upsample_nearest upsample_bilinear hardswish masked_fill index_put fill
-    pad constant_pad_nd ones_like fill_number fill_tensor""".split())
+    pad constant_pad_nd ones_like fill zero""".split())
 # Likewise; these have a range of their own.
 _RANGES = {"sigmoid": (1 / 256, 0), "hardsigmoid": (1 / 256, 0), "tanh": (1 / 128, 128)}
 # Computed in vector units.

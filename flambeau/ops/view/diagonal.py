@@ -7,7 +7,8 @@ from flambeau.core.shapes import size_of, wrap_dim
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import rearranging, views
-from flambeau.ops.node_names import one_node
+from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.view.copies import exact_copies
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import movedim
 
@@ -63,21 +64,13 @@ diag_embed = op(
 def _diag(input: Tensor, diagonal: int) -> Tensor:
     if input._array.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
-    return diag_embed(input, diagonal) if input._array.ndim == 1 else _diagonal_copy(
+    return diag_embed(input, diagonal) if input._array.ndim == 1 else diagonal_copy(
         input, diagonal)
 
 
-@one_node(name="DiagonalBackward0_copy")
-def _diagonal_copy(input: Tensor, offset: int) -> Tensor:
-    return basis.clone(diagonal_of(input, offset))
-
-
-diag = op("diag(Tensor self, int diagonal=0) -> Tensor", body=_diag,
+diagonal_copy = exact_copies(diagonal)
+diag = op("diag(Tensor self, int diagonal=0) -> Tensor", body=_diag, out_type=OUT_TYPE,
           doc="A matrix with a vector on its diagonal, or the diagonal of a matrix.")
-
-
-def diagonal_of(input: Tensor, offset: int) -> Tensor:
-    return diagonal(input, offset, 0, 1)
 
 
 diagflat = op("diagflat(Tensor self, int offset=0) -> Tensor", out=False,
@@ -97,6 +90,7 @@ def _triangle(name: str, kernel: Any, side: str) -> Any:
         d_self=lambda grad, diagonal: function(grad, diagonal),
         batch=lambda size, dims, self, diagonal: (
             function(movedim(self, dims[0], 0), diagonal), 0),
+        overlap="anywhere", out_type=OUT_TYPE, refuses=("tril", "U8"),
         doc=f"Zeros {side} a diagonal of the last two dimensions.")
     return function
 

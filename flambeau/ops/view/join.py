@@ -25,6 +25,8 @@ from flambeau.ops.view.shape import expand, movedim, select, transpose, unsqueez
 from flambeau.ops.view.splitting import cut
 from flambeau.schema.errors import type_name as type_name_of
 
+_CAST = "torch.cat(): input types can't be cast to the desired output type {out}"
+
 # ---- joining -------------------------------------------------------------------------------------
 
 @compiled("cat")
@@ -104,7 +106,7 @@ def _joinable(tensors: Any, dim: int) -> tuple[Any, int]:
 cat = op(
     "cat(Tensor[] tensors, int dim=0) -> Tensor",
     kernel=_joined, kind="linear", dims="dim", canonical=_joinable, kernel_checks=True,
-    vjp=_cat_back, batch=_cat_batched, method=False, overlap="index",
+    vjp=_cat_back, batch=_cat_batched, method=False, overlap="index", out_cast=_CAST,
     aliases=("concat(Tensor[] tensors, int dim=0) -> Tensor",
              "concatenate(Tensor[] tensors, int dim=0) -> Tensor"),
     doc="""The tensors one after another along `dim`; their other extents agree.
@@ -129,7 +131,7 @@ def _stackable(tensors: Any, dim: int) -> tuple[Any, int]:
 stack = op(
     "stack(Tensor[] tensors, int dim=0) -> Tensor",
     kernel=_stacked_arrays, kind="linear", new_dims="dim", canonical=_stackable, kernel_checks=True,
-    method=False, overlap="index", vjp=lambda grad, tensors_shapes, dim: [
+    method=False, overlap="index", out_cast=_CAST, vjp=lambda grad, tensors_shapes, dim: [
         select(grad, dim, i) for i in range(len(tensors_shapes))],
     batch=lambda size, dims, tensors, dim: (stack(
         [expand(t, (size, *t._array.shape)) if d is None else movedim(t, d, 0)
@@ -143,8 +145,8 @@ def _stacked(name: str, rank: int, dim: int, doc: str, *aliases: str) -> Any:
             raise RuntimeError(f"{name} expects a non-empty TensorList")
         raised = [at_least(t, rank) for t in tensors]
         return cat(raised, 0 if rank == 1 and raised[0]._array.ndim == 1 else dim)
-    return op(f"{name}(Tensor[] tensors) -> Tensor", body=body, method=False, doc=doc,
-              aliases=aliases)
+    return op(f"{name}(Tensor[] tensors) -> Tensor", body=body, method=False, out_cast=_CAST,
+              out_speaker="cat", doc=doc, aliases=aliases)
 
 
 def at_least(tensor: Tensor, rank: int) -> Tensor:
@@ -171,6 +173,7 @@ def _side_by_side(tensors: Any) -> Tensor:
 
 
 column_stack = op("column_stack(Tensor[] tensors) -> Tensor", body=_side_by_side, method=False,
+                  out_cast=_CAST, out_speaker="cat",
                   doc="Tensors side by side, vectors as columns.")
 
 

@@ -71,13 +71,13 @@ def _check_repeats(repeats: Tensor, alone: bool) -> None:
     if repeats.dtype not in (int32, int64):
         raise NotImplementedError("\"repeat_interleave_cpu\" not implemented for "
                                   f"'{type_name(repeats.dtype)}'")
-    if not repeats.is_meta and (repeats < 0).any():
-        raise RuntimeError("repeats can not be negative")
 
 
 @compiled("repeated_places")
 def repeated_places(counts: np.ndarray) -> np.ndarray:
     """The number of each count, as often as it says."""
+    if (counts < 0).any():
+        raise RuntimeError("repeats can not be negative")
     return np.repeat(np.arange(len(counts)), counts)
 
 

@@ -143,6 +143,8 @@ def reinterpreted_view(input: Tensor, dtype: Any) -> Tensor:
 
 def _flatten(input: Tensor, start_dim: int, end_dim: int) -> Tensor:
     shape = input._array.shape
+    if start_dim == 0 and end_dim == -1 and len(shape) > 1:
+        return reshape(input, (input._array.size,))
     first, last = wrap_dim(start_dim, len(shape) or 1), wrap_dim(end_dim, len(shape) or 1)
     if not shape:
         return reshape(input, (1,))

@@ -1,14 +1,10 @@
 """Views as copies (`*_copy`), and new tensors with a part of them replaced (`*_scatter`)."""
 from __future__ import annotations
 
-import dataclasses
-import re
 from typing import Any
 
-from flambeau.core.op import class_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis
-from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import rearranging, views
 from flambeau.kernels._extension import Misfit
@@ -18,6 +14,7 @@ from flambeau.ops.indexing.index import slice_backward
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise import complex as complex_views
 from flambeau.ops.view import copying, shape, strided
+from flambeau.ops.view.copies import copies, copying_kernel, exact_copies
 from flambeau.ops.view.diagonal import diagonal
 from flambeau.ops.view.reshaping import reinterpretable, view
 from flambeau.ops.view.shape import select
@@ -40,61 +37,18 @@ slice_inverse = op(
 
 # ---- views as copies ----------------------------------------------------------------------------
 
-
-def _copying(kernel: Any) -> Any:
-    def copy(*args: Any) -> Any:
-        found = kernel(*args)
-        return [views.contiguous(part) for part in found] if type(found) is list \
-            else views.contiguous(found)
-    return copy
-
-
-def _batched_copy(rule: Any) -> Any:
-    def batched(*args: Any) -> Any:
-        result, dim = rule(*args)
-        return basis.clone(result, memory_format=contiguous_format), dim
-    return rule and batched
-
-
-_ALIAS = re.compile(r"Tensor\(a( -> \*)?\)")
-
-
-def copies(view: Any, **different: Any) -> Any:
-    """Declare the op of copies of what a view shows: the same arguments and formulas, but for what
-    is `different`."""
-    of = view.twin.declaration
-    texts = [_ALIAS.sub("Tensor", text).replace(of.name, f"{of.name}_copy", 1)
-             for text in of.texts]
-    fields = {f.name: getattr(of, f.name) for f in dataclasses.fields(of)}
-    fields |= {"kernel": _copying(of.kernel), "node": f"{class_name(of.name)[:-1]}{{}}_copy",
-               "method": False, "function": True, "aliases": (), "namespace": "", "jvp": None,
-               "batch": _batched_copy(of.batch),
-               "doc": f"A copy of what `{of.name}` shows.", **different}
-    rules = {f"d_{name}": rule for name, rule in fields.pop("rules").items()}
-    for name in ("texts", "published"):
-        fields.pop(name)
-    return op(*texts, **fields, **rules)
-
-
-def _exact_copies(view: Any, **different: Any) -> Any:
-    """The same where `out=` must have the type of the result."""
-    of = view.twin.declaration
-    return copies(view, **{"out_type": OUT_TYPE, "out_speaker": f"aten::{of.name}_copy",
-                           **different})
-
-
 for _view in (shape.select, cut, split_evenly, complex_views.view_as_complex,
               complex_views.view_as_real):
     copies(_view)
-for _view in (copying.alias, strided.as_strided, diagonal, shape.expand, shape.permute,
+for _view in (copying.alias, strided.as_strided, shape.expand, shape.permute,
               shape.squeeze, shape.t, shape.transpose, unfold, shape.unsqueeze, unbind):
-    _exact_copies(_view)
-_exact_copies(split_with_sizes, out_speaker=None)
-view_copy = _exact_copies(
+    exact_copies(_view)
+exact_copies(split_with_sizes, out_speaker=False)
+view_copy = exact_copies(
     view, kernel=lambda self, size: views.view(views.contiguous(self), size), batch=None)
 op("view_copy.dtype(Tensor self, ScalarType dtype) -> Tensor", joins=view_copy,
-   kernel=_copying(reinterpreted), canonical=reinterpretable, differentiable=False, method=False,
-   out_type=OUT_TYPE)
+   kernel=copying_kernel(reinterpreted), canonical=reinterpretable, differentiable=False,
+   method=False, out_type=OUT_TYPE)
 op("detach_copy(Tensor self) -> Tensor", kernel=views.contiguous, differentiable=False,
    method=False, shape="self", batch=lambda size, dims, self: (basis.clone(self), dims[0]),
    doc="A copy of what `detach` shows.")
@@ -119,7 +73,7 @@ def _narrowed(input: Tensor, dim: int, start: int, length: int) -> tuple[Any, ..
 
 narrow_copy = op(
     "narrow_copy(Tensor self, int dim, SymInt start, SymInt length) -> Tensor",
-    kernel=_copying(views.slices), kind="linear", dims="dim", canonical=_narrowed,
+    kernel=copying_kernel(views.slices), kind="linear", dims="dim", canonical=_narrowed,
     kernel_checks=True,
     out_type="Expected self.dtype() == output.dtype() to be true, but got false.  (Could this "
     "error message be improved?  If so, please report an enhancement request to PyTorch.)",

@@ -12,6 +12,7 @@ from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import views
+from flambeau.kernels._extension import compiled
 from flambeau.kernels.rearranging import embedded_slices
 from flambeau.ops.view.reshaping import reshape, view
 
@@ -113,19 +114,20 @@ Tensor.T = property(_reversed_dims)
 Tensor.mT = property(_matrix_transpose)
 
 
-def _movedim(input: Tensor, source: Any, destination: Any) -> Tensor:
-    n = input._array.ndim
-    source = [source] if isinstance(source, int) else list(source)
-    destination = [destination] if isinstance(destination, int) else list(destination)
+@compiled("moved")
+def _moved(n: int, source: Any, destination: Any) -> tuple[int, ...]:
+    """The order of n dimensions that takes some to other places."""
+    source = [source] if isinstance(source, int) else [*source]
+    destination = [destination] if isinstance(destination, int) else [*destination]
     if len(source) != len(destination):
         raise RuntimeError(f"movedim: Invalid source or destination dims: source ({source} dims) "
                            f"should contain the same number of dims as destination "
                            f"({destination} dims)")
-    source, destination = _moved("source", source, n), _moved("destination", destination, n)
+    source, destination = _wrapped("source", source, n), _wrapped("destination", destination, n)
     order = [d for d in range(n) if d not in source]
     for to, at in sorted(zip(destination, source)):
         order.insert(to, at)
-    return permute_to(input, tuple(order[:n]))
+    return tuple(order[:n])
 
 
 movedim = op(
@@ -133,10 +135,12 @@ movedim = op(
     "movedim.int(Tensor(a) self, int source, int destination) -> Tensor(a)",
     aliases=("moveaxis.intlist(Tensor(a) self, int[] source, int[] destination) -> Tensor(a)",
              "moveaxis.int(Tensor(a) self, int source, int destination) -> Tensor(a)"),
-    body=_movedim, doc="Dimensions moved to other places; the rest keep their order.")
+    body=lambda input, source, destination: permute_to(
+        input, _moved(input._array.ndim, source, destination)),
+    doc="Dimensions moved to other places; the rest keep their order.")
 
 
-def _moved(what: str, dims: list[int], n: int) -> tuple[int, ...]:
+def _wrapped(what: str, dims: list[int], n: int) -> tuple[int, ...]:
     found = tuple([wrap_dim(d, n) for d in dims])
     if len(set(found)) != len(found):
         raise RuntimeError(f"movedim: repeated dim in `{what}` ({dims})")

@@ -254,7 +254,10 @@ def _cut_along(name: str, dim: int, least: int) -> Any:
             raise RuntimeError(f"torch.{name} attempted to split along dimension {along}, but the "
                                f"size of the dimension {n} is not divisible by the split_size "
                                f"{sections}!")
-        return _tensor_split(input, sections, along, indices, None)
+        if sections is None or sections < 0:
+            return _tensor_split(input, sections, along, indices, None)
+        size = n // sections
+        return tuple([cut(input, along, i * size, i * size + size) for i in range(sections)])
     return op(f"{name}.int(Tensor(a -> *) self, SymInt sections) -> Tensor(a)[]",
               f"{name}.array(Tensor(a -> *) self, SymInt[] indices) -> Tensor(a)[]",
               body=body, doc=f"`tensor_split` along dimension {dim}.")
