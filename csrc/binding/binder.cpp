@@ -36,13 +36,23 @@ static bool all_tensors(PyObject *list) {
     return true;
 }
 
+static bool holds_tensor(PyObject *list) {
+    return PySequence_Fast_GET_SIZE(list) && fast::is_plain_tensor(PySequence_Fast_GET_ITEM(list, 0));
+}
+
+static bool holds_number(PyObject *list) {
+    PyObject *first = PySequence_Fast_GET_SIZE(list) ? PySequence_Fast_GET_ITEM(list, 0) : Py_None;
+    return PyFloat_CheckExact(first) || PyLong_CheckExact(first);
+}
+
 static Answer fits_list(const Parameter &p, PyObject *value) {
     PyTypeObject *type = Py_TYPE(value);
     if (type != &PyTuple_Type && type != &PyList_Type && type != known.size) {
         if (p.kind == INTS && p.size > 0 && type == &PyLong_Type) return Answer::YES;
         return no_if(is_builtin(type) || fast::is_plain_tensor(value));
     }
-    if (p.kind == TENSORS) return all_tensors(value) ? Answer::YES : Answer::UNSURE;
+    if (p.kind == TENSORS) return all_tensors(value) ? Answer::YES : no_if(holds_number(value));
+    if (p.kind == SCALARS) return all_numbers(value, false) ? Answer::YES : no_if(holds_tensor(value));
     if (p.kind == FLOATS || p.kind == BOOLS)
         return all_numbers(value, p.kind == BOOLS) ? Answer::YES : Answer::UNSURE;
     return all_ints(value) ? Answer::YES : Answer::UNSURE;
@@ -61,6 +71,7 @@ static Answer fits(const Parameter &p, PyObject *value) {
         case TENSORS:
         case FLOATS:
         case BOOLS:
+        case SCALARS:
         case INTS: return fits_list(p, value);
         case SCALAR:
             if (type == &PyFloat_Type || type == &PyLong_Type || type == &PyBool_Type ||

@@ -330,8 +330,8 @@ def _typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...
 # The order of `Kind` in `csrc/binding/binder.h`; a list of any other kind is left to the twin.
 _KINDS = {"Tensor": 0, "Scalar": 2, "int": 3, "float": 5, "bool": 6, "ScalarType": 7, "Device": 8,
           "Layout": 9, "MemoryFormat": 10, "str": 11, "Generator": 12, "object": 13}
-_LISTS = {"Tensor": 1, "int": 4, "float": 15, "bool": 16}
-_TENSOR_OR_NUMBER, _OTHER = 14, 17
+_LISTS = {"Tensor": 1, "int": 4, "float": 15, "bool": 16, "Scalar": 17}
+_TENSOR_OR_NUMBER, _OTHER = 14, 18
 
 
 def describe(overload: Overload, target: Any = None, kind: str = "op", facts: Any = None,

@@ -99,14 +99,18 @@ def _arguments(tensors: list[Tensor], given: dict[str, Any]) -> tuple[list[Any],
 
 def _loop(name: str, parameters: list[str], method: Callable[..., Tensor]) -> Callable[..., Any]:
     """The function of lists that calls a `method` of each tensor."""
+    inplace, alone = name.endswith("_"), len(parameters) == 1
+
     def loop(*values: Any) -> Any:
-        given = dict(zip(parameters, values))
-        tensors, since = _checked(given["self"]), next_order()
-        operands, named = _arguments(tensors, given)
-        rows = zip(tensors, *operands)
-        results = [method(*row, **{k: v[i] for k, v in named.items()})
-                   for i, row in enumerate(rows)]
-        if name.endswith("_"):
+        tensors, since, given = _checked(values[0]), next_order(), dict(zip(parameters, values))
+        if alone:
+            results = [method(tensor) for tensor in tensors]
+        else:
+            operands, named = _arguments(tensors, given)
+            rows = zip(tensors, *operands)
+            results = [method(*row, **{k: v[i] for k, v in named.items()})
+                       for i, row in enumerate(rows)] if named else [method(*row) for row in rows]
+        if inplace:
             return results
         _named(name, tuple(results), since, given)
         return tuple(results)
@@ -115,7 +119,9 @@ def _loop(name: str, parameters: list[str], method: Callable[..., Tensor]) -> Ca
 
 def _method(name: str) -> Callable[..., Tensor]:
     """The method of that name, looked up when it is called."""
-    return lambda tensor, *args, **kwargs: getattr(tensor, name)(*args, **kwargs)
+    def call(tensor: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+        return getattr(tensor, name)(*args, **kwargs)
+    return call
 
 
 def _declare(name: str, overloads: dict[str, str], function: Any = None, body: Any = None) -> None:
