@@ -434,19 +434,21 @@ def _publish_inplace(named: Declaration | Alias, declaration: Declaration) -> No
     """Enter the form that writes to the first tensor, if there is one."""
     if not declaration.inplace or named.namespace in _PREFIXES:
         return
-    writing = InplaceFunction(named)
-    writing.published = in_front(writing)
     if named.method:
-        setattr(Tensor, writing.name, writing.published)
+        method = InplaceFunction(named, bound=True)
+        method.published = in_front(method)
+        setattr(Tensor, method.name, method.published)
     if declaration.inplace_function or not named.method:
+        function = InplaceFunction(named, bound=False)
+        function.published = in_front(function)
         space = "torch" if named.method else named.namespace
-        public.setdefault(space, {}).setdefault(writing.name, writing.published)
+        public.setdefault(space, {}).setdefault(function.name, function.published)
 
 
 def enter_operator(declaration: Declaration, symbol: str) -> None:
     """Python's operator of that name as a method."""
     writes = symbol[2] == "i" and symbol not in ("__invert__",)
-    twin = InplaceFunction(declaration) if writes else Function(declaration, bound=True)
+    twin = InplaceFunction(declaration, bound=True) if writes else Function(declaration, bound=True)
     setattr(Tensor, symbol, operator(twin, symbol))
 
 

@@ -278,12 +278,12 @@ class Function:
 
 
 class InplaceFunction(Function):
-    """`cumsum_` of `cumsum`: the result is written to the tensor before the dot."""
+    """`cumsum_` of `cumsum`: the result is written to the first tensor."""
 
     writes = True
 
-    def __init__(self, declaration: Declaration | Alias):
-        super().__init__(declaration, bound=declaration.method)
+    def __init__(self, declaration: Declaration | Alias, bound: bool):
+        super().__init__(declaration, bound)
         self.name = self.__name__ = self.__qualname__ = f"{declaration.name}_"
         self.__module__ = "torch" if self.bound else declaration.module
         self.__doc__ = (f"Write the result of `{declaration.name}` into this tensor; returns the "

@@ -48,14 +48,18 @@ def resolve_tensors(function: Any) -> None:
 
 
 def python_function(body: Any = None, *, namespace: Any = "torch", method: bool = False,
-                    aliases: tuple[str, ...] = (), name: str = "", of: Any = None) -> Any:
+                    aliases: tuple[str, ...] = (), name: str = "", of: Any = None,
+                    private: str = "") -> Any:
     """Declare a public function by its body; `namespace` may be several. One that stands in front
-    `of` an op with the same name leaves the table to that."""
+    `of` an op with the same name leaves the table to that. `private` is the name of PyTorch's
+    function, which Python's own errors cite, where that is another."""
     if body is None:
         return lambda f: python_function(f, namespace=namespace, method=method, aliases=aliases,
-                                         name=name, of=of)
+                                         name=name, of=of, private=private)
     title = name or body.__name__
     resolve_tensors(body)
+    if private or not body.__qualname__.startswith("Tensor."):
+        body.__name__ = body.__qualname__ = private or title
     spaces: Any = (namespace,) if isinstance(namespace, str) else namespace
     op = Op(title, "composite", composite=True, namespace=namespace, doc=body.__doc__, body=body)
     op.direct = op.plain_call = body

@@ -951,8 +951,8 @@ def selu(input: Tensor, inplace: _bool = False) -> Tensor:
 def selu_(input: Tensor) -> Tensor:
     """Write the result of `selu` into this tensor; returns the tensor."""
 
-def sigmoid(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """1 / (1 + exp(-input))."""
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-x))."""
 
 def silu(input: Tensor, inplace: _bool = False) -> Tensor:
     """x · sigmoid(x)."""
@@ -1007,7 +1007,7 @@ def softshrink(input: Tensor, lambd: Any = 0.5, *, out: Tensor | None = None) ->
 def softsign(input: Tensor) -> Tensor:
     """x / (1 + |x|)."""
 
-def tanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
+def tanh(input: Tensor) -> Tensor:
     """The hyperbolic tangent."""
 
 def tanhshrink(input: Tensor) -> Tensor:

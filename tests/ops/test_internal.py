@@ -90,10 +90,16 @@ def test_what_is_gone_says_what_to_use():
             getattr(torch, name)(x, x) if name in ("solve", "lstsq") else getattr(torch, name)(x)
 
 
-@pytest.mark.parametrize("name", ["cudnn_convolution", "miopen_rnn", "batch_norm_stats"])
-def test_ops_of_other_devices(name):
+@pytest.mark.parametrize(("name", "args"), [
+    ("cudnn_convolution", (torch.ones(1, 1, 3, 3), torch.ones(1, 1, 2, 2), [0, 0], [1, 1], [1, 1],
+                           1, False, False, False)),
+    ("cudnn_grid_sampler", (torch.ones(1, 1, 2, 2), torch.ones(1, 1, 1, 2))),
+    ("batch_norm_stats", (torch.ones(2, 2), 1e-5))])
+def test_ops_of_other_devices(name, args):
     with pytest.raises(NotImplementedError, match=f"Could not run 'aten::{name}' .* the 'CPU'"):
-        getattr(torch, name)(torch.ones(2))
+        getattr(torch, name)(*args)
+    with pytest.raises(TypeError, match=rf"{name}\(\)"):
+        getattr(torch, name)("a")
     assert torch.cudnn_is_acceptable(torch.ones(1)) is torch.is_vulkan_available() is False
 
 

@@ -6,7 +6,7 @@ from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.python_functions import python_function
 from flambeau.ops.nn import activation
-from flambeau.ops.pointwise.elementary import sigmoid, tanh
+from flambeau.ops.pointwise import elementary
 
 NETWORK = "nn.functional"
 _inner, _functional = public["_nn"], public.setdefault(NETWORK, {})
@@ -54,7 +54,7 @@ def leaky_relu(input: Tensor, negative_slope: float = 0.01, inplace: bool = Fals
     return (_leaky_relu_ if inplace else activation.leaky_relu)(input, negative_slope)
 
 
-@python_function(namespace=NETWORK)
+@python_function(namespace=NETWORK, private="_threshold")
 def threshold(input: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
     """x where it exceeds `threshold`, else `value`."""
     return (_threshold_ if inplace else activation.threshold)(input, threshold, value)
@@ -135,8 +135,20 @@ def tanhshrink(input: Tensor) -> Tensor:
     return input - input.tanh()
 
 
+@python_function(namespace=NETWORK, of=elementary.sigmoid)
+def sigmoid(input: Tensor) -> Tensor:
+    """1 / (1 + exp(-x))."""
+    return input.sigmoid()
+
+
+@python_function(namespace=NETWORK, of=elementary.tanh)
+def tanh(input: Tensor) -> Tensor:
+    """The hyperbolic tangent."""
+    return input.tanh()
+
+
 _functional |= {
-    "sigmoid": sigmoid, "tanh": tanh, "relu_": Tensor.relu_, "logsigmoid": activation.log_sigmoid,
+    "relu_": public["torch"]["relu_"], "logsigmoid": activation.log_sigmoid,
     "hardshrink": activation.hardshrink, "prelu": activation.prelu,
     **{name: _inner[name] for name in ("gelu", "softplus", "softshrink", "elu_", "hardtanh_",
                                        "leaky_relu_")},

@@ -210,7 +210,8 @@ def _in_functional(n: int, largest: Any, with_indices: Any) -> None:
     max_pool.__doc__ = (f"The largest element of each window over the last {n} dimensions; with "
                         "`return_indices`, also where they are. See `torch.max_pool1d`.")
     max_pool_with_indices.__doc__ = f"The maxima of `max_pool{n}d` and where they are."
-    python_function(max_pool, namespace=NETWORK, name=f"max_pool{n}d")
+    python_function(max_pool, namespace=NETWORK, name=f"max_pool{n}d",
+                    private=f"_max_pool{n}d")
     python_function(max_pool_with_indices, namespace=NETWORK, name=f"max_pool{n}d_with_indices")
 
 
@@ -422,7 +423,8 @@ def _adaptive_maxima(n: int) -> None:
     adaptive_max_pool.__doc__ = (f"Maxima over windows that part the last {n} dimensions into "
                                  "`output_size` nearly equal parts.")
     with_indices.__doc__ = f"The maxima of `adaptive_max_pool{n}d` and where they are."
-    python_function(adaptive_max_pool, namespace=NETWORK, name=f"adaptive_max_pool{n}d")
+    python_function(adaptive_max_pool, namespace=NETWORK, name=f"adaptive_max_pool{n}d",
+                    private=f"_adaptive_max_pool{n}d")
     python_function(with_indices, namespace=NETWORK, name=f"adaptive_max_pool{n}d_with_indices")
 
 
@@ -486,7 +488,7 @@ def _fractional_maxima(n: int) -> None:
         f"Maxima over windows at random steps in the last {n} dimensions, as many as `output_size` "
         "or `output_ratio` say. Graham, Fractional max-pooling, 2014.")
     with_indices.__doc__ = f"The maxima of `{name}` and where they are."
-    python_function(fractional_max_pool, namespace=NETWORK, name=name)
+    python_function(fractional_max_pool, namespace=NETWORK, name=name, private=f"_{name}")
     python_function(with_indices, namespace=NETWORK, name=f"{name}_with_indices")
 
 

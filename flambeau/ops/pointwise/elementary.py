@@ -45,6 +45,7 @@ sqrt = pointwise("sqrt(Tensor self)", refuses=("sqrt_vml_cpu", ""), kernel=kerne
                  floating=True, d=over(lambda result: 2 * result),
                  doc="The square root.")
 sigmoid = pointwise("sigmoid(Tensor self)", kernel=kernels.sigmoid, floating=True,
+                    aliases=("special_expit(Tensor self) -> Tensor",),
                     d=lambda result: (1 - result) * result, doc="1 / (1 + exp(-input)).")
 
 # ---- trigonometry -------------------------------------------------------------------------------

@@ -7,7 +7,9 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import flambeau
+from flambeau._dispatch.schemas import recorded
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.members import member
 from flambeau.ops.linalg import grouped_products
 
 _grouped_mm = grouped_products.grouped_mm
@@ -163,14 +165,14 @@ def _amp_update_scale_(self: Tensor, growth_tracker: Tensor, found_inf: Tensor,
 
 
 def _elsewhere(name: str) -> Callable[..., Any]:
-    def refused(*args: Any, **kwargs: Any) -> Any:
+    def refused(*args: Any) -> Any:
         raise NotImplementedError(
             f"Could not run 'aten::{name}' with arguments from the 'CPU' backend. This could be "
             "because the operator doesn't exist for this backend, or was omitted during the "
             "selective/custom build process (if using custom build).")
-    refused.__name__ = refused.__qualname__ = name
-    refused.__doc__ = "NotImplementedError: this op is for other devices."
-    return refused
+    schemas = [one.schema for one in recorded()[name].values() if "out" not in one.facts]
+    return member(*schemas, body=refused, method=False,
+                  doc="NotImplementedError: this op is for other devices.")
 
 
 ELSEWHERE = (

@@ -408,6 +408,5 @@ heaviside = pointwise("heaviside(Tensor self, Tensor values)", kernel=kernels.he
                       d_values=lambda self: self == 0,
                       doc="0 where the input is negative, 1 where it is positive, `values` where it"
                           " is zero.")
-public["special"] |= {"expit": sigmoid, "softmax": softmax,
-                      "log_softmax": log_softmax}
+public["special"] |= {"softmax": softmax, "log_softmax": log_softmax}
 __all__ = ["digamma", "lgamma", "logit", "sinc", "xlogy"]
