@@ -64,7 +64,8 @@ class Overload(NamedTuple):
     def canonical(self, values: list[Any]) -> tuple[Any, ...]:
         own = (self.op.functional or self.op).declaration.canonical
         if own is not None:
-            return own(*[values[a.parameter] for a in self.arguments])
+            return own(*[a.constant if a.parameter < 0 else values[a.parameter]
+                         for a in self.arguments])
         first = values[self.arguments[0].parameter]
         if isinstance(first, (list, tuple)):
             first = first[0] if first else None

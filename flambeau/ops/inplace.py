@@ -183,10 +183,7 @@ def write_result(op: Op, input: Tensor, args: tuple[Any, ...], kwargs: dict[str,
     if edge is not None and grad_enabled():
         edge = gradient_edge(result)
         if edge is not None:
-            if result._array.dtype != memory.dtype:
-                cast = basis.cast(result, memory.dtype)
-                edge = gradient_edge(cast)
-            else:
+            if result._array.dtype == memory.dtype:
                 # later writes to the tensor are noticed where the node saved its result
                 save_anew(edge.node, result._array, input)
                 if functional.inplace_node:

@@ -106,3 +106,16 @@ def test_annotations_of_tensors_are_the_class():
     for function in (torch.nn.functional.conv1d, torch.nn.functional.normalize, torch.add):
         assert next(iter(inspect.signature(function).parameters.values())).annotation \
             in (torch.Tensor, "Any")
+
+
+@pytest.mark.parametrize("name", ["mul_", "add_", "sub_", "div_", "pow_", "atan2_"])
+def test_an_inplace_result_of_a_wider_type_has_the_node_of_the_op(name):
+    x = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+    other = torch.tensor([2.0, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    result = getattr(x * 1, name)(other)
+    assert result.dtype is torch.float32
+    assert result.grad_fn.name().lower() == f"{name[:-1]}backward0"
+    wide = getattr(x.double(), name[:-1])(other)
+    for got, expected in zip(torch.autograd.grad(result.sum(), (x, other)),
+                             torch.autograd.grad(wide.sum(), (x, other))):
+        torch.testing.assert_close(got, expected)
