@@ -590,7 +590,80 @@ PyObject *adaptive_max_pool_(PyObject *const *args) {
 }
 NETWORK_FLOATS(adaptive_max_pool, 0)
 
+// ---- windows at pseudo-random steps --------------------------------------------------------------
+
+// Where the windows along an axis start.
+template <class T>
+std::vector<npy_intp> fractional_starts(T sample, npy_intp size, npy_intp out, npy_intp kernel) {
+    std::vector<npy_intp> starts(out, size - kernel);
+    if (out == 1) return starts;
+    volatile T alpha = T(size - kernel) / T(out - 1);
+    npy_intp base = npy_intp(T(sample * alpha));
+    for (npy_intp i = 0; i < out - 1; i++) starts[i] = npy_intp(T((T(i) + sample) * alpha)) - base;
+    return starts;
+}
+
+// (x, kernel_size, output_size, samples)
+template <class T>
+PyObject *fractional_max_pool_(PyObject *const *args) {
+    Array x, samples;
+    std::vector<npy_intp> kernel, out;
+    if (!take<T>(args[0], x) || !take_ints(args[1], kernel) || !take_ints(args[2], out) ||
+        !take<T>(args[3], samples))
+        return declined();
+    int dims = int(out.size()), rank = x.ndim();
+    if (dims < 2 || dims > 3 || kernel.size() != out.size() || rank < dims + 1) return declined();
+    npy_intp planes = product(x.shape(), x.shape() + rank - dims), size[3], k[3], o[3];
+    if (samples.size() != planes * dims) return declined();
+    std::vector<npy_intp> shape = x.dims();
+    for (int d = 0; d < 3; d++) {
+        int at = d - (3 - dims);
+        size[d] = at < 0 ? 1 : x.dim(rank - dims + at);
+        k[d] = at < 0 ? 1 : kernel[at], o[d] = at < 0 ? 1 : out[at];
+        if (k[d] < 1 || o[d] < 1 || size[d] < k[d]) return declined();
+        if (at >= 0) shape[rank - dims + at] = o[d];
+    }
+    Array values = Array::empty(shape, TypeNum<T>::value), places = Array::empty(shape, NPY_INT64);
+    if (!values || !places) return nullptr;
+    bool fits = true;
+    {
+        Unlocked unlocked;
+        npy_intp area = size[0] * size[1] * size[2], count = o[0] * o[1] * o[2];
+        const T *from = x.data<T>(), *sample = samples.data<T>();
+        for (npy_intp p = 0; p < planes; p++, from += area, sample += dims) {
+            std::vector<npy_intp> starts[3];
+            for (int d = 0; d < 3; d++) {
+                int at = d - (3 - dims);
+                starts[d] = at < 0 ? std::vector<npy_intp>(1, 0)
+                                   : fractional_starts<T>(sample[dims == 3 ? at : dims - 1 - at],
+                                                          size[d], o[d], k[d]);
+                for (npy_intp start : starts[d]) fits &= start >= 0 && start + k[d] <= size[d];
+            }
+            if (!fits) break;
+            T *to = values.data<T>() + p * count;
+            int64_t *where = places.data<int64_t>() + p * count;
+            for (npy_intp a : starts[0])
+                for (npy_intp b : starts[1])
+                    for (npy_intp c : starts[2]) {
+                        npy_intp best = (a * size[1] + b) * size[2] + c;
+                        T largest = from[best];
+                        for (npy_intp i = a; i < a + k[0]; i++)
+                            for (npy_intp j = b; j < b + k[1]; j++) {
+                                npy_intp row = (i * size[1] + j) * size[2];
+                                for (npy_intp q = row + c; q < row + c + k[2]; q++)
+                                    if (from[q] > largest || from[q] != from[q])
+                                        largest = from[q], best = q;
+                            }
+                        *to++ = largest, *where++ = best;
+                    }
+        }
+    }
+    return fits ? results(values, places) : declined();
+}
+NETWORK_FLOATS(fractional_max_pool, 0)
+
 PyMethodDef methods[] = {
+    NETWORK_METHOD(fractional_max_pool, 4),
     NETWORK_METHOD(max_pool, 6),          NETWORK_METHOD(max_pool_backward, 4),
     NETWORK_METHOD(max_unpool, 3),        NETWORK_METHOD(max_unpool_backward, 3),
     NETWORK_METHOD(avg_pool, 7),          NETWORK_METHOD(avg_pool_backward, 8),

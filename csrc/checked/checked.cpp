@@ -54,7 +54,7 @@ PyObject *Inner::operator()(PyObject *const *args, Py_ssize_t n) const {
 int register_checked(PyObject *module) {
     using namespace checked;
     for (auto add : {register_bags, register_columns, register_convolution, register_normalization,
-                     register_pooling})
+                     register_pooling, register_rearranging})
         if (add(module)) return -1;
     return 0;
 }

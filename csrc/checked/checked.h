@@ -95,5 +95,6 @@ int register_columns(PyObject *module);
 int register_convolution(PyObject *module);
 int register_normalization(PyObject *module);
 int register_pooling(PyObject *module);
+int register_rearranging(PyObject *module);
 
 }  // namespace checked

@@ -468,7 +468,7 @@ static void gather(int nd, int d, const std::vector<npy_intp> *sources, const ch
 }
 
 // mirror_pad(x, pad, mode): "reflect", "replicate" or "circular".
-static PyObject *mirror_pad(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+PyObject *mirror_pad(PyObject *const *args, Py_ssize_t n, PyObject *names) {
     npy_intp sides[NPY_MAXDIMS][2], shape[NPY_MAXDIMS];
     if (names || n != 3 || !is_row_major(args[0]) || !PyUnicode_Check(args[2])) return declined();
     PyArrayObject *x = (PyArrayObject *)args[0];

@@ -79,6 +79,9 @@ inline PyArrayObject *root_of(PyArrayObject *x) {
 // The strides of `x` seen with another shape of as many elements; false where there are none.
 bool reshaped_strides(PyArrayObject *x, int nd, const npy_intp *shape, npy_intp *strides);
 
+// (x, padding, mode), of rearranging.cpp; NotImplemented for what it has no loop for.
+PyObject *mirror_pad(PyObject *const *args, Py_ssize_t n, PyObject *names);
+
 // Raised for arguments that do not fit: whoever called then says so in PyTorch's words.
 extern PyObject *Misfit;
 PyObject *misfit();

@@ -10,6 +10,7 @@ from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.layouts import keeping_layout
+from flambeau.kernels.network import checked
 
 NETWORK = "nn.functional"
 
@@ -189,7 +190,8 @@ def _declare_mirror(name: str, n: int, mode: str) -> Any:
         node=f"{node}Backward0", **{**inner, "out": False})
     forward = op(
         f"{title}(Tensor self, SymInt[{2 * n}] padding) -> Tensor", kernel=kernel, kind="linear",
-        canonical=canonical, refuses=refused, node=f"{node}0", batch=fronted,
+        canonical=canonical, quick=checked(f"{name}_pad"), refuses=refused, node=f"{node}0",
+        batch=fronted,
         autocast="" if mode == "circular" else "full",
         d_self=lambda grad, self, padding: backward(grad, self, padding), **inner)
     return forward
