@@ -737,6 +737,17 @@ def _safe_softmax(input: Tensor, dim: _int, dtype: Any = None) -> Tensor:
 def _sample_dirichlet(input: Tensor, generator: Any = None) -> Tensor:
     """Dirichlet samples of the concentrations along the last dimension of `input`."""
 
+def _scaled_dot_product_flash_attention_for_cpu(
+    query: Tensor,
+    key: Tensor,
+    value: Tensor,
+    dropout_p: _float = 0.0,
+    is_causal: _bool = False,
+    *,
+    attn_mask: Tensor | None = None,
+    scale: _float | None = None,
+) -> tuple[Tensor, ...]: ...
+
 def _segment_reduce(
     data: Tensor,
     reduce: str,

@@ -259,7 +259,7 @@ class OpOverloadPacket:
 
 def _declare() -> None:
     """See to it that the overloads that are shown are declared."""
-    from flambeau._dispatch import common_forms, network_forms  # noqa: F401
+    from flambeau._dispatch import common_forms  # noqa: F401
 
 
 def _packet_named(namespace: str, name: str) -> OpOverloadPacket:

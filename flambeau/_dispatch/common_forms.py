@@ -14,6 +14,7 @@ from flambeau.core.tensor import Tensor
 from flambeau.ops.indexing.index import _slice as take_slice
 from flambeau.ops.indexing.index import slice_backward
 from flambeau.ops.linalg.matmul import adjoint
+from flambeau.ops.loss import cross_entropy
 from flambeau.ops.nn.dropout import SATURATION, channels
 
 END = 2**63 - 1
@@ -279,3 +280,22 @@ for _prefix, _feature in (("", False), ("feature_", True)):
     becomes(f"{_prefix}dropout_", _shown_dropout(_feature, Tensor.mul_))
     becomes(f"{_prefix}alpha_dropout", _shown_alpha_dropout(_feature, flambeau.mul))
     becomes(f"{_prefix}alpha_dropout_", _shown_alpha_dropout(_feature, Tensor.mul_))
+
+# ---- layers that are one call here, and several in PyTorch ---------------------------------------
+
+
+def _rms_norm(input: Tensor, weight: Any, dims: int, eps: float) -> Tensor:
+    scale = flambeau.rsqrt((input.pow(2).mean(tuple(range(-dims, 0)), True)).add_(eps))
+    scaled = input * scale
+    return scaled if weight is None else scaled * weight
+
+
+def _cross_entropy(input: Tensor, target: Tensor, weight: Any, reduction: int, ignore_index: int,
+                   smoothing: float) -> Tensor:
+    """As PyTorch computes it: log-probabilities, then the loss for classes."""
+    return cross_entropy._smoothed(flambeau.log_softmax(input, 1), target, weight, reduction,
+                                   ignore_index, smoothing)
+
+
+becomes("_rms_norm", _rms_norm)
+becomes("_cross_entropy", _cross_entropy)

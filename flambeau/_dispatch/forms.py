@@ -3,7 +3,7 @@ autograd.
 
 `shows` says that a call of an op of flambeau is one of an overload, and how its arguments become
 that overload's; `becomes` that it is several calls, which then show themselves. What neither names
-is shown under its own name. ``common_forms` and `network_forms`` holds the declarations.
+is shown under its own name. `common_forms` holds the declarations.
 """
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from flambeau.core.modes import grad_enabled, intercept
 Policy = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
 LOWER = """
-    nn.functional.scaled_dot_product_attention lstm
+    lstm
     rnn_tanh rnn_relu
 """
 

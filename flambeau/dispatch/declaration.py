@@ -318,7 +318,8 @@ class Declaration:
                      role_of(given.get(p.name, p), self),
                      None if p.value is MISSING else p.value)
             for p in self.canonical_parameters(op.schema)]
-        out = names.index("out") if "out" in names else -1
+        stores = "out" in names and all(p.name != "out" for p in schema.parameters)
+        out = names.index("out") if stores else -1
         return Overload(signature, own, tuple(arguments), op, out)
 
     def _has_out(self, schema: Schema) -> bool:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import flambeau
-from flambeau._dispatch import common_forms, forms, network_forms
+from flambeau._dispatch import common_forms, forms
 from flambeau.core.op import public, table
 from flambeau.dispatch.function import Function
 from flambeau.kernels import refused
@@ -16,7 +16,7 @@ from flambeau.ops import load, out_types, overlap
 from flambeau.ops.misfit import c_name
 from flambeau.schema import recorded
 
-assert common_forms, network_forms          # whose rows are in `forms`
+assert common_forms                         # whose rows are in `forms`
 
 WAITING = {
     "kernels/refused.py": "flip index_add index_select scatter_reduce",

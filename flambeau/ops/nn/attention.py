@@ -8,10 +8,14 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau.core.op import composite, public
+from flambeau.core.modes import interceptors
+from flambeau.core.op import public
 from flambeau.core.promotion import is_half, type_name
 from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.parts import ThroughParts
+from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import attention as kernels
 from flambeau.ops.fused import fused
 from flambeau.ops.nn.softmax import softmax
@@ -19,6 +23,7 @@ from flambeau.ops.node_names import one_node, times
 from flambeau.ops.pointwise.arithmetic import c_name
 
 NETWORK = "nn.functional"
+_INNER: dict[str, Any] = {"function": False, "method": False, "out": False}
 
 
 @one_node(name="SafeSoftmaxBackward0")
@@ -52,7 +57,7 @@ def _attend_kernel(query: np.ndarray, key: np.ndarray, value: np.ndarray, mask: 
 
 @fused(_attend_kernel,
        extras=("total",), tensors=("query", "key", "value", "mask"), namespace=None,
-       unfolds=lambda node: len(node.shape) != 4, nondiff=("mask",),
+       unfolds=True, nondiff=("mask",),
        backward=lambda grad, query, key, value, mask, result, total, is_causal, scale: (
            *kernels.scaled_dot_product_attention_backward(
                grad, query, key, value, result, total, mask, is_causal, scale), None),
@@ -73,15 +78,71 @@ def _fits(query: Tensor, key: Tensor, value: Tensor, mask: Any) -> bool:
 def attend_with_weights(query: Tensor, key: Tensor, value: Tensor, mask: Any, is_causal: bool,
                         scale: float | None, dropout: float = 0.0) -> tuple[Tensor, Tensor]:
     """The result of attention, and its weights."""
+    weights = _scores_to_weights(_scores(query, key, mask, is_causal, scale))
+    if dropout:
+        weights = flambeau.dropout(weights, dropout, True)
+    return weights @ value, weights
+
+
+def _scores(query: Tensor, key: Tensor, mask: Any, is_causal: bool, scale: float | None) -> Tensor:
     mask = additive_mask(mask, query, key, is_causal)
     factor = 1 / math.sqrt(query._array.shape[-1]) if scale is None else scale
     # The root of the factor goes into each side, for the sake of half floats.
     root = math.sqrt(abs(factor))
     scores = times(query, math.copysign(root, factor)) @ times(key.transpose(-2, -1), root)
-    weights = _scores_to_weights(scores if mask is None else scores + mask)
+    return scores if mask is None else scores + mask
+
+
+# ---- four dimensions: one op, as in PyTorch ------------------------------------------------------
+
+
+def _flash_parts(query: Tensor, key: Tensor, value: Tensor, mask: Any, dropout: float,
+                 is_causal: bool, scale: float | None) -> tuple[Tensor, Tensor]:
+    scores = _scores(query, key, mask, is_causal, scale)
+    weights = _scores_to_weights(scores)
     if dropout:
         weights = flambeau.dropout(weights, dropout, True)
-    return weights @ value, weights
+    return weights @ value, scores.detach().logsumexp(-1)
+
+
+def _flash_gradients_parts(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor,
+                           logsumexp: Tensor, mask: Any, dropout: float, is_causal: bool,
+                           scale: float | None) -> tuple[Any, ...]:
+    through = ThroughParts(_flash_parts, ("query", "key", "value", "attn_mask"), ())
+    found = through([grad, None], [True, True, True, False], query, key, value, mask, dropout,
+                    is_causal, scale)
+    return tuple(found[:3])
+
+
+_FLASH = "_scaled_dot_product_flash_attention_for_cpu"
+_CHOICES = "*, Tensor? attn_mask=None, float? scale=None"
+
+_flash_backward = op(
+    f"{_FLASH}_backward(Tensor grad_out, Tensor query, Tensor key, Tensor value, Tensor out, "
+    f"Tensor logsumexp, float dropout_p, bool is_causal, {_CHOICES}) -> "
+    "(Tensor grad_query, Tensor grad_key, Tensor grad_value)",
+    kernel=lambda grad, query, key, value, out, total, mask, dropout, is_causal, scale:
+    kernels.scaled_dot_product_attention_backward(
+        grad, query, key, value, out, total, mask, is_causal, scale),
+    parts=_flash_gradients_parts, nondiff="out logsumexp attn_mask", returns=tuple, **_INNER)
+
+
+def _flash_vjp(grad: Any, needs: Any, query: Tensor, key: Tensor, value: Tensor, attn_mask: Any,
+               dropout_p: float, is_causal: bool, scale: float | None, result0: Tensor,
+               result1: Tensor) -> Any:
+    return (*_flash_backward(grad[0], query, key, value, result0, result1, dropout_p, is_causal,
+                             **{name: given for name, given in (("attn_mask", attn_mask),
+                                                                ("scale", scale))
+                                if given is not None}), None)
+
+
+_flash = op(
+    f"{_FLASH}(Tensor query, Tensor key, Tensor value, float dropout_p=0., bool is_causal=False, "
+    f"{_CHOICES}) -> (Tensor output, Tensor logsumexp)",
+    kernel=lambda query, key, value, mask, dropout, is_causal, scale: _attend_kernel(
+        query, key, value, mask, is_causal, scale),
+    parts=_flash_parts, vjp=_flash_vjp, nondiff="attn_mask", differentiable=(True, False),
+    returns=tuple, out=False, method=False)
 
 
 def _check(query: Tensor, key: Tensor, value: Tensor, mask: Tensor | None) -> None:
@@ -132,11 +193,12 @@ def _repeat_heads(query: Tensor, key: Tensor, value: Tensor) -> tuple[Tensor, Te
     return repeated[0], repeated[1]
 
 
-@composite(namespace=NETWORK)
+@op("scaled_dot_product_attention(Tensor query, Tensor key, Tensor value, Tensor? attn_mask=None, "
+    "float dropout_p=0., bool is_causal=False, *, float? scale=None, bool enable_gqa=False) -> "
+    "Tensor", namespace=NETWORK, out=False, method=False, autocast="lower")
 def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
-                                 attn_mask: Tensor | None = None, dropout_p: float = 0.0,
-                                 is_causal: bool = False, scale: float | None = None,
-                                 enable_gqa: bool = False) -> Tensor:
+                                 attn_mask: Tensor | None, dropout_p: float, is_causal: bool,
+                                 scale: float | None, enable_gqa: bool) -> Tensor:
     """softmax(scale · Q Kᵀ + mask) V with scale = 1/√d: (..., l, d), (..., s, d), (..., s, e) give
     (..., l, e).
 
@@ -171,6 +233,10 @@ def scaled_dot_product_attention(query: Tensor, key: Tensor, value: Tensor,
         query, key, value = [t.expand(*lead, *t._array.shape[-2:]) for t in (query, key, value)]
     if attn_mask is not None:
         _check_mask(attn_mask, query, key)
+    if query._array.ndim == 4 and _fits(query, key, value, attn_mask):
+        return _flash(query, key, value, 0.0, is_causal, attn_mask=attn_mask, scale=scale)[0]
+    if interceptors:
+        return attend_with_weights(query, key, value, attn_mask, is_causal, scale)[0]
     return _attend(query, key, value, attn_mask, is_causal, scale)
 
 
@@ -268,7 +334,7 @@ def _check_sizes(query: Tensor, key: Tensor, value: Tensor, width: int, expected
         raise AssertionError(f"key shape {key.shape} does not match value shape {value.shape}")
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def multi_head_attention_forward(
         query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int,
         in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None,

@@ -54,7 +54,8 @@ def _shuffling(input: Tensor, upscale_factor: int) -> tuple[Tensor, int]:
 
 pixel_shuffle = op(
     "pixel_shuffle(Tensor self, int upscale_factor) -> Tensor", kernel=_shuffled, kind="linear",
-    canonical=_shuffling, quick=checked("pixel_shuffle"), refuses=("pixel_shuffle", "UW8"), out=False, method=False,
+    canonical=_shuffling, quick=checked("pixel_shuffle"),
+    refuses=("pixel_shuffle", "UW8"), out=False, method=False,
     d_self=lambda grad, upscale_factor: pixel_unshuffle(grad, upscale_factor),
     batch=leading(lambda: pixel_shuffle.op.call),
     doc="""(..., c r², h, w) as (..., c, h r, w r): channels become pixels. Shi et al., 2016.
@@ -83,8 +84,9 @@ def _unshuffling(input: Tensor, downscale_factor: int) -> tuple[Tensor, int]:
 
 pixel_unshuffle = op(
     "pixel_unshuffle(Tensor self, int downscale_factor) -> Tensor", kernel=_unshuffled,
-    kind="linear", canonical=_unshuffling, quick=checked("pixel_unshuffle"), out=False,
-    method=False, refuses=("pixel_unshuffle", "UW8"), batch=leading(lambda: pixel_unshuffle.op.call),
+    kind="linear", canonical=_unshuffling, quick=checked("pixel_unshuffle"),
+    out=False, method=False,
+    refuses=("pixel_unshuffle", "UW8"), batch=leading(lambda: pixel_unshuffle.op.call),
     d_self=lambda grad, downscale_factor: pixel_shuffle(grad, downscale_factor),
     doc="(..., c, h r, w r) as (..., c r², h, w): pixels become channels.")
 
@@ -111,7 +113,8 @@ def _exchanging(input: Tensor, groups: int) -> tuple[Tensor, int]:
 
 channel_shuffle = op(
     "channel_shuffle(Tensor self, SymInt groups) -> Tensor", kernel=_exchanged, kind="linear",
-    canonical=_exchanging, quick=checked("exchanged"), refuses=("channel_shuffle", "UW8"), out=False, method=False,
+    canonical=_exchanging, quick=checked("exchanged"),
+    refuses=("channel_shuffle", "UW8"), out=False, method=False,
     aliases=("native_channel_shuffle(Tensor self, SymInt groups) -> Tensor",),
     d_self=lambda grad, groups: channel_shuffle(grad, grad._array.shape[1] // groups),
     batch=folded(lambda: channel_shuffle.op.call),
