@@ -241,6 +241,13 @@ from flambeau.ops.python.internal import cudnn_convolution_relu as cudnn_convolu
 from flambeau.ops.python.internal import cudnn_convolution_transpose as cudnn_convolution_transpose
 from flambeau.ops.python.internal import cudnn_grid_sampler as cudnn_grid_sampler
 from flambeau.ops.python.internal import cudnn_is_acceptable as cudnn_is_acceptable
+from flambeau.ops.python.internal import fbgemm_linear_fp16_weight as fbgemm_linear_fp16_weight
+from flambeau.ops.python.internal import fbgemm_linear_fp16_weight_fp32_activation as fbgemm_linear_fp16_weight_fp32_activation
+from flambeau.ops.python.internal import fbgemm_linear_int8_weight as fbgemm_linear_int8_weight
+from flambeau.ops.python.internal import fbgemm_linear_int8_weight_fp32_activation as fbgemm_linear_int8_weight_fp32_activation
+from flambeau.ops.python.internal import fbgemm_linear_quantize_weight as fbgemm_linear_quantize_weight
+from flambeau.ops.python.internal import fbgemm_pack_gemm_matrix_fp16 as fbgemm_pack_gemm_matrix_fp16
+from flambeau.ops.python.internal import fbgemm_pack_quantized_matrix as fbgemm_pack_quantized_matrix
 from flambeau.ops.python.internal import is_vulkan_available as is_vulkan_available
 from flambeau.ops.python.internal import miopen_batch_norm as miopen_batch_norm
 from flambeau.ops.python.internal import miopen_convolution as miopen_convolution

@@ -383,7 +383,7 @@ class _Ops(types.ModuleType):
         if name.startswith("__"):
             raise AttributeError(f"module 'torch.ops' has no attribute {name!r}")
         if name == "higher_order":
-            from flambeau._higher_order_ops.registry import higher_order
+            from flambeau._library.higher_order import higher_order
             found: Any = higher_order
         elif name == "quantized":
             found = importlib.import_module("flambeau.ops.quantized.library")
@@ -418,7 +418,7 @@ _LATE = ("HigherOrderOperator", "_HigherOrderNamespace", "_higher_order_ops")
 def __getattr__(name: str) -> Any:
     """Higher-order ops, which stand in a module of their own."""
     if name in _LATE:
-        return getattr(importlib.import_module("flambeau._higher_order_ops.registry"), name)
+        return getattr(importlib.import_module("flambeau._library.higher_order"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import flambeau
 from flambeau import Tensor
 from flambeau._dispatch.keys import DispatchKey
-from flambeau._higher_order_ops.registry import HigherOrderOperator
+from flambeau._library.higher_order import HigherOrderOperator
 
 
 class FlexAttentionHOP(HigherOrderOperator):

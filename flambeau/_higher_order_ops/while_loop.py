@@ -6,8 +6,8 @@ from typing import Any
 
 from flambeau import Tensor
 from flambeau._dispatch.keys import DispatchKey
-from flambeau._higher_order_ops.registry import HigherOrderOperator
 from flambeau._higher_order_ops.utils import flat_function, is_traced, traced_call
+from flambeau._library.higher_order import HigherOrderOperator
 from flambeau._subclasses.fake_tensor import FakeTensorMode, is_fake
 from flambeau.fx.experimental.proxy_tensor import ProxyTorchDispatchMode
 from flambeau.utils import _pytree

@@ -58,7 +58,10 @@ _NAMES = {
         "batch_norm_gather_stats batch_norm_gather_stats_with_counts batch_norm_stats "
         "cudnn_affine_grid_generator cudnn_batch_norm cudnn_convolution "
         "cudnn_convolution_add_relu cudnn_convolution_relu cudnn_convolution_transpose "
-        "cudnn_grid_sampler miopen_batch_norm miopen_convolution miopen_convolution_add_relu "
+        "cudnn_grid_sampler fbgemm_linear_fp16_weight fbgemm_linear_fp16_weight_fp32_activation "
+        "fbgemm_linear_int8_weight fbgemm_linear_int8_weight_fp32_activation "
+        "fbgemm_linear_quantize_weight fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix "
+        "miopen_batch_norm miopen_convolution miopen_convolution_add_relu "
         "miopen_convolution_relu miopen_convolution_transpose miopen_ctc_loss "
         "miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d mkldnn_max_pool2d "
         "mkldnn_max_pool3d native_norm"),

@@ -22,7 +22,7 @@ from typing import Any
 
 import flambeau
 from flambeau import Tensor, nn
-from flambeau._higher_order_ops.registry import HigherOrderOperator
+from flambeau._library.higher_order import HigherOrderOperator
 from flambeau._support.scopes import Scope
 from flambeau.core import modes
 from flambeau.core.symbolic_names import Tag

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import flambeau
 from flambeau._dispatch.schemas import recorded
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.declaration import op
 from flambeau.dispatch.members import member
 from flambeau.ops.linalg import grouped_products
 
@@ -17,22 +18,14 @@ if TYPE_CHECKING:
     def __getattr__(name: str) -> Any: ...      # those made in loops
 
 
-def _tensor(function: str, argument: str, position: int, value: Any) -> Tensor:
-    """The value, if it is a tensor; TypeError if not."""
-    if isinstance(value, Tensor):
-        return value
-    raise TypeError(f"{function}(): argument '{argument}' (position {position}) must be Tensor, "
-                    f"not {type(value).__name__}")
-
-
-def _shape_as_tensor(input: Tensor) -> Tensor:
+@op("_shape_as_tensor(Tensor self) -> Tensor", method=False)
+def _shape_as_tensor(self: Tensor) -> Tensor:
     """The sizes of a tensor, as a tensor.
 
     >>> flambeau._shape_as_tensor(flambeau.ones(2, 3))
     tensor([2, 3])
     """
-    return flambeau.tensor(list(_tensor("_shape_as_tensor", "input", 1, input).shape),
-                           dtype=flambeau.int64)
+    return flambeau.tensor(list(self.shape), dtype=flambeau.int64)
 
 
 def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
@@ -44,11 +37,10 @@ def _has_compatible_shallow_copy_type(input: Tensor, from_: Tensor) -> bool:
 
 
 def _cast(name: str, dtype: Any) -> Callable[..., Tensor]:
-    def cast(input: Tensor, non_blocking: bool = False) -> Tensor:
-        return _tensor(name, "input", 1, input).to(dtype, non_blocking)
-    cast.__name__ = cast.__qualname__ = name
+    def cast(self: Tensor, non_blocking: bool) -> Tensor:
+        return self.to(dtype, non_blocking)
     cast.__doc__ = f"The tensor as one of {dtype}."
-    return cast
+    return op(f"{name}(Tensor self, bool non_blocking=False) -> Tensor", method=False)(cast)
 
 
 CASTS = {"Byte": flambeau.uint8, "Char": flambeau.int8, "Short": flambeau.int16,
@@ -58,25 +50,26 @@ for _name, _dtype in CASTS.items():
     globals()[f"_cast_{_name}"] = _cast(f"_cast_{_name}", _dtype)
 
 
-def _convert_indices_from_coo_to_csr(input: Tensor, size: int, *, out_int32: bool = False,
-                                     out: Tensor | None = None) -> Tensor:
+@op("_convert_indices_from_coo_to_csr(Tensor self, int size, *, bool out_int32=False) -> Tensor",
+    method=False)
+def _convert_indices_from_coo_to_csr(self: Tensor, size: int, out_int32: bool) -> Tensor:
     """The rows of sorted places, as the place where each row begins.
 
     >>> flambeau._convert_indices_from_coo_to_csr(flambeau.tensor([0, 0, 1, 3]), 4)
     tensor([0, 2, 3, 3, 4])
     """
-    if input.dim() > 1:
-        raise RuntimeError(f"Input is supposed to be a vector, but got {input.dim()} dimensional "
+    if self.dim() > 1:
+        raise RuntimeError(f"Input is supposed to be a vector, but got {self.dim()} dimensional "
                            "tensor.")
-    _integers(input, "convert_indices_from_coo_to_csr_cpu")
-    ends = flambeau.bincount(input.long(), minlength=size).cumsum(0)
-    found = flambeau.cat([ends.new_zeros(1), ends]).to(_index_type(out_int32))
-    return found if out is None else _fill(out, found)
+    _integers(self, "convert_indices_from_coo_to_csr_cpu")
+    ends = flambeau.bincount(self.long(), minlength=size).cumsum(0)
+    return flambeau.cat([ends.new_zeros(1), ends]).to(_index_type(out_int32))
 
 
-def _convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, *,
-                                     out_int32: bool = False, transpose: bool = False,
-                                     out: Tensor | None = None) -> Tensor:
+@op("_convert_indices_from_csr_to_coo(Tensor crow_indices, Tensor col_indices, *, "
+    "bool out_int32=False, bool transpose=False) -> Tensor", method=False)
+def _convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, out_int32: bool,
+                                     transpose: bool) -> Tensor:
     """Rows and columns of places, whose rows are given by where each begins.
 
     >>> rows = flambeau.tensor([0, 2, 3])
@@ -95,8 +88,7 @@ def _convert_indices_from_csr_to_coo(crow_indices: Tensor, col_indices: Tensor, 
     if stacks:
         places = flambeau.unravel_index(lines // (height - 1), tuple(stacks))
         rows = [*places, *rows]
-    found = flambeau.stack(rows).to(_index_type(out_int32))
-    return found if out is None else _fill(out, found)
+    return flambeau.stack(rows).to(_index_type(out_int32))
 
 
 def _integers(indices: Tensor, kernel: str) -> None:
@@ -108,10 +100,6 @@ def _integers(indices: Tensor, kernel: str) -> None:
 
 def _index_type(int32: bool) -> Any:
     return flambeau.int32 if int32 else flambeau.int64
-
-
-def _fill(out: Tensor, value: Tensor) -> Tensor:
-    return out.resize_(value.shape).copy_(value)
 
 
 # ---- scaled gradients ----------------------------------------------------------------------------
@@ -161,7 +149,7 @@ def _amp_update_scale_(self: Tensor, growth_tracker: Tensor, found_inf: Tensor,
     return self
 
 
-# ---- what other devices have ---------------------------------------------------------------------
+# ---- what other libraries have ------------------------------------------------------------------
 
 
 def _elsewhere(name: str) -> Callable[..., Any]:
@@ -179,7 +167,11 @@ ELSEWHERE = (
     "batch_norm_backward_elemt batch_norm_backward_reduce batch_norm_elemt batch_norm_gather_stats "
     "batch_norm_gather_stats_with_counts batch_norm_stats cudnn_affine_grid_generator "
     "cudnn_batch_norm cudnn_convolution cudnn_convolution_add_relu cudnn_convolution_relu "
-    "cudnn_convolution_transpose cudnn_grid_sampler miopen_batch_norm miopen_convolution "
+    "cudnn_convolution_transpose cudnn_grid_sampler fbgemm_linear_fp16_weight "
+    "fbgemm_linear_fp16_weight_fp32_activation fbgemm_linear_int8_weight "
+    "fbgemm_linear_int8_weight_fp32_activation fbgemm_linear_quantize_weight "
+    "fbgemm_pack_gemm_matrix_fp16 fbgemm_pack_quantized_matrix miopen_batch_norm "
+    "miopen_convolution "
     "miopen_convolution_add_relu miopen_convolution_relu miopen_convolution_transpose "
     "miopen_ctc_loss miopen_depthwise_convolution miopen_rnn mkldnn_adaptive_avg_pool2d "
     "mkldnn_max_pool2d mkldnn_max_pool3d native_norm").split()
@@ -187,21 +179,24 @@ for _name in ELSEWHERE:
     globals()[_name] = _elsewhere(_name)
 
 
-def cudnn_is_acceptable(input: Tensor) -> bool:
+@op("cudnn_is_acceptable(Tensor self) -> bool", method=False)
+def cudnn_is_acceptable(self: Tensor) -> bool:
     """False: there is no cuDNN."""
-    _tensor("cudnn_is_acceptable", "input", 1, input)
     return False
 
 
+@op("is_vulkan_available() -> bool")
 def is_vulkan_available() -> bool:
     """False: there is no Vulkan."""
     return False
 
 
-def mkldnn_convolution(input: Tensor, weight: Tensor, bias: Tensor | None, padding: Any,
+@op("mkldnn_convolution(Tensor self, Tensor weight, Tensor? bias, int[] padding, int[] stride, "
+    "int[] dilation, int groups) -> Tensor", method=False)
+def mkldnn_convolution(self: Tensor, weight: Tensor, bias: Tensor | None, padding: Any,
                        stride: Any, dilation: Any, groups: int) -> Tensor:
     """A convolution, by the package's own kernels."""
-    return flambeau.convolution(input, weight, bias, stride, padding, dilation, False,
+    return flambeau.convolution(self, weight, bias, stride, padding, dilation, False,
                                 [0] * len(padding), groups)
 
 
@@ -214,7 +209,8 @@ def sym_sqrt(a: Any) -> Any:
     return math.sqrt(a)
 
 
-def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = None) -> None:
+@op("sym_constrain_range(Scalar size, *, int? min=None, int? max=None) -> ()", method=False)
+def sym_constrain_range(size: Any, min: int | None = None, max: int | None = None) -> None:
     """RuntimeError unless a number is in a range."""
     low = -2**63 if min is None else min
     high = 2**63 - 1 if max is None else max
@@ -222,7 +218,9 @@ def sym_constrain_range(size: Any, *, min: int | None = None, max: int | None = 
         raise RuntimeError(f"Invalid value range for {size} between [{low}, {high}].")
 
 
-def sym_constrain_range_for_size(size: Any, *, min: int | None = None, max: int | None = None
+@op("sym_constrain_range_for_size(Scalar size, *, int? min=None, int? max=None) -> ()",
+    method=False)
+def sym_constrain_range_for_size(size: Any, min: int | None = None, max: int | None = None
                                  ) -> None:
     """RuntimeError unless a number is in a range, and not negative."""
     sym_constrain_range(size, min=0 if min is None else min, max=max)
