@@ -3,12 +3,7 @@
 
 A call is `admit`ted once for the types of its arguments, and what `explain` gives is raised in
 place of an error. A method numbers its arguments otherwise than the function, and so is another
-callable with the same body; on the class it is the function:
-
-    >>> flambeau.Tensor.dot is flambeau.dot
-    True
-
-but where the method takes what the function does not: `x.permute(1, 0)`.
+callable with the same body. Ops that are declared by their schemas need none of this.
 """
 from __future__ import annotations
 

@@ -136,7 +136,7 @@ def broadcast_error(a: tuple[int, ...], b: tuple[int, ...]) -> RuntimeError:
         if a[-i] != b[-i] and a[-i] != 1 and b[-i] != 1:
             return RuntimeError(
                 f"The size of tensor a ({a[-i]}) must match the size of tensor b ({b[-i]}) at "
-                f"non-singleton dimension {max(len(a), len(b)) - i}: shapes {list(a)} and "
+                f"non-singleton dimension {max(len(a), len(b)) - i}\nshapes {list(a)} and "
                 f"{list(b)} do not broadcast")
     return RuntimeError(f"shapes {list(a)} and {list(b)} do not broadcast")
 

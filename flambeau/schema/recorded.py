@@ -5,12 +5,10 @@ the methods that take nothing, its second the functions of `nn.functional` that 
 their own. Then `name(...)` is a signature of a function, `name:(...)` of a function and, without
 the input and `out`, of a method, `.name(...)` of a method.
 
->>> [str(s) for s in signatures("matrix_power")]
-['(Tensor input, int n, *, Tensor out = None)']
->>> complaint("matrix_power", (flambeau.ones(2, 2), "a"), {})
-"matrix_power(): argument 'n' (position 2) must be int, not str"
->>> complaint("matrix_power", ("a",), {}, bound=True)
-"matrix_power(): argument 'n' (position 1) must be int, not str"
+>>> [str(s) for s in signatures("_neg_view")]
+['(Tensor input)']
+>>> complaint("_neg_view", ("a",), {})
+"_neg_view(): argument 'input' (position 1) must be Tensor, not str"
 """
 from __future__ import annotations
 

@@ -457,3 +457,7 @@ def _cell(mode: str) -> Any:
 
 for _mode in ("lstm", "gru", "rnn_tanh", "rnn_relu"):
     _cell(_mode)
+
+for _value in [*globals().values()]:            # the namespace is what programs and graphs name
+    if getattr(_value, "__module__", "") == __name__:
+        _value.__module__ = "flambeau.ops.quantized"
