@@ -437,277 +437,336 @@ def _fft_r2c(
     out: Tensor | None = None,
 ) -> Tensor: ...
 
-def _foreach_abs(self: Any) -> Any:
+def _foreach_abs(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`abs` of each tensor, with its operands."""
 
-def _foreach_abs_(self: Any) -> Any:
+def _foreach_abs_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`abs_` on each tensor, with its operands."""
 
-def _foreach_acos(self: Any) -> Any:
+def _foreach_acos(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`acos` of each tensor, with its operands."""
 
-def _foreach_acos_(self: Any) -> Any:
+def _foreach_acos_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`acos_` on each tensor, with its operands."""
 
-def _foreach_add(self: Any, other: Any = None, *, alpha: Any = 1) -> Any:
+def _foreach_add(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: Any = None,
+    *,
+    alpha: Any = 1,
+) -> Any:
     """`add` of each tensor, with its operands."""
 
-def _foreach_add_(self: Any, other: Any = None, *, alpha: Any = 1) -> Any:
+def _foreach_add_(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: Any = None,
+    *,
+    alpha: Any = 1,
+) -> Any:
     """`add_` on each tensor, with its operands."""
 
-def _foreach_addcdiv(self: Any, tensor1: Any, tensor2: Any, scalars: Any = None) -> Any:
+def _foreach_addcdiv(
+    self: tuple[Tensor, ...] | list[Tensor],
+    tensor1: tuple[Tensor, ...] | list[Tensor],
+    tensor2: tuple[Tensor, ...] | list[Tensor],
+    scalars: Any = None,
+) -> Any:
     """`addcdiv` of each tensor, with its operands."""
 
-def _foreach_addcdiv_(self: Any, tensor1: Any, tensor2: Any, scalars: Any = None) -> Any:
+def _foreach_addcdiv_(
+    self: tuple[Tensor, ...] | list[Tensor],
+    tensor1: tuple[Tensor, ...] | list[Tensor],
+    tensor2: tuple[Tensor, ...] | list[Tensor],
+    scalars: Any = None,
+) -> Any:
     """`addcdiv_` on each tensor, with its operands."""
 
-def _foreach_addcmul(self: Any, tensor1: Any, tensor2: Any, scalars: Any = None) -> Any:
+def _foreach_addcmul(
+    self: tuple[Tensor, ...] | list[Tensor],
+    tensor1: tuple[Tensor, ...] | list[Tensor],
+    tensor2: tuple[Tensor, ...] | list[Tensor],
+    scalars: Any = None,
+) -> Any:
     """`addcmul` of each tensor, with its operands."""
 
-def _foreach_addcmul_(self: Any, tensor1: Any, tensor2: Any, scalars: Any = None) -> Any:
+def _foreach_addcmul_(
+    self: tuple[Tensor, ...] | list[Tensor],
+    tensor1: tuple[Tensor, ...] | list[Tensor],
+    tensor2: tuple[Tensor, ...] | list[Tensor],
+    scalars: Any = None,
+) -> Any:
     """`addcmul_` on each tensor, with its operands."""
 
-def _foreach_asin(self: Any) -> Any:
+def _foreach_asin(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`asin` of each tensor, with its operands."""
 
-def _foreach_asin_(self: Any) -> Any:
+def _foreach_asin_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`asin_` on each tensor, with its operands."""
 
-def _foreach_atan(self: Any) -> Any:
+def _foreach_atan(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`atan` of each tensor, with its operands."""
 
-def _foreach_atan_(self: Any) -> Any:
+def _foreach_atan_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`atan_` on each tensor, with its operands."""
 
-def _foreach_ceil(self: Any) -> Any:
+def _foreach_ceil(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`ceil` of each tensor, with its operands."""
 
-def _foreach_ceil_(self: Any) -> Any:
+def _foreach_ceil_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`ceil_` on each tensor, with its operands."""
 
-def _foreach_clamp_max(self: Any, scalar: Any = None) -> Any:
+def _foreach_clamp_max(self: tuple[Tensor, ...] | list[Tensor], scalar: Any = None) -> Any:
     """`clamp_max` of each tensor, with its operands."""
 
-def _foreach_clamp_max_(self: Any, scalar: Any = None) -> Any:
+def _foreach_clamp_max_(self: tuple[Tensor, ...] | list[Tensor], scalar: Any = None) -> Any:
     """`clamp_max_` on each tensor, with its operands."""
 
-def _foreach_clamp_min(self: Any, scalar: Any = None) -> Any:
+def _foreach_clamp_min(self: tuple[Tensor, ...] | list[Tensor], scalar: Any = None) -> Any:
     """`clamp_min` of each tensor, with its operands."""
 
-def _foreach_clamp_min_(self: Any, scalar: Any = None) -> Any:
+def _foreach_clamp_min_(self: tuple[Tensor, ...] | list[Tensor], scalar: Any = None) -> Any:
     """`clamp_min_` on each tensor, with its operands."""
 
-def _foreach_clone(self: Any, *, memory_format: Any = None) -> Any:
+def _foreach_clone(self: tuple[Tensor, ...] | list[Tensor], *, memory_format: Any = None) -> Any:
     """`clone` of each tensor, with its operands."""
 
-def _foreach_copy_(self: Any, src: Any, non_blocking: _bool = False) -> Any:
+def _foreach_copy_(
+    self: tuple[Tensor, ...] | list[Tensor],
+    src: tuple[Tensor, ...] | list[Tensor],
+    non_blocking: _bool = False,
+) -> Any:
     """`copy_` on each tensor, with its operands."""
 
-def _foreach_cos(self: Any) -> Any:
+def _foreach_cos(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`cos` of each tensor, with its operands."""
 
-def _foreach_cos_(self: Any) -> Any:
+def _foreach_cos_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`cos_` on each tensor, with its operands."""
 
-def _foreach_cosh(self: Any) -> Any:
+def _foreach_cosh(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`cosh` of each tensor, with its operands."""
 
-def _foreach_cosh_(self: Any) -> Any:
+def _foreach_cosh_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`cosh_` on each tensor, with its operands."""
 
-def _foreach_div(self: Any, scalars: Any = None) -> Any:
+def _foreach_div(self: tuple[Tensor, ...] | list[Tensor], scalars: Any = None) -> Any:
     """`div` of each tensor, with its operands."""
 
-def _foreach_div_(self: Any, scalars: Any = None) -> Any:
+def _foreach_div_(self: tuple[Tensor, ...] | list[Tensor], scalars: Any = None) -> Any:
     """`div_` on each tensor, with its operands."""
 
-def _foreach_erf(self: Any) -> Any:
+def _foreach_erf(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`erf` of each tensor, with its operands."""
 
-def _foreach_erf_(self: Any) -> Any:
+def _foreach_erf_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`erf_` on each tensor, with its operands."""
 
-def _foreach_erfc(self: Any) -> Any:
+def _foreach_erfc(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`erfc` of each tensor, with its operands."""
 
-def _foreach_erfc_(self: Any) -> Any:
+def _foreach_erfc_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`erfc_` on each tensor, with its operands."""
 
-def _foreach_exp(self: Any) -> Any:
+def _foreach_exp(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`exp` of each tensor, with its operands."""
 
-def _foreach_exp_(self: Any) -> Any:
+def _foreach_exp_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`exp_` on each tensor, with its operands."""
 
-def _foreach_expm1(self: Any) -> Any:
+def _foreach_expm1(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`expm1` of each tensor, with its operands."""
 
-def _foreach_expm1_(self: Any) -> Any:
+def _foreach_expm1_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`expm1_` on each tensor, with its operands."""
 
-def _foreach_floor(self: Any) -> Any:
+def _foreach_floor(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`floor` of each tensor, with its operands."""
 
-def _foreach_floor_(self: Any) -> Any:
+def _foreach_floor_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`floor_` on each tensor, with its operands."""
 
-def _foreach_frac(self: Any) -> Any:
+def _foreach_frac(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`frac` of each tensor, with its operands."""
 
-def _foreach_frac_(self: Any) -> Any:
+def _foreach_frac_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`frac_` on each tensor, with its operands."""
 
-def _foreach_lerp(self: Any, tensors1: Any, weight: Any = None) -> Any:
+def _foreach_lerp(
+    self: tuple[Tensor, ...] | list[Tensor],
+    tensors1: tuple[Tensor, ...] | list[Tensor],
+    weight: Any = None,
+) -> Any:
     """`lerp` of each tensor, with its operands."""
 
-def _foreach_lerp_(self: Any, tensors1: Any, weight: Any = None) -> Any:
+def _foreach_lerp_(
+    self: tuple[Tensor, ...] | list[Tensor],
+    tensors1: tuple[Tensor, ...] | list[Tensor],
+    weight: Any = None,
+) -> Any:
     """`lerp_` on each tensor, with its operands."""
 
-def _foreach_lgamma(self: Any) -> Any:
+def _foreach_lgamma(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`lgamma` of each tensor, with its operands."""
 
-def _foreach_lgamma_(self: Any) -> Any:
+def _foreach_lgamma_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`lgamma_` on each tensor, with its operands."""
 
-def _foreach_log(self: Any) -> Any:
+def _foreach_log(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`log` of each tensor, with its operands."""
 
-def _foreach_log10(self: Any) -> Any:
+def _foreach_log10(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`log10` of each tensor, with its operands."""
 
-def _foreach_log10_(self: Any) -> Any:
+def _foreach_log10_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`log10_` on each tensor, with its operands."""
 
-def _foreach_log1p(self: Any) -> Any:
+def _foreach_log1p(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`log1p` of each tensor, with its operands."""
 
-def _foreach_log1p_(self: Any) -> Any:
+def _foreach_log1p_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`log1p_` on each tensor, with its operands."""
 
-def _foreach_log2(self: Any) -> Any:
+def _foreach_log2(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`log2` of each tensor, with its operands."""
 
-def _foreach_log2_(self: Any) -> Any:
+def _foreach_log2_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`log2_` on each tensor, with its operands."""
 
-def _foreach_log_(self: Any) -> Any:
+def _foreach_log_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`log_` on each tensor, with its operands."""
 
-def _foreach_max(self: Any) -> Any:
+def _foreach_max(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`max` of each tensor, with its operands."""
 
-def _foreach_maximum(self: Any, scalar: Any = None) -> Any:
+def _foreach_maximum(self: tuple[Tensor, ...] | list[Tensor], scalar: Any = None) -> Any:
     """`maximum` of each tensor, with its operands."""
 
-def _foreach_maximum_(self: Any, scalar: Any = None) -> Any:
+def _foreach_maximum_(self: tuple[Tensor, ...] | list[Tensor], scalar: Any = None) -> Any:
     """`maximum_` on each tensor, with its operands."""
 
-def _foreach_minimum(self: Any, scalar: Any = None) -> Any:
+def _foreach_minimum(self: tuple[Tensor, ...] | list[Tensor], scalar: Any = None) -> Any:
     """`minimum` of each tensor, with its operands."""
 
-def _foreach_minimum_(self: Any, scalar: Any = None) -> Any:
+def _foreach_minimum_(self: tuple[Tensor, ...] | list[Tensor], scalar: Any = None) -> Any:
     """`minimum_` on each tensor, with its operands."""
 
-def _foreach_mm(self: Any, mat2: Any) -> Any:
+def _foreach_mm(
+    self: tuple[Tensor, ...] | list[Tensor],
+    mat2: tuple[Tensor, ...] | list[Tensor],
+) -> Any:
     """`mm` of each tensor, with its operands."""
 
-def _foreach_mul(self: Any, scalars: Any = None) -> Any:
+def _foreach_mul(self: tuple[Tensor, ...] | list[Tensor], scalars: Any = None) -> Any:
     """`mul` of each tensor, with its operands."""
 
-def _foreach_mul_(self: Any, scalars: Any = None) -> Any:
+def _foreach_mul_(self: tuple[Tensor, ...] | list[Tensor], scalars: Any = None) -> Any:
     """`mul_` on each tensor, with its operands."""
 
-def _foreach_neg(self: Any) -> Any:
+def _foreach_neg(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`neg` of each tensor, with its operands."""
 
-def _foreach_neg_(self: Any) -> Any:
+def _foreach_neg_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`neg_` on each tensor, with its operands."""
 
-def _foreach_norm(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
+def _foreach_norm(self: tuple[Tensor, ...] | list[Tensor], ord: Any = 2, dtype: Any = None) -> Any:
     """`norm` of each tensor, with its operands."""
 
 def _foreach_pow(self: Any, exponent: Any) -> Any:
     """Each tensor (or one number) to the power of its exponent."""
 
-def _foreach_pow_(self: Any, exponent: Any) -> Any:
+def _foreach_pow_(self: tuple[Tensor, ...] | list[Tensor], exponent: Any) -> Any:
     """`pow_` on each tensor, with its operands."""
 
-def _foreach_powsum(self: Any, ord: Any = 2, dtype: Any = None) -> Any:
+def _foreach_powsum(
+    self: tuple[Tensor, ...] | list[Tensor],
+    ord: Any = 2,
+    dtype: Any = None,
+) -> Any:
     """`powsum` of each tensor, with its operands."""
 
-def _foreach_reciprocal(self: Any) -> Any:
+def _foreach_reciprocal(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`reciprocal` of each tensor, with its operands."""
 
-def _foreach_reciprocal_(self: Any) -> Any:
+def _foreach_reciprocal_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`reciprocal_` on each tensor, with its operands."""
 
-def _foreach_round(self: Any) -> Any:
+def _foreach_round(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`round` of each tensor, with its operands."""
 
-def _foreach_round_(self: Any) -> Any:
+def _foreach_round_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`round_` on each tensor, with its operands."""
 
-def _foreach_rsqrt(self: Any) -> Any:
+def _foreach_rsqrt(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`rsqrt` of each tensor, with its operands."""
 
-def _foreach_rsqrt_(self: Any) -> Any:
+def _foreach_rsqrt_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`rsqrt_` on each tensor, with its operands."""
 
-def _foreach_sigmoid(self: Any) -> Any:
+def _foreach_sigmoid(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`sigmoid` of each tensor, with its operands."""
 
-def _foreach_sigmoid_(self: Any) -> Any:
+def _foreach_sigmoid_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`sigmoid_` on each tensor, with its operands."""
 
-def _foreach_sign(self: Any) -> Any:
+def _foreach_sign(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`sign` of each tensor, with its operands."""
 
-def _foreach_sign_(self: Any) -> Any:
+def _foreach_sign_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`sign_` on each tensor, with its operands."""
 
-def _foreach_sin(self: Any) -> Any:
+def _foreach_sin(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`sin` of each tensor, with its operands."""
 
-def _foreach_sin_(self: Any) -> Any:
+def _foreach_sin_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`sin_` on each tensor, with its operands."""
 
-def _foreach_sinh(self: Any) -> Any:
+def _foreach_sinh(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`sinh` of each tensor, with its operands."""
 
-def _foreach_sinh_(self: Any) -> Any:
+def _foreach_sinh_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`sinh_` on each tensor, with its operands."""
 
-def _foreach_sqrt(self: Any) -> Any:
+def _foreach_sqrt(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`sqrt` of each tensor, with its operands."""
 
-def _foreach_sqrt_(self: Any) -> Any:
+def _foreach_sqrt_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`sqrt_` on each tensor, with its operands."""
 
-def _foreach_sub(self: Any, other: Any = None, *, alpha: Any = 1) -> Any:
+def _foreach_sub(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: Any = None,
+    *,
+    alpha: Any = 1,
+) -> Any:
     """`sub` of each tensor, with its operands."""
 
-def _foreach_sub_(self: Any, other: Any = None, *, alpha: Any = 1) -> Any:
+def _foreach_sub_(
+    self: tuple[Tensor, ...] | list[Tensor],
+    other: Any = None,
+    *,
+    alpha: Any = 1,
+) -> Any:
     """`sub_` on each tensor, with its operands."""
 
-def _foreach_tan(self: Any) -> Any:
+def _foreach_tan(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`tan` of each tensor, with its operands."""
 
-def _foreach_tan_(self: Any) -> Any:
+def _foreach_tan_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`tan_` on each tensor, with its operands."""
 
-def _foreach_tanh(self: Any) -> Any:
+def _foreach_tanh(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`tanh` of each tensor, with its operands."""
 
-def _foreach_tanh_(self: Any) -> Any:
+def _foreach_tanh_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`tanh_` on each tensor, with its operands."""
 
-def _foreach_trunc(self: Any) -> Any:
+def _foreach_trunc(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`trunc` of each tensor, with its operands."""
 
-def _foreach_trunc_(self: Any) -> Any:
+def _foreach_trunc_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`trunc_` on each tensor, with its operands."""
 
-def _foreach_zero_(self: Any) -> Any:
+def _foreach_zero_(self: tuple[Tensor, ...] | list[Tensor]) -> Any:
     """`zero_` on each tensor, with its operands."""
 
 def _log_softmax(input: Tensor, dim: _int, half_to_float: _bool) -> Tensor: ...
@@ -730,7 +789,7 @@ def _native_batch_norm_legit(
     eps: Any = None,
     *,
     out: Any = None,
-) -> Any:
+) -> tuple[Tensor, ...]:
     """`native_batch_norm`; running statistics may be left out altogether."""
 
 def _neg_view(input: Tensor) -> Tensor:
@@ -907,7 +966,7 @@ def acosh_(input: Tensor) -> Tensor:
 def adaptive_avg_pool1d(input: Tensor, output_size: Any) -> Tensor:
     """Averages over `output_size` nearly equal parts of the last dimension."""
 
-def adaptive_max_pool1d(input: Tensor, output_size: Any) -> Any:
+def adaptive_max_pool1d(input: Tensor, output_size: Any) -> tuple[Tensor, ...]:
     """The largest element of each of `output_size` nearly equal parts of the last dimension, and
     where it is."""
 
@@ -1047,7 +1106,13 @@ def amin(
     """The smallest element of all, or along `dim` (one or several). Equal elements share the
     gradient evenly."""
 
-def aminmax(input: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None) -> return_types.aminmax:
+def aminmax(
+    input: Tensor,
+    *,
+    dim: _int | None = None,
+    keepdim: _bool = False,
+    out: Any = None,
+) -> return_types.aminmax:
     """The smallest and the largest element, of all or along `dim`."""
 
 def angle(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1076,34 +1141,34 @@ def arange(
 ) -> Tensor:
     """The numbers start, start + step, … below `end`."""
 
-def arccos(input: Tensor, *, out: Any = None) -> Tensor:
+def arccos(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse cosine."""
 
 def arccos_(input: Tensor) -> Tensor:
     """Write the result of `arccos` into this tensor; returns the tensor."""
 
-def arccosh(input: Tensor, *, out: Any = None) -> Tensor:
+def arccosh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic cosine."""
 
 def arccosh_(input: Tensor) -> Tensor:
     """Write the result of `arccosh` into this tensor; returns the tensor."""
 
-def arcsin(input: Tensor, *, out: Any = None) -> Tensor:
+def arcsin(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse sine."""
 
 def arcsin_(input: Tensor) -> Tensor:
     """Write the result of `arcsin` into this tensor; returns the tensor."""
 
-def arcsinh(input: Tensor, *, out: Any = None) -> Tensor:
+def arcsinh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic sine."""
 
 def arcsinh_(input: Tensor) -> Tensor:
     """Write the result of `arcsinh` into this tensor; returns the tensor."""
 
-def arctan(input: Tensor, *, out: Any = None) -> Tensor:
+def arctan(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse tangent."""
 
-def arctan2(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+def arctan2(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The angle of the point (x=other, y=input), in (-π, π]."""
 
 def arctan2_(input: Tensor, other: Tensor) -> Tensor:
@@ -1112,7 +1177,7 @@ def arctan2_(input: Tensor, other: Tensor) -> Tensor:
 def arctan_(input: Tensor) -> Tensor:
     """Write the result of `arctan` into this tensor; returns the tensor."""
 
-def arctanh(input: Tensor, *, out: Any = None) -> Tensor:
+def arctanh(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse hyperbolic tangent."""
 
 def arctanh_(input: Tensor) -> Tensor:
@@ -1385,7 +1450,12 @@ def can_cast(from_: Any, to: Any) -> _bool:
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All tuples of elements of the given vectors, one a row."""
 
-def cat(tensors: Any, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+def cat(
+    tensors: tuple[Tensor, ...] | list[Tensor],
+    dim: _int = 0,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
 def ccol_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1465,7 +1535,11 @@ def clone(input: Tensor, *, memory_format: Any = None) -> Tensor:
 def col_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `Tensor.col_indices` gives of a sparse tensor."""
 
-def column_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def column_stack(
+    tensors: tuple[Tensor, ...] | list[Tensor],
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """Tensors side by side, vectors as columns."""
 
 def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
@@ -1474,10 +1548,20 @@ def combinations(input: Tensor, r: _int = 2, with_replacement: _bool = False) ->
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """real + i · imag, of two float tensors that broadcast."""
 
-def concat(tensors: Any, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+def concat(
+    tensors: tuple[Tensor, ...] | list[Tensor],
+    dim: _int = 0,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
-def concatenate(tensors: Any, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+def concatenate(
+    tensors: tuple[Tensor, ...] | list[Tensor],
+    dim: _int = 0,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """The tensors one after another along `dim`; their other extents agree."""
 
 def conj(input: Tensor) -> Tensor:
@@ -1795,7 +1879,7 @@ def dsmm(
 def dsplit(input: Tensor, sections: Any = None) -> Any:
     """`tensor_split` along dimension 2."""
 
-def dstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def dstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors behind each other: along dimension 2."""
 
 def einsum(*args: Any) -> Tensor:
@@ -1823,7 +1907,7 @@ def embedding_bag(
     per_sample_weights: Tensor | None,
     include_last_offset: _bool,
     padding_idx: _int | None = None,
-) -> Any:
+) -> tuple[Tensor, ...]:
     """Sums (mode 0), means (1) or maxima (2) of bags of embeddings, with each index's bag, the
     bags' sizes, and where the maxima were."""
 
@@ -2335,7 +2419,7 @@ def hsplit(input: Tensor, sections: Any = None) -> Any:
 def hspmm(mat1: Tensor, mat2: Tensor) -> Tensor:
     """The product of a sparse and a dense matrix, sparse in its rows and dense in its columns."""
 
-def hstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def hstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors side by side: along dimension 1 (0 for vectors)."""
 
 def hypot(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -2821,11 +2905,11 @@ def max(input: Tensor, *, out: Any = None) -> Tensor:
     """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
     `max(input, other)` the larger of each pair."""
 @overload
-def max(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> return_types.max:
+def max(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
     `max(input, other)` the larger of each pair."""
 @overload
-def max(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+def max(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> return_types.max:
     """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
     `max(input, other)` the larger of each pair."""
 
@@ -2846,7 +2930,7 @@ def max_pool1d_with_indices(
     padding: Any = (0,),
     dilation: Any = (1,),
     ceil_mode: _bool = False,
-) -> Any:
+) -> tuple[Tensor, ...]:
     """The maxima of `max_pool1d` and where they are."""
 
 def max_pool2d(
@@ -2899,11 +2983,11 @@ def min(input: Tensor, *, out: Any = None) -> Tensor:
     """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
     `min(input, other)` the smaller of each pair."""
 @overload
-def min(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> return_types.min:
+def min(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
     """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
     `min(input, other)` the smaller of each pair."""
 @overload
-def min(input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+def min(input: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> return_types.min:
     """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
     `min(input, other)` the smaller of each pair."""
 
@@ -3550,7 +3634,7 @@ def round_(input: Tensor, *, decimals: _int | None = None) -> Tensor:
 def row_indices_copy(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """A copy of what `Tensor.row_indices` gives of a sparse tensor."""
 
-def row_stack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def row_stack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors below each other: along dimension 0, as rows."""
 
 def rrelu(
@@ -3931,7 +4015,12 @@ def squeeze_copy(input: Tensor, dim: Any = None, *, out: Tensor | None = None) -
 def sspaddmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
 
-def stack(tensors: Any, dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
+def stack(
+    tensors: tuple[Tensor, ...] | list[Tensor],
+    dim: _int = 0,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """Tensors of one shape along a new dimension `dim`."""
 
 def std(
@@ -4312,16 +4401,23 @@ def view_copy(input: Tensor, dtype: Any = None, *, out: Tensor | None = None) ->
 def vsplit(input: Tensor, sections: Any = None) -> Any:
     """`tensor_split` along dimension 0."""
 
-def vstack(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def vstack(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """Tensors below each other: along dimension 0, as rows."""
 
-def where(
-    condition: Tensor,
-    input: Any = None,
-    other: Any = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
+@overload
+def where(condition: Tensor, *, out: Any = None) -> Any:
+    """`input` where the condition holds, else `other`; with a condition alone, where it holds."""
+@overload
+def where(condition: Tensor, input: Tensor, other: Tensor, *, out: Any = None) -> Tensor:
+    """`input` where the condition holds, else `other`; with a condition alone, where it holds."""
+@overload
+def where(condition: Tensor, self: Any, other: Tensor, *, out: Any = None) -> Tensor:
+    """`input` where the condition holds, else `other`; with a condition alone, where it holds."""
+@overload
+def where(condition: Tensor, input: Tensor, other: Any, *, out: Any = None) -> Tensor:
+    """`input` where the condition holds, else `other`; with a condition alone, where it holds."""
+@overload
+def where(condition: Tensor, self: Any, other: Any, *, out: Any = None) -> Tensor:
     """`input` where the condition holds, else `other`; with a condition alone, where it holds."""
 
 def xlogy(input: Any = None, other: Any = None, *, out: Tensor | None = None) -> Tensor:

@@ -44,25 +44,25 @@ def digamma(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def entr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-input · log(input), 0 at 0."""
 
-def erf(input: Tensor, *, out: Any = None) -> Tensor:
+def erf(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The error function 2/√π ∫₀ˣ exp(-t²) dt."""
 
-def erfc(input: Tensor, *, out: Any = None) -> Tensor:
+def erfc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 - erf(input), exact also where that is small."""
 
 def erfcx(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(input²) · erfc(input)."""
 
-def erfinv(input: Tensor, *, out: Any = None) -> Tensor:
+def erfinv(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of the error function, on (-1, 1)."""
 
-def exp2(input: Tensor, *, out: Any = None) -> Tensor:
+def exp2(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """2 to the power of each element."""
 
 def expit(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-input))."""
 
-def expm1(input: Tensor, *, out: Any = None) -> Tensor:
+def expm1(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(input) - 1, exact also near 0."""
 
 def gammainc(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -98,7 +98,7 @@ def laguerre_polynomial_l(x: Any, n: Any, *, out: Tensor | None = None) -> Tenso
 def legendre_polynomial_p(x: Any, n: Any, *, out: Tensor | None = None) -> Tensor:
     """The Legendre polynomial of degree `n` at the input."""
 
-def log1p(input: Tensor, *, out: Any = None) -> Tensor:
+def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 + input), exact also near 0."""
 
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:

@@ -3,10 +3,10 @@
     python scripts/make_stubs.py            write them
     python scripts/make_stubs.py --check    fail if they are not what would be written
 
-The op table and the signatures of the public functions are the source. Type checkers read a stub
-in place of the module beside it; `core/methods.pyi` has no module: it declares the methods that ops
-give `Tensor`, which inherits them in the eyes of a checker. A result is `Any` where its type
-depends on the arguments, as with `max`.
+The schemas of the declarations are the source, and the signatures of functions that have none. A
+function whose overloads differ in what they give, as those of `max` do, has a line for each. Type
+checkers read a stub in place of the module beside it; `core/methods.pyi` has no module: it declares
+the methods that ops give `Tensor`, which inherits them in the eyes of a checker.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ from flambeau import Tensor, return_types  # noqa: E402
 from flambeau._call_guards import Method  # noqa: E402
 from flambeau._support.lazy_names import PLACES  # noqa: E402
 from flambeau.core.op import public  # noqa: E402
+from flambeau.dispatch.function import Function  # noqa: E402
 from flambeau.schema.recorded import signatures  # noqa: E402
+from flambeau.schema.signature import python_signature  # noqa: E402
 
 # The package and the class define names such as `bool`, so annotations call the builtins otherwise.
 RENAMED = {"bool": "_bool", "int": "_int", "float": "_float", "complex": "_complex",
@@ -117,10 +119,8 @@ def result_text(function: Any, annotation: Any) -> str:
         return f"return_types.{named}"
     if text != "Any" or op is None or (op.composite and op.declaration is None):
         return text
-    if op.composite and op.declaration is not None:
-        results = op.declaration.schemas[0].results
-        one = len(results) == 1 and not results[0].is_list
-        return RESULTS.get(results[0].kind, "Any") if one else "Any"
+    if declared := {result_of(o) for o in declared_overloads(function)}:
+        return declared.pop() if len(declared) == 1 else "Any"
     if op.returns is None:
         return "Tensor"
     if isinstance(op.returns, type) and issubclass(op.returns, ReturnType):
@@ -187,27 +187,56 @@ def parameters(found: inspect.Signature, method: bool) -> list[str]:
     return texts
 
 
-# Functions whose results depend on which arguments they get: (arguments, result) of each overload.
-_ALONG = "dim: _int, keepdim: _bool = False"
+# Functions with a parser of their own whose results depend on which arguments they get.
 OVERLOADS: dict[str, list[tuple[str, str]]] = {
-    name: [("", "Tensor"), (_ALONG, f"return_types.{name}")]
-    for name in ("max", "min", "median", "nanmedian")}
-for _name in ("max", "min"):
-    OVERLOADS[_name].append(("other: Tensor", "Tensor"))
-OVERLOADS["aminmax"] = [("*, dim: _int | None = None, keepdim: _bool = False",
-                         "return_types.aminmax")]
-OVERLOADS["nonzero"] = [("*, as_tuple: Literal[False] = False", "Tensor"),
-                        ("*, as_tuple: Literal[True]", "tuple[Tensor, ...]")]
+    "nonzero": [("*, as_tuple: Literal[False] = False", "Tensor"),
+                ("*, as_tuple: Literal[True]", "tuple[Tensor, ...]")]}
 
 
-def overloads_text(name: str, function: Any, indent: str) -> str:
+def declared_overloads(function: Any) -> list[Any]:
+    """How a function that is declared by schemas may be called."""
+    twin = getattr(function, "twin", None)
+    found = twin.overloads if isinstance(twin, Function) else ()
+    return [o for o in found if not o.signature.is_deprecated]
+
+
+def result_of(overload: Any) -> str:
+    """The type of what a call of an overload gives."""
+    op = overload.op.functional or overload.op
+    results = overload.signature.schema.results or op.schema.results
+    if len(results) == 1 and not results[0].is_list:
+        return RESULTS.get(results[0].kind, "Any")
+    if len(results) > 1 and op.returns is None:
+        named = getattr(return_types, op.name, None)
+        return f"return_types.{op.name}" if named is not None else "tuple[Tensor, ...]"
+    if isinstance(op.returns, type) and issubclass(op.returns, ReturnType):
+        return f"return_types.{op.returns.__name__}"
+    return {list: "list[Tensor]", tuple: "tuple[Tensor, ...]"}.get(op.returns, "Any")
+
+
+def overloads_of(function: Any, method: bool) -> list[tuple[str, str]]:
+    """The arguments, and the result, of each overload of a function whose results differ."""
+    if getattr(function, "__name__", "") in OVERLOADS:
+        first = "self" if method else "input: Tensor"
+        return [(f"{first}, {given}", result) for given, result in OVERLOADS[function.__name__]]
+    declared = declared_overloads(function)
+    if len({result_of(o) for o in declared}) < 2 or any(
+            o.signature.takes_numbers_one_by_one for o in declared):
+        return []
+    found = []
+    for o in declared:
+        shown = python_signature([[p for p in o.parameters if p.name != "out"]], "Any")
+        found.append((", ".join(parameters(shown, method)), result_of(o)))
+    return found
+
+
+def overloads_text(name: str, found: Any, function: Any, indent: str) -> str:
     """A function with several types of results, each with the arguments that lead to it."""
-    found, out = OVERLOADS[name], "" if indent else ", out: Any = None"
-    first, decorator = "self" if indent else "input: Tensor", f"{indent}@overload\n"
+    out = "" if indent else ", out: Any = None"
+    decorator = f"{indent}@overload\n"
     texts = []
-    for given, result in found:
-        arguments = ", ".join(filter(None, (first, given)))
-        star = "" if not out or "*" in given else ", *"
+    for arguments, result in found:
+        star = "" if not out or "*" in arguments else ", *"
         texts.append(f"{decorator if len(found) > 1 else ''}{indent}def {name}({arguments}{star}"
                      f"{out}) -> {result}:\n")
     about = summary(function, indent + "    ")
@@ -219,9 +248,11 @@ LISTS_OF_TENSORS = "tuple[Tensor, ...] | list[Tensor]"
 
 def takes_tensors(function: Any, parameter: str) -> bool:
     """Is this parameter a list of tensors in every signature of PyTorch's?"""
-    known = [p for s in signatures(getattr(function, "__name__", "")) for p in s.parameters
-             if p.name == parameter]
-    return bool(known) and all(p.is_tensor and p.is_list and not p.nullable_items for p in known)
+    found = [o.parameters for o in declared_overloads(function)] or [
+        s.parameters for s in signatures(getattr(function, "__name__", ""))]
+    known = [p for own in found for p in own if p.name == parameter]
+    return parameter != "out" and len(known) == len(found) > 0 and all(
+        p.is_tensor and p.is_list and not p.nullable_items for p in known)
 
 
 def with_lists(function: Any, argument: str) -> str:
@@ -233,8 +264,9 @@ def with_lists(function: Any, argument: str) -> str:
 
 
 def function_text(name: str, function: Any, indent: str = "") -> str:
-    if name in OVERLOADS and getattr(function, "__module__", "") in ("flambeau", None):
-        return overloads_text(name, function, indent)
+    if name[:2] != "__" and getattr(function, "__module__", "") in ("flambeau", None) \
+            and (several := overloads_of(function, bool(indent))):
+        return overloads_text(name, several, function, indent)
     found, method = signature(function), bool(indent)
     if name.startswith("__"):  # an operator has no way to pass keywords
         kept = [p for p in found.parameters.values() if p.kind is not p.KEYWORD_ONLY]

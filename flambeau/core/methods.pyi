@@ -1002,11 +1002,11 @@ class Methods:
         """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
         `max(input, other)` the larger of each pair."""
     @overload
-    def max(self, dim: _int, keepdim: _bool = False) -> return_types.max:
+    def max(self, other: Tensor) -> Tensor:
         """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
         `max(input, other)` the larger of each pair."""
     @overload
-    def max(self, other: Tensor) -> Tensor:
+    def max(self, dim: _int, keepdim: _bool = False) -> return_types.max:
         """The largest element; `max(input, dim)` gives (values, indices) along a dimension, and
         `max(input, other)` the larger of each pair."""
     def maximum(self, other: Tensor) -> Tensor:
@@ -1026,11 +1026,11 @@ class Methods:
         """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
         `min(input, other)` the smaller of each pair."""
     @overload
-    def min(self, dim: _int, keepdim: _bool = False) -> return_types.min:
+    def min(self, other: Tensor) -> Tensor:
         """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
         `min(input, other)` the smaller of each pair."""
     @overload
-    def min(self, other: Tensor) -> Tensor:
+    def min(self, dim: _int, keepdim: _bool = False) -> return_types.min:
         """The smallest element; `min(input, dim)` gives (values, indices) along a dimension, and
         `min(input, other)` the smaller of each pair."""
     def minimum(self, other: Tensor) -> Tensor:

@@ -248,5 +248,7 @@ def pointwise(*schemas: str, **declared: Any) -> Any:
     by each."""
     rules = {name[2:] or name: declared.pop(name) for name in [*declared]
              if name[:2] == "d_" or name == "d"}
-    texts = tuple([text if "->" in text else f"{text} -> Tensor" for text in schemas])
+    texts, declared["aliases"] = (
+        tuple([text if "->" in text else f"{text} -> Tensor" for text in given])
+        for given in (schemas, declared.get("aliases", ())))
     return declare(Pointwise(texts=texts, rules=rules, **declared))

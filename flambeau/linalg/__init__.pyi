@@ -65,7 +65,12 @@ def inv_ex(
 ) -> return_types.linalg_inv_ex:
     """`inv`, and for each matrix 0 or the number of its first zero pivot."""
 
-def ldl_factor(input: Tensor, *, hermitian: _bool = False, out: Any = None) -> Any:
+def ldl_factor(
+    input: Tensor,
+    *,
+    hermitian: _bool = False,
+    out: Any = None,
+) -> return_types.linalg_ldl_factor:
     """The factors of a symmetric (or Hermitian) matrix that need not be definite."""
 
 def ldl_factor_ex(
@@ -101,7 +106,7 @@ def lstsq(
 def lu(A: Tensor, *, pivot: _bool = True, out: Any = None) -> return_types.linalg_lu:
     """A = P L U: a permutation, a lower triangle with ones on its diagonal, an upper triangle."""
 
-def lu_factor(A: Tensor, *, pivot: _bool = True, out: Any = None) -> Any:
+def lu_factor(A: Tensor, *, pivot: _bool = True, out: Any = None) -> return_types.linalg_lu_factor:
     """L (below the diagonal) and U in one matrix, and the rows exchanged, counted from 1."""
 
 def lu_factor_ex(
@@ -154,7 +159,7 @@ def matrix_rank(
 ) -> Tensor:
     """How many singular values are larger than max(atol, rtol σ₁)."""
 
-def multi_dot(tensors: Any, *, out: Tensor | None = None) -> Tensor:
+def multi_dot(tensors: tuple[Tensor, ...] | list[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The product of several matrices, in the order that takes the fewest multiplications; the
     first and the last may be vectors (Cormen et al., Introduction to Algorithms, 15.2)."""
 

@@ -119,3 +119,11 @@ def test_an_inplace_result_of_a_wider_type_has_the_node_of_the_op(name):
     for got, expected in zip(torch.autograd.grad(result.sum(), (x, other)),
                              torch.autograd.grad(wide.sum(), (x, other))):
         torch.testing.assert_close(got, expected)
+
+
+def test_other_names_of_functions_take_out_as_these_do():
+    x, out = torch.tensor([0.5, 0.25]), torch.empty(2)
+    assert torch.arccos(x, out=out) is out
+    assert out.tolist() == torch.acos(x).tolist()
+    with pytest.raises(TypeError, match=r"arccos\(\): argument 'out' must be Tensor, not int"):
+        torch.arccos(x, out=1)
