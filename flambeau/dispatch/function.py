@@ -181,7 +181,7 @@ class Function:
         return [(quick_binder(o, self.numbers), o) for o in self.overloads
                 if not o.signature.is_deprecated]
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if self.operates:
             try:
                 return self.call(args, kwargs)

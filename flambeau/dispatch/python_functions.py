@@ -27,7 +27,7 @@ class PythonFunction:
         self.body, self.op = body, op
         update_wrapper(self, body)
 
-    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+    def __call__(self, /, *args: Any, **kwargs: Any) -> Any:
         if interceptors:
             return intercept(self.op, args, kwargs)
         if not is_passive(map(type, (*args, *kwargs.values()))) and overrides.wanted(args, kwargs):
@@ -57,6 +57,7 @@ def python_function(body: Any = None, *, namespace: Any = "torch", method: bool 
         return lambda f: python_function(f, namespace=namespace, method=method, aliases=aliases,
                                          name=name, of=of, private=private)
     title = name or body.__name__
+    body.__name__ = body.__qualname__ = title           # as Python's errors have it
     resolve_tensors(body)
     if private or not body.__qualname__.startswith("Tensor."):
         body.__name__ = body.__qualname__ = private or title

@@ -149,8 +149,10 @@ def nll_loss_nd(self: Tensor, target: Tensor, weight: Any, reduction: int, ignor
 
 def _check_target(input: Tensor, target: Tensor, weight: Any) -> None:
     x, t = input._array.shape, target._array.shape
-    if t and x[0] != t[0] and len(x) > 1:
-        raise ValueError(f"Expected input batch_size ({x[0]}) to match target batch_size ({t[0]}).")
+    count = t[0] if t else 0
+    if x[0] != count and len(x) > 1:
+        raise ValueError(f"Expected input batch_size ({x[0]}) to match target batch_size "
+                         f"({count}).")
     if len(x) == 2 and len(t) != 1:
         raise RuntimeError("0D or 1D target tensor expected, multi-target not supported")
     if len(x) == 4 and len(t) != 3:
@@ -250,6 +252,8 @@ def cross_entropy_loss(self: Tensor, target: Tensor, weight: Any, reduction: int
         if ignore_index >= 0:
             raise RuntimeError("ignore_index is not supported for floating point target")
         return _with_probabilities(input, target, weight, reduction, label_smoothing)
+    if not x.ndim:
+        raise IndexError("Dimension out of range (expected to be in range of [-1, 0], but got 1)")
     if not label_smoothing and (x.ndim == 1 or (x.ndim == 2 and x.size <= _FEW)):
         logs = log_softmax(input, x.ndim - 1)
         return nll_loss_nd(logs, target, weight, reduction, ignore_index)

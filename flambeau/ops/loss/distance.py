@@ -32,6 +32,8 @@ def cosine_similarity(x1: Tensor, x2: Tensor, dim: int, eps: float) -> Tensor:
     >>> flambeau.cosine_similarity(flambeau.tensor([[3.0, 4.0]]), flambeau.tensor([[1.0, 0.0]]))
     tensor([0.6000])
     """
+    if eps < 0:
+        raise RuntimeError(f"eps must be non-negative, got: {eps:g}")
     common = join(x1.dtype, x2.dtype)
     if not common.is_floating_point:
         raise RuntimeError("expected common dtype to be floating point, yet common dtype is "

@@ -42,6 +42,13 @@ def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: int) -> Te
     return loss.sum() / weight.sum() if reduction == MEAN else reduced(loss, reduction)
 
 
+def _valid(reduction: Any, size_average: Any, reduce: Any, said: str = "valid") -> int:
+    """The number of a reduction, for losses that refuse others in words of their own."""
+    if size_average is None and reduce is None and reduction not in NUMBERS:
+        raise ValueError(reduction + f" is not {said}")
+    return number_of(reduction, size_average, reduce)
+
+
 @python_function(namespace=NETWORK)
 def mse_loss(input: Tensor, target: Tensor, size_average: Any = None, reduce: Any = None,
              reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
@@ -175,7 +182,7 @@ def poisson_nll_loss(input: Tensor, target: Tensor, log_input: bool = True, full
 
     `full` adds Stirling's approximation of log(y!).
     """
-    number = number_of(reduction, size_average, reduce)
+    number = _valid(reduction, size_average, reduce, "a valid value for reduction")
     return elementwise.poisson_nll_loss(input, target, log_input, full, eps, number)
 
 
@@ -187,7 +194,7 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
         if var < 0:
             raise ValueError("var has negative entry/entries")
         var = var * flambeau.ones_like(input)
-    elif type(var) in plain and (var < 0).any():        # of examples under vmap nobody knows
+    elif (type(var) in plain or not isinstance(var, Tensor)) and (var < 0).any():
         raise ValueError("var has negative entry/entries")
     if var.size() != input.size():
         if input.size()[:-1] == var.size():
@@ -195,13 +202,12 @@ def gaussian_nll_loss(input: Tensor, target: Tensor, var: Any, full: bool = Fals
         elif input.ndim != var.ndim or sum(
                 m for n, m in zip(input.size(), var.size(), strict=True) if n != m) != 1:
             raise ValueError("var is of incorrect size")
-    if reduction not in NUMBERS:
-        raise ValueError(f"{reduction} is not valid")
+    number = _valid(reduction, None, None)
     var = clamped_value(var, eps)
     loss = 0.5 * (var.log() + (input - target) ** 2 / var)
     if full:
         loss = loss + 0.5 * math.log(2 * math.pi)
-    return reduced(loss, NUMBERS[reduction])
+    return reduced(loss, number)
 
 
 # ---- margins -------------------------------------------------------------------------------------
@@ -243,7 +249,7 @@ def multilabel_soft_margin_loss(input: Tensor, target: Tensor, weight: Tensor | 
                                 size_average: Any = None, reduce: Any = None,
                                 reduction: str = "mean") -> Tensor:
     """-(y log σ(x) + (1 - y) log σ(-x)), averaged over the classes (the last dimension)."""
-    number = number_of(reduction, size_average, reduce)
+    number = _valid(reduction, size_average, reduce)
     loss = -(target * log_sigmoid(input) + (1 - target) * log_sigmoid(-input))
     if weight is not None:
         loss = loss * weight

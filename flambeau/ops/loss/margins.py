@@ -62,8 +62,6 @@ def margin_ranking_loss(input1: Tensor, input2: Tensor, target: Tensor, margin: 
 def triplet_margin_loss(anchor: Tensor, positive: Tensor, negative: Tensor, margin: float,
                         p: float, eps: float, swap: bool, reduction: int) -> Tensor:
     """max(0, ‖a - p‖ - ‖a - n‖ + margin); with `swap`, ‖p - n‖ if that is less than ‖a - n‖."""
-    if margin <= 0:
-        raise RuntimeError(f"margin must be greater than 0, got {margin:g}")
     a, b, c = anchor.ndim, positive.ndim, negative.ndim
     if not a == b == c:
         raise RuntimeError("The anchor, positive, and negative tensors are expected to have the "

@@ -40,6 +40,6 @@ def shared(grad: Tensor, count: int, reduction: int) -> Tensor:
 
 def refuse_gradient(name: str, argument: str, tensor: Any) -> None:
     """Raise if a gradient is wanted by an argument that there is no derivative by."""
-    if tensor is not None and tensor.requires_grad and grad_enabled():
+    if isinstance(tensor, Tensor) and tensor.requires_grad and grad_enabled():
         raise RuntimeError(f"The function '{name}' is not differentiable with respect to argument "
                            f"'{argument}'. This input cannot have requires_grad True.")

@@ -414,11 +414,11 @@ _prelu_kernel_backward = op(
 def prelu(self: Tensor, weight: Tensor) -> Tensor:
     """x above 0, weight · x below; `weight` has one element, or one a channel (dimension 1)."""
     x, w = self._array, weight._array
-    refuse(x, _REAL, "prelu_cpu")
     shape, n = x.shape, w.size
     if x.dtype != w.dtype:
         raise RuntimeError("prelu: Type promoting not supported. Got "
                            f"{type_name(self.dtype)} and {type_name(weight.dtype)}")
+    refuse(x, _REAL, "prelu_cpu")
     if n != 1:
         if not shape:
             raise RuntimeError("Not allow zero-dim input tensor.")
@@ -438,7 +438,7 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
 def _halved(self: Tensor, dim: int) -> tuple[Tensor, int]:
     shape = self._array.shape
     if not shape:
-        raise RuntimeError("glu does not support scalars because halving size must be even")
+        raise RuntimeError("glu does not support 0-dimensional tensors")
     dim = wrap_dim(dim, len(shape))
     if shape[dim] % 2:
         raise RuntimeError(f"Halving dimension must be even, but dimension {dim} is size "

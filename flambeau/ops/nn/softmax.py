@@ -160,7 +160,7 @@ def softmax_layer(input: Tensor, dim: int | None = None, _stacklevel: int = 3,
     tensor([0.5000, 0.5000])
     """
     if dim is None:
-        dim = implicit_dim("softmax", input._array.ndim, _stacklevel)
+        dim = implicit_dim("softmax", input.dim(), _stacklevel)
     return input.softmax(dim) if dtype is None else input.softmax(dim, dtype=dtype)
 
 
@@ -169,7 +169,7 @@ def softmin(input: Tensor, dim: int | None = None, _stacklevel: int = 3,
             dtype: Any = None) -> Tensor:
     """`softmax` of -x."""
     if dim is None:
-        dim = implicit_dim("softmin", input._array.ndim, _stacklevel)
+        dim = implicit_dim("softmin", input.dim(), _stacklevel)
     return (-input).softmax(dim) if dtype is None else (-input).softmax(dim, dtype=dtype)
 
 
@@ -178,7 +178,7 @@ def log_softmax_layer(input: Tensor, dim: int | None = None, _stacklevel: int = 
                       dtype: Any = None) -> Tensor:
     """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
     if dim is None:
-        dim = implicit_dim("log_softmax", input._array.ndim, _stacklevel)
+        dim = implicit_dim("log_softmax", input.dim(), _stacklevel)
     return input.log_softmax(dim) if dtype is None else input.log_softmax(dim, dtype=dtype)
 
 
