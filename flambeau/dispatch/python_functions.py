@@ -57,7 +57,6 @@ def python_function(body: Any = None, *, namespace: Any = "torch", method: bool 
         return lambda f: python_function(f, namespace=namespace, method=method, aliases=aliases,
                                          name=name, of=of, private=private)
     title = name or body.__name__
-    body.__name__ = body.__qualname__ = title           # as Python's errors have it
     resolve_tensors(body)
     if private or not body.__qualname__.startswith("Tensor."):
         body.__name__ = body.__qualname__ = private or title

@@ -228,7 +228,7 @@ def binary_cross_entropy_with_logits(x, y, weight, pos_weight, reduction):
     negative = -arrays.logsigmoid(x)
     if pos_weight is not None:
         negative = negative * ((pos_weight - 1) * y + 1)
-    loss = (1 - y) * x + negative
+    loss = ((1 - y) * x + negative).astype(y.dtype, copy=False)
     return fold(loss if weight is None else loss * weight, reduction)
 
 

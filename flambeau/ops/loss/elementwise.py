@@ -115,8 +115,9 @@ def _paired_in_type(self: Tensor, target: Tensor, reduction: int, delta: float) 
     check_stored("huber_loss", self, np.broadcast_to(both[1], broadcast_shapes(
         *[array.shape for array in both])))
     refuse(both[0], _REAL, "huber_cpu")
-    self, target = _paired(self, target)
-    return self, target, reduction, delta
+    if target._array.dtype != self._array.dtype:
+        target = target.to(self.dtype)
+    return _paired(self, target, reduction, delta)
 
 
 huber_loss = op(
@@ -142,7 +143,7 @@ def _soft_margin(self: Tensor, target: Tensor, reduction: int) -> Tensor:
 def _stepwise(self: Tensor, target: Tensor, reduction: int) -> tuple[Any, ...]:
     """Each step is stored in the type of the input."""
     refuse_gradient("soft_margin_loss", "target", target)
-    check_stored("mul", self, (self * target)._array)
+    check_stored("mul", self, (-self * target)._array)
     check_stored("exp", self, self.exp()._array)
     if target._array.dtype != self._array.dtype:
         target = target.to(self.dtype)
@@ -182,7 +183,13 @@ def _weighed(self: Tensor, target: Tensor, weight: Tensor | None, reduction: int
     refuse(x, _REAL, "binary_cross_entropy")
     if x.shape != y.shape:
         self, target = flambeau.broadcast_tensors(self, target)
-    return self, target, None if weight is None else weight.expand(self._array.shape), reduction
+    if weight is not None:
+        shape = broadcast_shapes(self._array.shape, weight._array.shape)
+        if shape != self._array.shape:
+            raise RuntimeError(f"output with shape {list(self._array.shape)} doesn't match the "
+                               f"broadcast shape {list(shape)}")
+        weight = weight.expand(shape)
+    return self, target, weight, reduction
 
 
 binary_cross_entropy = op(
@@ -230,7 +237,8 @@ def _logits(self: Tensor, target: Tensor, weight: Tensor | None, pos_weight: Ten
     refuse(self._array, _REAL, "log_sigmoid_cpu")
     if self.dtype is not target.dtype:              # in place, in the type of the target
         check_stored("mul", target, self._array)
-        self = self.to(target.dtype)
+        if target.dtype.is_floating_point:
+            self = self.to(target.dtype)
     shape = broadcast_shapes(self._array.shape, target._array.shape)
     for factor in (weight, pos_weight):
         if factor is not None:
