@@ -5,7 +5,7 @@ import flambeau.nn.functional  # noqa: F401  (its dropouts are ops too)
 from flambeau.core.op import table
 
 ROOMS = ("flambeau.ops.nn.", "flambeau.ops.loss.")
-FILES = {"pixel_shuffle"}
+FILES = {"adaptive_pool", "embedding_bag", "grid_sampler", "pixel_shuffle"}
 DRAWS = {"draws", "fills", "sampling", "dropout"}
 family = Samples()
 for _name, _op in table.items():

@@ -22,7 +22,6 @@ from flambeau.kernels.layouts import keeping_layout
 from flambeau.kernels.network import checked
 from flambeau.kernels.refused import refuse
 from flambeau.ops.nn.pooling_checks import (
-    adaptive_sizes,
     check_line,
     check_one_dimensional,
     check_rank,
@@ -31,14 +30,13 @@ from flambeau.ops.nn.pooling_checks import (
     fractional_windows,
     per_axis,
     single,
-    sizes_or_own,
     strides,
     unpooled_size,
 )
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 
 NETWORK = "nn.functional"
-_INNER: dict[str, Any] = {"namespace": "_nn", "method": False}
+INNER: dict[str, Any] = {"namespace": "_nn", "method": False}
 
 
 def leading(call: Any) -> Any:
@@ -80,12 +78,12 @@ def add_at(input: Tensor, indices: Tensor, shape: Any, dims: int) -> Any:
 # ---- maxima --------------------------------------------------------------------------------------
 
 
-def _flat_images(n: int, kernel: Any) -> Any:
+def flat_images(n: int, kernel: Any) -> Any:
     """The kernel; the two-dimensional one keeps channels last, as PyTorch's does."""
     return keeping_layout(kernel) if n == 2 else kernel
 
 
-def _taking(n: int) -> Any:
+def taking(n: int) -> Any:
     """The tangents of maxima and of where they are: those of the elements that they are."""
     return {2: lambda self_t, result1: (take_at(self_t, result1, 2), None),
             3: lambda self_t, result1: (take_at(self_t, result1, 3), None)}[n]
@@ -112,13 +110,13 @@ def _declare_max_pool(n: int) -> Any:
     backward = op(
         f"{name}_with_indices_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, "
         f"int[{n}] stride, int[{n}] padding, int[{n}] dilation, bool ceil_mode, Tensor indices) -> "
-        "Tensor", body=gradient, explicit=True, out=False, **_INNER)
+        "Tensor", body=gradient, explicit=True, out=False, **INNER)
     pool = op(
         f"{name}_with_indices(Tensor self, int[{n}] kernel_size, int[{n}] stride=[], "
         f"int[{n}] padding=0, int[{n}] dilation=1, bool ceil_mode=False) -> (Tensor, Tensor)",
         kernel=keeping_layout(kernels.max_pool), quick=checked("max_pool"), canonical=canonical,
-        **_INNER,
-        differentiable=(True, False), node=f"MaxPool{n}DWithIndicesBackward0", jvp=_taking(n),
+        **INNER,
+        differentiable=(True, False), node=f"MaxPool{n}DWithIndicesBackward0", jvp=taking(n),
         batch=leading(lambda: pool.op.call),
         d_self=lambda grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1:
         backward(grad, self, kernel_size, stride, padding, dilation, ceil_mode, result1))
@@ -260,10 +258,10 @@ def _declare_avg_pool(n: int) -> Any:
         divisor_override: pool.op.call(grad, kernel_size, stride, padding, ceil_mode,
                                        count_include_pad, divisor_override))(spread)
     backward = op(f"{name}_backward(Tensor grad_output, Tensor self, {given.format(*[''] * 5)}) -> "
-                  "Tensor", body=gradient, explicit=True, out=False, **_INNER)
+                  "Tensor", body=gradient, explicit=True, out=False, **INNER)
     pool = op(
         f"{name}(Tensor self, {given.format('=[]', '=0', '=False', '=True', '=None')}) -> Tensor",
-        kernel=_flat_images(n, kernels.avg_pool), quick=checked("avg_pool"), canonical=canonical,
+        kernel=flat_images(n, kernels.avg_pool), quick=checked("avg_pool"), canonical=canonical,
         kind="linear", refuses=(name, "BiUW8") if n == 2 else ("avg_pool3d_out_frame", "BiUeW8"),
         namespace=NETWORK, method=False, node=f"AvgPool{n}DBackward0",
         batch=leading(lambda: pool.op.call), out_type=OUT_TYPE,
@@ -298,136 +296,6 @@ def avg_pool1d(self: Tensor, kernel_size: Any, stride: Any, padding: Any, ceil_m
 public[NETWORK]["avg_pool1d"] = avg_pool1d
 
 
-# ---- adaptive pooling ----------------------------------------------------------------------------
-
-
-def _declare_adaptive_avg_pool(n: int) -> Any:
-    """`_adaptive_avg_pool2d`, its gradient, and `adaptive_avg_pool2d`, in `n` dimensions; gives the
-    last."""
-    name = f"adaptive_avg_pool{n}d"
-
-    def canonical(input: Tensor, output_size: Any) -> tuple[Any, ...]:
-        sizes = adaptive_sizes(n, input, output_size, name)
-        refuse(input._array, "bBilUcW8", name + "_cpu" * (n == 3))
-        return input, sizes
-
-    def gradient(grad_output: Tensor, self: Tensor) -> Tensor:
-        return transposed(grad_output, self._array.shape, grad_output._array.shape[-n:])
-
-    def spread(input: Tensor, shape: Any, output_size: Any) -> Any:
-        return input, shape, output_size
-
-    spread.__name__ = f"__{name}_backward"
-    transposed = linear(
-        lambda self, shape, output_size: kernels.adaptive_avg_pool_backward(self, shape, n),
-        method=False, namespace=None, shapes="shape",
-        node_name=f"AdaptiveAvgPool{n}DBackwardBackward0",
-        d_self=lambda grad, output_size: inner.op.call(grad, output_size))(spread)
-    backward = op(f"_{name}_backward(Tensor grad_output, Tensor self) -> Tensor", body=gradient,
-                  explicit=True, out=False, method=False)
-    inner = op(
-        f"_{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", method=False, out=False,
-        kernel=_flat_images(n, kernels.adaptive_avg_pool), quick=checked("adaptive_avg_pool"),
-        canonical=canonical, kind="linear",
-        node=f"AdaptiveAvgPool{n}DBackward0", batch=leading(lambda: inner.op.call),
-        d_self=lambda grad, self: backward(grad, self))
-
-    single = (1,) * n
-
-    def body(self: Tensor, output_size: Any) -> Tensor:
-        if output_size != single:
-            return inner(self, output_size)
-        adaptive_sizes(n, self, output_size, name)
-        return self.mean(tuple(range(-n, 0)), True)
-
-    return op(f"{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", body=body, **_INNER)
-
-
-def _declare_adaptive_max_pool(n: int) -> Any:
-    """`adaptive_max_pool2d` and its gradient, in `n` dimensions; gives the function."""
-    name = f"adaptive_max_pool{n}d"
-
-    def canonical(input: Tensor, output_size: Any) -> tuple[Any, ...]:
-        sizes = adaptive_sizes(n, input, output_size, name)
-        refuse(input._array, "bBilUcW8", name + "_cpu" * (n == 3))
-        return input, sizes
-
-    def gradient(grad_output: Tensor, self: Tensor, indices: Tensor) -> Tensor:
-        return add_at(grad_output, indices, self._array.shape, n)
-
-    backward = op(f"{name}_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
-                  body=gradient, explicit=True, out=False, **_INNER)
-    pool = op(f"{name}(Tensor self, int[{n}] output_size) -> (Tensor, Tensor)",
-              kernel=_flat_images(n, kernels.adaptive_max_pool), canonical=canonical,
-              quick=checked("adaptive_max_pool"),
-              differentiable=(True, False), node=f"AdaptiveMaxPool{n}DBackward0", jvp=_taking(n),
-              batch=leading(lambda: pool.op.call), **_INNER,
-              d_self=lambda grad, self, result1: backward(grad, self, result1))
-    return pool
-
-
-_ADAPTIVE_AVG = {n: _declare_adaptive_avg_pool(n) for n in (2, 3)}
-_ADAPTIVE_MAX = {n: _declare_adaptive_max_pool(n) for n in (2, 3)}
-
-
-@op("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", method=False, out=False)
-def adaptive_avg_pool1d(self: Tensor, output_size: Any) -> Tensor:
-    """Averages over `output_size` nearly equal parts of the last dimension."""
-    check_one_dimensional(self, "adaptive_avg_pool1d")
-    size = single(output_size, "adaptive_avg_pool1d", "output_size")
-    return _ADAPTIVE_AVG[2](self.unsqueeze(-2), (1, size)).squeeze(-2)
-
-
-@op("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", method=False,
-    out=False)
-def adaptive_max_pool1d(self: Tensor, output_size: Any) -> Any:
-    """The largest element of each of `output_size` nearly equal parts of the last dimension, and
-    where it is."""
-    check_one_dimensional(self, "adaptive_max_pool1d")
-    size = single(output_size, "adaptive_max_pool1d", "output_size")
-    values, indices = _ADAPTIVE_MAX[2](self.unsqueeze(-2), (1, size))
-    return values.squeeze(-2), indices.squeeze(-2)
-
-
-public[NETWORK]["adaptive_avg_pool1d"] = adaptive_avg_pool1d
-_ADAPTIVE_MAX[1] = adaptive_max_pool1d
-
-
-@python_function(namespace=NETWORK)
-def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
-    """Averages over windows that part the last two dimensions into `output_size` nearly equal
-    parts; None keeps a size.
-
-    >>> import flambeau
-    >>> flambeau.nn.functional.adaptive_avg_pool2d(flambeau.ones(1, 4, 6), (2, None)).shape
-    torch.Size([1, 2, 6])
-    """
-    return _ADAPTIVE_AVG[2](input, sizes_or_own(output_size, input))
-
-
-@python_function(namespace=NETWORK)
-def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
-    """Averages over windows that part the last three dimensions into nearly equal parts."""
-    return _ADAPTIVE_AVG[3](input, sizes_or_own(output_size, input))
-
-
-def _adaptive_maxima(n: int) -> None:
-    """The functions of `nn.functional`."""
-    def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        return _ADAPTIVE_MAX[n](input, output_size if n == 1 else sizes_or_own(output_size, input))
-
-    def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-        found = with_indices(input, output_size)
-        return found if return_indices else found[0]
-
-    adaptive_max_pool.__doc__ = (f"Maxima over windows that part the last {n} dimensions into "
-                                 "`output_size` nearly equal parts.")
-    with_indices.__doc__ = f"The maxima of `adaptive_max_pool{n}d` and where they are."
-    python_function(adaptive_max_pool, namespace=NETWORK, name=f"adaptive_max_pool{n}d",
-                    private=f"_adaptive_max_pool{n}d")
-    python_function(with_indices, namespace=NETWORK, name=f"adaptive_max_pool{n}d_with_indices")
-
-
 # ---- fractional pooling --------------------------------------------------------------------------
 
 
@@ -442,12 +310,12 @@ def _declare_fractional_max_pool(n: int) -> Any:
     backward = op(
         f"{name}_backward(Tensor grad_output, Tensor self, int[{n}] kernel_size, "
         f"int[{n}] output_size, Tensor indices) -> Tensor", body=gradient, explicit=True,
-        out=False, **_INNER)
+        out=False, **INNER)
     pool = op(
         f"{name}(Tensor self, int[{n}] kernel_size, int[{n}] output_size, Tensor random_samples) "
         "-> (Tensor, Tensor)", differentiable=(True, False), node=f"FractionalMaxPool{n}DBackward0",
         kernel=lambda self, random_samples, kernel_size, output_size: kernels.fractional_max_pool(
-            self, kernel_size, output_size, random_samples), **_INNER, jvp=_taking(n),
+            self, kernel_size, output_size, random_samples), **INNER, jvp=taking(n),
         canonical=lambda self, random_samples, kernel_size, output_size: fractional_windows(
             self, kernel_size, output_size, random_samples, n),
         batch=leading(lambda: pool.op.call),
@@ -506,10 +374,10 @@ def _declare_max_unpool(n: int) -> Any:
     take: Any = {2: lambda grad, indices: take_at(grad, indices, 2),
                  3: lambda grad, indices: take_at(grad, indices, 3)}[n]
     unpool = op(f"max_unpool{n}d(Tensor self, Tensor indices, SymInt[{n}] output_size{geometry}) "
-                "-> Tensor", kernel=_flat_images(n, kernels.max_unpool), kind="linear",
+                "-> Tensor", kernel=flat_images(n, kernels.max_unpool), kind="linear",
                 drops="stride padding", canonical=canonical, batch=leading(lambda: unpool.op.call),
                 refuses=(f"max_unpool{n}d", "bBilUcW8"), node=f"MaxUnpool{n}DBackward0",
-                d_self=take, **_INNER)
+                d_self=take, **INNER)
     return unpool
 
 
@@ -552,7 +420,6 @@ def _lp_pooler(n: int) -> None:
 
 
 for _n in (1, 2, 3):
-    _adaptive_maxima(_n)
     _unpooler(_n)
     _lp_pooler(_n)
     if _n > 1:

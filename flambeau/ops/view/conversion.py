@@ -36,7 +36,8 @@ to_copy = op(
     function=False, method=False, shape="self", node="ToCopyBackward0",
     d_self=lambda grad, self_dtype: _cast_back(grad, self_dtype),
     batch=lambda size, dims, self, dtype, memory_format: (
-        to_copy.op.call(self, dtype, memory_format), dims[0]),
+        (to_copy.op.call(self, dtype, None), dims[0]) if memory_format is None else
+        _clone_batched(dims[0], to_copy.op.call(self, dtype, None), memory_format)),
     doc="The values as another type, in memory of their own.")
 
 clone = op(

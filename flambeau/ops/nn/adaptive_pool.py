@@ -1,0 +1,150 @@
+"""Pooling over windows that part images into as many as are asked for."""
+from __future__ import annotations
+
+from typing import Any
+
+from flambeau.core.op import linear, public
+from flambeau.core.tensor import Tensor
+from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
+from flambeau.kernels import pooling as kernels
+from flambeau.kernels.network import checked
+from flambeau.kernels.refused import refuse
+from flambeau.ops.nn.pool import INNER, NETWORK, add_at, flat_images, leading, taking
+from flambeau.ops.nn.pooling_checks import (
+    adaptive_sizes,
+    check_one_dimensional,
+    single,
+    sizes_or_own,
+)
+
+
+def _declare_adaptive_avg_pool(n: int) -> Any:
+    """`_adaptive_avg_pool2d`, its gradient, and `adaptive_avg_pool2d`, in `n` dimensions; gives the
+    last."""
+    name = f"adaptive_avg_pool{n}d"
+
+    def canonical(input: Tensor, output_size: Any) -> tuple[Any, ...]:
+        sizes = adaptive_sizes(n, input, output_size, name)
+        refuse(input._array, "bBilUcW8", name + "_cpu" * (n == 3))
+        return input, sizes
+
+    def gradient(grad_output: Tensor, self: Tensor) -> Tensor:
+        return transposed(grad_output, self._array.shape, grad_output._array.shape[-n:])
+
+    def spread(input: Tensor, shape: Any, output_size: Any) -> Any:
+        return input, shape, output_size
+
+    spread.__name__ = f"__{name}_backward"
+    transposed = linear(
+        lambda self, shape, output_size: kernels.adaptive_avg_pool_backward(self, shape, n),
+        method=False, namespace=None, shapes="shape",
+        node_name=f"AdaptiveAvgPool{n}DBackwardBackward0",
+        d_self=lambda grad, output_size: inner.op.call(grad, output_size))(spread)
+    backward = op(f"_{name}_backward(Tensor grad_output, Tensor self) -> Tensor", body=gradient,
+                  explicit=True, out=False, method=False)
+    inner = op(
+        f"_{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", method=False, out=False,
+        kernel=flat_images(n, kernels.adaptive_avg_pool), quick=checked("adaptive_avg_pool"),
+        canonical=canonical, kind="linear",
+        node=f"AdaptiveAvgPool{n}DBackward0", batch=leading(lambda: inner.op.call),
+        d_self=lambda grad, self: backward(grad, self))
+
+    single = (1,) * n
+
+    def body(self: Tensor, output_size: Any) -> Tensor:
+        if output_size != single:
+            return inner(self, output_size)
+        adaptive_sizes(n, self, output_size, name)
+        return self.mean(tuple(range(-n, 0)), True)
+
+    return op(f"{name}(Tensor self, SymInt[{n}] output_size) -> Tensor", body=body, **INNER)
+
+
+def _declare_adaptive_max_pool(n: int) -> Any:
+    """`adaptive_max_pool2d` and its gradient, in `n` dimensions; gives the function."""
+    name = f"adaptive_max_pool{n}d"
+
+    def canonical(input: Tensor, output_size: Any) -> tuple[Any, ...]:
+        sizes = adaptive_sizes(n, input, output_size, name)
+        refuse(input._array, "bBilUcW8", name + "_cpu" * (n == 3))
+        return input, sizes
+
+    def gradient(grad_output: Tensor, self: Tensor, indices: Tensor) -> Tensor:
+        return add_at(grad_output, indices, self._array.shape, n)
+
+    backward = op(f"{name}_backward(Tensor grad_output, Tensor self, Tensor indices) -> Tensor",
+                  body=gradient, explicit=True, out=False, **INNER)
+    pool = op(f"{name}(Tensor self, int[{n}] output_size) -> (Tensor, Tensor)",
+              kernel=flat_images(n, kernels.adaptive_max_pool), canonical=canonical,
+              quick=checked("adaptive_max_pool"),
+              differentiable=(True, False), node=f"AdaptiveMaxPool{n}DBackward0", jvp=taking(n),
+              batch=leading(lambda: pool.op.call), **INNER,
+              d_self=lambda grad, self, result1: backward(grad, self, result1))
+    return pool
+
+
+_ADAPTIVE_AVG = {n: _declare_adaptive_avg_pool(n) for n in (2, 3)}
+_ADAPTIVE_MAX = {n: _declare_adaptive_max_pool(n) for n in (2, 3)}
+
+
+@op("adaptive_avg_pool1d(Tensor self, int[1] output_size) -> Tensor", method=False, out=False)
+def adaptive_avg_pool1d(self: Tensor, output_size: Any) -> Tensor:
+    """Averages over `output_size` nearly equal parts of the last dimension."""
+    check_one_dimensional(self, "adaptive_avg_pool1d")
+    size = single(output_size, "adaptive_avg_pool1d", "output_size")
+    return _ADAPTIVE_AVG[2](self.unsqueeze(-2), (1, size)).squeeze(-2)
+
+
+@op("adaptive_max_pool1d(Tensor self, int[1] output_size) -> (Tensor, Tensor)", method=False,
+    out=False)
+def adaptive_max_pool1d(self: Tensor, output_size: Any) -> Any:
+    """The largest element of each of `output_size` nearly equal parts of the last dimension, and
+    where it is."""
+    check_one_dimensional(self, "adaptive_max_pool1d")
+    size = single(output_size, "adaptive_max_pool1d", "output_size")
+    values, indices = _ADAPTIVE_MAX[2](self.unsqueeze(-2), (1, size))
+    return values.squeeze(-2), indices.squeeze(-2)
+
+
+public[NETWORK]["adaptive_avg_pool1d"] = adaptive_avg_pool1d
+_ADAPTIVE_MAX[1] = adaptive_max_pool1d
+
+
+@python_function(namespace=NETWORK)
+def adaptive_avg_pool2d(input: Tensor, output_size: Any) -> Tensor:
+    """Averages over windows that part the last two dimensions into `output_size` nearly equal
+    parts; None keeps a size.
+
+    >>> import flambeau
+    >>> flambeau.nn.functional.adaptive_avg_pool2d(flambeau.ones(1, 4, 6), (2, None)).shape
+    torch.Size([1, 2, 6])
+    """
+    return _ADAPTIVE_AVG[2](input, sizes_or_own(output_size, input))
+
+
+@python_function(namespace=NETWORK)
+def adaptive_avg_pool3d(input: Tensor, output_size: Any) -> Tensor:
+    """Averages over windows that part the last three dimensions into nearly equal parts."""
+    return _ADAPTIVE_AVG[3](input, sizes_or_own(output_size, input))
+
+
+def _adaptive_maxima(n: int) -> None:
+    """The functions of `nn.functional`."""
+    def with_indices(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        return _ADAPTIVE_MAX[n](input, output_size if n == 1 else sizes_or_own(output_size, input))
+
+    def adaptive_max_pool(input: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        found = with_indices(input, output_size)
+        return found if return_indices else found[0]
+
+    adaptive_max_pool.__doc__ = (f"Maxima over windows that part the last {n} dimensions into "
+                                 "`output_size` nearly equal parts.")
+    with_indices.__doc__ = f"The maxima of `adaptive_max_pool{n}d` and where they are."
+    python_function(adaptive_max_pool, namespace=NETWORK, name=f"adaptive_max_pool{n}d",
+                    private=f"_adaptive_max_pool{n}d")
+    python_function(with_indices, namespace=NETWORK, name=f"adaptive_max_pool{n}d_with_indices")
+
+
+for _n in (1, 2, 3):
+    _adaptive_maxima(_n)
