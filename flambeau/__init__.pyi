@@ -1762,8 +1762,8 @@ def deg2rad_(input: Tensor) -> Tensor:
 def dequantize(input: Any) -> Any:
     """The numbers that a quantised tensor (or each of a list) stands for; others as float32."""
 
-def det(input: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The determinant of square matrices."""
+def det(input: Tensor) -> Tensor:
+    """`linalg.det`."""
 
 def detach(input: Tensor) -> Tensor:
     """The same values on the same memory, outside the graph; writes to either are counted."""

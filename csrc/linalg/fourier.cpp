@@ -7,7 +7,14 @@
 
 namespace linalg {
 
-constexpr npy_intp LONGEST = 64, WORK = 1 << 16;  // the length of a transform; products in all
+// The length of a transform; products in all, and of lengths that there are passes for.
+constexpr npy_intp LONGEST = 64, WORK = 1 << 16, LITTLE = 1 << 13;
+
+static bool has_passes(npy_intp n) {
+    for (npy_intp p : {2, 3, 5, 7, 11, 13})
+        while (n % p == 0) n /= p;
+    return n == 1;
+}
 
 // exp(-2 pi i j k / n), row by row.
 struct Roots {
@@ -123,15 +130,17 @@ struct Request {
         if (keep_last) order[n++] = dims[count - 1];
         for (int i = 0; i < nd; i++) place[order[i]] = i;
     }
-    // How much there is to do for arrays of these dimensions; too much: -1.
+    // Is there little enough to do?
     bool fits(npy_intp last) const {
         npy_intp size = PyArray_SIZE(array), each = 0;
+        bool passes = true;
         for (int i = 0; i < count; i++) {
             npy_intp n = i + 1 == count && last ? last : PyArray_DIM(array, dims[i]);
             if (n > LONGEST) return false;
             each += n;
+            passes &= has_passes(n);
         }
-        return size * each <= WORK;
+        return size * each <= (passes ? LITTLE : WORK);
     }
     bool read_factor(PyObject *normalization, npy_intp last) {
         double n = 1;

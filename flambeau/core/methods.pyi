@@ -514,7 +514,7 @@ class Methods:
     def dequantize(self) -> Any:
         """The numbers that a quantised tensor (or each of a list) stands for; others as float32."""
     def det(self) -> Tensor:
-        """The determinant of square matrices."""
+        """`linalg.det`."""
     def detach(self) -> Tensor:
         """The same values on the same memory, outside the graph; writes to either are counted."""
     def detach_(self) -> Tensor:
@@ -864,9 +864,7 @@ class Methods:
         length: _int | None = None,
         return_complex: _bool = False,
     ) -> Tensor:
-        """The signal that `stft` gave `input` for: pieces, windowed again, added up, and divided
-        by the sum of the squared windows (Griffin and Lim, Signal estimation from modified
-        short-time Fourier transform, 1984)."""
+        """`flambeau.istft` of this tensor."""
     def item(self) -> Any:
         """The one element, as a Python number."""
     @property
@@ -968,7 +966,8 @@ class Methods:
         """input < other."""
     def lt_(self, other: Any) -> Tensor:
         """Write the result of `lt` into this tensor; returns the tensor."""
-    def lu(self, pivot: Any = True, get_infos: Any = False) -> Any: ...
+    def lu(self, pivot: _bool = True, get_infos: _bool = False) -> Any:
+        """`flambeau.lu` of this tensor."""
     def lu_solve(self, LU_data: Tensor, LU_pivots: Tensor) -> Tensor:
         """`linalg.lu_solve`, by its older name."""
     @property
@@ -1542,7 +1541,7 @@ class Methods:
         return_complex: _bool | None = None,
         align_to_window: _bool | None = None,
     ) -> Tensor:
-        """X[f, t] = Σ_k window_k input[t · hop + k] exp(-2πi f k / n_fft) of signals (…, time)."""
+        """`flambeau.stft` of this tensor."""
     def storage(self) -> Any:
         """The memory as a row of numbers of this tensor's dtype."""
     def storage_offset(self) -> _int:

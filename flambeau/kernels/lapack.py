@@ -365,16 +365,13 @@ def solve_ex(a: np.ndarray, b: np.ndarray, left: bool, check_errors: bool
 
 
 def _solve(a: np.ndarray, b: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    lead = np.broadcast_shapes(a.shape[:-2], b.shape[:-2])
     try:
-        return columns(run_numpy(np.linalg.solve, a, b)), np.zeros(lead, np.int32)
+        return columns(run_numpy(np.linalg.solve, a, b)), no_info(a)
     except np.linalg.LinAlgError:
-        found_at = _lu_factor(a)[2]
-        info = np.broadcast_to(found_at, lead).copy()
-        safe = np.where(found_at[..., None, None] != 0, np.eye(a.shape[-1], dtype=a.dtype), a)
-        found = run_numpy(np.linalg.solve, safe, b)
-        found[info != 0] = np.nan
-        return columns(found), info
+        info = _lu_factor(a)[2]
+        bad = (info != 0)[..., None, None]
+        found = run_numpy(np.linalg.solve, np.where(bad, np.eye(a.shape[-1], dtype=a.dtype), a), b)
+        return columns(np.where(bad, a.dtype.type(np.nan), found)), info
 
 
 @compiled("inv_ex")

@@ -221,7 +221,8 @@ def lstsq(a: np.ndarray, b: np.ndarray, rcond: float | None, driver: str | None
           ) -> tuple[Any, ...]:
     """Least squares: solution, squared residuals, rank, singular values."""
     driver = driver or "gelsy"
-    fits(driver in ("gels", "gelsy", "gelsd", "gelss") and a.ndim > 1)
+    fits(driver in ("gels", "gelsy", "gelsd", "gelss") and a.ndim > 1
+         and 0 <= a.ndim - b.ndim <= 1)
     vector = a.ndim - 1 == b.ndim and b.shape == a.shape[:-1]
     if vector:
         b = b[..., None]

@@ -75,10 +75,6 @@ RULES: dict[str, Any] = {
     # of `torch`
     "norm": _normed,
     "split": _split,
-    "stft": lambda input, n_fft, hop_length=None, win_length=None, window=None, center=True,
-    pad_mode="reflect", normalized=False, onesided=None, return_complex=None, align_to_window=None:
-        c.stft(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex,
-               align_to_window),
     "unique": lambda input, sorted=True, return_inverse=False, return_counts=False, dim=None:
         c._unique2(input, sorted=sorted, return_inverse=return_inverse, return_counts=return_counts)
         if dim is None else

@@ -35,25 +35,20 @@ def _window(window: Tensor | None, win_length: int, n_fft: int, like: Tensor) ->
     return slice_backward(window, (n_fft,), (slice(left, left + win_length),))
 
 
-@python_function(method=True)
-def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
-         window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect",
-         normalized: bool = False, onesided: bool | None = None,
-         return_complex: bool | None = None, align_to_window: bool | None = None) -> Tensor:
-    """X[f, t] = Σ_k window_k input[t · hop + k] exp(-2πi f k / n_fft) of signals (…, time).
+_FIRST = "Tensor self, int n_fft, int? hop_length=None, int? win_length=None, Tensor? window=None"
+_LAST = "bool normalized=False, bool? onesided=None, bool? return_complex=None, " \
+    "bool? align_to_window=None"
+_INNER: dict[str, Any] = {"method": False, "out": False, "autocast": "full"}
 
-    With `center`, time t is the middle of its piece, and the signal is padded on both sides. Real
-    signals give n_fft//2 + 1 frequencies unless `onesided` is false.
 
-    >>> import flambeau
-    >>> flambeau.stft(flambeau.ones(8), 4, window=flambeau.ones(4), return_complex=True).shape
-    torch.Size([3, 9])
-    """
+@op(f"stft({_FIRST}, {_LAST}) -> Tensor", function=False, **_INNER)
+def _stft(x: Tensor, n_fft: int, hop_length: int | None, win_length: int | None,
+          window: Tensor | None, normalized: bool, onesided: bool | None,
+          return_complex: bool | None, align_to_window: bool | None) -> Tensor:
+    """`stft` of pieces that begin where the signal does."""
     hop = n_fft // 4 if hop_length is None else hop_length
     size = n_fft if win_length is None else win_length
-    if center and align_to_window:
-        raise RuntimeError("stft only supports align_to_window for center = False.")
-    is_complex = input._array.dtype.kind in "cW" or (
+    is_complex = x._array.dtype.kind in "cW" or (
         window is not None and window._array.dtype.kind in "cW")
     if return_complex is None:
         if not is_complex:
@@ -61,13 +56,8 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
                                "inputs, and will further require that return_complex=True in a "
                                "future PyTorch release.")
         return_complex = True
-    x, single = input, input._array.ndim == 1
-    if center:
-        front = (1,) * (3 - x._array.ndim) + tuple(x._array.shape)
-        x = pad(x.view(front), (n_fft // 2, n_fft // 2), pad_mode)
-        x = x.view(*x._array.shape[3 - input._array.ndim:])
-
-    elif align_to_window and size < n_fft:
+    single = x._array.ndim == 1
+    if align_to_window and size < n_fft:
         # the first piece starts where its window does, not where the zeros around that do
         before = (n_fft - size) // 2
         x = pad(x, (before, n_fft - size - before))
@@ -114,13 +104,68 @@ def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: i
     return found if return_complex else view_as_real(found)
 
 
+def _centered(x: Tensor, n_fft: int, pad_mode: Any) -> Tensor:
+    """Signals with half a piece more on both sides."""
+    n = x._array.ndim
+    padded = pad(x.view((1,) * (3 - n) + tuple(x._array.shape)), (n_fft // 2, n_fft // 2), pad_mode)
+    return padded.view(*padded._array.shape[3 - n:])
+
+
+@op(f"stft.center({_FIRST}, bool center=True, str pad_mode='reflect', {_LAST}) -> Tensor",
+    joins=_stft, **_INNER)
+def _stft_centered(x: Tensor, n_fft: int, hop_length: Any, win_length: Any, window: Any,
+                   center: bool, pad_mode: str, *rest: Any) -> Tensor:
+    return _stft(_centered(x, n_fft, pad_mode) if center else x, n_fft, hop_length, win_length,
+                 window, *rest)
+
+
+@python_function(of=_stft)
+def stft(input: Tensor, n_fft: int, hop_length: int | None = None, win_length: int | None = None,
+         window: Tensor | None = None, center: bool = True, pad_mode: str = "reflect",
+         normalized: bool = False, onesided: bool | None = None,
+         return_complex: bool | None = None, align_to_window: bool | None = None) -> Tensor:
+    """X[f, t] = Σ_k window_k input[t · hop + k] exp(-2πi f k / n_fft) of signals (…, time).
+
+    With `center`, time t is the middle of its piece, and the signal is padded on both sides. Real
+    signals give n_fft//2 + 1 frequencies unless `onesided` is false.
+
+    >>> import flambeau
+    >>> flambeau.stft(flambeau.ones(8), 4, window=flambeau.ones(4), return_complex=True).shape
+    torch.Size([3, 9])
+    """
+    if center and align_to_window:
+        raise RuntimeError("stft only supports align_to_window for center = False.")
+    if center:
+        input = _centered(input, n_fft, pad_mode)
+    return _stft(input, n_fft, hop_length, win_length, window, normalized, onesided, return_complex,
+                 align_to_window)
+
+
+def _method_stft(self: Tensor, n_fft: int, hop_length: int | None = None,
+                 win_length: int | None = None, window: Tensor | None = None, center: bool = True,
+                 pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
+                 return_complex: bool | None = None, align_to_window: bool | None = None) -> Tensor:
+    """`flambeau.stft` of this tensor."""
+    return stft(self, n_fft, hop_length, win_length, window, center, pad_mode, normalized,
+                onesided, return_complex=return_complex, align_to_window=align_to_window)
+
+
+def _method_istft(self: Tensor, n_fft: int, hop_length: int | None = None,
+                  win_length: int | None = None, window: Tensor | None = None, center: bool = True,
+                  normalized: bool = False, onesided: bool | None = None,
+                  length: int | None = None, return_complex: bool = False) -> Tensor:
+    """`flambeau.istft` of this tensor."""
+    return istft(self, n_fft, hop_length, win_length, window, center, normalized, onesided, length,
+                 return_complex=return_complex)
+
+
 def _flag(value: Any) -> Any:
     return value if value is None else int(value)
 
 
 @op("istft(Tensor self, int n_fft, int? hop_length=None, int? win_length=None, "
     "Tensor? window=None, bool center=True, bool normalized=False, bool? onesided=None, "
-    "int? length=None, bool return_complex=False) -> Tensor", out=False)
+    "int? length=None, bool return_complex=False) -> Tensor", out=False, method=False)
 def istft(input: Tensor, n_fft: int, hop_length: int | None, win_length: int | None,
           window: Tensor | None, center: bool, normalized: bool, onesided: bool | None,
           length: int | None, return_complex: bool) -> Tensor:
@@ -204,3 +249,8 @@ def _overlapped(pieces: Tensor, like: Tensor, hop: int) -> Tensor:
     count, n = like._array.shape[1:]
     total = n + hop * (count - 1)
     return unfold_backward(pieces, (pieces._array.shape[0], total), 1, n, hop)
+
+
+for _name, _method in (("stft", _method_stft), ("istft", _method_istft)):
+    _method.__name__, _method.__qualname__ = _name, f"Tensor.{_name}"
+    setattr(Tensor, _name, _method)

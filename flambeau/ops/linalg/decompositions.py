@@ -263,14 +263,14 @@ _values = op("_svdvals(Tensor A) -> Tensor", kernel=orthogonal.svdvals, kernel_c
 
 
 def singular_values(A: Tensor) -> Tensor:
+    """Those of matrices, by the cheaper op where no derivative is wanted."""
     return linalg_svd(A, False)[1] if differentiating(A) else _values(A)
 
 
 @op("linalg_svdvals(Tensor A, *, str? driver=None) -> Tensor", out_type=OUT_TYPE,
-    out_device=OUT_DEVICE, autocast="full")
+    out_device=OUT_DEVICE, out_speaker="_linalg_svd", autocast="full")
 def svdvals(A: Tensor, driver: str | None) -> Tensor:
     """The singular values, falling."""
-    check_matrix(A, "linalg.svdvals")
     if driver is not None:
         _check_svd(A, driver)
     return singular_values(A)
@@ -280,8 +280,10 @@ def svdvals(A: Tensor, driver: str | None) -> Tensor:
     out_type=OUT_TYPE, out_device=OUT_DEVICE, autocast="full")
 def svd(self: Tensor, some: bool, compute_uv: bool) -> Any:
     """input = U diag(S) Vᴴ: `linalg.svd`, but it gives V, and by default thin factors."""
+    if self._array.ndim < 2:
+        raise RuntimeError("linalg.svd: input should have at least 2 dimensions, but has "
+                           f"{self._array.ndim} dimensions instead")
     if not compute_uv:
-        check_matrix(self, "linalg.svd")
         m, n = self._array.shape[-2:]
         lead = self._array.shape[:-2]
         zeros = [wrap(np.zeros((*lead, k, k), self._array.dtype)) for k in (m, n)]

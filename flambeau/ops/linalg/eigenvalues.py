@@ -82,10 +82,11 @@ eigh = op(
 _INNER: dict[str, Any] = {"kernel_checks": True, "core": "(n,n)->(n)", "function": False,
                           "method": False, "out": False}
 _symmetric_values = op("_eigvalsh(Tensor self, str UPLO) -> Tensor", kernel=orthogonal.eigvalsh,
-                       canonical=_check_symmetric("linalg.eigvalsh"), **_INNER)
+                       canonical=_check_symmetric("linalg.eigh"), **_INNER)
 
 
-@op("linalg_eigvalsh(Tensor self, str UPLO='L') -> Tensor", out_type=OUT_TYPE, autocast="full")
+@op("linalg_eigvalsh(Tensor self, str UPLO='L') -> Tensor", out_type=OUT_TYPE,
+    out_speaker="_linalg_eigh", autocast="full")
 def eigvalsh(self: Tensor, UPLO: str) -> Tensor:
     """The eigenvalues, rising, of a symmetric or Hermitian matrix."""
     return eigh(self, UPLO)[0] if differentiating(self) else _symmetric_values(self, UPLO)
@@ -113,9 +114,9 @@ def _eig_back(grad: Any, eigenvalues: Tensor, eigenvectors: Tensor) -> Any:
 
 def _check_general(name: str) -> Any:
     def canonical(self: Tensor) -> Any:
-        check_square(self, name)
         if self._array.dtype.char in characters("bBilU8"):
             raise RuntimeError(f"Unknown Complex ScalarType for {type_name(self.dtype)}")
+        check_square(self, name)
         check_precision(self, "", "linalg_eig_out_cpu")
         return (self,)
     return canonical
@@ -136,7 +137,9 @@ _general_values = op("_eigvals(Tensor self) -> Tensor", kernel=orthogonal.eigval
                      canonical=_check_general("linalg.eigvals"), **_INNER)
 
 
-@op("linalg_eigvals(Tensor self) -> Tensor", out_speaker="aten::linalg_eigvals", autocast="full")
+@op("linalg_eigvals(Tensor self) -> Tensor", out_speaker="aten::linalg_eigvals", autocast="full",
+    out_cast="torch.linalg.eigvals: Expected eigenvalues to be safely castable from {found} dtype, "
+    "but got eigenvalues with dtype {out}")
 def eigvals(self: Tensor) -> Tensor:
     """The eigenvalues of a square matrix, complex, in no order."""
     return eig(self)[0] if differentiating(self) else _general_values(self)

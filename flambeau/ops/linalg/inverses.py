@@ -289,13 +289,18 @@ det = op(
     "linalg_det(Tensor A) -> Tensor", kernel=_det_kernel, kernel_checks=True,
     canonical=_check_square_floats("linalg.det", "lu_cpu"), core="(n,n)->()", d_A=_det_back,
     out_type=OUT_TYPE, out_device=OUT_DEVICE, out_speaker="_linalg_det",
-    aliases=("det(Tensor self) -> Tensor",),
     doc="""The determinant of square matrices.
 
     >>> import flambeau
     >>> flambeau.linalg.det(flambeau.tensor([[2.0, 1.0], [0.0, 3.0]]))
     tensor(6.)
     """)
+
+
+@op("det(Tensor self) -> Tensor", out=False)
+def old_det(self: Tensor) -> Tensor:
+    """`linalg.det`."""
+    return det(self)
 
 
 def _slogdet_back(grad: Any, A: Tensor, sign: Tensor) -> Any:

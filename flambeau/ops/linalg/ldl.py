@@ -24,6 +24,7 @@ from flambeau.ops.linalg.solvers import solved, triangular
 from flambeau.ops.linalg.support import (
     adjoint,
     check_floating,
+    check_is_floating,
     check_solve,
     check_square,
     differentiating,
@@ -100,10 +101,12 @@ def ldl_factor(self: Tensor, hermitian: bool) -> Any:
 
 
 def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Any:
-    check_square(LD, "torch.linalg.ldl_solve", "LD")
+    check_square(LD, "torch.linalg.ldl_solve")
+    check_is_floating(LD, "torch.linalg.ldl_solve")
     if B._array.ndim < 2:
         raise RuntimeError("torch.linalg.ldl_solve: Expected B to have at least 2 dimensions, but "
                            f"it has {B._array.ndim} dimensions instead")
+    check_solve(B, LD, "torch.linalg.ldl_solve")
     if LD._array.shape[:-1] != pivots._array.shape:
         raise RuntimeError("torch.linalg.ldl_solve: Expected LD.shape[:-1] and pivots.shape to be "
                            "the same, but got pivots with shape "
@@ -111,7 +114,6 @@ def _check_solve(LD: Tensor, pivots: Tensor, B: Tensor, hermitian: bool) -> Any:
     if pivots._array.dtype.kind not in "iu":
         raise RuntimeError("torch.linalg.ldl_solve: Expected pivots to be integers. Got "
                            f"{type_name(pivots.dtype)}")
-    check_solve(B, LD, "torch.linalg.ldl_solve")
     check_floating(LD, "torch.linalg.ldl_solve", "ldl_solve_kernel_cpu")
     return LD, pivots, B, hermitian
 

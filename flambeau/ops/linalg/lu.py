@@ -20,6 +20,7 @@ from flambeau.ops.linalg.support import (
     adjoint,
     check_fit,
     check_floating,
+    check_is_floating,
     check_matrix,
     check_same_type,
     check_square,
@@ -84,20 +85,24 @@ def _factor_back(grad: Any, LU: Tensor, pivots: Tensor) -> Any:
     return [_back(P, LU, grad[0])]
 
 
-def _check_factor(A: Tensor, pivot: bool, *rest: Any) -> Any:
-    if A._array.ndim < 2:
-        raise RuntimeError("torch.lu_factor: Expected tensor with 2 or more dimensions. Got size: "
-                           f"{list(A._array.shape)} instead")
-    refuse(A._array, "bBilUeW8", "lu_cpu")
-    if not pivot:
-        raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the CPU")
-    return A, pivot, *rest
+def _check_factor(name: str) -> Any:
+    def canonical(A: Tensor, pivot: bool, *rest: Any) -> Any:
+        if A._array.ndim < 2:
+            raise RuntimeError(f"{name}: Expected tensor with 2 or more dimensions. Got size: "
+                               f"{list(A._array.shape)} instead")
+        refuse(A._array, "bBilUeW8", "lu_cpu")
+        if not pivot:
+            raise RuntimeError("linalg.lu_factor: LU without pivoting is not implemented on the "
+                               "CPU")
+        return A, pivot, *rest
+    return canonical
 
 
 lu_factor_ex = op(
     "linalg_lu_factor_ex(Tensor A, *, bool pivot=True, bool check_errors=False) -> "
     "(Tensor LU, Tensor pivots, Tensor info)", kernel=lapack.lu_factor_ex, kernel_checks=True,
-    canonical=_check_factor, core="(m,n)->(m,n),(k),()", vjp=_factor_back, out_type=OUT_TYPE,
+    canonical=_check_factor("torch.lu_factor"), core="(m,n)->(m,n),(k),()", vjp=_factor_back,
+    out_type=OUT_TYPE,
     differentiable=(True, False, False),
     doc="`lu_factor` and, for each matrix, 0 or the number of the first zero on U's diagonal.")
 
@@ -134,7 +139,8 @@ def _lu_back(grad: Any, P: Tensor, L: Tensor, U: Tensor) -> Any:
 
 linalg_lu = op(
     "linalg_lu(Tensor A, *, bool pivot=True) -> (Tensor P, Tensor L, Tensor U)", kernel=lapack.lu,
-    kernel_checks=True, canonical=_check_factor, core="(m,n)->(m,m),(m,k),(k,n)", vjp=_lu_back,
+    kernel_checks=True, canonical=_check_factor("linalg.lu"),
+    core="(m,n)->(m,m),(m,k),(k,n)", vjp=_lu_back,
     differentiable=(False, True, True), saved_as={"pivot": True}, out_type=OUT_TYPE,
     doc="""A = P L U: a permutation, a lower triangle with ones on its diagonal, an upper triangle.
 
@@ -147,11 +153,13 @@ linalg_lu = op(
 
 def _check_unpack(LU_data: Tensor, LU_pivots: Tensor, unpack_data: bool, unpack_pivots: bool
                   ) -> Any:
+    if LU_data._array.ndim < 2:
+        raise RuntimeError("torch.lu_unpack: Expected tensor with 2 or more dimensions. Got size: "
+                           f"{list(LU_data._array.shape)} instead")
     if unpack_pivots and LU_pivots._array.dtype != np.int32:
         raise RuntimeError("torch.lu_unpack: LU_pivots is expected to be a contiguous tensor of "
                            "torch.int32 dtype.\nNote: this function is intended to be used with "
                            "the output produced by torch.linalg.lu_factor")
-    check_matrix(LU_data, "torch.lu_unpack")
     return LU_data, LU_pivots, unpack_data, unpack_pivots
 
 
@@ -186,11 +194,12 @@ def _tangents(tangent: Tensor, unpack_data: bool) -> tuple[Any, Any]:
 
 def _check_solve(LU: Tensor, pivots: Tensor, B: Tensor, left: bool, adjoint: bool) -> Any:
     name = "linalg.lu_solve"
-    check_square(LU, name, "LU")
-    check_matrix(B, name, "B")
+    check_is_floating(LU, f"torch.{name}")
+    check_same_type(LU, B, name, "LU", "B")
     if pivots._array.dtype != np.int32:
         raise RuntimeError(f"{name}: pivots should be a Tensor of scalar type torch.int32")
-    check_same_type(LU, B, name, "LU", "B")
+    check_square(LU, name, "LU")
+    check_matrix(B, name, "B")
     check_fit(LU, B, left, name)
     if pivots._array.shape != LU._array.shape[:-1]:
         raise RuntimeError(f"{name}: Number of pivots per batch should be same as the dimension of "
@@ -259,4 +268,10 @@ def lu(A: Tensor, pivot: bool = True, get_infos: bool = False, out: Any = None) 
     return out
 
 
-Tensor.lu = lambda self, pivot=True, get_infos=False: lu(self, pivot, get_infos)
+def _method(self: Tensor, pivot: bool = True, get_infos: bool = False) -> Any:
+    """`flambeau.lu` of this tensor."""
+    return lu(self, pivot, get_infos)
+
+
+_method.__name__, _method.__qualname__ = "lu", "Tensor.lu"
+Tensor.lu = _method

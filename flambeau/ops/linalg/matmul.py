@@ -290,7 +290,11 @@ def _batched_matmul(input: Tensor, other: Tensor) -> Tensor:
             rows = int(np.prod(a[:-1]))
             raise RuntimeError(f"size mismatch, got input ({rows}), mat ({rows}x{a[-1]}), vec "
                                f"({b[-2]})")
-        if len(b) == 2 or len(a) == 2:
+        if len(a) == 2:
+            stack = int(np.prod(b[:-2]))
+            raise RuntimeError("Expected size for first two dimensions of batch2 tensor to be: "
+                               f"[{stack}, {a[-1]}] but got: [{stack}, {b[-2]}].")
+        if len(b) == 2:
             rows = int(np.prod(a[:-1]))
             raise RuntimeError(f"mat1 and mat2 shapes cannot be multiplied ({rows}x{a[-1]} and "
                                f"{b[-2]}x{b[-1]})")

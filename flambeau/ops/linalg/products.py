@@ -60,11 +60,11 @@ def inner(input: Tensor, other: Tensor) -> Tensor:
     if a[-1] == b[-1] and input._array.dtype.char in "fd" and not differentiating(input, other) \
             and input._array.dtype == other._array.dtype:
         return wrap(np.asarray(np.inner(input._array, other._array)))
-    if input._array.dtype != other._array.dtype:
-        raise RuntimeError("both inputs should have same dtype")
     if a[-1] != b[-1]:
         raise RuntimeError("inner() the last dimension must match on both input tensors but got "
                            f"shapes {list(a)} and {list(b)}")
+    if input._array.dtype != other._array.dtype:
+        raise RuntimeError("both inputs should have same dtype")
     return _contract(input, other, [-1], [-1])
 
 
@@ -97,11 +97,14 @@ def kron(input: Tensor, other: Tensor) -> Tensor:
             [0., 0., 1., 1.]])
     """
     a, b = input._array.shape, other._array.shape
+    if len(a) == len(b) == 2:
+        left, right = unsqueeze(unsqueeze(input, 1), 3), unsqueeze(unsqueeze(other, 0), 2)
+        return reshape(mul(left, right), (a[0] * b[0], a[1] * b[1]))
     rank = max(len(a), len(b))
     a, b = (1,) * (rank - len(a)) + a, (1,) * (rank - len(b)) + b
     left = reshape(input, [n for size in a for n in (size, 1)])
     right = reshape(other, [n for size in b for n in (1, size)])
-    return reshape(mul(left, right), [m * n for m, n in zip(a, b)])
+    return reshape(mul(left, right), tuple([m * n for m, n in zip(a, b)]))
 
 
 def _contracted(a: Tensor, b: Tensor, dims: Any) -> tuple[list[int], list[int]]:
@@ -183,6 +186,9 @@ def multi_dot(tensors: Any) -> Tensor:
     """
     tensors = list(tensors)
     count = len(tensors)
+    shapes = [t._array.shape for t in tensors]
+    if [len(shape) for shape in shapes] == [2, 2] and shapes[0][1] == shapes[1][0]:
+        return mm(*tensors)
     if count < 2:
         raise RuntimeError(f"multi_dot(): expected at least 2 tensors but got {count}")
     for i, t in enumerate(tensors):

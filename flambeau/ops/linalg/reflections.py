@@ -166,11 +166,11 @@ def _check_ormqr(self: Tensor, input2: Tensor, input3: Tensor, left: bool, trans
     for what, shape in (("input", a), ("other", b)):
         if len(shape) < 2:
             raise RuntimeError(f"{name}: {what} must have at least 2 dimensions.")
+    if b[rows] != a[-2]:
+        raise RuntimeError(f"{name}: other.shape[{rows}] must be equal to input.shape[-2]")
     if b[rows] < input2.size(-1):
         raise RuntimeError(f"{name}: other.shape[{rows}] must be greater than or equal to "
                            "tau.shape[-1]")
-    if b[rows] != a[-2]:
-        raise RuntimeError(f"{name}: other.shape[{rows}] must be equal to input.shape[-2]")
     if tau[-1] != min(b[-2 if left else -1], a[-1]):
         raise RuntimeError(f"{name}: tau.shape[-1] must be equal to min(other.shape[{rows}], "
                            "input.shape[-1])")

@@ -17,6 +17,7 @@ from flambeau.ops.linalg.support import (
     adjoint,
     check_fit,
     check_floating,
+    check_is_floating,
     check_matrix,
     check_same_type,
     check_solve,
@@ -43,8 +44,11 @@ def holds_vectors(a: tuple[int, ...], b: tuple[int, ...]) -> bool:
 
 def _check_solve(A: Tensor, B: Tensor, left: bool, check_errors: bool) -> Any:
     name = "linalg.solve"
-    check_square(A, name)
+    check_is_floating(A, name)
     check_same_type(A, B, name)
+    check_square(A, name)
+    if not B._array.ndim:
+        check_matrix(B, name, "B")
     a, b = A._array.shape, B._array.shape
     vector = holds_vectors(a, b)
     if vector and not left:
@@ -103,7 +107,9 @@ def _solve_batched(size: int, dims: Any, A: Tensor, B: Tensor, left: bool, check
         B = unsqueeze(B, -1)
     A, B = in_front(size, dims, (A, B))
     X, info = solve_ex(A, B, left=left, check_errors=check_errors)
-    return [squeeze(X, -1) if vector else X, info], [0, 0]
+    own = dims[0] is not None               # failures are those of A alone
+    return [squeeze(X, -1) if vector else X, info if own else squeeze(info, 0)], [
+        0, 0 if own else None]
 
 
 solve_ex = op(
@@ -120,7 +126,7 @@ def solved(A: Tensor, B: Tensor, left: bool = True) -> Tensor:
 
 
 @op("linalg_solve(Tensor A, Tensor B, *, bool left=True) -> Tensor", out_type=OUT_TYPE,
-    autocast="full")
+    out_speaker="_linalg_solve_ex", autocast="full")
 def solve(A: Tensor, B: Tensor, left: bool) -> Tensor:
     """X with A X = B (or X A = B): A (…, n, n), B (…, n, k) or vectors (…, n).
 
@@ -141,7 +147,7 @@ def tensorsolve(self: Tensor, other: Tensor, dims: Any) -> Tensor:
     if dims is not None:
         self = movedim(self, tuple(dims), tuple(range(-len(dims), 0)))
     rank, shape = other._array.ndim, self._array.shape
-    rows, columns = prod(shape[:rank]), prod(shape[rank:])
+    rows, columns = prod(other._array.shape), prod(shape[rank:])
     if rows != columns:
         raise RuntimeError("Expected self to satisfy the requirement prod(self.shape[other.ndim:]) "
                            f"== prod(self.shape[:other.ndim]), but got {columns} != {rows}")
@@ -160,9 +166,9 @@ def _check_triangular(self: Tensor, B: Tensor, upper: bool, left: bool, unitrian
     name = "linalg.solve_triangular"
     check_square(self, name)
     check_matrix(B, name, "B")
-    check_same_type(self, B, name)
     check_fit(self, B, left, name)
     refuse(self._array, "bBilUeW8", "triangular_solve_cpu")
+    check_same_type(self, B, name)
     broadcast_shapes(self._array.shape[:-2], B._array.shape[:-2])
     return self, B, upper, left, unitriangular
 

@@ -51,11 +51,15 @@ def check_square(A: Tensor, name: str, argument: str = "A") -> None:
                            f"{m} by {n} matrices")
 
 
-def check_floating(A: Tensor, name: str, kernel: str = "") -> None:
-    """Raise unless LAPACK knows the type; of low precision says so the function or its `kernel`."""
+def check_is_floating(A: Tensor, name: str) -> None:
     if A._array.dtype not in FLOATING:
         raise RuntimeError(f"{name}: Expected a floating point or complex tensor as input. Got "
                            f"{type_name(A.dtype)}")
+
+
+def check_floating(A: Tensor, name: str, kernel: str = "") -> None:
+    """Raise unless LAPACK knows the type; of low precision says so the function or its `kernel`."""
+    check_is_floating(A, name)
     check_precision(A, name, kernel)
 
 
