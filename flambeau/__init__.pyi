@@ -829,6 +829,9 @@ def _segment_reduce(
 
 def _softmax(input: Tensor, dim: _int, half_to_float: _bool) -> Tensor: ...
 
+def _sparse_broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """The entries repeated along new dimensions in front, and along those of one element."""
+
 def _standard_gamma(input: Tensor, generator: Any = None) -> Tensor:
     """Gamma samples of the shapes in `input` and scale 1, which move with the shapes."""
 

@@ -114,7 +114,7 @@ def test_an_inplace_result_of_a_wider_type_has_the_node_of_the_op(name):
     other = torch.tensor([2.0, 1.0, 2.0], dtype=torch.float64, requires_grad=True)
     result = getattr(x * 1, name)(other)
     assert result.dtype is torch.float32
-    assert result.grad_fn.name().lower() == f"{name[:-1]}backward0"
+    assert result.grad_fn.name()[:-1].lower() == f"{name[:-1]}backward"
     wide = getattr(x.double(), name[:-1])(other)
     for got, expected in zip(torch.autograd.grad(result.sum(), (x, other)),
                              torch.autograd.grad(wide.sum(), (x, other))):

@@ -26,6 +26,8 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
     tensor([[1., 0.],
             [0., 1.]])
     """
+    if diagonals._array.ndim not in (1, 2):
+        raise RuntimeError("Diagonals must be vector or matrix")
     rows = diagonals if diagonals._array.ndim == 2 else diagonals.unsqueeze(0)
     steps = offsets._array.reshape(-1)
     shape = tuple(size_of((shape,)))
@@ -39,7 +41,7 @@ def spdiags(diagonals: Tensor, offsets: Tensor, shape: Any, layout: Any = None) 
                            f"number of offsets ({len(steps)})")
     if len(np.unique(steps)) != len(steps):
         raise RuntimeError("Offset tensor contains duplicate values")
-    found = []
+    found = [np.zeros((3, 0), np.int64)]
     for i, step in enumerate(steps):
         first = max(int(step), 0)
         last = min(rows._array.shape[1], shape[1], shape[0] + int(step))

@@ -179,4 +179,11 @@ def to_sparse_bsc(self: Tensor, blocksize: Any, dense_dim: int | None = None) ->
     return _converted(self, forms.BSC, blocksize, dense_dim, "_bsc", "ToSparseBscBackward0")
 
 
+def _sparse_broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """The entries repeated along new dimensions in front, and along those of one element."""
+    from flambeau.ops.sparse.places import broadcast_to
+    return broadcast_to(input, size)
+
+
+publish(_sparse_broadcast_to, False, True)
 __all__: list[str] = []

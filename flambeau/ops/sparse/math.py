@@ -16,7 +16,7 @@ from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.modes import grad_enabled
 from flambeau.core.op import class_name
 from flambeau.core.promotion import convert, result_type
-from flambeau.core.shapes import is_expandable_to, size_of
+from flambeau.core.shapes import broadcast_shapes, is_expandable_to, size_of
 from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import COO
@@ -37,6 +37,7 @@ from flambeau.ops.sparse.tensors import (
     is_sparse,
     like,
     make,
+    masked,
     rule,
     rules,
     same_places,
@@ -99,6 +100,13 @@ def to(input: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         raise NotImplementedError("sparse tensors on device meta")
     result = input if wanted["dtype"] is None else cast(input, wanted["dtype"])
     return _clone(input) if wanted["copy"] and result is input else result
+
+
+@rule("new_empty", "new_zeros")
+def new_empty(input: Tensor, *size: Any, dtype: Any = None, layout: Any = None,
+              device: Any = None, requires_grad: bool = False, **_: Any) -> Tensor:
+    return flambeau.zeros(*size, dtype=dtype or input.dtype, device=device,
+                          layout=layout or input._layout, requires_grad=requires_grad)
 
 
 @rule("zeros_like", "empty_like")
@@ -301,8 +309,16 @@ def sum_to_size(input: Tensor, *size: Any) -> Tensor:
 # ---- products one by one ------------------------------------------------------------------------
 
 def _mul_back(grad: Tensor, self: Any, other: Any, needs: list[bool]) -> list[Any]:
-    return [basis.mul(grad, conjugate(factor)) if need else None
-            for factor, need in zip((other, self), needs)]
+    return [_in_shape(basis.mul(grad, conjugate(factor)), own) if need else None
+            for own, factor, need in zip((self, other), (other, self), needs)]
+
+
+def _in_shape(grad: Tensor, source: Any) -> Tensor:
+    """The gradient of an operand that was broadcast."""
+    if type(source) not in tensor_types or grad._array.shape == source._array.shape:
+        return grad
+    summed = to_dense(grad).sum_to_size(source._array.shape)
+    return masked(summed, coalesced(source)) if is_sparse(source) else summed
 
 
 @sparse_op("MulBackward0", "self other", vjp=_mul_back)
@@ -315,20 +331,25 @@ def _mul(self: Any, other: Any) -> Tensor:
         self, other = other, self
     if not is_sparse(other):
         return _mul_dense(self, other)
-    if self._array.shape != other._array.shape:
-        raise RuntimeError("mul operands have incompatible sizes: "
-                           f"{list(self._array.shape)} and {list(other._array.shape)}")
-    if same_places(self, other):
+    n, shape = sparse_dim_of(self), self._array.shape
+    if shape != other._array.shape:
+        if (len(shape) != other._array.ndim or n != sparse_dim_of(other)
+                or shape[:n] != other._array.shape[:n]):
+            raise RuntimeError("sparse_binary_op_intersection_cpu(): expects sparse inputs with "
+                               "equal dimensionality, number of sparse dimensions, and shape of "
+                               "sparse dimensions")
+        shape = broadcast_shapes(shape, other._array.shape)
+    elif same_places(self, other):
         return like(self, basis.mul(wrap(self._data), wrap(other._data))._array)
     if self._layout is COO and self._coalesced and not (other._layout is COO and other._coalesced):
         self, other = other, self
-    form, n = form_of(self), sparse_dim_of(self)
+    form = form_of(self)
     a, b = to_coo(self, n), to_coo(other, n)
     indices, data = a._where[0], a._data
     known, values = entries(b)
     place, hit = forms.found_at(known, indices, a._array.shape)
     product = basis.mul(wrap(data[hit]), wrap(values[place[hit]]))._array
-    return as_form(make(COO, (indices[:, hit],), product, a._array.shape, a._coalesced), form)
+    return as_form(make(COO, (indices[:, hit],), product, shape, a._coalesced), form)
 
 
 def _mul_dense(self: SparseTensor, dense: Tensor) -> Tensor:
@@ -345,6 +366,12 @@ def _mul_dense(self: SparseTensor, dense: Tensor) -> Tensor:
 
 @rule("mul")
 def mul(input: Any, other: Any) -> Tensor:
+    for one, another in ((input, other), (other, input)):
+        if is_sparse(one) and type(another) in tensor_types and not is_sparse(another):
+            shape = broadcast_shapes(one._array.shape, another._array.shape)
+            if shape != one._array.shape and one._layout is COO:
+                wide = rules["sparse_broadcast_to"](one, shape)
+                return _mul(wide, other) if one is input else _mul(input, wide)
     return _mul(input, other)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
-from flambeau.core.shapes import size_of, wrap_dim, wrap_dims
+from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim, wrap_dims
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import COO
@@ -114,10 +114,39 @@ _transposers = {
                             vjp=lambda grad: [flambeau.t(grad)])(_transpose)}
 
 
+def broadcast_to(input: Tensor, size: Any) -> Tensor:
+    """The entries repeated along new dimensions in front, and along those of one element."""
+    shape, own = tuple(size_of((size,))), input._array.shape
+    sparse, extra = sparse_dim_of(input), len(shape) - input._array.ndim
+    if not is_expandable_to(own, shape):
+        raise RuntimeError(f"The expanded size of the tensor {list(shape)} must match the "
+                           f"existing size {list(own)}")
+    source = coalesced(input)
+    indices, count = source._where[0], len(source._data)
+    repeats = shape[:extra] + tuple([m if n == 1 != m else 1 for n, m in zip(
+        own[:sparse], shape[extra:])])
+    # every entry at every place of the dimensions that are repeated
+    places = np.indices((*repeats, count)).reshape(len(repeats) + 1, -1)
+    take = places[-1]
+    wide = np.concatenate([places[:extra], places[extra:-1] + indices[:, take]])
+    order = np.lexsort(wide[::-1])
+    result = moved("SparseBroadcastToBackward0", source, wide[:, order],
+                   (*shape[:extra + sparse], *own[sparse:]), take[order], True)
+    dense = shape[extra + sparse:]
+    if dense == own[sparse:]:
+        return result
+    values = stored_values(result).expand(-1, *dense)
+    return with_values(values, make(COO, result._where, values._array, shape, True))
+
+
+rules["sparse_broadcast_to"] = broadcast_to
+
+
 @rule("permute", "permute_to")
-def permute(input: Tensor, *dims: Any) -> Tensor:
+def permute(input: Tensor, *places: Any, dims: Any = None) -> Tensor:
+    dims = places if dims is None else dims
     source = _prepared(input)
-    dims = wrap_dims(tuple(size_of(dims)), source._array.ndim)
+    dims = wrap_dims(tuple(size_of(tuple(dims))), source._array.ndim)
     sparse = sparse_dim_of(source)
     if len(dims) != source._array.ndim:
         raise RuntimeError("permute(sparse_coo): number of dimensions in the tensor input does not "
@@ -225,6 +254,13 @@ def cat(tensors: Any, dim: int = 0) -> Tensor:
     sources = [_prepared(x) for x in tensors]
     dim = wrap_dim(dim, sources[0]._array.ndim)
     shape, sparse = [*sources[0]._array.shape], sparse_dim_of(sources[0])
+    for i, source in enumerate(sources):
+        found = source._array.shape
+        if len(found) != len(shape) or any(
+                n != m for d, (n, m) in enumerate(zip(found, shape)) if d != dim):
+            raise RuntimeError(f"All tensors must have the same shape: {shape} (except in the "
+                               f"concatenating dimension), but found shape: {list(found)} at "
+                               f"position {i}.")
     if any(sparse_dim_of(s) != sparse for s in sources) or dim >= sparse:
         raise NotImplementedError("cat of sparse tensors along a dense dimension, or of different "
                                   "numbers of sparse dimensions")

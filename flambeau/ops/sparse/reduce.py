@@ -129,7 +129,10 @@ def mean(input: Tensor, dim: Any = None, *, dtype: Any = None) -> Tensor:
 @rule("norm")
 def norm(input: Tensor, p: Any = "fro", dim: Any = None, keepdim: bool = False,
          dtype: Any = None) -> Tensor:
-    if dim not in (None, (), []) or keepdim:
+    if keepdim:
+        raise RuntimeError("norm_sparse currently does not support keepdim=True")
+    dims = () if dim is None else (dim,) if isinstance(dim, int) else dim
+    if dims and len(set(wrap_dims(tuple(dims), input._array.ndim))) != input._array.ndim:
         raise RuntimeError("norm_sparse currently only supports full reductions, so 'dim' must "
                            "either be empty or contain all dimensions of the input")
     return flambeau.norm(stored_values(coalesced(input)), 2 if p == "fro" or p is None else p)

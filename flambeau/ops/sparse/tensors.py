@@ -26,7 +26,7 @@ from flambeau.core.op import Op, checked_arguments, edges_of, plan_saving, publi
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import LEAF, Tensor, basis, tensor_types, wrap
-from flambeau.ops.inplace import write_result
+from flambeau.ops.inplace import check_stored, write_result
 from flambeau.ops.sparse import compressed as forms
 from flambeau.ops.sparse.compressed import BLOCKED, BY_ROW, COO, TITLES
 
@@ -101,6 +101,13 @@ class SparseTensor(Tensor):
             raise RuntimeError(f"a Tensor with {self._array.size} elements cannot be converted to "
                                "Scalar")
         return to_dense(self.detach()).item()
+
+    def new(self, *args: Any, device: Any = None) -> Tensor:
+        """A tensor of this type and layout: without entries, or of indices, values and a size."""
+        if args and isinstance(args[0], Tensor) and self._layout is COO:
+            return public["torch"]["sparse_coo_tensor"](*args, dtype=self.dtype, device=device)
+        shape = tuple(size_of(args)) if args else (0,)
+        return empty(shape, self._array.dtype, self._layout)
 
     def __getitem__(self, index: Any) -> Tensor:
         return dispatch(Tensor.__getitem__, (self, index), {})
@@ -622,7 +629,7 @@ def without_entries(name: str, shape: tuple[int, ...], dtype: np.dtype, layout: 
         from flambeau.ops.quantized import mkldnn as opaque
         return opaque.made(name, shape, dtype, requires_grad)
     if name not in ("zeros", "empty"):
-        raise NotImplementedError(f"{name} with layout {layout}")
+        raise RuntimeError(f"{name}(...) is not implemented for sparse layout")
     result = empty(shape, dtype, layout)
     return result.requires_grad_() if requires_grad else result
 
@@ -711,7 +718,14 @@ def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> An
         return result if out is None else replace(out, result)
     if op is not None and op.composite and name in ALSO_SPARSE:
         return op.direct(*args, **kwargs)
-    raise unsupported(name, next(a for a in _flat((*args, *kwargs.values())) if is_sparse(a)))
+    if name in ("zeros", "empty") and is_sparse(out):
+        wanted = kwargs.get("layout")
+        if wanted is not None and wanted is not out._layout:
+            raise RuntimeError(f"layout {TITLES[wanted]} does not match layout of out parameter "
+                               f"({TITLES[out._layout]})")
+        return replace_all(out, empty(tuple(size_of(args or (kwargs["size"],))),
+                                      out._array.dtype, out._layout))
+    raise unsupported(name, next(a for a in _flat((*args, *kwargs.values(), out)) if is_sparse(a)))
 
 
 # composites whose bodies look at no element
@@ -729,6 +743,10 @@ def _flat(args: Any) -> Any:
             yield arg
 
 
+_OF_COALESCED = set("abs asin asinh atan atanh ceil deg2rad erf erfinv expm1 floor frac log1p "
+                    "nan_to_num rad2deg relu round sgn sign sin sinh sqrt tan tanh trunc".split())
+
+
 def write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
     """An in-place op on a sparse tensor: the op, whose result takes the tensor's place."""
     from flambeau.core.views import check_inplace
@@ -738,6 +756,8 @@ def write(op: Op, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Tensor:
         raise unsupported(op.name, target)
     needs = any(type(a) in tensor_types and a.requires_grad for a in args)
     check_inplace(target, needs)
+    if name in _OF_COALESCED and target._layout is COO and not target._coalesced:
+        raise RuntimeError(f"{name}_ requires coalesced input")
     source = bare(target)
     source._edge = target._edge
     result = rules[f"{name}_" if f"{name}_" in rules else name](source, *args[1:], **kwargs)
@@ -758,6 +778,7 @@ def replace(target: Tensor, result: Tensor) -> Tensor:
                            f"broadcast shape {list(result._array.shape)}")
     data = result._data
     if data.dtype != target._array.dtype:
+        check_stored("", target, result._array)
         data = convert(data, target._array.dtype)
     target._layout, target._where, target._data = result._layout, result._where, data
     target._coalesced = result._coalesced
@@ -765,6 +786,14 @@ def replace(target: Tensor, result: Tensor) -> Tensor:
     if grad_enabled() and result._edge is not None:
         rebase(target, result._edge)
     return target
+
+
+def replace_all(target: SparseTensor, result: SparseTensor) -> SparseTensor:
+    """Give `target` the entries of `result`, and its size."""
+    if target.requires_grad:
+        raise RuntimeError("functions with out=... arguments don't support automatic "
+                           "differentiation, but one of the arguments requires grad.")
+    return _become(target, result)
 
 
 # ---- gradients that arrive at leaves ------------------------------------------------------------
