@@ -1762,7 +1762,11 @@ def deg2rad(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def deg2rad_(input: Tensor) -> Tensor:
     """Write the result of `deg2rad` into this tensor; returns the tensor."""
 
-def dequantize(input: Any) -> Any:
+@overload
+def dequantize(input: Tensor, *, out: Any = None) -> Tensor:
+    """The numbers that a quantised tensor (or each of a list) stands for; others as float32."""
+@overload
+def dequantize(tensors: Any, *, out: Any = None) -> Any:
     """The numbers that a quantised tensor (or each of a list) stands for; others as float32."""
 
 def det(input: Tensor) -> Tensor:
@@ -3375,7 +3379,7 @@ def promote_types(type1: Any, type2: Any) -> _dtype:
 def put(input: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """`input` with `source` at places of the flattened tensor; `accumulate` adds."""
 
-def q_per_channel_axis(input: Tensor) -> Any:
+def q_per_channel_axis(input: Tensor) -> _int:
     """The dimension of the channels, of a tensor that was quantised with a scale for each."""
 
 def q_per_channel_scales(input: Tensor) -> Tensor:
@@ -3413,7 +3417,14 @@ def quantize_per_channel(
 ) -> Tensor:
     """`quantize_per_tensor` with a scale and a zero point for each index of dimension `axis`."""
 
-def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> Any:
+@overload
+def quantize_per_tensor(input: Tensor, scale: Tensor, zero_point: Tensor, dtype: Any, *, out: Any = None) -> Tensor:
+    """float32 numbers as integers of a quantised dtype: round(x / scale) + zero_point."""
+@overload
+def quantize_per_tensor(input: Tensor, scale: _float, zero_point: _int, dtype: Any, *, out: Any = None) -> Tensor:
+    """float32 numbers as integers of a quantised dtype: round(x / scale) + zero_point."""
+@overload
+def quantize_per_tensor(tensors: Any, scales: Tensor, zero_points: Tensor, dtype: Any, *, out: Any = None) -> Any:
     """float32 numbers as integers of a quantised dtype: round(x / scale) + zero_point."""
 
 def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: _bool) -> Tensor:

@@ -104,14 +104,8 @@ def log1p(input: Tensor, *, out: Tensor | None = None) -> Tensor:
 def log_ndtr(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of ndtr, exact also where that is small."""
 
-def log_softmax(
-    input: Tensor,
-    dim: _int,
-    dtype: Any = None,
-    *,
-    out: Tensor | None = None,
-) -> Tensor:
-    """x - log Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
+def log_softmax(input: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
+    """x - log Σ exp(x) along `dim`."""
 
 def logit(input: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
     """log(p / (1 - p)) of probabilities, first brought into [eps, 1 - eps] if `eps` is given."""
@@ -178,8 +172,8 @@ def shifted_chebyshev_polynomial_w(x: Any, n: Any, *, out: Tensor | None = None)
 def sinc(input: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(πx) / (πx), 1 at 0."""
 
-def softmax(input: Tensor, dim: _int, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """exp(x) / Σ exp(x) along `dim`; with `dtype`, `input` is cast first."""
+def softmax(input: Tensor, dim: _int, dtype: Any = None) -> Tensor:
+    """exp(x) / Σ exp(x) along `dim`."""
 
 def spherical_bessel_j0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(input) / input."""

@@ -511,6 +511,10 @@ class Methods:
         """Write the result of `deg2rad` into this tensor; returns the tensor."""
     def dense_dim(self) -> _int:
         """The number of dense dimensions."""
+    @overload
+    def dequantize(self) -> Tensor:
+        """The numbers that a quantised tensor (or each of a list) stands for; others as float32."""
+    @overload
     def dequantize(self) -> Any:
         """The numbers that a quantised tensor (or each of a list) stands for; others as float32."""
     def det(self) -> Tensor:
@@ -1271,7 +1275,7 @@ class Methods:
         """Write the result of `put` into this tensor; returns the tensor."""
     def put_at__(self, value: Tensor, indices: Any, where: Any) -> Tensor:
         """Write the result of `put_at_` into this tensor; returns the tensor."""
-    def q_per_channel_axis(self) -> Any:
+    def q_per_channel_axis(self) -> _int:
         """The dimension of the channels, of a tensor that was quantised with a scale for each."""
     def q_per_channel_scales(self) -> Tensor:
         """The scales of a tensor that was quantised with one for each channel."""

@@ -18,6 +18,7 @@ from flambeau.core import devices, dtypes, narrow_dtypes, overrides, type_info
 from flambeau.core.op import public
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, alias, basis, tensor_types, wrap
+from flambeau.dispatch.members import member
 from flambeau.ops.coercion import each_result
 
 HELD = {narrow_dtypes.quint8: np.dtype(np.uint8), narrow_dtypes.qint8: np.dtype(np.int8),
@@ -168,15 +169,6 @@ def make(array: np.ndarray, scheme: Scheme) -> QuantizedTensor:
 
 # ---- what users call ----------------------------------------------------------------------------
 
-def publish(function: Any) -> Any:
-    """Make a function of the package and a method of `Tensor`."""
-    public["torch"][function.__name__] = function
-    function.__module__ = "torch"
-    if not function.__name__.startswith("quantize"):
-        setattr(Tensor, function.__name__, function)
-    return function
-
-
 def _expect_float(input: Tensor, name: str) -> None:
     if type(input) is QuantizedTensor:
         raise _unsupported(name, "QuantizedCPU")
@@ -198,8 +190,13 @@ def _check_zero_point(zero_point: int, dtype: Any, name: str) -> None:
         raise RuntimeError(f"{name} zero_point {zero_point} is {side} bound.")
 
 
-@publish
-def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> Any:
+@member("quantize_per_tensor(Tensor self, float scale, int zero_point, ScalarType dtype) -> Tensor",
+        "quantize_per_tensor.tensor_qparams(Tensor self, Tensor scale, Tensor zero_point, "
+        "ScalarType dtype) -> Tensor",
+        "quantize_per_tensor.tensors(Tensor[] tensors, Tensor scales, Tensor zero_points, "
+        "ScalarType dtype) -> Tensor[]", method=False)
+def quantize_per_tensor(self: Tensor, scale: Any, zero_point: Any, dtype: Any, tensors: Any,
+                        scales: Tensor, zero_points: Tensor) -> Any:
     """float32 numbers as integers of a quantised dtype: round(x / scale) + zero_point.
 
     A list of tensors, with tensors of scales and zero points, gives a tuple.
@@ -209,16 +206,17 @@ def quantize_per_tensor(input: Any, scale: Any, zero_point: Any, dtype: Any) -> 
     >>> q.int_repr(), q.dequantize()
     (tensor([ 0, 13], dtype=torch.uint8), tensor([-1.0000,  0.3000]))
     """
-    if not isinstance(input, Tensor):
+    if self is None:
         return tuple([quantize_per_tensor(x, float(s), int(z), dtype) for x, s, z in zip(
-            input, scale, zero_point)])
-    _expect_float(input, "quantize_per_tensor")
+            tensors, scales, zero_points)])
+    _expect_float(self, "quantize_per_tensor")
     scheme = Scheme(dtype, float(scale), int(zero_point))
     _check_zero_point(scheme.zero_point, dtype, "quantize_tensor_per_tensor_affine")
-    return make(scheme.quantize(input._array), scheme)
+    return make(scheme.quantize(self._array), scheme)
 
 
-@publish
+@member("quantize_per_channel(Tensor self, Tensor scales, Tensor zero_points, int axis, "
+        "ScalarType dtype) -> Tensor", method=False)
 def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axis: int,
                          dtype: Any) -> Tensor:
     """`quantize_per_tensor` with a scale and a zero point for each index of dimension `axis`.
@@ -249,7 +247,8 @@ def quantize_per_channel(input: Tensor, scales: Tensor, zero_points: Tensor, axi
     return make(scheme.quantize(input._array), scheme)
 
 
-@publish
+@member("quantize_per_tensor_dynamic(Tensor self, ScalarType dtype, bool reduce_range) -> Tensor",
+        method=False)
 def quantize_per_tensor_dynamic(input: Tensor, dtype: Any, reduce_range: bool) -> Tensor:
     """`quantize_per_tensor` with scale and zero point chosen to span the numbers and zero.
 
@@ -299,8 +298,9 @@ def affine_parameters(low: Any, high: Any, qmin: int, qmax: int, symmetric: bool
     return scale, np.clip(np.rint(zero), qmin, qmax).astype(np.int64)
 
 
-@publish
-def dequantize(input: Any) -> Any:
+@member("dequantize.self(Tensor self) -> Tensor",
+        "dequantize.tensors(Tensor[] tensors) -> Tensor[]")
+def dequantize(input: Any, tensors: Any) -> Any:
     """The numbers that a quantised tensor (or each of a list) stands for; others as float32.
 
     >>> import flambeau
@@ -308,14 +308,14 @@ def dequantize(input: Any) -> Any:
     >>> flambeau.quantize_per_tensor(x, 0.1, 0, flambeau.qint8).dequantize()
     tensor([1.])
     """
-    if type(input) in (list, tuple):
-        return tuple([dequantize(t) for t in input])
+    if input is None:
+        return tuple([dequantize(t) for t in tensors])
     if type(input) is not QuantizedTensor:
         return input.to(dtypes.float32)
     return wrap(input._scheme.dequantize(input._array))
 
 
-@publish
+@member("int_repr(Tensor self) -> Tensor")
 def int_repr(input: Tensor) -> Tensor:
     """The integers of a quantised tensor.
 
@@ -358,31 +358,31 @@ def qscheme(self: Tensor) -> type_info.qscheme:
 Tensor.qscheme = qscheme
 
 
-@publish
+@member("q_scale(Tensor self) -> float")
 def q_scale(input: Tensor) -> float:
     """The scale of a tensor that was quantised with one."""
     return _scheme_of(input, "q_scale", False).scale
 
 
-@publish
+@member("q_zero_point(Tensor self) -> int")
 def q_zero_point(input: Tensor) -> int:
     """The integer that stands for 0, of a tensor that was quantised with one."""
     return _scheme_of(input, "q_zero_point", False).zero_point
 
 
-@publish
+@member("q_per_channel_scales(Tensor self) -> Tensor")
 def q_per_channel_scales(input: Tensor) -> Tensor:
     """The scales of a tensor that was quantised with one for each channel."""
     return wrap(_scheme_of(input, "q_per_channel_scales", True).scale.copy())
 
 
-@publish
+@member("q_per_channel_zero_points(Tensor self) -> Tensor")
 def q_per_channel_zero_points(input: Tensor) -> Tensor:
     """The zero points of a tensor that was quantised with one for each channel."""
     return wrap(_scheme_of(input, "q_per_channel_zero_points", True).zero_point.copy())
 
 
-@publish
+@member("q_per_channel_axis(Tensor self) -> int")
 def q_per_channel_axis(input: Tensor) -> Any:
     """The dimension of the channels, of a tensor that was quantised with a scale for each."""
     return _scheme_of(input, "q_per_channel_axis", True).axis

@@ -14,7 +14,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import composite, primitive, public
+from flambeau.core.op import composite, primitive
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
@@ -408,5 +408,18 @@ heaviside = pointwise("heaviside(Tensor self, Tensor values)", kernel=kernels.he
                       d_values=lambda self: self == 0,
                       doc="0 where the input is negative, 1 where it is positive, `values` where it"
                           " is zero.")
-public["special"] |= {"softmax": softmax, "log_softmax": log_softmax}
+
+
+@op("special_softmax(Tensor self, int dim, ScalarType? dtype=None) -> Tensor", out=False)
+def special_softmax(self: Tensor, dim: int, dtype: Any) -> Tensor:
+    """exp(x) / Σ exp(x) along `dim`."""
+    return softmax(self, dim, dtype=dtype)
+
+
+@op("special_log_softmax(Tensor self, int dim, *, ScalarType? dtype=None) -> Tensor", out=False)
+def special_log_softmax(self: Tensor, dim: int, dtype: Any) -> Tensor:
+    """x - log Σ exp(x) along `dim`."""
+    return log_softmax(self, dim, dtype=dtype)
+
+
 __all__ = ["digamma", "lgamma", "logit", "sinc", "xlogy"]
