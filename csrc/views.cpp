@@ -69,7 +69,7 @@ static PyObject *view_expand(PyObject *, PyObject *const *args, Py_ssize_t nargs
     for (int i = 0; fits && i < nd; i++) {
         npy_intp n = i < extra ? 1 : PyArray_DIM(array, i - extra);
         if (shape[i] == -1 && i >= extra) shape[i] = n;
-        fits = n == shape[i] || n == 1;
+        fits = n == shape[i] || (n == 1 && shape[i] >= 0);
         strides[i] = i < extra || n != shape[i] ? 0 : PyArray_STRIDE(array, i - extra);
     }
     if (!fits) {

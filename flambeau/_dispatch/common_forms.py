@@ -11,8 +11,8 @@ from flambeau.core import engine
 from flambeau.core.op import conjugate, table
 from flambeau.core.shapes import size_of
 from flambeau.core.tensor import Tensor
-from flambeau.ops.indexing.index import _slice as take_slice
-from flambeau.ops.indexing.index import slice_backward
+from flambeau.ops.indexing.basic import _slice as take_slice
+from flambeau.ops.indexing.basic import slice_backward
 from flambeau.ops.linalg.matmul import adjoint
 from flambeau.ops.loss import cross_entropy
 from flambeau.ops.nn.dropout import SATURATION, channels

@@ -23,8 +23,9 @@ COMMON = (
     "pointwise.arithmetic", "pointwise.elementary", "pointwise.comparison", "pointwise.bitwise",
     "pointwise.rounding", "pointwise.conditional", "pointwise.complex", "view.conversion",
     "view.copying", "factory.from_data", "factory.create", "factory.legacy_types",
-    "factory.ranges", "indexing.index", "indexing.gather", "indexing.slices", "view.join",
-    "view.diagonal", "view.rearranging", "linalg.matmul", "python.methods", "reduction.sums",
+    "factory.ranges", "indexing.index", "indexing.gather", "indexing.slices",
+    "indexing.masked", "view.join", "view.diagonal", "view.rearranging", "linalg.matmul",
+    "python.methods", "reduction.sums",
     "view.shape", "view.strided",
 )
 LATE = [

@@ -113,7 +113,9 @@ _ANNOTATIONS = {"Tensor": "Tensor", "int": "int", "float": "float", "bool": "boo
 
 def annotation(p: Parameter) -> str:
     """The type of a parameter in Python."""
-    text = "Any" if p.is_list else _ANNOTATIONS.get(p.kind, "Any")
+    text = _ANNOTATIONS.get(p.kind, "Any")
+    if p.is_list:
+        text = "Sequence[Tensor]" if text == "Tensor" and not p.nullable_items else "Any"
     return f"{text} | None" if p.nullable and text != "Any" else text
 
 

@@ -242,6 +242,8 @@ family.untested |= dict.fromkeys(
      "index", "index_put_many", "select_first"),
     "inner parts of indexing and views; reached under vmap")
 family.untested |= dict.fromkeys(
+    ("atleast_1d.Sequence", "atleast_2d.Sequence", "atleast_3d.Sequence"), "the same for each")
+family.untested |= dict.fromkeys(
     ("_neg_view", "conj_view", "negative_view"), "see test_conjugate_views.py")
 family.untested |= dict.fromkeys(
     ("_unsafe_masked_index", "_unsafe_masked_index_put_accumulate"), "see tensor_calls.txt")

@@ -11,7 +11,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels.refused import characters
 from flambeau.ops.fft.transforms import BY_N, BY_ROOT, NONE, c2c, c2r, r2c, resized
-from flambeau.ops.indexing.index import slice_backward
+from flambeau.ops.indexing.basic import slice_backward
 from flambeau.ops.linalg.support import values_of
 from flambeau.ops.nn.padding import pad
 from flambeau.ops.pointwise.arithmetic import class_of, mul

@@ -21,7 +21,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.dispatch.factory import finish
 from flambeau.kernels import fourier, views
 from flambeau.kernels._extension import compiled
-from flambeau.ops.indexing.index import basic_view, slice_backward
+from flambeau.ops.indexing.basic import basic_view, slice_backward
 from flambeau.ops.linalg.support import composed, conj
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.view.rearranging import roll

@@ -12,8 +12,10 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels import indexing
 from flambeau.kernels._extension import Misfit, compiled
 from flambeau.kernels.refused import characters, refuse
+from flambeau.ops.coercion import stored
 from flambeau.ops.factory.create import full
-from flambeau.ops.indexing.index import new_zeros, slice_backward
+from flambeau.ops.indexing.basic import slice_backward
+from flambeau.ops.indexing.index import new_zeros
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 
 # ---- gather and scatter --------------------------------------------------------------------------
@@ -82,6 +84,8 @@ def _scatter(self: np.ndarray, index: np.ndarray, source: Any, dim: int, reduce:
     if reduce not in (None, "sum", "prod") and self.dtype.char in characters(
             "b" if reduce == "mean" else "c"):
         raise Misfit
+    if type(source) is complex and self.dtype.kind not in "cW":
+        raise Misfit
     if isinstance(source, np.ndarray):
         source = _cut(source, index)
     return indexing.scatter(self, dim, index, source, reduce, include_self)
@@ -148,6 +152,7 @@ def _placed(input: Tensor, index: Tensor, src: Tensor, dim: int) -> tuple[Any, .
 def _placed_number(input: Tensor, index: Tensor, dim: int, value: Any) -> tuple[Any, ...]:
     dim = _check_index("scatter", input, dim, index)
     _check_scatter(input, dim, index, None)
+    stored(value, input._array.dtype)               # raises if it cannot be
     return input, index, dim, value
 
 

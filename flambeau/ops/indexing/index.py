@@ -5,161 +5,36 @@ index tensors at once, which copies.
 """
 from __future__ import annotations
 
-import warnings
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from flambeau._support.scopes import within
 from flambeau._support.source_locations import bump, native
-from flambeau.core import dtypes, overrides
+from flambeau.core import overrides
 from flambeau.core.graph import next_order
-from flambeau.core.modes import grad_enabled, grad_mode, interceptors
+from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import composite, linear
 from flambeau.core.promotion import convert, type_name
-from flambeau.core.tensor import Tensor, alias, array_strides, basis, plain, tensor_types
+from flambeau.core.tensor import Tensor, array_strides, basis, plain, tensor_types
 from flambeau.kernels import indexing, views
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.refused import refuse
 from flambeau.ops.factory.create import full
-from flambeau.ops.factory.from_data import array_of
 from flambeau.ops.factory.ranges import arange
-from flambeau.ops.node_names import become, can_unfold, rename
+from flambeau.ops.indexing.basic import (
+    _alias,
+    _select,
+    _slice,
+    _unsqueeze,
+    basic_view,
+    take_first,
+)
+from flambeau.ops.indexing.parsing import Tensor_of, _normal, explain, parse
+from flambeau.ops.node_names import rename
 from flambeau.ops.overlap import warn_of_expanded
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import movedim, unsqueeze
 from flambeau.schema.errors import type_name as type_name_of
-
-# ---- basic indices: a view -----------------------------------------------------------------------
-
-
-def _scatter_basic(self: np.ndarray, shape: tuple[int, ...], index: Any) -> np.ndarray:
-    r = np.zeros(shape, self.dtype)
-    r[index] = self
-    return r
-
-
-@linear(_scatter_basic, method=False, namespace=None, name="slice_backward", shapes="shape",
-        d_self=lambda grad, index: basic_view(grad, index),
-        batch=lambda size, dims, self, shape, index: (
-            slice_backward(movedim(self, dims[0], 0), (size, *shape), (slice(None), *index)), 0))
-def slice_backward(input: Tensor, shape: tuple[int, ...], index: Any) -> Any:
-    """Zeros of a shape with `input` at an index."""
-    return input, shape, index
-
-
-@compiled("basic_view")
-def _basic(self: np.ndarray, index: tuple[Any, ...]) -> np.ndarray:
-    """An index is applied from left to right: a dimension that None adds steps over what follows
-    it then."""
-    shape: list[int] = []
-    strides: list[int] = []
-    offset = dim = 0
-    left = self.ndim - sum([item is not None and item is not Ellipsis for item in index])
-    for item in index:
-        if item is Ellipsis:
-            shape += self.shape[dim:dim + left]
-            strides += self.strides[dim:dim + left]
-            dim, left = dim + left, 0
-            continue
-        n, step = (self.shape[dim], self.strides[dim]) if dim < self.ndim else (1, self.itemsize)
-        if item is None:
-            shape.append(1), strides.append(n * step)
-            continue
-        dim += 1
-        if type(item) is slice:
-            start, stop, by = item.indices(n)
-            shape.append(len(range(start, stop, by))), strides.append(step * by)
-            offset += start * step
-        elif -n <= item < n:
-            offset += (item + n if item < 0 else item) * step
-        else:
-            raise IndexError(f"index {item} is out of bounds")
-    found = self[index]
-    if found.size and None not in index:
-        return found
-    return views.strided(self, tuple(shape), tuple(strides), offset)
-
-
-def _declare_view(kind: str) -> Any:
-    """The view op of basic indices, under the name that torch's node for the last of them has."""
-    @linear(_basic, params=("index",), view=True, method=False, namespace=None,
-            name=f"basic_{kind.lower()}", node_name=f"{kind}Backward0",
-            d_self=lambda grad, self_shape, index: slice_backward(grad, self_shape, index),
-            batch=lambda size, dims, self, index: (
-                basic_view(movedim(self, dims[0], 0), (slice(None), *index)), 0))
-    def take(input: Tensor, index: Any) -> Any:
-        return input, index
-    take.op.Backward.unfold = lambda node: _one_by_one(node)
-    return take.op.call
-
-
-@linear(lambda self, index: views.select(self, 0, index), view=True, method=False, namespace=None,
-        name="select_first", node_name="SelectBackward0",
-        d_self=lambda grad, self_shape, index: slice_backward(grad, self_shape, (index, ...)),
-        batch=lambda size, dims, self, index: (
-            basic_view(movedim(self, dims[0], 0), (slice(None), index, ...)), 0))
-def select_first(input: Tensor, index: int) -> Any:
-    """The slice at `index` of the first dimension."""
-    return input, index
-
-
-take_first = select_first.op.call
-_select, _slice, _unsqueeze, _alias = (_declare_view(k) for k in (
-    "Select", "Slice", "Unsqueeze", "Alias"))
-take_slice = _slice
-
-
-_WHOLE = slice(None)
-
-
-def basic_view(input: Tensor, index: tuple[Any, ...], alone: bool = False) -> Tensor:
-    """The view that a tuple of integers, slices, None and `...` names; `alone`, if its one slice
-    counts although it is all there is."""
-    take, dim = _alias, 0
-    shape = input._array.shape
-    left = len(shape) - sum([item is not None and item is not Ellipsis for item in index])
-    for item in index:
-        if item is Ellipsis:
-            dim, left = dim + left, 0
-        elif item is None:
-            take = _unsqueeze
-        else:
-            if type(item) is int:
-                take = _select
-            elif alone or not _is_whole(item, shape[dim]):
-                take = _slice
-            dim += 1
-    return take(input, index)
-
-
-def _is_whole(item: slice, n: int) -> bool:
-    return (item.start or 0) == 0 and (item.stop is None or item.stop >= n) and item.step in (
-        None, 1)
-
-
-def _one_by_one(node: Any) -> Any:
-    """The graph that PyTorch shows of a view by several indices: each is a view of its own."""
-    if not can_unfold(node):
-        return node
-    (edge,), (shape, index) = node.edges, node.saved
-    steps, dim, at = [], 0, 0               # the next dimension of the result, and of the source
-    for item in index:
-        if item is Ellipsis:
-            left = len(shape) - sum([type(i) in (int, slice) for i in index])
-            dim, at = dim + left, at + left
-            continue
-        if type(item) is not slice or not _is_whole(item, shape[at]):
-            steps.append((*(slice(None),) * dim, item, Ellipsis))
-        dim, at = dim + (type(item) is not int), at + (item is not None)
-    if len(steps) < 2:
-        return node
-    seen = alias(np.broadcast_to(np.zeros((), node.dtype), shape), Tensor)
-    seen._edge = edge
-    for step in steps:
-        seen = within(grad_mode, True, basic_view, seen, step, True)
-    return become(node, seen)
 
 
 def _getitem(self: Tensor, index: Any) -> Tensor:
@@ -176,153 +51,6 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
         raise explain(self, index, error) from None
     except OverflowError:
         raise ValueError("Overflow when unpacking long long") from None
-
-
-def explain(tensor: Tensor, index: Any, error: IndexError) -> IndexError:
-    """NumPy's complaint about an index in torch's words."""
-    shape = tensor._array.shape
-    items = [int(i._array) if isinstance(i, Tensor) and not i._array.ndim
-             and i._array.dtype.kind in "ui" else i
-             for i in (index if isinstance(index, tuple) else (index,))]
-    if not shape and len(items) == 1 and type(items[0]) is slice:
-        return IndexError("slice() cannot be applied to a 0-dim tensor.")
-    if not shape and len(items) == 1 and type(items[0]) is int:
-        return IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
-                          "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
-    count = 0
-    for item in items:
-        if item is None or item is Ellipsis or isinstance(item, bool):
-            continue
-        count += item.ndim if isinstance(item, Tensor) and item.dtype.kind == "b" else 1
-    if count > len(shape):
-        return IndexError(f"too many indices for tensor of dimension {len(shape)}")
-    dim = new = 0                       # those of the tensor, and those that None adds
-    for item in items:
-        new += item is None
-        if item is Ellipsis:
-            dim += len(shape) - count
-        elif item is not None and not isinstance(item, bool):
-            if type(item) is int and not -shape[dim] <= item < shape[dim]:
-                return IndexError(f"index {item} is out of bounds for dimension {dim + new} with "
-                                  f"size {shape[dim]}")
-            dim += item.ndim if isinstance(item, Tensor) and item.dtype.kind == "b" else 1
-    return error
-
-
-def parse(self: Tensor, index: Any) -> tuple[Any, Any]:
-    """Split an index into its basic part (None if that changes nothing) and its tensors, one or
-    None for each dimension of the view that the basic part gives (None if there are none)."""
-    items = list(index) if type(index) is tuple else _as_items(index)
-    ndim = self._array.ndim
-    used = 0
-    for i, item in enumerate(items):
-        item = items[i] = _normal(item)
-        if isinstance(item, Tensor):
-            used += item._array.ndim if item._array.dtype.kind == "b" else 1
-        elif item is not None and item is not Ellipsis:
-            used += 1
-    if used > ndim:
-        raise IndexError(f"too many indices for tensor of dimension {ndim}")
-    if not any(item is Ellipsis for item in items):
-        items.append(Ellipsis)
-    basic: list[Any] = []
-    tensors: list[Any] = []
-    changed = False
-    for item in items:
-        if item is Ellipsis:
-            basic += [slice(None)] * (ndim - used)
-            tensors += [None] * (ndim - used)
-            ndim = used                         # a second `...` stands for nothing
-        elif type(item) is int:
-            basic.append(item)
-            changed = True
-        elif item is None:
-            basic.append(None)
-            tensors.append(None)
-            changed = True
-        elif type(item) is slice:
-            basic.append(item)
-            tensors.append(None)
-            changed = changed or item != _WHOLE
-        elif item._array.dtype.kind == "b":
-            if not item._array.ndim:
-                basic.append(None)
-                changed = True
-                tensors.append(unsqueeze(item, 0))
-            else:
-                basic += [slice(None)] * item._array.ndim
-                tensors += [item] + ["covered"] * (item._array.ndim - 1)
-        else:
-            basic.append(slice(None))
-            tensors.append(item)
-    advanced = None
-    if any(isinstance(t, Tensor) for t in tensors):
-        advanced = tensors
-    # one more `...` keeps 0-d results arrays
-    return ((*basic, Ellipsis) if changed or advanced is None else None), advanced
-
-
-def _as_items(index: Any) -> list[Any]:
-    """A list is a tuple of indices if it is short and holds anything but numbers, as NumPy once
-    had it."""
-    if isinstance(index, (list, range)) and len(index) < 32 and any(
-            i is None or i is Ellipsis or isinstance(i, (Tensor, Sequence, slice, np.ndarray))
-            for i in index):
-        warnings.warn("Using a non-tuple sequence for multidimensional indexing is deprecated and "
-                      "will be changed; use x[tuple(seq)] instead of x[seq], which will be "
-                      "interpreted as tensor index, x[torch.tensor(seq)]", UserWarning,
-                      stacklevel=4)
-        return list(index)
-    return [index]
-
-
-def _normal(item: Any) -> Any:
-    """One item of an index as int, slice, None, Ellipsis or a tensor of integers or booleans."""
-    kind = type(item)
-    if kind is int or item is None or item is Ellipsis:
-        return item
-    if kind is slice:
-        try:
-            start, stop, step = (None if v is None else v.__index__()
-                                 for v in (item.start, item.stop, item.step))
-        except AttributeError:
-            raise TypeError("slice indices must be integers or None or have an __index__ "
-                            "method") from None
-        if step is not None and step <= 0:
-            raise ValueError("step must be greater than zero" if step else
-                             "slice step cannot be zero")
-        return slice(start, stop, step)
-    if kind is bool:
-        return Tensor_of(np.array(item))
-    if isinstance(item, Tensor):
-        d = item._array.dtype
-        if (d.kind not in "bi" and d != np.uint8) or (d.kind == "i" and d.itemsize < 4):
-            raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
-        if d == np.uint8:
-            warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype "
-                          "torch.bool instead.", UserWarning, stacklevel=4)
-            return item.to(dtypes.bool_)
-        if not item._array.ndim and d.kind != "b" and type(item) in plain:
-            return int(item._array)
-        return item
-    if isinstance(item, (list, tuple, range, np.ndarray)):
-        if isinstance(item, list) and item and item[0] is item:
-            raise TypeError("new(): self-referential lists are incompatible")
-        array = array_of(list(item) if isinstance(item, range) else item)
-        if array.dtype.kind == "f":
-            array = array.astype(np.int64)      # numbers of a list are places, whatever their type
-        return _normal(Tensor_of(array))
-    if isinstance(item, (str, bytes)):
-        raise TypeError(f"new(): invalid data type '{kind.__name__}'")
-    if hasattr(item, "__index__"):
-        return int(item.__index__())
-    raise IndexError("only integers, slices (`:`), ellipsis (`...`), None and long or byte "
-                     f"Variables are valid indices (got {type_name_of(item)})")
-
-
-def Tensor_of(array: np.ndarray) -> Tensor:
-    from flambeau.core.tensor import wrap
-    return wrap(array)
 
 
 # ---- index tensors: a copy -----------------------------------------------------------------------

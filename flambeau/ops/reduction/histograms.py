@@ -13,7 +13,7 @@ from flambeau.dispatch.declaration import op
 from flambeau.kernels import quiet
 from flambeau.kernels import searching as kernels
 from flambeau.kernels.refused import refuse
-from flambeau.ops.indexing.slices import take
+from flambeau.ops.indexing.masked import take
 from flambeau.ops.pointwise.arithmetic import c_name
 from flambeau.ops.refusals import refusing
 

@@ -18,7 +18,7 @@ from flambeau.kernels import indexing, sorting
 from flambeau.kernels import searching as kernels
 from flambeau.kernels.reference import as_dtype
 from flambeau.kernels.refused import no_kernel, refuse
-from flambeau.ops.indexing.slices import take
+from flambeau.ops.indexing.masked import take
 from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 from flambeau.ops.pointwise.arithmetic import as_number
 

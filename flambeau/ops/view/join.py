@@ -178,15 +178,19 @@ column_stack = op("column_stack(Tensor[] tensors) -> Tensor", body=_side_by_side
 
 
 def _at_least(rank: int) -> Any:
+    name, doc = f"atleast_{rank}d", f"Views with at least {rank} dimension{'s' * (rank > 1)}."
+
+    def body(one: Tensor | None, several: Any) -> Any:
+        return at_least(one, rank) if one is not None else tuple(
+            [at_least(t, rank) for t in several])
+    raised = op(f"{name}(Tensor self) -> Tensor", f"{name}.Sequence(Tensor[] tensors) -> Tensor[]",
+                body=body, function=False, method=False, doc=doc)
+
     def function(*tensors: Any) -> Any:
-        if len(tensors) == 1:
-            if isinstance(tensors[0], Tensor):
-                return at_least(tensors[0], rank)
-            tensors = tuple(tensors[0])
-        return tuple([at_least(t, rank) for t in _all_tensors(tensors)])
-    function.__name__ = f"atleast_{rank}d"
-    function.__doc__ = f"Views with at least {rank} dimension{'s' * (rank > 1)}."
-    return python_function(function)
+        return raised(tensors[0] if len(tensors) == 1 else tensors)
+    function.__name__ = function.__qualname__ = name
+    function.__doc__ = doc
+    return python_function(function, of=raised)
 
 
 def _all_tensors(values: Any) -> Any:
@@ -297,7 +301,7 @@ def block_diag(*tensors: Any) -> Tensor:
 @python_function
 def cartesian_prod(*tensors: Any) -> Tensor:
     """All tuples of elements of the given vectors, one a row."""
-    for t in tensors:
+    for t in _all_tensors(tensors):
         if t._array.ndim != 1:
             raise RuntimeError(f"Expect a 1D vector, but got shape {list(t._array.shape)}")
     if len(tensors) == 1:

@@ -62,12 +62,10 @@ tile = op("tile(Tensor self, SymInt[] dims) -> Tensor", out=False,
           doc="`repeat`, with missing repeats counted as 1.")
 
 
-def _check_repeats(repeats: Tensor, alone: bool) -> None:
-    """Can these be counts? `alone` where nothing else is given."""
-    if alone and repeats.ndim != 1:
+def _check_repeats(repeats: Tensor) -> None:
+    """Can these be counts?"""
+    if repeats.ndim != 1:
         raise RuntimeError("repeat_interleave only accept 1D vector as repeat")
-    if repeats.ndim > 1:
-        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if repeats.dtype not in (int32, int64):
         raise NotImplementedError("\"repeat_interleave_cpu\" not implemented for "
                                   f"'{type_name(repeats.dtype)}'")
@@ -84,7 +82,7 @@ def repeated_places(counts: np.ndarray) -> np.ndarray:
 def _counted(repeats: Tensor, output_size: int | None) -> tuple[Tensor, int | None]:
     if repeats.is_meta and output_size is None:
         raise RuntimeError("cannot repeat_interleave a meta tensor without output_size")
-    _check_repeats(repeats, True)
+    _check_repeats(repeats)
     return repeats, output_size
 
 
@@ -96,8 +94,8 @@ def _counted_places(repeats: np.ndarray, output_size: int | None) -> np.ndarray:
 
 
 def _along(input: Tensor, repeats: Any, dim: int | None, output_size: int | None) -> Tensor:
-    if isinstance(repeats, Tensor):
-        _check_repeats(repeats, False)
+    if isinstance(repeats, Tensor) and repeats._array.ndim > 1:
+        raise RuntimeError("repeats must be 0-dim or 1-dim tensor")
     if dim is None:
         input, dim = reshape(input, (-1,)), 0
     if not input._array.ndim:

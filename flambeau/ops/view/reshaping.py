@@ -13,6 +13,7 @@ from flambeau.core.promotion import type_name
 from flambeau.core.shapes import size_of, wrap_dim
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.dispatch.declaration import op
+from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import views
 from flambeau.kernels.complex import reinterpreted
 from flambeau.ops.view.conversion import copy_in
@@ -182,6 +183,19 @@ def _unflattened(input: Tensor, dim: int, sizes: Any) -> Tensor:
 unflatten = op("unflatten.int(Tensor(a) self, int dim, SymInt[] sizes) -> Tensor(a)",
                body=_unflattened,
                doc="Dimension `dim` as several; one of `sizes` may be -1.")
+
+
+_method = Tensor.unflatten
+
+
+def _unflatten(self: Tensor, dim: int, sizes: Any) -> Tensor:
+    if not sizes:
+        raise RuntimeError("unflatten: sizes must be non-empty")
+    return _method(self, dim, sizes)
+
+
+_unflatten.__qualname__, _unflatten.__doc__ = "Tensor.unflatten", unflatten.__doc__
+Tensor.unflatten = python_function(_unflatten, namespace=(), name="unflatten", of=unflatten)
 ravel = op("ravel(Tensor(a) self) -> Tensor(a)",
            body=lambda input: reshape(basis.contiguous(input), (-1,)),
            doc="All elements as a vector; a view if possible.")

@@ -10,7 +10,7 @@ from flambeau.kernels import rearranging, views
 from flambeau.kernels._extension import Misfit
 from flambeau.kernels.complex import reinterpreted
 from flambeau.kernels.views import ALL
-from flambeau.ops.indexing.index import slice_backward
+from flambeau.ops.indexing.basic import slice_backward
 from flambeau.ops.out_types import OUT_TYPE
 from flambeau.ops.pointwise import complex as complex_views
 from flambeau.ops.view import copying, shape, strided

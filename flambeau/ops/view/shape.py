@@ -220,6 +220,8 @@ def _expanded(input: Tensor, size: Any) -> tuple[Tensor, tuple[int, ...]]:
             raise RuntimeError(f"The expanded size of the tensor ({n}) must match the existing "
                                f"size ({own}) at non-singleton dimension {i}.  Target sizes: "
                                f"{list(sizes)}.  Tensor sizes: {list(shape)}")
+    if min(target, default=0) < 0:
+        raise RuntimeError("numel: integer multiplication overflow")
     return input, tuple(target)
 
 

@@ -16,7 +16,7 @@ from flambeau.kernels import views
 from flambeau.kernels.rearranging import summed_windows
 from flambeau.kernels.views import ALL
 from flambeau.ops.coercion import values_below
-from flambeau.ops.indexing.index import slice_backward
+from flambeau.ops.indexing.basic import slice_backward
 from flambeau.ops.indexing.slices import index_select
 from flambeau.ops.view.shape import movedim
 
@@ -176,7 +176,7 @@ def split(tensor: Tensor, split_size_or_sections: Any, dim: int = 0) -> tuple[Te
     >>> [len(part) for part in flambeau.arange(5).split(2)]
     [2, 2, 1]
     """
-    return _split(tensor, split_size_or_sections, dim)
+    return tensor.split(split_size_or_sections, dim)
 
 
 _split.__qualname__ = "Tensor.split"        # as messages call it

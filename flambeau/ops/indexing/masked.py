@@ -1,0 +1,228 @@
+"""Reading and writing elements of the flattened tensor, and by masks."""
+from __future__ import annotations
+
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from flambeau.core.dtypes import int64
+from flambeau.core.promotion import type_name
+from flambeau.core.shapes import broadcast_shapes, wrap_dim
+from flambeau.core.tensor import Tensor, basis
+from flambeau.dispatch.declaration import op
+from flambeau.kernels import indexing
+from flambeau.kernels._extension import Misfit, compiled
+from flambeau.ops.indexing.gather import (
+    gather,
+    scatter_add,
+    scatter_src,
+)
+from flambeau.ops.indexing.index import new_zeros
+from flambeau.ops.indexing.slices import _in_front
+from flambeau.ops.out_types import OUT_TYPE
+from flambeau.ops.view.reshaping import reshape
+from flambeau.ops.view.shape import movedim
+
+# ---- flat, masked --------------------------------------------------------------------------------
+
+
+def _flat(size: int, dims: Any, self: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    """The examples as rows, and the places in them, counted from the front."""
+    rows, places = (basis.rows(t, d, size) for t, d in zip((self, index), dims))
+    return rows, basis.where(places < 0, places + rows._array.shape[1], places)
+
+
+def _take_batched(size: int, dims: Any, self: Tensor, index: Tensor) -> Any:
+    if dims[0] is None:
+        return take(self, index), dims[1]
+    rows, places = _flat(size, dims, self, index)
+    shape = index._array.shape if dims[1] is None else movedim(index, dims[1], 0)._array.shape[1:]
+    return reshape(gather(rows, 1, places), (size, *shape)), 0
+
+
+def _taken(input: Tensor, index: Tensor) -> tuple[Tensor, Tensor]:
+    if index._array.dtype != np.int64:
+        raise RuntimeError("take(): Expected a long tensor for index, but got "
+                           f"{type_name(index.dtype)}")
+    return input, index
+
+
+take = op(
+    "take(Tensor self, Tensor index) -> Tensor",
+    kernel=compiled("take")(indexing.take), kind="linear", refuses=("take_cpu", "UW8"),
+    canonical=_taken, kernel_checks=True,
+    batch=_take_batched,
+    d_self=lambda grad, self_shape, index: put(new_zeros(grad, self_shape), index, grad, True),
+    overlap="index", out_type="take(): self and out expected to have the same dtype, but got "
+    "self.dtype = {found} and out.dtype = {out}",
+    doc="The elements of the flattened `input` at `index`.")
+
+
+@compiled("put")
+def _put_flat(self: np.ndarray, index: np.ndarray, source: np.ndarray,
+              accumulate: bool) -> np.ndarray:
+    r = np.array(self, order="C")
+    wrong = indexing.outside(index, r.size)
+    if wrong.size:
+        raise IndexError(f"out of range: tried to access index {wrong[0]} on a tensor of {r.size} "
+                         "elements.")
+    indexing.index_put_(r.reshape(-1), (index.reshape(-1),), source.reshape(-1), accumulate)
+    return r
+
+
+def _put_batched(size: int, dims: Any, self: Tensor, index: Tensor, source: Tensor,
+                 accumulate: bool) -> Any:
+    rows, places = _flat(size, dims, self, index)
+    values = basis.rows(source, dims[2], size)
+    write = scatter_add(rows, 1, places, values) if accumulate \
+        else scatter_src(rows, places, values, 1)
+    return reshape(write, _in_front(size, dims, self)[0]._array.shape
+                   if self._array.ndim != (dims[0] is not None) else (size,)), 0
+
+
+def _puts(input: Tensor, index: Tensor, source: Tensor, accumulate: bool) -> tuple[Any, ...]:
+    if input.dtype is not source.dtype:
+        raise RuntimeError("put_(): self and source expected to have the same dtype, but got "
+                           f"self.dtype = {type_name(input.dtype)} and source.dtype = "
+                           f"{type_name(source.dtype)}")
+    if index.dtype is not int64:
+        raise RuntimeError("put_(): Expected a long tensor for index, but got "
+                           f"{type_name(index.dtype)}")
+    if index._array.size != source._array.size:
+        raise IndexError("put_(): Expected source and index to have the same number of elements, "
+                           f"but got source.numel() = {source._array.size}, index.numel() = "
+                           f"{index._array.size}")
+    return input, index, source, accumulate
+
+
+put = op(
+    "put(Tensor self, Tensor index, Tensor source, bool accumulate=False) -> Tensor",
+    kernel=_put_flat, kind="linear", refuses=("take_put_cpu", "UW8"),
+    canonical=_puts, kernel_checks=True, inplace=True, out=False,
+    batch=_put_batched,
+    d_self=lambda grad, index, accumulate: grad if accumulate else put(
+        grad, index, new_zeros(grad, index._array.shape), False),
+    d_source=lambda grad, index, source_shape: reshape(take(grad, index), source_shape),
+    overlap="index",
+    doc="`input` with `source` at places of the flattened tensor; `accumulate` adds.")
+
+
+def _along_dim(input: Tensor, indices: Tensor, dim: int | None) -> Tensor:
+    if indices._array.dtype != np.int64:
+        raise RuntimeError("torch.take_along_dim(): dtype of indices should be Long but got "
+                           f"{type_name(indices.dtype)}")
+    if dim is None:
+        return gather(reshape(input, (-1,)), 0, reshape(indices, (-1,)))
+    a, b = [*input._array.shape], [*indices._array.shape]
+    if len(a) != len(b):
+        raise RuntimeError("torch.take_along_dim(): input and indices should have the same "
+                           f"number of dimensions, but got {len(a)} dimensions for input, "
+                           f"and {len(b)} dimensions for indices")
+    if a:
+        dim = wrap_dim(dim, len(a))
+        n, k = a[dim], b[dim]
+        a[dim] = b[dim] = 1
+        shape = broadcast_shapes(tuple(a), tuple(b))
+        indices = indices % n if n else indices
+        input = basis.expand(input, (*shape[:dim], n, *shape[dim + 1:]))
+        indices = basis.expand(indices, (*shape[:dim], k, *shape[dim + 1:]))
+    return gather(input, dim, indices)
+
+
+take_along_dim = op(
+    "take_along_dim(Tensor self, Tensor indices, int? dim=None) -> Tensor", body=_along_dim,
+    overlap="index", out_type=OUT_TYPE,
+    doc="`gather` with broadcasting of the other dimensions; of the flattened tensor without "
+        "`dim`.")
+
+
+@compiled("masked_select")
+def _masked_select(self: np.ndarray, mask: np.ndarray) -> np.ndarray:
+    self, mask = np.broadcast_arrays(self, mask)
+    return self[mask]
+
+
+def _mask_of(input: Tensor, mask: Tensor) -> tuple[Tensor, Tensor]:
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError("masked_select: expected BoolTensor for mask")
+    broadcast_shapes(mask._array.shape, input._array.shape)
+    return input, mask
+
+
+masked_select = op(
+    "masked_select(Tensor self, Tensor mask) -> Tensor",
+    kernel=_masked_select, kind="linear", canonical=_mask_of, kernel_checks=True, unsized=True,
+    refuses=("masked_select", "U"), overlap="index",
+    out_type="masked_select(): self and result must have the same scalar type",
+    d_self=lambda grad, self_shape, mask: _selected_back(grad, self_shape, mask),
+    doc="The elements of `input` where `mask` is True, as a vector; the two broadcast.")
+
+
+def _selected_back(grad: Tensor, shape: tuple[int, ...], mask: Tensor) -> Tensor:
+    wide = broadcast_shapes(shape, mask._array.shape)
+    found = masked_scatter(new_zeros(grad, wide), mask, grad)
+    return found if wide == shape else basis.sum_to_size(found, shape)
+
+
+@compiled("masked_scatter")
+def _masked_scatter(self: np.ndarray, mask: np.ndarray, source: np.ndarray) -> np.ndarray:
+    try:
+        shape = np.broadcast_shapes(self.shape, mask.shape)
+    except ValueError:
+        raise Misfit from None
+    r = np.array(np.broadcast_to(self, shape), order="C")
+    mask = np.broadcast_to(mask, r.shape)
+    count = int(mask.sum())
+    if count > source.size:
+        raise RuntimeError("Number of elements of source < number of ones in mask")
+    r[mask] = source.reshape(-1)[:count]
+    return r
+
+
+def _masked_scatter_batched(size: int, dims: Any, self: Tensor, mask: Tensor,
+                            source: Tensor) -> Any:
+    """Each place takes the element of `source` that has as many chosen places before it."""
+    rank = max(t._array.ndim - (d is not None) for t, d in zip((self, mask), dims))
+    wide, chosen = (reshape(whole, (size, *(1,) * (rank + 1 - whole._array.ndim),
+                                    *whole._array.shape[1:])) if rank else reshape(whole, (size,))
+                    for whole in _in_front(size, dims, self, mask))
+    shape = broadcast_shapes(wide._array.shape, chosen._array.shape)
+    wide, chosen = basis.expand(wide, shape), basis.expand(chosen, shape)
+    values = basis.rows(source, dims[2], size)
+    rows = basis.rows(chosen, 0, size)
+    places = (rows.cumsum(1) - 1).clamp(0, max(values._array.shape[1] - 1, 0))
+    return basis.where(chosen, reshape(gather(values, 1, places), shape), wide), 0
+
+
+def _masks(input: Tensor, mask: Tensor, source: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    broadcast_shapes(input._array.shape, mask._array.shape)
+    if mask._array.dtype.kind != "b":
+        raise RuntimeError(f"masked_scatter_ only supports boolean masks, but got mask with dtype "
+                           f"{type_name(mask.dtype)}")
+    if source._array.dtype != input._array.dtype:
+        raise RuntimeError("masked_scatter: expected self and source to have same dtypes but got"
+                           f"{type_name(input.dtype)} and {type_name(source.dtype)}")
+    return input, mask, source
+
+
+masked_scatter = op(
+    "masked_scatter(Tensor self, Tensor mask, Tensor source) -> Tensor",
+    kernel=_masked_scatter, kind="linear", refuses=("masked_scatter", "UW8"),
+    canonical=_masks, kernel_checks=True, inplace=True,
+    out=False, batch=_masked_scatter_batched,
+    d_self=lambda grad, mask: grad.masked_fill(mask, 0),
+    d_source=lambda grad, mask, source_shape: _masked_back(grad, mask, source_shape),
+    doc="`input` with the elements where `mask` is True replaced by those of `source`, in order.")
+
+
+def _masked_back(grad: Tensor, mask: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """What the elements of the source get: the one at place k, where `mask` holds for the k-th
+    time."""
+    size = prod(shape)
+    if not size:
+        return basis.new_zeros(grad, shape)
+    mask = reshape(basis.expand(mask, grad._array.shape), (-1,))
+    given = reshape(grad, (-1,)).masked_fill(~mask, 0)
+    places = (mask.cumsum(0) - 1).clamp(0, size - 1)
+    return reshape(basis.new_zeros(grad, (size,)).scatter_add(0, places, given), shape)
