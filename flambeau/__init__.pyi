@@ -2253,7 +2253,17 @@ def group_norm(
 ) -> Tensor:
     """The channels (dimension 1) of each sample normalised in groups. Wu and He, ECCV 2018."""
 
-def gru(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+def gru(
+    data: Tensor | None = None,
+    batch_sizes: Tensor | None = None,
+    hx: Tensor | None = None,
+    params: tuple[Tensor, ...] | list[Tensor] | None = None,
+    has_biases: Any = None,
+    num_layers: Any = None,
+    dropout: Any = None,
+    train: Any = None,
+    bidirectional: _bool | None = None,
+) -> tuple[Tensor, ...]:
     """A stack of GRU layers; the arguments are those of `lstm`, with one state h."""
 
 def gru_cell(
@@ -2781,18 +2791,28 @@ def logsumexp(
 ) -> Tensor:
     """log(Σ exp(input)) along `dim`, computed without overflow."""
 
-def lstm(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+def lstm(
+    data: Tensor | None = None,
+    batch_sizes: Any = None,
+    hx: tuple[Tensor, ...] | list[Tensor] | None = None,
+    params: Sequence[Tensor] | None = None,
+    has_biases: Any = None,
+    num_layers: Any = None,
+    dropout: Any = None,
+    train: Any = None,
+    bidirectional: _bool | None = None,
+) -> tuple[Tensor, ...]:
     """A stack of LSTM layers: `lstm(input, (h, c), params, has_biases, num_layers, dropout,
     train, bidirectional, batch_first)` gives the outputs and the last h and c."""
 
 def lstm_cell(
     input: Tensor,
-    hx: tuple[Tensor, ...] | list[Tensor],
+    hx: Sequence[Tensor],
     w_ih: Tensor,
     w_hh: Tensor,
     b_ih: Tensor | None = None,
     b_hh: Tensor | None = None,
-) -> tuple[Tensor, Tensor]:
+) -> tuple[Tensor, ...]:
     """One step: h' = o · tanh(c'), c' = f · c + i · n; i, f and o are sigmoids, n a tanh, of W x
     + b + U h + b'. Hochreiter and Schmidhuber, 1997."""
 
@@ -3558,7 +3578,17 @@ def rms_norm(
 ) -> Tensor:
     """x / sqrt(mean of x² + eps) · weight over the last dimensions, `normalized_shape`."""
 
-def rnn_relu(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+def rnn_relu(
+    data: Tensor | None = None,
+    batch_sizes: Tensor | None = None,
+    hx: Tensor | None = None,
+    params: tuple[Tensor, ...] | list[Tensor] | None = None,
+    has_biases: Any = None,
+    num_layers: Any = None,
+    dropout: Any = None,
+    train: Any = None,
+    bidirectional: _bool | None = None,
+) -> tuple[Tensor, ...]:
     """A stack of relu layers; the arguments are those of `gru`."""
 
 def rnn_relu_cell(
@@ -3571,7 +3601,17 @@ def rnn_relu_cell(
 ) -> Tensor:
     """One step: h' = max(0, W x + b + U h + b')."""
 
-def rnn_tanh(input: Tensor, *args: Any, **kwargs: Any) -> Any:
+def rnn_tanh(
+    data: Tensor | None = None,
+    batch_sizes: Tensor | None = None,
+    hx: Tensor | None = None,
+    params: tuple[Tensor, ...] | list[Tensor] | None = None,
+    has_biases: Any = None,
+    num_layers: Any = None,
+    dropout: Any = None,
+    train: Any = None,
+    bidirectional: _bool | None = None,
+) -> tuple[Tensor, ...]:
     """A stack of tanh layers; the arguments are those of `gru`."""
 
 def rnn_tanh_cell(

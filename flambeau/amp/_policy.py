@@ -17,11 +17,6 @@ from flambeau.core.modes import grad_enabled, intercept
 
 Policy = Callable[[Any, tuple[Any, ...], dict[str, Any]], Any]
 
-LOWER = """
-    lstm
-    rnn_tanh rnn_relu
-"""
-
 FULL = """
     nn.functional.avg_pool3d nn.functional.adaptive_avg_pool3d nn.functional.adaptive_max_pool3d
     nn.functional.adaptive_max_pool3d_with_indices nn.functional.fractional_max_pool2d
@@ -32,9 +27,6 @@ FULL = """
 """
 
 WIDEST = "cat stack index_copy"
-
-# PyTorch has a kernel of its own for these and casts nothing, whatever they are made of here.
-UNTOUCHED = "nn.functional.bilinear "
 
 # These are made of listed ops, which must be seen instead of the one kernel that runs them.
 OPENED = "lstm_cell gru_cell rnn_tanh_cell rnn_relu_cell _gru_layer"
@@ -49,7 +41,7 @@ def policies(dtype: dtypes.dtype) -> Callable[[Any], Policy | None]:
     def widest(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         return _with_tensors_as(_widest(dtype, (*args, *kwargs.values())), op, args, kwargs)
 
-    groups = {lower: LOWER, _full: FULL, widest: WIDEST, _untouched: UNTOUCHED, _opened: OPENED}
+    groups = {_full: FULL, widest: WIDEST, _opened: OPENED}
     by_name = {name: policy for policy, names in groups.items() for name in names.split()}
     declared = {"lower": lower, "full": _full, "widest": widest, "untouched": _untouched}
     known: dict[Any, Policy | None] = {}
@@ -80,6 +72,9 @@ def _untouched(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
 
 
 def _opened(op: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    if op.binder is not None:
+        op, args, _ = op.binder.bind(args, kwargs)
+        kwargs = {}
     return op.direct(*args, **kwargs)
 
 

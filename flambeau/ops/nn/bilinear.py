@@ -2,14 +2,16 @@
 from __future__ import annotations
 
 import flambeau
-from flambeau.core.op import composite
+from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.declaration import op
 from flambeau.ops.node_names import one_node
 from flambeau.ops.pointwise.arithmetic import c_name
 
 
-@composite(namespace=("nn.functional", "torch"))
-def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+@op("bilinear(Tensor input1, Tensor input2, Tensor weight, Tensor? bias=None) -> Tensor", out=False,
+    method=False, autocast="untouched")
+def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     """y_o = x₁ᵀ W_o x₂ + b_o: `input1` (..., i), `input2` (..., j), `weight` (o, i, j).
 
     >>> import flambeau
@@ -44,6 +46,9 @@ def bilinear(input1: Tensor, input2: Tensor, weight: Tensor, bias: Tensor | None
     second = input2.reshape(rows._array.shape[0], w[2])
     result = _products(rows, weight, second).reshape(*a[:-1], w[0])
     return result if bias is None else result + bias
+
+
+public["nn.functional"]["bilinear"] = bilinear
 
 
 @one_node(name="TrilinearBackward0")

@@ -14,9 +14,9 @@ import numpy as np
 
 import flambeau
 from flambeau.core.graph import Node, next_order
-from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, gradient_edge
+from flambeau.dispatch.declaration import op
 from flambeau.kernels import recurrent as kernels
 from flambeau.ops.fused import fused
 from flambeau.ops.linalg.matmul import linear
@@ -67,14 +67,15 @@ def _check_cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, gates: in
                            f"{gates * wh[-1]}, but got: {wi[0]}")
 
 
-@composite
-def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
-              b_hh: Tensor | None = None) -> tuple[Tensor, Tensor]:
+_WEIGHTS = "Tensor w_ih, Tensor w_hh, Tensor? b_ih=None, Tensor? b_hh=None"
+
+
+@op(f"lstm_cell(Tensor input, Tensor[] hx, {_WEIGHTS}) -> (Tensor, Tensor)", out=False,
+    method=False)
+def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None,
+              b_hh: Tensor | None) -> tuple[Tensor, Tensor]:
     """One step: h' = o · tanh(c'), c' = f · c + i · n; i, f and o are sigmoids, n a tanh, of
     W x + b + U h + b'. Hochreiter and Schmidhuber, 1997."""
-    if isinstance(hx, Tensor):
-        raise TypeError("lstm_cell(): argument 'hx' (position 2) must be tuple of Tensors, not "
-                        "Tensor")
     h, c = hx
     _check_cell(input, h, w_ih, w_hh, 4)
     _check_cell(input, c, w_ih, w_hh, 4, 1)
@@ -82,13 +83,13 @@ def lstm_cell(input: Tensor, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor |
 
 
 def _single_state_cell(name: str, step: Any, gates: int, doc: str) -> Any:
-    def cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None = None,
-             b_hh: Tensor | None = None) -> Tensor:
+    def cell(input: Tensor, hx: Tensor, w_ih: Tensor, w_hh: Tensor, b_ih: Tensor | None,
+             b_hh: Tensor | None) -> Tensor:
         _check_cell(input, hx, w_ih, w_hh, gates)
         return step(linear(input, w_ih, b_ih), (hx,), w_hh, b_hh)[0]
 
-    cell.__doc__ = doc
-    return composite(cell, name=name)
+    return op(f"{name}(Tensor input, Tensor hx, {_WEIGHTS}) -> Tensor", body=cell, out=False,
+              method=False, doc=doc)
 
 
 gru_cell = _single_state_cell("gru_cell", _gru_step, 3, """One step: h' = (1 - z) · n + z · h with
@@ -289,35 +290,36 @@ def _stack(mode: str, x: Tensor, state: Any, params: Any, has_biases: bool, laye
 
 def _network(mode: str, doc: str) -> Any:
     states = 2 if mode == "lstm" else 1
+    first = "Tensor[] hx" if states == 2 else "Tensor hx"
+    rest = ("Tensor[] params, bool has_biases, int num_layers, float dropout, bool train, "
+            "bool bidirectional")
+    results = "-> (Tensor, Tensor, Tensor)" if states == 2 else "-> (Tensor, Tensor)"
 
-    def call(input: Tensor, *args: Any, **kwargs: Any) -> Any:
-        """A padded batch: input, hx, params, ..., or a packed one: data, batch_sizes, hx, ..."""
-        if isinstance(args[0], Tensor) and (states == 2 or isinstance(args[1], Tensor)):
-            sizes, hx, params, has_biases, layers, dropout, train, bidirectional = args
-            y, last = _stack(mode, input, hx if states == 2 else (hx,), params, has_biases, layers,
-                             dropout, train, bidirectional, sizes.tolist())
-        else:
-            names = ("hx", "params", "has_biases", "num_layers", "dropout", "train",
-                     "bidirectional", "batch_first")
-            given = {**dict(zip(names, args)), **kwargs}
-            hx, params, has_biases, layers, dropout, train, bidirectional, batch_first = [
-                given[n] for n in names]
-            x = input.transpose(0, 1) if batch_first else input
-            if mode == "lstm" and batch_first:
-                x = x.contiguous()
-            if not x._array.shape[0]:
-                raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
-            y, last = _stack(mode, x, hx if states == 2 else (hx,), params, has_biases, layers,
-                             dropout, train, bidirectional)
-            if batch_first:
-                since = next_order()
-                y = y.transpose(0, 1)
-                if mode != "lstm":
-                    rename(y, "TransposeBackward1", since)
+    def call(input: Any, hx: Any, params: Any, has_biases: bool, num_layers: int, dropout: float,
+             train: bool, bidirectional: bool, batch_first: Any, data: Any, batch_sizes: Any
+             ) -> Any:
+        """A padded batch, or a packed one: `data` with `batch_sizes`."""
+        state = hx if states == 2 else (hx,)
+        how = params, has_biases, num_layers, dropout, train, bidirectional
+        if data is not None:
+            y, last = _stack(mode, data, state, *how, batch_sizes.tolist())
+            return y, *last
+        x = input.transpose(0, 1) if batch_first else input
+        if mode == "lstm" and batch_first:
+            x = x.contiguous()
+        if not x._array.shape[0]:
+            raise RuntimeError("Expected sequence length to be larger than 0 in RNN")
+        y, last = _stack(mode, x, state, *how)
+        if batch_first:
+            since = next_order()
+            y = y.transpose(0, 1)
+            if mode != "lstm":
+                rename(y, "TransposeBackward1", since)
         return y, *last
 
-    call.__doc__ = doc
-    return composite(call, name=mode)
+    return op(f"{mode}.input(Tensor input, {first}, {rest}, bool batch_first) {results}",
+              f"{mode}.data(Tensor data, Tensor batch_sizes, {first}, {rest}) {results}", body=call,
+              out=False, method=False, autocast="" if mode == "gru" else "lower", doc=doc)
 
 
 lstm = _network("lstm", """A stack of LSTM layers: `lstm(input, (h, c), params, has_biases,
