@@ -114,3 +114,26 @@ def solve(places: np.ndarray, data: np.ndarray, shape: Any, b: np.ndarray) -> np
                           name="scipy")
     from scipy.sparse.linalg import spsolve
     return spsolve(_matrix(found, places, _known(data), shape).tocsc(), b)
+
+
+def reduced(starts: np.ndarray, columns: np.ndarray, data: np.ndarray, dense: np.ndarray,
+            reduce: str) -> np.ndarray:
+    """The sum, mean, amax or amin, over the elements of a row of a compressed matrix, of element
+    times row of `dense`; zero for empty rows."""
+    counts = starts[1:] - starts[:-1]
+    result = np.zeros((len(counts), dense.shape[1]), dense.dtype)
+    if columns.size:
+        filled = counts > 0
+        terms = data[:, None] * dense[columns]
+        found = _REDUCING[reduce].reduceat(terms, starts[:-1][filled], 0)
+        result[filled] = found / counts[filled, None] if reduce == "mean" else found
+    return result
+
+
+_REDUCING = {"sum": np.add, "mean": np.add, "amax": np.maximum, "amin": np.minimum}
+
+
+def sampled(starts: np.ndarray, columns: np.ndarray, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """The elements of a @ b at the places of a compressed matrix."""
+    rows = np.repeat(np.arange(len(starts) - 1), starts[1:] - starts[:-1])
+    return np.einsum("ij,ji->i", a[rows], b[:, columns])

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 import flambeau
+from flambeau.core.modes import interceptors
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.kernels import sparse_products as kernels
 from flambeau.ops.sparse import compressed as forms
@@ -27,6 +28,7 @@ from flambeau.ops.sparse.tensors import (
     rule,
     sparse_op,
     stored_values,
+    tracked,
     unsupported,
     with_values,
 )
@@ -166,6 +168,16 @@ def sparse_mm(mat1: Tensor, mat2: Tensor, reduce: str | None = None) -> Tensor:
     return _masked_mm[node](mat1, mat2)
 
 
+def _plain(sparse: Tensor, *dense: Tensor) -> bool:
+    """Are these a csr matrix and dense ones of its type, float32 or float64, which nobody
+    differentiates by?"""
+    d = sparse._data.dtype
+    return not interceptors and not tracked(sparse, *dense) and sparse._array.ndim == 2 \
+        and d.char in "fd" and all(type(t) is Tensor and t._array.ndim == 2
+                                   and t._array.dtype == d for t in dense) \
+        and sparse._array.shape[1] == dense[-1]._array.shape[len(dense) - 1]
+
+
 def _reduced_mm(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
     """sum, mean, amax or amin, over the entries of a row, of value times row of `mat2`."""
     if not is_sparse(mat1) or mat1._layout is not forms.CSR:
@@ -176,6 +188,8 @@ def _reduced_mm(mat1: Tensor, mat2: Tensor, reduce: str) -> Tensor:
     if reduce not in ("sum", "mean", "amax", "amin"):
         raise RuntimeError("reduce argument must be either sum, prod, mean, amax or amin, got "
                            f"{reduce}")
+    if _plain(mat1, mat2):
+        return wrap(kernels.reduced(*mat1._where, mat1._data, mat2._array, reduce))
     (row, col), _ = coordinates(mat1)
     terms = stored_values(mat1).unsqueeze(1) * mat2.index_select(0, wrap(col))
     start = flambeau.zeros(mat1._array.shape[0], mat2._array.shape[1], dtype=mat2.dtype)
@@ -234,6 +248,11 @@ def sampled_addmm(input: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1,
     if not is_sparse(input) or input._layout is not forms.CSR:
         raise RuntimeError("Expected input to have sparse csr layout, but got "
                            f"{forms.TITLES[input.layout]}")
+    if _plain(input, mat1, mat2) and mat1._array.shape == (
+            input._array.shape[0], mat2._array.shape[0]):
+        found = alpha * kernels.sampled(*input._where, mat1._array, mat2._array)
+        data = found if beta == 0 else beta * input._data + found
+        return with_values(wrap(data.astype(input._data.dtype, copy=False)), bare(input))
     product = at_places(input, mat1, mat2)
     return basis.add(basis.mul(input, beta), basis.mul(product, alpha))
 
