@@ -127,3 +127,12 @@ def test_other_names_of_functions_take_out_as_these_do():
     assert out.tolist() == torch.acos(x).tolist()
     with pytest.raises(TypeError, match=r"arccos\(\): argument 'out' must be Tensor, not int"):
         torch.arccos(x, out=1)
+
+
+def test_softmax_as_a_special_function_says_so():
+    x = torch.tensor([[0.0, 1.0], [2.0, 5.0]], requires_grad=True)
+    assert torch.equal(torch.special.softmax(x, 1), torch.softmax(x, 1))
+    assert torch.special.log_softmax(x, 0, dtype=torch.float64).dtype is torch.float64
+    assert torch.special.softmax(x, 0).grad_fn.name() == "SoftmaxBackward0"
+    with pytest.raises(TypeError, match=r"special_softmax\(\): argument 'dim' \(position 2\) must"):
+        torch.special.softmax(x, "a")
