@@ -90,7 +90,7 @@ def test_stubs_are_typed_and_up_to_date(tmp_path):
     assert "def add_(self, other: Any" in methods
 
 
-@pytest.mark.parametrize("name", ["README.md", "docs/operations.md"])
+@pytest.mark.parametrize("name", ["README.md", "docs/operations.md", "docs/compatibility.md"])
 def test_examples_of_the_documents(name, tmp_path):
     code = f"""
 import doctest

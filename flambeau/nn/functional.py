@@ -134,6 +134,9 @@ def assert_int_or_pair(arg: Any, arg_name: str, message: str) -> None:
 
 def __getattr__(name: str) -> Any:
     """What layers written elsewhere take besides the functions, and those that came late."""
+    if name == "grad":
+        from flambeau.nn import grad
+        return grad
     from flambeau import _jit_internal
     from flambeau.nn import _functional_parts
     for place in (_functional_parts, _jit_internal):

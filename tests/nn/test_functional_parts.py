@@ -85,3 +85,8 @@ def test_fills_without_their_checks():
         assert fill(weight, 0.25, 0.5) is weight
     inside = init._no_grad_trunc_normal_(weight, 0.0, 1.0, -1.0, 1.0)
     assert inside.abs().max().item() <= 1.0
+
+
+def test_gradients_of_convolutions_are_found_beside_them():
+    from flambeau.nn import functional, grad
+    assert functional.grad is grad
