@@ -110,3 +110,15 @@ def test_asarray_shares_memory_where_it_may():
     torch.asarray(array, copy=False)[0] = 5.0
     assert array[0] == 5.0
     assert torch.asarray(x, requires_grad=True, copy=False) is x and x.requires_grad
+
+
+def test_functions_of_c_count_their_arguments_in_its_words():
+    for name in ("is_grad_enabled", "get_default_dtype", "is_anomaly_enabled"):
+        with pytest.raises(TypeError, match=rf"^torch.{name}\(\) takes no arguments \(2 given\)"):
+            getattr(torch, name)(1, 2)
+        with pytest.raises(TypeError, match=rf"^torch.{name}\(\) takes no keyword arguments"):
+            getattr(torch, name)(x=1)
+    with pytest.raises(TypeError, match=r"takes exactly one argument \(0 given\)"):
+        torch.set_autocast_cache_enabled()
+    with pytest.raises(TypeError, match=r"^enabled must be a bool \(got int\)"):
+        torch.set_autocast_cache_enabled(1)

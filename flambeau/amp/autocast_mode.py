@@ -12,6 +12,7 @@ import numpy as np
 
 import flambeau
 from flambeau import Tensor
+from flambeau._support.c_functions import takes_nothing, takes_one
 from flambeau._support.scopes import Scope, absent, inside
 from flambeau.amp import _policy
 from flambeau.core import modes
@@ -124,27 +125,34 @@ class _Switched(Scope):
         return self
 
 
+@takes_nothing
 def is_autocast_cache_enabled() -> bool:
     """Are the casts of parameters kept until the outermost region ends?"""
     return _state.get().cache_enabled
 
 
+@takes_one
 def set_autocast_cache_enabled(enabled: bool) -> None:
     """Set what `is_autocast_cache_enabled` gives."""
-    _switch(dataclasses.replace(_state.get(), cache_enabled=bool(enabled)))
+    if not isinstance(enabled, bool):
+        raise TypeError(f"enabled must be a bool (got {type(enabled).__name__})")
+    _switch(dataclasses.replace(_state.get(), cache_enabled=enabled))
 
 
+@takes_nothing
 def clear_autocast_cache() -> None:
     """Forget the casts of parameters."""
     _policy.cached.clear()
 
 
+@takes_nothing
 def autocast_increment_nesting() -> int:
     """Enter one more region; gives their number."""
     _switch(dataclasses.replace(_state.get(), nesting=_state.get().nesting + 1))
     return _state.get().nesting
 
 
+@takes_nothing
 def autocast_decrement_nesting() -> int:
     """Leave a region; gives the number of those left."""
     _switch(dataclasses.replace(_state.get(), nesting=_state.get().nesting - 1))
@@ -160,11 +168,11 @@ def _deprecated(name: str, device_type: str, function: Any) -> Any:
 
     def call(*args: Any) -> Any:
         warnings.warn(f"torch.{old}({takes}) is deprecated. Please use {instead} instead.",
-                      DeprecationWarning, stacklevel=2)
+                      DeprecationWarning, stacklevel=3)
         return function(device_type, *args)
     call.__name__ = call.__qualname__ = old
     call.__doc__ = f"The former name of `torch.{name}`, for `{device_type}`."
-    return call
+    return takes_one(call) if verb == "set" else takes_nothing(call)
 
 
 is_autocast_cpu_enabled = _deprecated("is_autocast_enabled", "cpu", is_autocast_enabled)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.c_functions import takes_nothing
 from flambeau._support.scopes import Scope, absent
 from flambeau._support.source_locations import PACKAGE
 from flambeau.autograd.graph import running_node
@@ -28,11 +29,13 @@ def _remember(node: Node) -> None:
         node.metadata["parent_"] = parent
 
 
+@takes_nothing
 def is_anomaly_enabled() -> bool:
     """Is anomaly mode on?"""
     return engine.anomaly.enabled
 
 
+@takes_nothing
 def is_anomaly_check_nan_enabled() -> bool:
     """Does anomaly mode raise where a gradient is NaN?"""
     return engine.anomaly.check_nan

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.c_functions import takes_nothing
 from flambeau.kernels.reference import type_title
 
 FROM_NUMPY: dict[np.dtype, dtype] = {}      # numpy.dtype -> dtype, for each type that has been used
@@ -144,6 +145,7 @@ class _Defaults:
     numpy: np.dtype = float32.numpy
 
 
+@takes_nothing
 def get_default_dtype() -> dtype:
     """The type that `flambeau.tensor(1.0)` has: float32 unless set otherwise."""
     return _Defaults.float

@@ -22,6 +22,7 @@ from __future__ import annotations
 from contextvars import ContextVar
 from typing import Any
 
+from flambeau._support.c_functions import takes_nothing
 from flambeau._support.scopes import Scope, within
 
 interceptors: list[Any] = []          # an entry for each active level of any thread; never rebound
@@ -107,11 +108,13 @@ grad_layouts: ContextVar[bool] = ContextVar("grad_layouts", default=True)    # e
 inference: ContextVar[bool] = ContextVar("inference_mode", default=False)
 
 
+@takes_nothing
 def is_grad_enabled() -> bool:
     """Is the graph being recorded on this thread?"""
     return grad_enabled()
 
 
+@takes_nothing
 def is_inference_mode_enabled() -> bool:
     """Is inference mode on, on this thread?"""
     return inference.get()

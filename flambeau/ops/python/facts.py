@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from flambeau._support.c_functions import takes_nothing
 from flambeau.core.dtypes import as_numpy_dtype, default_float
 from flambeau.core.op import composite, public
 from flambeau.core.tensor import Tensor
@@ -17,6 +18,7 @@ has_mkl = False
 legacy_contiguous_format = contiguous_format
 
 
+@takes_nothing
 def get_num_interop_threads() -> int:
     """How many threads run independent ops at once: one."""
     return 1
