@@ -389,7 +389,13 @@ def _adaptive_avg_pool3d_backward(grad_output: Tensor, input: Tensor) -> Tensor:
 def _assert_async(input: Tensor, assert_msg: str | None = None) -> Any:
     """Raise RuntimeError if a tensor of one element is zero."""
 
-def _chunk_cat(tensors: tuple[Tensor, ...] | list[Tensor], dim: _int, num_chunks: _int) -> Tensor:
+def _chunk_cat(
+    tensors: Sequence[Tensor],
+    dim: _int,
+    num_chunks: _int,
+    *,
+    out: Tensor | None = None,
+) -> Tensor:
     """Each tensor cut along `dim` into chunks, padded with zeros; chunks of one number side by
     side."""
 

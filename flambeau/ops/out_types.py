@@ -1,6 +1,6 @@
-"""Of which type `out=` must be: most ops cast their result to it, these do not, and say so.
+"""Of which type `out=` must be: most ops cast their result to it, others say that they do not.
 
-Each sentence names the ops that say it. `{found}` and `{out}` are the types of the result and of
+What they say stands in their declarations. `{found}` and `{out}` are the types of the result and of
 `out=`, `{c_found}` and `{c_out}` the same as C has them, `{name}` is the op.
 """
 from __future__ import annotations
@@ -18,24 +18,8 @@ SAME_DEVICE = "{name}: Expected result and input tensors to be on the same devic
     "result on {out} and input on {found}"
 CASTABLE_RESULT = "{name}: Expected result to be safely castable from {found} dtype, but got " \
     "result with dtype {out}"
-# Said of any type but the result's own.
-_EXACT = {
-    "nonzero: Expected out tensor to have scalar type {found} but got scalar type{out}": "nonzero",
-}
-# Said of a type that the result can't be cast to.
-_CASTABLE = {
-    "torch.cat(): input types can't be cast to the desired output type {out}": "_chunk_cat",
-}
 # As whom ops speak of gradients: as those in their place that compute the result.
-_SPEAKERS = {"aten::{c_name}": "_chunk_cat normal"}
-
-
-def _by_name(sentences: dict[str, str]) -> dict[str, str]:
-    return {name: said for said, names in sentences.items() for name in names.split()}
-
-
-_exact, _castable = _by_name(_EXACT), _by_name(_CASTABLE)
-_speakers = _by_name(_SPEAKERS)
+_SPEAKERS = {"normal": "aten::normal"}
 
 
 def _full_name(op: Op) -> str:
@@ -61,7 +45,7 @@ def refuse_gradients(op: Op) -> None:
     c_name = f"{op.namespace}_{op.name}" if declared is None and op.namespace in (
         "linalg", "special") else op.name
     speaker = declared.out_speaker if declared is not None and declared.out_speaker != "" else \
-        _speakers.get(name, "{c_name}").format(c_name=c_name)
+        _SPEAKERS.get(name, c_name)
     raise RuntimeError(f"{speaker}(): functions with out=... arguments don't support automatic "
                        "differentiation, but one of the arguments requires grad." if speaker else
                        "a leaf Variable that requires grad is being used in an in-place operation.")
@@ -88,9 +72,8 @@ def check_out_type(op: Op, out: Any, found: Any) -> None:
     if declared is not None and declared.out_any:
         return
     cast = declared.out_cast if declared is not None else ""
-    said = (declared.out_type if declared is not None else "") or _exact.get(name) or (
-        None if castable else cast or _castable.get(name))
-    if said is not None:
+    said = (declared.out_type if declared is not None else "") or ("" if castable else cast)
+    if said:
         from flambeau.ops.linalg.matmul import c_name
         kind = TypeError if said.startswith("torch.cat()") else RuntimeError
         raise kind(said.format(

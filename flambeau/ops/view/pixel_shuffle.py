@@ -16,7 +16,6 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import convolution as columns
 from flambeau.kernels.network import checked
 from flambeau.kernels.refused import refuse
-from flambeau.ops.linalg.support import composed
 from flambeau.ops.nn.pool import leading
 from flambeau.ops.nn.resample import folded
 
@@ -271,7 +270,9 @@ def _chunked(tensor: Tensor, dim: int, chunks: int) -> Tensor:
     return tensor.reshape(*shape[:dim], chunks, size * prod(shape[dim + 1:]))
 
 
-@composed
+@op("_chunk_cat(Tensor[] tensors, int dim, int num_chunks) -> Tensor", method=False, explicit=True,
+    out_cast="torch.cat(): input types can't be cast to the desired output type {out}",
+    out_speaker="aten::_chunk_cat")
 def _chunk_cat(tensors: Any, dim: int, num_chunks: int) -> Tensor:
     """Each tensor cut along `dim` into chunks, padded with zeros; chunks of one number side by
     side.
