@@ -1,4 +1,4 @@
-// The general convolution, with a bias: `_convolve` of flambeau/ops/nn/convolve.py.
+// The general convolution, with a bias: `_convolve` of flambeau/ops/spatial/convolve.py.
 #include "checked.h"
 
 namespace checked {

@@ -1,4 +1,4 @@
-// Windows over images: flambeau/ops/nn/pooling_checks.py says what is wrong with those that misfit.
+// Windows over images: flambeau/ops/spatial/pooling_checks.py says what is wrong with those that misfit.
 #include "checked.h"
 
 namespace checked {

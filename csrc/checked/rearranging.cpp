@@ -1,5 +1,5 @@
 // Padding by mirrors, and pixels moved to channels and back, of elements of any type:
-// flambeau/ops/nn/padding.py and flambeau/ops/view/pixel_shuffle.py say what is wrong.
+// flambeau/ops/spatial/padding.py and flambeau/ops/spatial/pixel_shuffle.py say what is wrong.
 #include "checked.h"
 
 namespace checked {

@@ -118,15 +118,16 @@ class Node(Place):
 
     def __call__(self, *grads: Any) -> Any:
         """Run the node's derivative on given gradients."""
-        if len(grads) != self.outputs:
-            raise TypeError(f"expected {self.outputs} arguments, got {len(grads)} instead")
+        count = differentiable_outputs(self)
+        if len(grads) != count:
+            raise TypeError(f"expected {count} arguments, got {len(grads)} instead")
         if self.saved is None:
             raise basis.freed(self)
         self.keep()
         if self.outputs == 1:
             produced = self.apply(grads[0])
         else:
-            produced = self.apply(list(grads))
+            produced = self.apply([*grads, *[None] * (self.outputs - count)])
         produced = tuple(self.of_inputs(produced))
         return produced[0] if len(produced) == 1 else produced
 
@@ -157,6 +158,18 @@ class Output:
     @property
     def order(self) -> int:
         return self.node.order
+
+
+def differentiable_outputs(node: Node) -> int:
+    """The number of a node's outputs, without those at the end that have no gradients: indices,
+    and what the op declares so."""
+    count = node.outputs
+    if count > 1:
+        marks = getattr(node.op, "differentiable", True)
+        while count > 1 and (not marks[count - 1] if isinstance(marks, tuple) else
+                             node.results[count - 1] and node.results[count - 1][1].kind in "biu"):
+            count -= 1
+    return count
 
 
 def output_edges(node: Node) -> list[Any]:

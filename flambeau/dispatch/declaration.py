@@ -364,8 +364,10 @@ class Alias:
 
 def _before_the_dot(schema: Schema) -> Parameter | None:
     """The tensor that a method is one of; None for overloads that are no methods."""
-    first = next((p for p in schema.parameters if p.name == "self"), schema.parameters[0])
-    return first if first.is_tensor else None
+    first = next((p for p in schema.parameters if p.name == "self"), None)
+    if first is None and schema.parameters:
+        first = schema.parameters[0]
+    return first if first is not None and first.is_tensor else None
 
 
 def _name_of(text: str) -> str:

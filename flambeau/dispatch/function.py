@@ -66,7 +66,7 @@ class Overload(NamedTuple):
         if own is not None:
             return own(*[a.constant if a.parameter < 0 else values[a.parameter]
                          for a in self.arguments])
-        first = values[self.arguments[0].parameter]
+        first = values[self.arguments[0].parameter] if self.arguments else None
         if isinstance(first, (list, tuple)):
             first = first[0] if first else None
         ndim = first._array.ndim if isinstance(first, Tensor) else 0
@@ -308,15 +308,14 @@ def warn_of_overload(name: str, signature: Signature) -> None:
 
 
 def refuse_type(op: Op, values: list[Any]) -> None:
-    """Raise what the op says of the type of the first tensor's elements, where that is a sentence:
-    PyTorch says it before it looks at dimensions."""
+    """Raise what the op says of the type of the first tensor's elements, where that is one
+    sentence: PyTorch says it before it looks at dimensions. What depends on the arguments is said
+    by kernels, and after that."""
     if op.refuses and isinstance(values[0], Tensor):
         said, kinds = op.refuses
         x = values[0]._array
-        if x.dtype.char in characters(kinds):
-            said = said if isinstance(said, str) else said(x)
-            if " " in said:
-                raise no_kernel(said, x.dtype)
+        if isinstance(said, str) and " " in said and x.dtype.char in characters(kinds):
+            raise no_kernel(said, x.dtype)
 
 
 def _typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -30,19 +30,20 @@ COMMON = (
 )
 LATE = [
     "python.backward_errors", "random.draws", "reduction.minmax", "nn.activation",
-    "nn.activation_functions", "nn.softmax", "reduction.statistics", "reduction.sort", "nn.dropout",
-    "view.conjugate_views", "python.inquiry", "nn.embedding", "nn.embedding_bag", "nn.convolve",
-    "nn.pool", "nn.adaptive_pool", "nn.normalize", "nn.batch_norm", "loss.cross_entropy",
-    "loss.elementwise", "loss.margins", "loss.functions", "nn.attention", "nn.padding",
-    "reduction.scan", "reduction.searching", "linalg.added_products", "python.affine_graph",
-    "linalg.products", "linalg.einsum", "python.differences", "reduction.histograms",
-    "random.sampling", "python.facts", "view.pixel_shuffle", "view.memory", "nn.bilinear",
-    "linalg.solvers", "linalg.decompositions", "linalg.eigenvalues", "linalg.lu", "linalg.inverses",
+    "nn.activation_functions", "nn.softmax", "reduction.statistics", "reduction.sort",
+    "nn.dropout", "view.conjugate_views", "python.inquiry", "nn.embedding", "nn.embedding_bag",
+    "spatial.convolve", "spatial.pool", "spatial.adaptive_pool", "nn.normalize",
+    "nn.batch_norm", "loss.cross_entropy", "loss.elementwise", "loss.margins", "loss.functions",
+    "nn.attention", "spatial.padding", "reduction.scan", "reduction.searching",
+    "linalg.added_products", "python.affine_graph", "linalg.products", "linalg.einsum",
+    "python.differences", "reduction.histograms", "random.sampling", "python.facts",
+    "spatial.pixel_shuffle", "view.memory", "nn.bilinear", "linalg.solvers",
+    "linalg.decompositions", "linalg.eigenvalues", "linalg.lu", "linalg.inverses",
     "linalg.reflections", "loss.distance", "python.foreach", "fft.transforms", "linalg.ldl",
     "linalg.matrix_functions", "linalg.lowrank", "special.polynomials", "nn.recurrent",
-    "nn.resample", "nn.grid_sampler", "view.scatter_views", "reduction.segments", "sparse.tensors",
-    "special.functions", "fft.spectrogram", "factory.windows", "quantized.tensors",
-    "quantized.fake_quantize", "quantized.mkldnn",
+    "spatial.resample", "spatial.grid_sampler", "view.scatter_views", "reduction.segments",
+    "sparse.tensors", "special.functions", "fft.spectrogram", "factory.windows",
+    "quantized.tensors", "quantized.fake_quantize", "quantized.mkldnn",
 ]
 for _module in COMMON:
     importlib.import_module(f"flambeau.ops.{_module}")

@@ -39,7 +39,6 @@ torch.kron(x, y)
 torch.nn.utils.rnn.pad_sequence([x, y[:2]])
 torch.nn.utils.rnn.pack_sequence([x, y[:2]]).data
 torch.vander(v)
-v @ x.T
 v @ b3.mT
 torch.matmul(b3, v)
 torch.matmul(x, b3.mT)

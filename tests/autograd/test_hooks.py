@@ -437,10 +437,20 @@ _F = flambeau.nn.functional
 def test_nodes_have_edges_for_what_is_differentiable(call, edges):
     """As PyTorch's: not for indices, masks, weights of classes."""
     x = flambeau.tensor([0.25, 0.5, 0.75], requires_grad=True)
-    node = call(x).grad_fn
-    grads = node(flambeau.ones(node.shape))
+    result = call(x)
+    node, grads = result.grad_fn, result.grad_fn(flambeau.ones_like(result).detach())
     assert len(node.next_functions) == edges
     assert len(grads if isinstance(grads, tuple) else (grads,)) == edges
+
+
+def test_nodes_take_gradients_of_what_has_one():
+    x = flambeau.tensor([[0.5, 0.25]], requires_grad=True)
+    assert x.max(1).values.grad_fn(flambeau.ones(1)).tolist() == [[1.0, 0.0]]
+    with pytest.raises(TypeError, match="expected 1 arguments, got 2 instead"):
+        x.max(1).values.grad_fn(flambeau.ones(1), flambeau.ones(1))
+    values, _ = flambeau.linalg.eigh(flambeau.eye(2, requires_grad=True))
+    with pytest.raises(TypeError, match="expected 2 arguments, got 1 instead"):
+        values.grad_fn(flambeau.ones(2))
 
 
 def test_a_hooks_replacement_goes_past_the_mask():

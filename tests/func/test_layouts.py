@@ -5,7 +5,7 @@ import pytest
 
 import flambeau
 from flambeau.func import grad, jacfwd, jacrev, jvp, vmap
-from flambeau.ops.nn.pool import add_at
+from flambeau.ops.spatial.pool import add_at
 
 X = flambeau.arange(60.0).view(4, 3, 5) % 7 + 1
 IN_ORDER = [

@@ -6,6 +6,7 @@ import pytest
 
 import flambeau
 from flambeau import fft
+from flambeau._ops import aten
 
 
 def noise(*shape, kind="complex", dtype="float64"):
@@ -92,3 +93,9 @@ def test_spectrogram_and_back():
     assert flambeau.allclose(y, x)
     g, = flambeau.autograd.grad(y.sum(), x)
     assert flambeau.allclose(g, flambeau.ones_like(g))
+
+
+def test_the_overload_of_stft_that_centers_pads_as_the_function_does():
+    x, window = flambeau.arange(20.0).sin(), flambeau.hann_window(8)
+    given = {"n_fft": 8, "window": window, "return_complex": True}
+    assert aten.stft.center(x, **given).equal(flambeau.stft(x, **given))

@@ -13,9 +13,9 @@ from flambeau.kernels.refused import characters
 from flambeau.ops.fft.transforms import BY_N, BY_ROOT, NONE, c2c, c2r, r2c, resized
 from flambeau.ops.indexing.basic import slice_backward
 from flambeau.ops.linalg.support import values_of
-from flambeau.ops.nn.padding import pad
 from flambeau.ops.pointwise.arithmetic import class_of, mul
 from flambeau.ops.pointwise.complex import view_as_real
+from flambeau.ops.spatial.padding import pad
 from flambeau.ops.view.shape import expand, squeeze, transpose, unsqueeze
 from flambeau.ops.view.splitting import narrow, unfold, unfold_backward
 

@@ -1,1 +1,1 @@
-"""The layers of networks as functions: activations, norms, convolutions, pools, attention."""
+"""Layers of networks as functions: activations, norms, embeddings, attention, recurrence."""

@@ -21,7 +21,6 @@ import flambeau
 from flambeau.core.tensor import Tensor, wrap
 from flambeau.ops.linalg.matmul import linear as float_linear
 from flambeau.ops.nn import recurrent
-from flambeau.ops.nn.convolve import convolution, numbers
 from flambeau.ops.quantized.tensors import (
     QuantizedTensor,
     Scheme,
@@ -31,6 +30,7 @@ from flambeau.ops.quantized.tensors import (
     quantize_per_tensor,
     quantize_per_tensor_dynamic,
 )
+from flambeau.ops.spatial.convolve import convolution, numbers
 
 F = flambeau.nn.functional
 

@@ -345,8 +345,8 @@ def _dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool
 
 
 _OTHERS: dict[str, Any] = {
-    "copy_": _copy, "fill_": _fill, "detach": _detach, "to": _same, "cpu": _same,
-    "contiguous": _same,
+    "copy_": _copy, "fill_": _fill, "zero_": lambda t: _fill(t, 0), "detach": _detach,
+    "to": _same, "cpu": _same, "contiguous": _same,
     "float": lambda t: _same(t, dtypes.float32), "half": lambda t: _same(t, dtypes.float16),
     "type_as": lambda t, other: _same(t, other.dtype), "dropout": _dropout,
     "bfloat16": lambda t: _same(t, dtypes.bfloat16), "double": lambda t: _same(t, dtypes.float64),

@@ -180,9 +180,10 @@ column_stack = op("column_stack(Tensor[] tensors) -> Tensor", body=_side_by_side
 def _at_least(rank: int) -> Any:
     name, doc = f"atleast_{rank}d", f"Views with at least {rank} dimension{'s' * (rank > 1)}."
 
-    def body(one: Tensor | None, several: Any) -> Any:
-        return at_least(one, rank) if one is not None else tuple(
-            [at_least(t, rank) for t in several])
+    def body(one: Any, several: Any = None) -> Any:
+        given = several if one is None else one
+        return at_least(given, rank) if isinstance(given, Tensor) else tuple(
+            [at_least(t, rank) for t in given])
     raised = op(f"{name}(Tensor self) -> Tensor", f"{name}.Sequence(Tensor[] tensors) -> Tensor[]",
                 body=body, function=False, method=False, doc=doc)
 

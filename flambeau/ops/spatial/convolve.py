@@ -350,7 +350,7 @@ def _same_padding(input: Tensor, kernel: Any, stride: Any, dilation: Any) -> Any
         extra = []
         for t in reversed(total):
             extra += [0, t % 2]
-        from flambeau.ops.nn.padding import constant_pad_nd
+        from flambeau.ops.spatial.padding import constant_pad_nd
         input = constant_pad_nd(input, extra)
     return input, tuple([t // 2 for t in total])
 

@@ -21,7 +21,8 @@ from flambeau.kernels import pooling as kernels
 from flambeau.kernels.layouts import keeping_layout
 from flambeau.kernels.network import checked
 from flambeau.kernels.refused import refuse
-from flambeau.ops.nn.pooling_checks import (
+from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
+from flambeau.ops.spatial.pooling_checks import (
     check_line,
     check_one_dimensional,
     check_rank,
@@ -33,7 +34,6 @@ from flambeau.ops.nn.pooling_checks import (
     strides,
     unpooled_size,
 )
-from flambeau.ops.out_types import OUT_DEVICE, OUT_TYPE
 
 NETWORK = "nn.functional"
 INNER: dict[str, Any] = {"namespace": "_nn", "method": False}

@@ -10,8 +10,8 @@ from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import pooling as kernels
 from flambeau.kernels.network import checked
 from flambeau.kernels.refused import refuse
-from flambeau.ops.nn.pool import INNER, NETWORK, add_at, flat_images, leading, taking
-from flambeau.ops.nn.pooling_checks import (
+from flambeau.ops.spatial.pool import INNER, NETWORK, add_at, flat_images, leading, taking
+from flambeau.ops.spatial.pooling_checks import (
     adaptive_sizes,
     check_one_dimensional,
     single,

@@ -1,0 +1,1 @@
+"""What slides over space: convolutions, pools, padding, resampling, pixels and channels."""
