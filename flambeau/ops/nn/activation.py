@@ -39,7 +39,7 @@ _SAME_TYPE = "Found dtype {out} but expected {found}"       # said of other type
 
 def within(x: np.ndarray, number: Any) -> Any:
     """`number` if it fits the type that elements of x are computed in; PyTorch's error if not."""
-    if type(number) is float and -_LARGEST <= number <= _LARGEST and x.dtype in FLOATING:
+    if type(number) in (float, int) and -_LARGEST <= number <= _LARGEST and x.dtype in FLOATING:
         return number
     return stored(number, compute_dtype(x.dtype) if x.dtype in FLOATING else x.dtype)
 
