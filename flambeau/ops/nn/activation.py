@@ -20,19 +20,17 @@ from flambeau.core.type_info import finfo
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import activations
-from flambeau.kernels.random import rrelu_slopes
 from flambeau.kernels.reference import compute_dtype
-from flambeau.kernels.refused import no_kernel, refuse
+from flambeau.kernels.refused import refuse
 from flambeau.ops.coercion import stored
-from flambeau.ops.node_names import one_node, plus
+from flambeau.ops.node_names import plus
 from flambeau.ops.pointwise.arithmetic import threshold_backward
 from flambeau.ops.pointwise.elementary import sigmoid, tanh
-from flambeau.ops.random.sampling import sampled, sampler
 
 _INNER: dict[str, Any] = {"namespace": "_nn", "method": False}
 _BACKWARD: dict[str, Any] = {"function": False, "method": False, "inplace": False, "out": False}
 _TOP: dict[str, Any] = {"method": False, "out": False}
-_REAL = "bBilUcW8"                  # what these kernels are not compiled for: only for real floats
+REAL = "bBilUcW8"                  # what these kernels are not compiled for: only for real floats
 _LARGEST = float(np.finfo(np.float32).max)
 _SAME_TYPE = "Found dtype {out} but expected {found}"       # said of other types of `out`
 
@@ -94,7 +92,7 @@ def relu6(self: Tensor) -> Tensor:
 leaky_relu = pointwise(
     "leaky_relu(Tensor self, Scalar negative_slope=0.01)", **_INNER,
     kernel=lambda x, slope: kernels.leaky_relu(x, within(x, slope)), usual=kernels.leaky_relu,
-    refuses=("leaky_relu_cpu", _REAL), inplace_node="LeakyReluBackward1",
+    refuses=("leaky_relu_cpu", REAL), inplace_node="LeakyReluBackward1",
     vjp=lambda grad, self, negative_slope: leaky_relu_backward(grad, self, negative_slope, False))
 leaky_relu_backward = pointwise(
     "leaky_relu_backward(Tensor grad_output, Tensor self, Scalar negative_slope, "
@@ -113,7 +111,7 @@ threshold = pointwise(
 
 hardsigmoid = pointwise(
     "hardsigmoid(Tensor self)", kernel=kernels.hardsigmoid, **_INNER,
-    refuses=("hardsigmoid_cpu", _REAL),
+    refuses=("hardsigmoid_cpu", REAL),
     vjp=lambda grad, self: hardsigmoid_backward(grad, self))
 
 
@@ -125,7 +123,7 @@ hardsigmoid_backward = pointwise(
 
 hardswish = pointwise(
     "hardswish(Tensor self)", kernel=kernels.hardswish, **_INNER,
-    refuses=("hardswish_cpu", _REAL), vjp=lambda grad, self: hardswish_backward(grad, self))
+    refuses=("hardswish_cpu", REAL), vjp=lambda grad, self: hardswish_backward(grad, self))
 _bent_hardswish = _curved(lambda: hardswish_backward,
                           lambda x: flambeau.where((x > -3) & (x < 3), 1 / 3, 0.0).to(x.dtype))
 hardswish_backward = pointwise(
@@ -136,7 +134,7 @@ hardswish_backward = pointwise(
 hardshrink = pointwise(
     "hardshrink(Tensor self, Scalar lambd=0.5)", inplace=False,
     kernel=lambda x, lambd: kernels.hardshrink(x, within(x, lambd)),
-    refuses=("hardshrink_cpu", _REAL), out_type=_SAME_TYPE,
+    refuses=("hardshrink_cpu", REAL), out_type=_SAME_TYPE,
     vjp=lambda grad, self, lambd: hardshrink_backward(grad, self, lambd),
     doc="x where \\|x\\| exceeds `lambd`, else 0.")
 
@@ -154,7 +152,7 @@ def _softshrink(x: np.ndarray, limit: Any) -> np.ndarray:
 
 softshrink = pointwise(
     "softshrink(Tensor self, Scalar lambd=0.5)", kernel=_softshrink, **_INNER, inplace=False,
-    refuses=("softshrink_check", _REAL), out_type=_SAME_TYPE,
+    refuses=("softshrink_check", REAL), out_type=_SAME_TYPE,
     vjp=lambda grad, self, lambd: softshrink_backward(grad, self, lambd),
     doc="x moved towards 0 by `lambd`, but not past it.")
 
@@ -181,7 +179,7 @@ def _elu(x: np.ndarray, alpha: Any, scale: Any, input_scale: Any) -> np.ndarray:
 
 elu = pointwise(
     "elu(Tensor self, Scalar alpha=1, Scalar scale=1, Scalar input_scale=1)", kernel=_elu,
-    usual=lambda x: kernels.elu(x), refuses=("elu_cpu", _REAL), inplace_node="EluBackward1",
+    usual=lambda x: kernels.elu(x), refuses=("elu_cpu", REAL), inplace_node="EluBackward1",
     **_INNER, vjp=lambda grad, self, alpha, scale, input_scale: elu_backward(
         grad, alpha, scale, input_scale, False, self))
 
@@ -223,7 +221,7 @@ def _celu(x: np.ndarray, alpha: Any) -> np.ndarray:
 
 celu = pointwise(
     "celu(Tensor self, Scalar alpha=1.0)", kernel=_celu, usual=lambda x: kernels.elu(x), **_TOP,
-    refuses=("elu_cpu", _REAL), inplace_node="CeluBackward1",
+    refuses=("elu_cpu", REAL), inplace_node="CeluBackward1",
     vjp=lambda grad, self, alpha: elu_backward(grad, alpha, 1, 1.0 / alpha, False, self),
     doc="max(0, x) + min(0, alpha · (exp(x / alpha) - 1)). Barron, 2017.")
 _SELU = 1.6732632423543772848170429916717, 1.0507009873554804934193349852946
@@ -281,7 +279,7 @@ def _mish_slope(grad: Tensor, self: Tensor) -> Tensor:
     return grad * (t + self * sigmoid(self) * (1 - t * t))
 
 
-mish = pointwise("mish(Tensor self)", kernel=kernels.mish, **_INNER, refuses=("mish_cpu", _REAL),
+mish = pointwise("mish(Tensor self)", kernel=kernels.mish, **_INNER, refuses=("mish_cpu", REAL),
                  vjp=_mish_slope)
 
 
@@ -299,7 +297,7 @@ mish_backward = pointwise(
 softplus = pointwise(
     "softplus(Tensor self, Scalar beta=1, Scalar threshold=20)", **_INNER, inplace=False,
     kernel=lambda x, beta, threshold: kernels.softplus(x, within(x, beta), within(x, threshold)),
-    usual=kernels.softplus, refuses=("softplus_cpu", _REAL), out_type=_SAME_TYPE,
+    usual=kernels.softplus, refuses=("softplus_cpu", REAL), out_type=_SAME_TYPE,
     vjp=lambda grad, self, beta, threshold: softplus_backward(grad, self, beta, threshold),
     doc="log(1 + exp(beta · x)) / beta; x itself where beta · x exceeds `threshold`.")
 
@@ -320,7 +318,7 @@ log_sigmoid_forward = op(
     "log_sigmoid_forward(Tensor self) -> (Tensor output, Tensor buffer)", method=False,
     function=False, out=False, returns=tuple, core="()->(),()",
     kernel=lambda x: (kernels.logsigmoid(x), kernels.exp(kernels.negative(kernels.absolute(x)))),
-    refuses=("log_sigmoid_cpu", _REAL), node="LogSigmoidBackward0", differentiable=(True, False),
+    refuses=("log_sigmoid_cpu", REAL), node="LogSigmoidBackward0", differentiable=(True, False),
     d_self=lambda grad, self, buffer: log_sigmoid_backward(grad, self, buffer),
     jvp=lambda self, self_t, buffer: (log_sigmoid_backward(self_t, self, buffer), None))
 
@@ -356,7 +354,7 @@ def _gelu_slope(grad: np.ndarray, x: np.ndarray, approximate: str) -> np.ndarray
 
 gelu = pointwise(
     'gelu(Tensor self, *, str approximate="none")', kernel=_gelu, usual=kernels.gelu, **_INNER,
-    refuses=("GeluKernelImpl", _REAL), out_type=_SAME_TYPE,
+    refuses=("GeluKernelImpl", REAL), out_type=_SAME_TYPE,
     vjp=lambda grad, self, approximate: gelu_backward(grad, self, approximate=approximate),
     doc="""x Φ(x), Φ being the standard normal distribution function. Hendrycks and Gimpel, 2016.
 
@@ -418,7 +416,7 @@ def prelu(self: Tensor, weight: Tensor) -> Tensor:
     if x.dtype != w.dtype:
         raise RuntimeError("prelu: Type promoting not supported. Got "
                            f"{type_name(self.dtype)} and {type_name(weight.dtype)}")
-    refuse(x, _REAL, "prelu_cpu")
+    refuse(x, REAL, "prelu_cpu")
     if n != 1:
         if not shape:
             raise RuntimeError("Not allow zero-dim input tensor.")
@@ -447,7 +445,7 @@ def _halved(self: Tensor, dim: int) -> tuple[Tensor, int]:
 
 
 glu = op("glu(Tensor self, int dim=-1) -> Tensor", kernel=activations.glu, canonical=_halved,
-         kernel_checks=True, dims="dim", refuses=("glu_cpu", _REAL), **_INNER,
+         kernel_checks=True, dims="dim", refuses=("glu_cpu", REAL), **_INNER,
          d_self=lambda grad, self, dim: glu_backward(grad, self, dim),
          jvp=lambda self, self_t, dim: _glu_tangent(self, self_t, dim),
          doc="a · sigmoid(b), where a and b are the halves of `input` along `dim`. Dauphin et al., "
@@ -473,38 +471,3 @@ def _glu_bend(grad: Tensor, grad_output: Tensor, self: Tensor, dim: int) -> Any:
 glu_backward = op("glu_backward(Tensor grad_output, Tensor self, int dim) -> Tensor",
                   kernel=activations.glu_backward, dims="dim", function=False, method=False,
                   out=False, vjp=_glu_bend)
-
-# ---- at random -----------------------------------------------------------------------------------
-
-_rrelu_slopes = sampler("rrelu", rrelu_slopes, params=("lower", "upper"))
-
-
-@one_node(name="RreluWithNoiseBackward0")
-def _rrelu(self: Tensor, noise: Tensor | None, lower: Any, upper: Any, training: bool,
-           generator: Any) -> Tensor:
-    if not training:
-        return leaky_relu(self, (lower + upper) / 2)
-    refuse(self._array, _REAL, "rrelu_with_noise_out_cpu")
-    if self._array.dtype == np.float16:    # bfloat16 is taken
-        raise no_kernel("rrelu_with_noise_out_cpu", self._array.dtype)
-    slopes = sampled(_rrelu_slopes, self, generator, lower, upper)
-    if noise is not None:
-        noise.copy_(slopes)
-    return self * slopes
-
-
-rrelu_with_noise = op(
-    "rrelu_with_noise(Tensor self, Tensor(b!) noise, Scalar lower=0.125, "
-    "Scalar upper=0.3333333333333333, bool training=False, Generator? generator=None) -> Tensor",
-    body=_rrelu, out=False, inplace=True, inplace_node="RreluWithNoiseBackward1", **_INNER)
-
-
-@op("rrelu(Tensor self, Scalar lower=0.125, Scalar upper=0.3333333333333333, bool training=False, "
-    "Generator? generator=None) -> Tensor", inplace=True, inplace_function=True, **_TOP,
-    inplace_node="RreluWithNoiseBackward1")
-def rrelu(self: Tensor, lower: Any, upper: Any, training: bool, generator: Any) -> Tensor:
-    """`leaky_relu` with a random slope from U(lower, upper) for each element; their mean when not
-    training."""
-    if lower > upper:
-        raise RuntimeError("Lower bound should be less than or equal to the upper bound")
-    return _rrelu(self, None, lower, upper, training, generator)

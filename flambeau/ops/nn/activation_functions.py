@@ -6,6 +6,7 @@ from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.python_functions import python_function
 from flambeau.ops.nn import activation
+from flambeau.ops.nn.rrelu import rrelu as _rrelu
 from flambeau.ops.pointwise import elementary
 
 NETWORK = "nn.functional"
@@ -83,7 +84,7 @@ def rrelu(input: Tensor, lower: float = 1 / 8, upper: float = 1 / 3, training: b
           inplace: bool = False) -> Tensor:
     """`leaky_relu` with a random slope from U(lower, upper) for each element; their mean
     when not training."""
-    return (_rrelu_ if inplace else activation.rrelu)(input, lower, upper, training)
+    return (_rrelu_ if inplace else _rrelu)(input, lower, upper, training)
 
 
 @python_function(namespace=NETWORK)
