@@ -511,11 +511,7 @@ class Methods:
         """Write the result of `deg2rad` into this tensor; returns the tensor."""
     def dense_dim(self) -> _int:
         """The number of dense dimensions."""
-    @overload
     def dequantize(self) -> Tensor:
-        """The numbers that a quantised tensor (or each of a list) stands for; others as float32."""
-    @overload
-    def dequantize(self) -> Any:
         """The numbers that a quantised tensor (or each of a list) stands for; others as float32."""
     def det(self) -> Tensor:
         """`linalg.det`."""

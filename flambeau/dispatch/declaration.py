@@ -367,7 +367,7 @@ def _before_the_dot(schema: Schema) -> Parameter | None:
     first = next((p for p in schema.parameters if p.name == "self"), None)
     if first is None and schema.parameters:
         first = schema.parameters[0]
-    return first if first is not None and first.is_tensor else None
+    return first if first is not None and first.is_tensor and not first.is_list else None
 
 
 def _name_of(text: str) -> str:
