@@ -308,14 +308,15 @@ def warn_of_overload(name: str, signature: Signature) -> None:
 
 
 def refuse_type(op: Op, values: list[Any]) -> None:
-    """Raise what the op says of the type of the first tensor's elements, where that is one
-    sentence: PyTorch says it before it looks at dimensions. What depends on the arguments is said
-    by kernels, and after that."""
+    """Raise what the op says of the type of the first tensor's elements, where that is a sentence:
+    PyTorch says it before it looks at dimensions. What is so "on CPU" its kernels say, later."""
     if op.refuses and isinstance(values[0], Tensor):
         said, kinds = op.refuses
         x = values[0]._array
-        if isinstance(said, str) and " " in said and x.dtype.char in characters(kinds):
-            raise no_kernel(said, x.dtype)
+        if x.dtype.char in characters(kinds):
+            said = said if isinstance(said, str) else said(x)
+            if " " in said and not said.endswith("on CPU"):
+                raise no_kernel(said, x.dtype)
 
 
 def _typed_by(out: Tensor, op: Op, canonical: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -51,7 +51,8 @@ def wrong_types(name: str, args: tuple[Any, ...], expected: str) -> TypeError:
 
 def as_users_pass_them(op: Op, canonical: tuple[Any, ...]) -> tuple[Any, dict[str, Any]]:
     """Canonical arguments of an op that is declared by its schema, by place and by name."""
-    given = dict(zip((*op.tensors, *op.params), canonical))
+    given = {name: from_numpy_dtype(value) if isinstance(value, np.dtype) else value
+             for name, value in zip((*op.tensors, *op.params), canonical)}
     own = op.schema.parameters
     return (tuple([given.get(p.name, p.value) for p in own if not p.by_name]),
             {p.name: given[p.name] for p in own if p.by_name and given.get(p.name) is not None})

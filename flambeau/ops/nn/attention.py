@@ -108,6 +108,8 @@ def _flash_parts(query: Tensor, key: Tensor, value: Tensor, mask: Any, dropout: 
 def _flash_gradients_parts(grad: Tensor, query: Tensor, key: Tensor, value: Tensor, out: Tensor,
                            logsumexp: Tensor, mask: Any, dropout: float, is_causal: bool,
                            scale: float | None) -> tuple[Any, ...]:
+    if query.is_meta:                           # there is no graph to go through, only geometry
+        return tuple([flambeau.empty_like(x) for x in (query, key, value)])
     through = ThroughParts(_flash_parts, ("query", "key", "value", "attn_mask"), ())
     found = through([grad, None], [True, True, True, False], query, key, value, mask, dropout,
                     is_causal, scale)
