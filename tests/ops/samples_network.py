@@ -1,8 +1,15 @@
 """Functions of neural networks have cases of their own: `network_cases.py`, `network_calls.txt`."""
+import importlib
+import pkgutil
+
 from samples import Samples
 
 import flambeau.nn.functional  # noqa: F401  (its dropouts are ops too)
 from flambeau.core.op import table
+
+_ops = importlib.import_module("flambeau.ops")      # the attribute is the dispatcher's
+for _module in pkgutil.walk_packages(_ops.__path__, "flambeau.ops."):
+    importlib.import_module(_module.name)       # also those whose names are looked up late
 
 ROOMS = ("flambeau.ops.nn.", "flambeau.ops.spatial.", "flambeau.ops.loss.")
 DRAWS = {"draws", "fills", "sampling", "dropout"}
