@@ -6,7 +6,9 @@
 namespace calling {
 
 // How a value becomes the argument that kernels and formulas get: `flambeau/dispatch/canonical.py`.
-enum Role : uint8_t { AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS, ALL_DIMS, SIZES, SOME_DIMS, EXTENTS, NUMBER };
+enum Role : uint8_t {
+    AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS, ALL_DIMS, SIZES, SOME_DIMS, EXTENTS, NUMBER, FLOAT
+};
 
 struct Argument {
     int8_t parameter;    // which parameter of the signature; -1: it has none

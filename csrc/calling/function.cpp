@@ -39,7 +39,7 @@ static int count_straight(const Overload &o) {
     int operands = ((Callable *)o.target)->tensors;
     for (int i = 0; i < o.count; i++) {
         const Argument &a = o.arguments[i];
-        if (a.role != AS_IS || (i < operands && a.parameter != i)) return -1;
+        if ((a.role != AS_IS && a.role != FLOAT) || (i < operands && a.parameter != i)) return -1;
         if (i >= operands && (a.parameter < 0 || !o.signature.parameters[a.parameter].value)) return -1;
     }
     return operands;
@@ -192,6 +192,10 @@ static PyObject *number(PyObject *value) {
     return PyArray_GETITEM(x, PyArray_BYTES(x));
 }
 
+static PyObject *as_float(PyObject *value) {
+    return PyLong_Check(value) ? PyNumber_Float(value) : incref(value);
+}
+
 PyObject *canonical_value(Role role, PyObject *value, int ndim, int size) {
     static PyObject *numpy = PyUnicode_InternFromString("numpy");
     if (value == Py_None) return incref(value);
@@ -211,6 +215,7 @@ PyObject *canonical_value(Role role, PyObject *value, int ndim, int size) {
         case SOME_DIMS: return some_dims(value, ndim);
         case EXTENTS: return extents(value);
         case NUMBER: return number(value);
+        case FLOAT: return as_float(value);
     }
     return nullptr;
 }
@@ -270,8 +275,10 @@ PyObject *run_prepared(const Overload &o, PyObject *const *values) {
     for (int i = 0; i < o.count; i++) {
         const Argument &a = o.arguments[i];
         given[i] = a.parameter < 0 ? a.constant : values[a.parameter];
-        if (a.role == INTS && PyLong_CheckExact(given[i])) {  // one number for each
-            held[i].take(as_tuple(given[i], o.signature.parameters[a.parameter].size));
+        bool counts = PyLong_CheckExact(given[i]) && (a.role == INTS || a.role == FLOAT);
+        if (counts) {  // one number for each of a list
+            int size = o.signature.parameters[a.parameter].size;
+            held[i].take(a.role == FLOAT ? as_float(given[i]) : as_tuple(given[i], size));
             given[i] = held[i].get();
             if (!given[i]) return nullptr;
         }

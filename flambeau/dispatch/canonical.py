@@ -1,12 +1,13 @@
 """Canonical arguments: what kernels and formulas get for what users pass.
 
-Dimensions are counted from the front, lists are tuples, types are NumPy's. Which value becomes what
+Dimensions are counted from the front, lists are tuples, types are NumPy's, and whole numbers
+where floats are wanted are floats. Which value becomes what
 follows from its type in the schema and from the declaration, which names the dimensions:
 
 >>> canonical_value(DIM, -1, 3), canonical_value(DIMS, [0, -1], 3), canonical_value(INTS, 2, 3, 2)
 (2, (0, 2), (2, 2))
->>> canonical_value(DTYPE, flambeau.float64, 3)
-dtype('float64')
+>>> canonical_value(DTYPE, flambeau.float64, 3), canonical_value(FLOAT, 1, 3)
+(dtype('float64'), 1.0)
 """
 from __future__ import annotations
 
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
 # The same numbers stand in `csrc/calling/calling.h`.
 (AS_IS, DIM, NEW_DIM, DIMS, INTS, DTYPE, TENSORS, ALL_DIMS, SIZES, SOME_DIMS, EXTENTS,
- NUMBER) = range(12)
+ NUMBER, FLOAT) = range(13)
 
 
 def role_of(parameter: Parameter, declaration: Declaration) -> int:
@@ -44,6 +45,8 @@ def role_of(parameter: Parameter, declaration: Declaration) -> int:
         return DIMS if parameter.is_list else DIM
     if parameter.is_list:
         return TENSORS if parameter.is_tensor else INTS if parameter.kind == "int" else AS_IS
+    if parameter.kind == "float":
+        return FLOAT
     return DTYPE if parameter.kind == "ScalarType" and not declaration.body else AS_IS
 
 
@@ -62,6 +65,8 @@ def canonical_value(role: int, value: Any, ndim: int, size: int = 0) -> Any:
     if role in (DIMS, SOME_DIMS):
         dims = wrap_dims(value, ndim)
         return dims if dims and ndim else () if role == SOME_DIMS else None
+    if role == FLOAT:
+        return float(value) if isinstance(value, int) else value
     if role == DTYPE:
         return as_numpy_dtype(value)
     return tuple(value) if isinstance(value, (tuple, list)) else (value,) * size

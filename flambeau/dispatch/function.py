@@ -31,7 +31,7 @@ from flambeau.core.type_info import (
     preserve_format,
     strided,
 )
-from flambeau.dispatch.canonical import AS_IS, canonical_value
+from flambeau.dispatch.canonical import AS_IS, FLOAT, canonical_value
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.random import Generator
 from flambeau.schema import errors
@@ -64,8 +64,9 @@ class Overload(NamedTuple):
     def canonical(self, values: list[Any]) -> tuple[Any, ...]:
         own = (self.op.functional or self.op).declaration.canonical
         if own is not None:
-            return own(*[a.constant if a.parameter < 0 else values[a.parameter]
-                         for a in self.arguments])
+            return own(*[a.constant if a.parameter < 0 else
+                         canonical_value(FLOAT, values[a.parameter], 0) if a.role == FLOAT else
+                         values[a.parameter] for a in self.arguments])
         first = values[self.arguments[0].parameter] if self.arguments else None
         if isinstance(first, (list, tuple)):
             first = first[0] if first else None

@@ -342,3 +342,14 @@ def test_views_of_tensors_without_history():
     other = torch.zeros(2, 2)
     other[0].mul_(w)
     assert other.requires_grad
+
+
+def test_whole_numbers_for_floats_are_floats():
+    """As PyTorch's `double`; a Scalar stays what it is."""
+    x = torch.ones(2, 2, requires_grad=True)
+    for call, saved, kind in (
+            (lambda: torch.pdist(x, p=1), "p", float),
+            (lambda: torch.cdist(x, x, p=1), "p", float),
+            (lambda: torch.logit(x, eps=0), "eps", float),
+            (lambda: torch.dist(x, x, p=1), "p", int)):
+        assert type(getattr(call().grad_fn, f"_saved_{saved}")) is kind
