@@ -1,6 +1,6 @@
 """What a small call costs: ``python benchmarks/overhead.py``.
 
-Times calls on tensors of a few elements with the C callables of `csrc/fast*.cpp` and, in a second
+Times calls on tensors of a few elements with the C callables of `csrc/calling` and, in a second
 process, without them (``FLAMBEAU_FAST=0``), and prints both and their ratio. A change to `core/`
 shows these rows before and after.
 """

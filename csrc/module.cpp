@@ -43,9 +43,7 @@ int register_windows(PyObject *module);
 int register_fortran(PyObject *module);
 int register_matrix_exp(PyObject *module);
 int register_sparse(PyObject *module);
-#ifdef FLAMBEAU_NETWORK
 int register_network(PyObject *module);
-#endif
 
 static PyObject *set_num_threads(PyObject *, PyObject *n) {
     long threads = PyLong_AsLong(n);
@@ -133,11 +131,8 @@ PyMODINIT_FUNC PyInit__native() {
         register_windows(module) || register_rearranging(module) ||
         register_copying(module) || register_creation(module) || register_equations(module) ||
         register_orthogonal(module) || register_products(module) || register_fourier(module) ||
-        register_fortran(module) || register_matrix_exp(module) || register_sparse(module)
-#ifdef FLAMBEAU_NETWORK
-        || register_network(module)
-#endif
-    ) {
+        register_fortran(module) || register_matrix_exp(module) || register_sparse(module) ||
+        register_network(module)) {
         Py_DECREF(module);
         return nullptr;
     }

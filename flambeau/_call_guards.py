@@ -1,5 +1,5 @@
 """What stands between a public function and its callers when a call fails, in Python: the twin of
-`guarded` in `csrc/fast.h`.
+`guarded` in `csrc/tensors.h`.
 
 A call is `admit`ted once for the types of its arguments, and what `explain` gives is raised in
 place of an error. A method numbers its arguments otherwise than the function, and so is another

@@ -1,4 +1,4 @@
-#include "binder.h"
+#include "binding/binder.h"
 
 namespace binding {
 

@@ -2,7 +2,7 @@
 // `flambeau/schema/arguments.py`. It only ever says yes for what it is sure of; for NumPy's numbers,
 // subclasses of Tensor, tensors that stand for numbers, and wrong calls the Python half is asked.
 #pragma once
-#include "../fast.h"
+#include "tensors.h"
 
 namespace binding {
 

@@ -1,7 +1,7 @@
 // What the kinds of calls have in common: the overloads of a public function, and for each what runs
 // the call once its arguments are bound. `flambeau/dispatch/function.py` describes them.
 #pragma once
-#include "../binding/binder.h"
+#include "binding/binder.h"
 
 namespace calling {
 

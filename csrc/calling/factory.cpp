@@ -1,7 +1,7 @@
 // Functions that make tensors: `zeros(2, 3, dtype=…)`, `zeros_like(x)`, `x.new_zeros(2)`. The kernel
 // gets the canonical arguments and a NumPy type and gives an array; the options, which all of them
 // take, are read here. `flambeau/dispatch/factory.py` is the twin.
-#include "calling.h"
+#include "calling/calling.h"
 
 using namespace fast;
 

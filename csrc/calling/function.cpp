@@ -1,8 +1,8 @@
 // A public function, or a method, of the dispatcher: the arguments are bound to one of its
 // signatures, made canonical, and handed to the op of that signature. `flambeau/dispatch/function.py`
 // is its twin, which does everything: C hands it what is not the common case, before any effect.
-#include "calling.h"
-#include "pointwise.h"
+#include "calling/calling.h"
+#include "calling/pointwise.h"
 
 #include <structmember.h>
 

@@ -1,8 +1,8 @@
 // x[...] and x[...] = value of plain tensors: integers, slices, None and `...` give a view in one
 // step; then come all index tensors at once. What is not done here is left, before any effect, to the
 // twins in flambeau/ops/indexing/index.py, which also say what is wrong.
-#include "../moving/places.h"
-#include "../fast.h"
+#include "kernels/moving/places.h"
+#include "tensors.h"
 
 #include <structmember.h>
 

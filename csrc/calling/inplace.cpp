@@ -1,6 +1,6 @@
 // What writes to tensors that are there: in-place forms and `out=`. Their twins are
 // `flambeau/ops/inplace.py` and `store` of `flambeau/ops/coercion.py`.
-#include "pointwise.h"
+#include "calling/pointwise.h"
 
 namespace fast {
 

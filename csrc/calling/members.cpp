@@ -1,7 +1,7 @@
 // The common cases of what tensors are asked, and of conversions: `x.size()`, `x.item()`,
 // `x.to(dtype)`. Each takes the values of a bound call and gives NotImplemented where the body in
 // Python is to do it: `flambeau/ops/python/methods.py`, `flambeau/ops/view/conversion.py`.
-#include "calling.h"
+#include "calling/calling.h"
 
 using namespace fast;
 

@@ -1,10 +1,10 @@
 // Pointwise ops: tensors and numbers in one type, the kernel, the node. Their twin is
 // `flambeau/dispatch/pointwise.py`.
-#include "pointwise.h"
+#include "calling/pointwise.h"
 
 #include <utility>
 
-#include "../kernel.h"
+#include "kernels/pointwise/kernel.h"
 
 PyArrayObject *cast_array(PyArrayObject *x, DType to);
 

@@ -1,7 +1,7 @@
 // The runners of calls whose arguments are canonical. Null without an error means that the call is
 // not of the common kind, and that nothing has happened yet: the twin in Python does it.
 #pragma once
-#include "../fast.h"
+#include "tensors.h"
 
 namespace fast {
 

@@ -1,4 +1,4 @@
-"""NumPy's and Python's twins of the native random kernels (csrc/random.cpp).
+"""NumPy's and Python's twins of the native random kernels (csrc/kernels/creation/random.cpp).
 
 All take the words of a stream (`flambeau.kernels.random.Stream`), which they advance, and fill a
 contiguous one-dimensional `out`. The numbers are those of the native kernels to the last bit:

@@ -1,0 +1,222 @@
+// Tensors, edges and nodes, made as core/tensor.py, core/op.py and core/graph.py make them.
+#include "tensors.h"
+
+namespace fast {
+
+PyObject *make_tensor(PyObject *array) {
+    PyObject *tensor = core.tensor->tp_alloc(core.tensor, 0);
+    if (!tensor) {
+        Py_DECREF(array);
+        return nullptr;
+    }
+    slot(tensor, core.array) = array;
+    slot(tensor, core.base) = incref(Py_None);
+    slot(tensor, core.counter) = incref(Py_None);
+    slot(tensor, core.edge) = incref(Py_None);
+    return tensor;
+}
+
+PyObject *as_array(PyObject *result) {
+    if (!result || PyArray_CheckExact(result)) return result;
+    PyObject *array = PyArray_FromAny(result, nullptr, 0, 0, NPY_ARRAY_ENSUREARRAY, nullptr);
+    Py_DECREF(result);
+    return array;
+}
+
+int grad_enabled() {
+    PyObject *mode;
+    if (PyContextVar_Get(core.grad_mode, nullptr, &mode) < 0) return -1;
+    int on = mode == Py_True ? 1 : mode == Py_False ? 0 : PyObject_IsTrue(mode);
+    Py_XDECREF(mode);
+    return on;
+}
+
+// The version that the tensor's memory has now, as a new reference.
+static PyObject *version_of(PyObject *tensor) {
+    PyObject *counter = slot(tensor, core.counter);
+    if (is_none(counter)) return incref(zero);
+    return incref(PyList_GET_ITEM(counter, 0));
+}
+
+PyObject *edge_of(PyObject *tensor) {
+    PyObject *edge = slot(tensor, core.edge);
+    if (is_none(edge)) return incref(Py_None);
+    if (edge == core.leaf) return incref(tensor);
+    if (edge != core.lookup) return incref(edge);
+    PyObject *view = slot(tensor, core.view_slot), *counter = slot(tensor, core.counter);
+    if (view && counter && PyList_CheckExact(counter) && slot(view, core.view_node) &&
+        slot(view, core.version) == PyList_GET_ITEM(counter, 0))
+        return incref(slot(view, core.view_node));
+    return PyObject_CallOneArg(core.gradient_edge, tensor);
+}
+
+bool is_floating(PyObject *array) {
+    DType dtype = dtype_of(PyArray_TYPE((PyArrayObject *)array));
+    if (dtype != NONE) return dtype >= F2;
+    return PySet_Contains(core.floating, (PyObject *)PyArray_DESCR((PyArrayObject *)array)) == 1;
+}
+
+static PyObject *shape_of(PyObject *array) {
+    PyArrayObject *a = (PyArrayObject *)array;
+    PyObject *shape = PyTuple_New(PyArray_NDIM(a));
+    for (int d = 0; shape && d < PyArray_NDIM(a); d++) {
+        PyObject *n = PyLong_FromSsize_t(PyArray_DIM(a, d));
+        if (!n) Py_CLEAR(shape);
+        else PyTuple_SET_ITEM(shape, d, n);
+    }
+    return shape;
+}
+
+static PyObject *dtype_object(PyObject *array) {
+    return incref((PyObject *)PyArray_DESCR((PyArrayObject *)array));
+}
+
+static bool is_tensor(PyObject *object) { return PyObject_TypeCheck(object, core.tensor); }
+
+static PyObject *save_input(PyObject *object) {
+    if (!is_tensor(object)) return incref(object);  // a number, or None
+    if (Py_TYPE(slot(object, core.counter)) == core.untracked) {  // made in inference mode
+        PyErr_SetString(PyExc_RuntimeError,
+                        "Inference tensors cannot be saved for backward. Please do not use Tensors "
+                        "created in inference mode in computation tracked by autograd. To work "
+                        "around this, you can make a clone to get a normal tensor and use it in "
+                        "autograd, or use `torch.no_grad()` instead of `torch.inference_mode()`.");
+        return nullptr;
+    }
+    PyObject *version = version_of(object);
+    PyObject *entry = PyTuple_New(2);
+    if (!entry) {
+        Py_DECREF(version);
+        return nullptr;
+    }
+    PyTuple_SET_ITEM(entry, 0, incref(object));
+    PyTuple_SET_ITEM(entry, 1, version);
+    return entry;
+}
+
+// Not the tensor, which holds the node (a cycle), but what makes it again.
+static PyObject *save_result(PyObject *tensor, int which) {
+    PyObject *counter = counter_of(tensor);
+    Ref place(PyLong_FromLong(which));
+    if (!counter || !place) return nullptr;
+    return PyTuple_Pack(4, slot(tensor, core.array), counter, PyList_GET_ITEM(counter, 0),
+                        place.get());
+}
+
+static PyObject *save_each(PyObject *tensors, Py_ssize_t from, Saved::Kind kind) {
+    Py_ssize_t n = PySequence_Fast_GET_SIZE(tensors) - from;
+    PyObject *list = PyList_New(n > 0 ? n : 0);
+    for (Py_ssize_t i = 0; list && i < n; i++) {
+        PyObject *tensor = PySequence_Fast_GET_ITEM(tensors, from + i);
+        PyObject *array = slot(tensor, core.array);
+        PyObject *entry = kind == Saved::TENSORS  ? save_input(tensor)
+                          : kind == Saved::SHAPES ? shape_of(array)
+                                                  : dtype_object(array);
+        if (!entry) Py_CLEAR(list);
+        else PyList_SET_ITEM(list, i, entry);
+    }
+    return list;
+}
+
+static PyObject *save(const Saved &s, PyObject *const *canonical, PyObject *edges,
+                      PyObject *const *results) {
+    if (s.kind == Saved::RESULT) return save_result(results[s.where], s.where);
+    if (s.kind >= Saved::TENSORS) return save_each(canonical[0], s.where, s.kind);
+    PyObject *value = canonical[s.where];
+    switch (s.kind) {
+        case Saved::TENSOR: {
+            bool used = s.users == ~uint64_t(0);
+            for (Py_ssize_t i = 0; !used && i < PyTuple_GET_SIZE(edges); i++)
+                used = (s.users >> i & 1) && PyTuple_GET_ITEM(edges, i) != Py_None;
+            return used ? save_input(value) : incref(Py_None);
+        }
+        case Saved::SHAPE:
+            return is_tensor(value) ? shape_of(slot(value, core.array)) : PyTuple_New(0);
+        case Saved::DTYPE:
+            return is_tensor(value) ? dtype_object(slot(value, core.array)) : incref(Py_None);
+        case Saved::GEOMETRY: {
+            static PyObject *name = PyUnicode_InternFromString("geometry");
+            return PyObject_CallMethodOneArg(core.basis, name, value);
+        }
+        default: return incref(value);
+    }
+}
+
+// A node with its number, edges and saved values, but not yet what it knows of its results.
+static PyObject *make_node(Callable *f, PyObject *const *canonical, PyObject *stolen_edges,
+                           PyObject *const *results) {
+    Ref edges(stolen_edges), node(f->node->tp_alloc(f->node, 0));
+    if (!node) return nullptr;
+    stamp(node.get());
+    PyObject *order = Py_TYPE(core.order)->tp_iternext(core.order);
+    slot(node.get(), core.node_order) = order;
+    PyObject *saved = slot(node.get(), core.saved) = PyTuple_New(f->nsaved);
+    if (!order || !saved) return nullptr;
+    for (int i = 0; i < f->nsaved; i++) {
+        PyObject *entry = save(f->saved[i], canonical, edges.get(), results);
+        if (!entry) return nullptr;
+        PyTuple_SET_ITEM(saved, i, entry);
+    }
+    slot(node.get(), core.edges) = edges.release();
+    return node.release();
+}
+
+// Of which result gradients arrive at `edge`: a view's history is its view's.
+static void attach(Callable *f, PyObject *result, PyObject *stolen_edge) {
+    if (f->view && slot(result, core.base) != Py_None)
+        set(slot(result, core.view_slot), core.view_node, stolen_edge);
+    else
+        set(result, core.edge, stolen_edge);
+}
+
+// The node of a call that gave `result`; the caller has asked whether there is to be one.
+int record(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *result) {
+    PyObject *node = make_node(f, canonical, stolen_edges, &result);
+    if (!node) return -1;
+    PyObject *array = slot(result, core.array), *shape = shape_of(array);
+    slot(node, core.node_shape) = shape;
+    slot(node, core.node_dtype) = dtype_object(array);
+    attach(f, result, node);
+    return shape ? 0 : -1;
+}
+
+// The edge to the `i`-th of several results.
+static PyObject *output_of(PyObject *node, Py_ssize_t i, PyObject *shape, PyObject *dtype) {
+    Ref index(PyLong_FromSsize_t(i));
+    PyObject *arguments[] = {node, index.get(), shape, dtype};
+    return index ? PyObject_Vectorcall(core.output, arguments, 4, nullptr) : nullptr;
+}
+
+int record_several(Callable *f, PyObject *const *canonical, PyObject *stolen_edges,
+                   PyObject *const *results, Py_ssize_t n) {
+    static PyObject *outputs = PyUnicode_InternFromString("outputs"),
+                    *simple = PyUnicode_InternFromString("simple"),
+                    *geometry = PyUnicode_InternFromString("results");
+    Ref node(make_node(f, canonical, stolen_edges, results));
+    Ref count(PyLong_FromSsize_t(n)), all(PyList_New(n));
+    if (!node || !count || !all) return -1;
+    for (Py_ssize_t i = 0; i < n; i++) {
+        PyObject *array = slot(results[i], core.array);
+        Ref shape(shape_of(array)), dtype(dtype_object(array));
+        PyObject *pair = shape ? PyTuple_Pack(2, shape.get(), dtype.get()) : nullptr;
+        if (!pair) return -1;
+        PyList_SET_ITEM(all.get(), i, pair);
+        if (!is_floating(array) || !(f->results >> (i < 63 ? i : 63) & 1)) continue;
+        if (n == 1) {
+            slot(node.get(), core.node_shape) = shape.release();
+            slot(node.get(), core.node_dtype) = dtype.release();
+            attach(f, results[i], incref(node.get()));
+            continue;
+        }
+        PyObject *edge = output_of(node.get(), i, shape.get(), dtype.get());
+        if (!edge) return -1;
+        attach(f, results[i], edge);
+    }
+    if (PyObject_SetAttr(node.get(), outputs, count.get()) < 0 ||
+        PyObject_SetAttr(node.get(), simple, n == 1 ? Py_True : Py_False) < 0 ||
+        PyObject_SetAttr(node.get(), geometry, all.get()) < 0)
+        return -1;
+    return 0;
+}
+
+}  // namespace fast

@@ -1,0 +1,77 @@
+// What kernels on matrices share: routines of BLAS and LAPACK, found by name at their first call, and
+// small matrices of arrays, which are the last two dimensions.
+#pragma once
+#include "kernels/pointwise/kernel.h"
+
+#include <algorithm>
+#include <initializer_list>
+#include <vector>
+
+namespace linalg {
+
+using Args = PyObject *const *;
+
+// A routine for float32 and one for float64.
+struct Routine {
+    const char *name;
+    void *at[2] = {nullptr, nullptr};
+    void *find(int type);  // null without an error: there is none
+};
+
+extern bool wide_integers;  // have the integers of the library 64 bits?
+
+inline PyObject *declined() {
+    PyErr_Clear();
+    Py_RETURN_NOTIMPLEMENTED;
+}
+
+constexpr npy_intp SMALL = 32, ITEMS = 4096;  // for more, threads are worth their while
+
+struct Matrices {
+    PyArrayObject *array = nullptr;
+    npy_intp items = 1, rows = 0, columns = 0;
+    int lead = 0;
+    npy_intp *dims = nullptr;
+    npy_intp row = 0, column = 0;  // strides
+
+    int type() const { return PyArray_TYPE(array); }
+    bool empty() const { return !items || !rows || !columns; }
+    void turn() { std::swap(rows, columns), std::swap(row, column); }
+};
+
+// Reads an array of matrices of float32 or float64, none of which is large.
+bool read(PyObject *object, Matrices &m, int type = -1);
+
+// Reads what stands on the right of equations: matrices, or if it has the shape for it one vector for
+// each of those of `like`.
+bool read_right(PyObject *object, Matrices &m, const Matrices &like, bool *vector);
+
+bool same_lead(const Matrices &a, const Matrices &b);
+
+// New matrices in the leading dimensions of `like`, each column by column; row by row and of zeros;
+// vectors of zeros, or single numbers (n < 0), one for each matrix.
+PyArrayObject *by_columns(const Matrices &like, npy_intp rows, npy_intp columns);
+PyArrayObject *by_rows(const Matrices &like, npy_intp rows, npy_intp columns);
+PyArrayObject *one_each(const Matrices &like, npy_intp n, int type);
+
+// A copy of the matrices, column by column; the copy of vectors (as matrices of one column) is in
+// their shape.
+PyArrayObject *copied(const Matrices &m, bool vector = false);
+
+// Owned references, given as a tuple; if one is null all are dropped.
+PyObject *results(std::initializer_list<PyArrayObject *> found);
+PyObject *drop(std::initializer_list<PyArrayObject *> found);  // gives `declined`
+
+inline bool is_true(PyObject *x) { return x == Py_True; }
+inline char letter(PyObject *text) {
+    const char *found = PyUnicode_Check(text) ? PyUnicode_AsUTF8(text) : nullptr;
+    return found ? *found : 0;
+}
+
+// Runs `body<element, integer>(…)` for the type of the array and the integers of the library.
+#define DISPATCH(type, body, ...)                                                                     \
+    ((type) == NPY_FLOAT                                                                              \
+         ? (linalg::wide_integers ? body<float, int64_t>(__VA_ARGS__) : body<float, int32_t>(__VA_ARGS__)) \
+         : (linalg::wide_integers ? body<double, int64_t>(__VA_ARGS__) : body<double, int32_t>(__VA_ARGS__)))
+
+}  // namespace linalg

@@ -1,0 +1,241 @@
+// Convolution: correlate, spread and weigh of flambeau/kernels/convolution.py, im2col and col2im.
+//
+// Windows are never written out as one matrix. They are packed a block at a time into panels that
+// fit the cache, straight from the padded image, and multiplied there.
+#include "kernels/network/convolution.h"
+#include "kernels/network/module.h"
+
+#if NETWORK_VECTORS
+
+#define NETWORK_LOOPS "kernels/network/convolution_loops.h"
+#include "kernels/network/isa.h"
+
+namespace network {
+
+static void three(const npy_intp *from, int count, npy_intp fill, npy_intp *to) {
+    for (int i = 0; i < 3; i++) to[i] = i < 3 - count ? fill : from[i - (3 - count)];
+}
+
+// Fills in the geometry from shapes of the large image and the weights; `out` is null to compute
+// it.
+static bool geometry(Geometry &g, const std::vector<npy_intp> &large,
+                     const std::vector<npy_intp> &w, const npy_intp *out, PyObject *const *args) {
+    int dims = int(large.size()) - 2;
+    std::vector<npy_intp> stride, padding, dilation;
+    if (dims < 1 || dims > 3 || int(w.size()) != dims + 2 || !take_ints(args[0], stride) ||
+        !take_ints(args[1], padding) || !take_ints(args[2], dilation) ||
+        !take_int(args[3], g.groups) || int(stride.size()) != dims || int(padding.size()) != dims ||
+        int(dilation.size()) != dims)
+        return false;
+    if (g.groups < 1 || large[1] % g.groups || w[0] % g.groups || large[1] / g.groups != w[1])
+        return false;
+    g.n = large[0];
+    g.c = w[1];
+    g.o = w[0] / g.groups;
+    three(&large[2], dims, 1, g.size);
+    three(&w[2], dims, 1, g.kernel);
+    three(stride.data(), dims, 1, g.stride);
+    three(padding.data(), dims, 0, g.padding);
+    three(dilation.data(), dims, 1, g.dilation);
+    if (out) three(out, dims, 1, g.out);
+    for (int i = 0; i < 3; i++) {
+        npy_intp reach = g.dilation[i] * (g.kernel[i] - 1) + 1, room = g.size[i] + 2 * g.padding[i];
+        if (g.stride[i] < 1 || g.padding[i] < 0 || g.kernel[i] < 1 || room < reach) return false;
+        npy_intp most = (room - reach) / g.stride[i] + 1;
+        if (!out) g.out[i] = most;
+        if (g.out[i] > most) return false;
+    }
+    std::copy(g.out, g.out + 3, g.windows);
+    g.prepare();
+    return true;
+}
+
+// The images as they are, or their padded copy.
+template <class T>
+struct Padded {
+    Buffer<T> copy;
+    const T *data, *end;
+    Padded(const Geometry &g, const T *x) : copy(g.direct ? 0 : g.n * g.image + 128) {
+        data = g.direct ? x : copy.get();
+        end = data + g.n * g.image + (g.direct ? 0 : 128);
+        if (g.direct) return;
+        npy_intp planes = g.n * g.groups * g.c, area = g.size[0] * g.size[1] * g.size[2];
+        parallel_for(
+            planes, std::max<npy_intp>(1, PARALLEL_FROM / (g.plane + 1)),
+            [&](int64_t first, int64_t last) {
+                pad_planes(g, x + first * area, last - first, copy.get() + first * g.plane);
+            },
+            1);
+        std::fill(copy.get() + g.n * g.image, copy.get() + g.n * g.image + 128, T(0));
+    }
+};
+
+static bool is_depthwise(const Geometry &g) { return g.c == 1 && g.o <= 2 && g.groups > 1; }
+
+static std::vector<npy_intp> small_shape(const Geometry &g, const std::vector<npy_intp> &large) {
+    std::vector<npy_intp> shape = {g.n, g.groups * g.o};
+    shape.insert(shape.end(), g.windows + 5 - large.size(), g.windows + 3);
+    return shape;
+}
+
+// Samples at a time whose padded copies stay below 64 MB.
+template <class T>
+static npy_intp batch_of(const Geometry &g) {
+    return g.direct
+               ? g.n
+               : std::max<npy_intp>(1, (npy_intp(64) << 20) / npy_intp(sizeof(T) * (g.image + 1)));
+}
+
+// Where the stride is 1 a spread is a correlation of the small image with reversed weights.
+static bool turn(const Geometry &g, Geometry &turned) {
+    if ((g.c < 4 && !(is_depthwise(g) && g.o == 1))) return false;
+    turned = g;
+    std::swap(turned.c, turned.o);
+    for (int i = 0; i < 3; i++) {
+        turned.size[i] = g.out[i];
+        turned.out[i] = g.size[i];
+        turned.padding[i] = g.dilation[i] * (g.kernel[i] - 1) - g.padding[i];
+        if (g.stride[i] != 1 || turned.padding[i] < 0) return false;
+    }
+    turned.offsets.clear();
+    turned.prepare();
+    return true;
+}
+
+template <class T>
+static void correlate_batches(Geometry &g, const T *x, const T *w, T *result) {
+    npy_intp n = g.n, step = batch_of<T>(g),
+             area = g.groups * g.c * g.size[0] * g.size[1] * g.size[2];
+    for (npy_intp i = 0; i < n; i += step) {
+        g.n = std::min(step, n - i);
+        Padded<T> images(g, x + i * area);
+        NETWORK_BEST(correlate<T>)(g, images.data, images.end, w, g.n,
+                                   result + i * g.groups * g.o * g.positions);
+    }
+}
+
+// (groups, o, c, taps) to (groups, c, o, taps reversed)
+template <class T>
+static void reverse_weights(const Geometry &g, const T *w, T *to) {
+    npy_intp each = g.c * g.taps;
+    parallel_for(
+        g.groups * g.o, std::max<npy_intp>(1, PARALLEL_FROM / (each + 1)),
+        [&](int64_t first, int64_t last) {
+            for (npy_intp row = first; row < last; row++) {
+                const T *from = w + row * each;
+                T *place = to + (row / g.o * g.c * g.o + row % g.o) * g.taps;
+                for (npy_intp c = 0; c < g.c; c++, place += g.o * g.taps)
+                    for (npy_intp k = 0; k < g.taps; k++) place[g.taps - 1 - k] = *from++;
+            }
+        },
+        1);
+}
+
+template <class T>
+static PyObject *correlate_(PyObject *const *args) {
+    Array x, w;
+    Geometry g;
+    if (!take<T>(args[0], x) || !take<T>(args[1], w) ||
+        !geometry(g, x.dims(), w.dims(), nullptr, args + 2))
+        return declined();
+    std::vector<npy_intp> shape = small_shape(g, x.dims());
+    Array result = Array::empty(shape, TypeNum<T>::value);
+    if (!result) return nullptr;
+    if (!result.size()) return result.release();
+    {
+        Unlocked unlocked;
+        if (is_depthwise(g)) {
+            NETWORK_BEST(depthwise_correlate<T>)(g, x.data<T>(), w.data<T>(), result.data<T>());
+        } else {
+            correlate_batches(g, x.data<T>(), w.data<T>(), result.data<T>());
+        }
+    }
+    return result.release();
+}
+NETWORK_FLOATS(correlate, 0)
+
+template <class T>
+static PyObject *spread_(PyObject *const *args) {
+    Array small, w;
+    Geometry g, turned;
+    std::vector<npy_intp> large;
+    if (!take<T>(args[0], small) || !take<T>(args[1], w) || !take_ints(args[2], large) ||
+        int(large.size()) != small.ndim() || small.ndim() < 3 || large[0] != small.dim(0) ||
+        !geometry(g, large, w.dims(), small.shape() + 2, args + 3) ||
+        small.dim(1) != g.groups * g.o)
+        return declined();
+    Array result = Array::empty(large, TypeNum<T>::value);
+    if (!result) return nullptr;
+    if (!result.size()) return result.release();
+    Unlocked unlocked;
+    if (!small.size()) {
+        std::fill(result.data<T>(), result.data<T>() + result.size(), T(0));
+    } else if (turn(g, turned)) {
+        Buffer<T> weights(w.size());
+        reverse_weights(g, w.data<T>(), weights.get());
+        if (is_depthwise(g))
+            NETWORK_BEST(depthwise_correlate<T>)(turned, small.data<T>(), weights.get(),
+                                                 result.data<T>());
+        else
+            correlate_batches(turned, small.data<T>(), weights.get(), result.data<T>());
+    } else if (is_depthwise(g)) {
+        NETWORK_BEST(depthwise_spread<T>)(g, small.data<T>(), w.data<T>(), result.data<T>());
+    } else {
+        NETWORK_BEST(spread<T>)(g, small.data<T>(), w.data<T>(), result.data<T>());
+    }
+    return result.release();
+}
+NETWORK_FLOATS(spread, 0)
+
+template <class T>
+static PyObject *weigh_(PyObject *const *args) {
+    Array large, small;
+    Geometry g;
+    std::vector<npy_intp> shape;
+    if (!take<T>(args[0], large) || !take<T>(args[1], small) || !take_ints(args[2], shape) ||
+        small.ndim() != large.ndim() || small.ndim() < 3 || large.dim(0) != small.dim(0) ||
+        !geometry(g, large.dims(), shape, small.shape() + 2, args + 3) ||
+        small.dim(1) != g.groups * g.o)
+        return declined();
+    Array result = Array::empty(shape, TypeNum<T>::value);
+    if (!result) return nullptr;
+    Unlocked unlocked;
+    T *to = result.data<T>();
+    if (!small.size() || !large.size()) {
+        std::fill(to, to + result.size(), T(0));
+    } else if (is_depthwise(g)) {
+        NETWORK_BEST(depthwise_weigh<T>)(g, large.data<T>(), small.data<T>(), to);
+    } else {
+        npy_intp n = g.n, step = batch_of<T>(g), count = result.size();
+        npy_intp area = g.groups * g.c * g.size[0] * g.size[1] * g.size[2];
+        Buffer<T> part(step < n ? count : 0);
+        for (npy_intp i = 0; i < n; i += step) {
+            g.n = std::min(step, n - i);
+            Padded<T> images(g, large.data<T>() + i * area);
+            T *place = i ? part.get() : to;
+            NETWORK_BEST(weigh<T>)(g, images.data, images.end,
+                                   small.data<T>() + i * g.groups * g.o * g.positions, place);
+            if (i)
+                for (npy_intp k = 0; k < count; k++) to[k] += part[k];
+        }
+    }
+    return result.release();
+}
+NETWORK_FLOATS(weigh, 0)
+
+static PyMethodDef methods[] = {NETWORK_METHOD(correlate, 6),
+                                NETWORK_METHOD(spread, 7),
+                                NETWORK_METHOD(weigh, 7),
+                                {nullptr, nullptr, 0, nullptr}};
+
+}  // namespace network
+
+int register_network_convolution(PyObject *module) {
+    return PyModule_AddFunctions(module, network::methods);
+}
+
+#else
+
+int register_network_convolution(PyObject *) { return 0; }
+
+#endif

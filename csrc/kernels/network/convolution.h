@@ -1,0 +1,119 @@
+// The geometry of a convolution, and where its windows lie in memory.
+#pragma once
+#include "kernels/network/network.h"
+
+namespace network {
+
+// Everything has three dimensions here; missing ones have size 1. A padded image stores each row
+// split by column modulo the stride, so that neighbouring windows read neighbouring elements
+// whatever the stride is.
+struct Geometry {
+    npy_intp n, groups, c, o;  // c and o: channels of one group
+    npy_intp size[3], out[3], kernel[3], stride[3], padding[3], dilation[3];
+    npy_intp windows[3];       // `out`, before axes are merged
+    npy_intp taps, positions;  // kernel elements; windows of one image
+    npy_intp padded[3], row, plane, image;
+    bool direct;                    // the image can be read where it is
+    std::vector<npy_intp> offsets;  // of the element (channel, tap) of the first window
+
+    void prepare() {
+        bool pointwise = true, any_padding = false;
+        for (int i = 0; i < 3; i++) {
+            pointwise = pointwise && kernel[i] == 1 && stride[i] == 1 && padding[i] == 0;
+            any_padding = any_padding || padding[i] != 0;
+        }
+        pointwise = pointwise && std::equal(size, size + 3, out);
+        if (pointwise) {
+            size[2] = out[2] = size[0] * size[1] * size[2];
+            size[0] = size[1] = out[0] = out[1] = 1;
+        }
+        taps = kernel[0] * kernel[1] * kernel[2];
+        positions = out[0] * out[1] * out[2];
+        for (int i = 0; i < 3; i++) padded[i] = size[i] + 2 * padding[i];
+        row = (padded[2] + stride[2] - 1) / stride[2] * stride[2];
+        direct = !any_padding && stride[2] == 1;
+        plane = padded[0] * padded[1] * row;
+        image = groups * c * plane;
+        npy_intp phase = row / stride[2];
+        for (npy_intp channel = 0; channel < c; channel++)
+            for (npy_intp a = 0; a < kernel[0]; a++)
+                for (npy_intp b = 0; b < kernel[1]; b++)
+                    for (npy_intp d = 0; d < kernel[2]; d++) {
+                        npy_intp column = d * dilation[2];
+                        offsets.push_back(channel * plane +
+                                          (a * dilation[0] * padded[1] + b * dilation[1]) * row +
+                                          column % stride[2] * phase + column / stride[2]);
+                    }
+    }
+
+    // Where the first element of the window of row (i, j) lies, before the tap's offset.
+    npy_intp start(npy_intp i, npy_intp j) const {
+        return (i * stride[0] * padded[1] + j * stride[1]) * row;
+    }
+};
+
+// A run of windows side by side: `length` of them from place `at` of a panel on, the first at
+// `from`.
+struct Run {
+    npy_intp at, from, length;
+};
+
+// The runs of the windows first, first + 1, … (counted through all images, each `image` after the
+// last).
+inline void find_runs(const Geometry &g, npy_intp first, npy_intp count, std::vector<Run> &runs) {
+    runs.clear();
+    npy_intp width = g.out[2];
+    for (npy_intp at = 0; at < count;) {
+        npy_intp p = first + at, sample = p / g.positions, within = p % g.positions;
+        npy_intp line = within / width, column = within % width;
+        npy_intp length = std::min(width - column, count - at);
+        runs.push_back(
+            {at, sample * g.image + g.start(line / g.out[1], line % g.out[1]) + column, length});
+        at += length;
+    }
+}
+
+// Copies `planes` planes into the padded, split layout.
+template <class T>
+void pad_planes(const Geometry &g, const T *x, npy_intp planes, T *to) {
+    npy_intp s = g.stride[2], phase = g.row / s, width = g.size[2];
+    std::fill(to, to + planes * g.plane, T(0));
+    for (npy_intp p = 0; p < planes; p++)
+        for (npy_intp i = 0; i < g.size[0]; i++)
+            for (npy_intp j = 0; j < g.size[1]; j++, x += width) {
+                T *line = to + p * g.plane +
+                          ((i + g.padding[0]) * g.padded[1] + j + g.padding[1]) * g.row;
+                if (s == 1) {
+                    std::memcpy(line + g.padding[2], x, sizeof(T) * width);
+                } else {
+                    for (npy_intp first = 0; first < s && first < width; first++) {
+                        npy_intp column = first + g.padding[2];
+                        T *start = line + column % s * phase + column / s;
+                        for (npy_intp k = first, q = 0; k < width; k += s, q++) start[q] = x[k];
+                    }
+                }
+            }
+}
+
+// The way back: the planes without padding.
+template <class T>
+void crop_planes(const Geometry &g, const T *from, npy_intp planes, T *x) {
+    npy_intp s = g.stride[2], phase = g.row / s, width = g.size[2];
+    for (npy_intp p = 0; p < planes; p++)
+        for (npy_intp i = 0; i < g.size[0]; i++)
+            for (npy_intp j = 0; j < g.size[1]; j++, x += width) {
+                const T *line = from + p * g.plane +
+                                ((i + g.padding[0]) * g.padded[1] + j + g.padding[1]) * g.row;
+                if (s == 1) {
+                    std::memcpy(x, line + g.padding[2], sizeof(T) * width);
+                } else {
+                    for (npy_intp first = 0; first < s && first < width; first++) {
+                        npy_intp column = first + g.padding[2];
+                        const T *start = line + column % s * phase + column / s;
+                        for (npy_intp k = first, q = 0; k < width; k += s, q++) x[k] = start[q];
+                    }
+                }
+            }
+}
+
+}  // namespace network

@@ -1,0 +1,226 @@
+// Bessel's functions of the orders 0 and 1, Airy's, and those of the normal distribution: sums of
+// Chebyshev polynomials near 0, and of inverse powers behind a leading term far from it. All are
+// computed in double precision.
+#include "kernels/pointwise/coefficients.h"
+#include "kernels/pointwise/kernel.h"
+#include "kernels/pointwise/vecmath.h"
+
+namespace {
+
+constexpr double NOTHING = std::numeric_limits<double>::quiet_NaN();
+
+// Σ c[k] T_k(t) for t in [-1, 1], by Clenshaw's recurrence.
+INLINE double sum_of(const double *c, int n, double t) {
+    double before = 0, here = 0;
+    for (int k = n - 1; k > 0; k--) {
+        double next = 2 * t * here - before + c[k];
+        before = here, here = next;
+    }
+    return t * here - before + c[0];
+}
+
+template <int N>
+INLINE double sum_on(const double (&c)[N], double x, double low, double high) {
+    return sum_of(c, N, (2 * x - low - high) / (high - low));
+}
+
+// One argument, in double precision whatever the type.
+template <double function(double)>
+struct Wide1 {
+    static double call(double x) { return function(x); }
+    static float call(float x) { return float(function(double(x))); }
+};
+
+// ---- first and second kind ----------------------------------------------------------------------
+
+// P cos χ - Q sin χ and P sin χ + Q cos χ times √(2/(πx)), χ = x - (2 order + 1) π/4.
+template <int order>
+void hankel(double x, double &first, double &second) {
+    double w = 64 / (x * x), c = std::cos(x), s = std::sin(x);
+    double p = order ? sum_on(HANKEL_P1, w, 0, 1) : sum_on(HANKEL_P0, w, 0, 1);
+    double q = (order ? sum_on(HANKEL_Q1, w, 0, 1) : sum_on(HANKEL_Q0, w, 0, 1)) / x;
+    double cosine = order ? s - c : c + s, sine = order ? -(c + s) : s - c;
+    double scale = 1 / std::sqrt(vec::PI * x);
+    first = scale * (p * cosine - q * sine);
+    second = scale * (p * sine + q * cosine);
+}
+
+template <int order>
+double first_kind(double x) {
+    double y = std::fabs(x), first, second;
+    if (std::isinf(y)) return NOTHING;
+    if (!(y > 8)) {
+        double sum = order ? sum_on(BESSEL_J1, y * y, 0, 64) : sum_on(BESSEL_J0, y * y, 0, 64);
+        return order ? x * sum : sum;
+    }
+    hankel<order>(y, first, second);
+    return order && x < 0 ? -first : first;
+}
+
+template <int order>
+double second_kind(double x) {
+    if (x == 0) return -vec::INF64;
+    if (!(x > 0) || std::isinf(x)) return NOTHING;
+    double first, second;
+    if (x > 8) return hankel<order>(x, first, second), second;
+    double near = 2 / vec::PI * std::log(x / 2) * first_kind<order>(x);
+    if (!order) return near + sum_on(BESSEL_Y0, x * x, 0, 64);
+    return near - 2 / vec::PI / x + x * sum_on(BESSEL_Y1, x * x, 0, 64);
+}
+
+// ---- modified -----------------------------------------------------------------------------------
+
+template <int order>
+double scaled_first(double x) {  // exp(-|x|) I(x)
+    double y = std::fabs(x);
+    if (std::isinf(y)) return order ? std::copysign(0.0, x) : 0;
+    if (!(y > 8)) {
+        double sum = order ? sum_on(BESSEL_I1, y, 0, 8) : sum_on(BESSEL_I0, y, 0, 8);
+        return order ? x * sum : sum;
+    }
+    double sum = (order ? sum_on(FAR_I1, 8 / y, 0, 1) : sum_on(FAR_I0, 8 / y, 0, 1)) / std::sqrt(y);
+    return order && x < 0 ? -sum : sum;
+}
+
+template <int order>
+double modified_first(double x) {
+    double y = std::fabs(x);
+    if (std::isinf(y)) return NOTHING;
+    if (y < 700) return std::exp(y) * scaled_first<order>(x);
+    double half = std::exp(y / 2);  // the whole may overflow where the product does not
+    return half * scaled_first<order>(x) * half;
+}
+
+// K(x) for 0 < x ≤ 2.
+template <int order>
+double near_second(double x) {
+    double logarithm = std::log(x / 2), z = x * x;
+    if (!order) return sum_on(BESSEL_K0, z, 0, 4) - logarithm * modified_first<0>(x);
+    return 1 / x + logarithm * modified_first<1>(x) + x * sum_on(BESSEL_K1, z, 0, 4);
+}
+
+template <int order>
+double far_second(double x) {  // exp(x) K(x) for x > 2
+    return (order ? sum_on(FAR_K1, 2 / x, 0, 1) : sum_on(FAR_K0, 2 / x, 0, 1)) / std::sqrt(x);
+}
+
+template <int order>
+double scaled_second(double x) {
+    if (!(x > 0)) return x == 0 ? vec::INF64 : NOTHING;
+    return x > 2 ? far_second<order>(x) : std::exp(x) * near_second<order>(x);
+}
+
+template <int order>
+double modified_second(double x) {
+    if (!(x > 0)) return x == 0 ? vec::INF64 : NOTHING;
+    if (!(x > 2)) return near_second<order>(x);
+    return std::isinf(x) ? 0 : std::exp(-x) * far_second<order>(x);
+}
+
+// ---- Airy's -------------------------------------------------------------------------------------
+
+template <int N>
+constexpr int count(const double (&)[N]) { return N; }
+
+double airy(double x) {
+    static const struct {
+        const double *c;
+        int n;
+    } pieces[] = {{AIRY_0, count(AIRY_0)}, {AIRY_1, count(AIRY_1)}, {AIRY_2, count(AIRY_2)},
+                  {AIRY_3, count(AIRY_3)}, {AIRY_4, count(AIRY_4)}, {AIRY_5, count(AIRY_5)},
+                  {AIRY_6, count(AIRY_6)}, {AIRY_7, count(AIRY_7)}, {AIRY_8, count(AIRY_8)},
+                  {AIRY_9, count(AIRY_9)}, {AIRY_10, count(AIRY_10)}};
+    if (std::isnan(x) || std::isinf(x)) return NOTHING;
+    double y = std::fabs(x), zeta = 2 * y * std::sqrt(y) / 3;
+    if (x >= 2)
+        return std::exp(-zeta) / std::sqrt(std::sqrt(y)) *
+               sum_on(AIRY_RIGHT, 1 / zeta, 0, 1 / (8 * std::sqrt(2.0) / 6));
+    if (x >= -9) {
+        int piece = int(std::floor(x)) + 9;
+        return sum_of(pieces[piece].c, pieces[piece].n, 2 * (x - std::floor(x)) - 1);
+    }
+    double w = 324 / (zeta * zeta), c = std::cos(zeta), s = std::sin(zeta);
+    double p = sum_on(AIRY_COS, w, 0, 1), q = sum_on(AIRY_SIN, w, 0, 1) / zeta;
+    // of ζ - π/4, each times √2
+    return (p * (c + s) + q * (s - c)) / (std::sqrt(2 * vec::PI) * std::sqrt(std::sqrt(y)));
+}
+
+// ---- normal distribution ------------------------------------------------------------------------
+
+// exp(x²) erfc(x)
+double erfcx(double x) {
+    if (!(x >= 0)) {
+        if (x < -26.7) return vec::INF64;
+        if (std::isnan(x)) return x;
+        double whole = std::rint(x * 32) / 32, rest = x - whole;  // x² = whole² + rest (x + whole)
+        return 2 * std::exp(whole * whole) * std::exp(rest * (x + whole)) - erfcx(-x);
+    }
+    if (x > 1e8) return 1 / (x * std::sqrt(vec::PI));
+    return sum_of(ERFCX_SUM, count(ERFCX_SUM), (x - 2) / (x + 2)) / (1 + x / 2);
+}
+
+constexpr double ROOT_HALF = 0.707106781186547524;
+
+double ndtr(double x) { return 0.5 * std::erfc(-x * ROOT_HALF); }
+
+double log_ndtr(double x) {
+    if (x < -1) return std::log(erfcx(-x * ROOT_HALF) / 2) - x * x / 2;
+    return std::log1p(-0.5 * std::erfc(x * ROOT_HALF));
+}
+
+// The quantile of the lower tail, p ≤ 1/2: Acklam's rational functions, and a step of Halley's
+// iteration.
+double lower_quantile(double p) {
+    double x;
+    if (p < 0.02425) {
+        double q = std::sqrt(-2 * std::log(p));
+        x = (((((-7.784894002430293e-03 * q - 3.223964580411365e-01) * q - 2.400758277161838) * q -
+               2.549732539343734) * q + 4.374664141464968) * q + 2.938163982698783) /
+            ((((7.784695709041462e-03 * q + 3.224671290700398e-01) * q + 2.445134137142996) * q +
+              3.754408661907416) * q + 1);
+    } else {
+        double q = p - 0.5, r = q * q;
+        x = (((((-3.969683028665376e+01 * r + 2.209460984245205e+02) * r - 2.759285104469687e+02) * r +
+               1.383577518672690e+02) * r - 3.066479806614716e+01) * r + 2.506628277459239) * q /
+            (((((-5.447609879822406e+01 * r + 1.615858368580409e+02) * r - 1.556989798598866e+02) * r +
+               6.680131188771972e+01) * r - 1.328068155288572e+01) * r + 1);
+    }
+    double density = 0.398942280401432678 * std::exp(-x * x / 2);
+    if (density > 1e-290) {
+        double step = (ndtr(x) - p) / density;
+        return x - step / (1 + x * step / 2);
+    }
+    double tail = erfcx(-x * ROOT_HALF) / 2;  // Φ(x) exp(x²/2), and Newton's step on log Φ
+    return x - (std::log(tail) - x * x / 2 - std::log(p)) * tail / 0.398942280401432678;
+}
+
+double ndtri(double p) {
+    if (!(p > 0 && p < 1)) return p == 0 ? -vec::INF64 : p == 1 ? vec::INF64 : NOTHING;
+    return p <= 0.5 ? lower_quantile(p) : -lower_quantile(1 - p);
+}
+
+}  // namespace
+
+int register_bessel(PyObject *m) {
+    using Wide = Types<float, double>;
+    declare<Wide1<first_kind<0>>, 1>(m, "j0", Wide{});
+    declare<Wide1<first_kind<1>>, 1>(m, "j1", Wide{});
+    declare<Wide1<second_kind<0>>, 1>(m, "y0", Wide{});
+    declare<Wide1<second_kind<1>>, 1>(m, "y1", Wide{});
+    declare<Wide1<scaled_first<0>>, 1>(m, "i0e", Floats{});
+    declare<Wide1<scaled_first<1>>, 1>(m, "i1e", Floats{});
+    declare<Wide1<modified_first<0>>, 1>(m, "i0", Floats{});
+    declare<Wide1<modified_first<1>>, 1>(m, "i1", Floats{});
+    declare<Wide1<modified_first<0>>, 1>(m, "modified_i0", Wide{});
+    declare<Wide1<modified_first<1>>, 1>(m, "modified_i1", Wide{});
+    declare<Wide1<scaled_second<0>>, 1>(m, "k0e", Wide{});
+    declare<Wide1<scaled_second<1>>, 1>(m, "k1e", Wide{});
+    declare<Wide1<modified_second<0>>, 1>(m, "k0", Wide{});
+    declare<Wide1<modified_second<1>>, 1>(m, "k1", Wide{});
+    declare<Wide1<airy>, 1>(m, "airy_ai", Wide{});
+    declare<Wide1<erfcx>, 1>(m, "erfcx", Wide{});
+    declare<Wide1<ndtr>, 1>(m, "ndtr", Floats{});
+    declare<Wide1<log_ndtr>, 1>(m, "log_ndtr", Wide{});
+    declare<Wide1<ndtri>, 1>(m, "ndtri", Wide{});
+    return PyErr_Occurred() ? -1 : 0;
+}

@@ -1,0 +1,196 @@
+// cast(x, dtype[, out]): conversion between dtypes, as C does it where C defines it.
+#include <type_traits>
+#include <utility>
+
+#include "kernels/pointwise/complex.h"
+#include "kernels/pointwise/kernel.h"
+
+#include "binding/binder.h"
+
+PyArrayObject *cast_array(PyArrayObject *x, DType to);
+PyArrayObject *row_major(PyArrayObject *x);
+
+namespace {
+
+// Towards zero; what does not fit, and NaN, give the least integer of the type converted through.
+template <class Whole, class F>
+INLINE Whole to_signed(F x) {
+    constexpr F limit = F(uint64_t(1) << (8 * sizeof(Whole) - 1));
+    bool inside = (x >= -limit) & (x < limit);
+    Whole whole = Whole(inside ? x : F(0));
+    return inside ? whole : std::numeric_limits<Whole>::min();
+}
+
+template <class To, class F>
+INLINE To to_whole(F x) {
+    if constexpr (std::is_same_v<To, uint64_t>) {
+        constexpr F top = F(9223372036854775808.0);
+        bool high = (x >= top) & (x < top + top);
+        uint64_t low = uint64_t(to_signed<int64_t>(high ? x - top : x));
+        return low ^ (uint64_t(high) << 63);
+    } else if constexpr (sizeof(To) == 8 || std::is_same_v<To, uint32_t>) {
+        return To(to_signed<int64_t>(x));
+    } else {
+        return To(to_signed<int32_t>(x));
+    }
+}
+
+template <class To>
+struct Cast {
+    template <class From>
+    static INLINE auto call(From x) {
+        if constexpr (std::is_same_v<To, bool>) {
+            return is_true(x);
+        } else if constexpr (is_complex<To>) {
+            using P = decltype(To{}.re);
+            return To{P(real_part(x)), P(imaginary_part(x))};
+        } else if constexpr (is_complex<From>) {
+            return Cast<To>::call(x.re);
+        } else if constexpr (std::is_same_v<To, Half> || std::is_same_v<To, BFloat>) {
+            return float(x);
+        } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+            return to_whole<To>(x);
+        } else {
+            return To(x);
+        }
+    }
+};
+
+Loop casts[DTYPES][DTYPES];
+
+template <class From, class To>
+void add_cast() { casts[DTypeOf<From>::value][DTypeOf<To>::value] = loop1<Cast<To>, To, From>; }
+
+template <class From, class... To>
+void add_casts_from(Types<To...>) { (add_cast<From, To>(), ...); }
+
+using All = Types<bool, uint8_t, uint16_t, uint32_t, uint64_t, int8_t, int16_t, int32_t, int64_t, Half,
+                  BFloat, float, double, Complex64, Complex128>;
+
+template <class... From>
+void add_casts(Types<From...>) { (add_casts_from<From>(All{}), ...); }
+
+PyObject *not_here() {
+    Py_INCREF(Py_NotImplemented);
+    return Py_NotImplemented;
+}
+
+PyObject *cast(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (names || n != 2 || !is_plain(args[0])) return not_here();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    PyArray_Descr *descr;
+    if (!PyArray_DescrConverter(args[1], &descr)) return nullptr;
+    DType from = dtype_of(PyArray_TYPE(x)), to = dtype_of(descr->type_num);
+    if (from == NONE || to == NONE || !PyDataType_ISNOTSWAPPED(descr)) {
+        Py_DECREF(descr);
+        return not_here();
+    }
+    Py_DECREF(descr);
+    return (PyObject *)cast_array(x, to);
+}
+
+}  // namespace
+
+static PyArrayObject *convert_into(PyArrayObject *r, PyArrayObject *x, DType from, DType to) {
+    if (!r || PyArray_SIZE(x) == 0) return r;
+    int ndim = PyArray_NDIM(x);
+    npy_intp shape[NPY_MAXDIMS];
+    Operand o[2] = {{PyArray_BYTES(x), {}, size_of(from)}, {PyArray_BYTES(r), {}, size_of(to)}};
+    int order[NPY_MAXDIMS];
+    for (int d = 0; d < ndim; d++) order[d] = d;
+    for (int i = 1; i < ndim; i++)  // outermost first, as the result lies in memory
+        for (int j = i; j > 0 && PyArray_STRIDE(r, order[j - 1]) < PyArray_STRIDE(r, order[j]); j--)
+            std::swap(order[j - 1], order[j]);
+    for (int d = 0; d < ndim; d++) {
+        shape[d] = PyArray_DIM(x, order[d]);
+        o[0].strides[d] = PyArray_STRIDE(x, order[d]);
+        o[1].strides[d] = PyArray_STRIDE(r, order[d]);
+    }
+    run_loop(casts[from][to], ndim, shape, 2, o);
+    return r;
+}
+
+PyArrayObject *cast_array(PyArrayObject *x, DType to) {
+    PyArray_Descr *descr = descr_of(to);
+    if (!descr) return nullptr;
+    // the memory order of x, without its gaps
+    PyArrayObject *r = (PyArrayObject *)PyArray_NewLikeArray(x, NPY_KEEPORDER, descr, 0);
+    return convert_into(r, x, dtype_of(PyArray_TYPE(x)), to);
+}
+
+namespace {
+
+// An empty array of x's shape, row-major, or with the channels last.
+PyArrayObject *empty_in(PyArrayObject *x, DType to, bool channels_last) {
+    PyArray_Descr *descr = descr_of(to);
+    if (!descr) return nullptr;
+    int ndim = PyArray_NDIM(x);
+    npy_intp strides[NPY_MAXDIMS], step = size_of(to);
+    for (int i = 0; i < ndim; i++) {
+        int d = !channels_last ? ndim - 1 - i : i == 0 ? 1 : i == ndim - 1 ? 0 : ndim - i;
+        strides[d] = step;
+        step *= PyArray_DIM(x, d) > 1 ? PyArray_DIM(x, d) : 1;
+    }
+    return (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, ndim, PyArray_DIMS(x),
+                                                 channels_last ? strides : nullptr, nullptr, 0,
+                                                 nullptr);
+}
+
+// A row-major array as complex32: pairs of half-precision numbers, a type that Python has made.
+PyObject *to_half_complex(PyArrayObject *x, DType from, PyArray_Descr *descr) {
+    if (descr->kind != 'W' || PyDataType_ELSIZE(descr) != 4) return not_here();
+    PyArrayObject *wide = convert_into(empty_in(x, C8, false), x, from, C8);
+    if (!wide) return nullptr;
+    Py_INCREF(descr);
+    PyArrayObject *r = (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, PyArray_NDIM(x),
+                                                             PyArray_DIMS(x), nullptr, nullptr, 0, nullptr);
+    npy_intp n = 2 * PyArray_SIZE(x);
+    Operand o[2] = {{PyArray_BYTES(wide), {4}, 4}, {r ? PyArray_BYTES(r) : nullptr, {2}, 2}};
+    if (r && n) run_loop(casts[F4][F2], 1, &n, 2, o);
+    Py_DECREF(wide);
+    return (PyObject *)r;
+}
+
+// to_copy(x, dtype, memory_format): another array, of that type if one is given, in memory as that
+// format says, or as x is.
+PyObject *to_copy(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    const binding::Known &known = binding::known;
+    if (names || n != 3 || !is_plain(args[0])) return not_here();
+    PyArrayObject *x = (PyArrayObject *)args[0];
+    PyObject *format = args[2];
+    DType from = dtype_of(PyArray_TYPE(x)), to = from;
+    if (PyArray_DescrCheck(args[1])) to = dtype_of(((PyArray_Descr *)args[1])->type_num);
+    else if (args[1] != Py_None) return not_here();
+    bool row = PyArray_IS_C_CONTIGUOUS(x), keeps = format == Py_None || format == known.preserve;
+    if (from != NONE && to == NONE && row && (keeps || format == known.contiguous))
+        return to_half_complex(x, from, (PyArray_Descr *)args[1]);
+    if (from == NONE || to == NONE) return not_here();
+    int rank = format == known.channels_last ? 4 : format == known.channels_last_3d ? 5 : 0;
+    if (rank ? PyArray_NDIM(x) != rank : !keeps && format != known.contiguous) return not_here();
+    if (keeps && !row) {
+        if (to == from) return not_here();
+        for (int d = 0; d < PyArray_NDIM(x); d++)
+            if (!PyArray_STRIDE(x, d) || PyArray_DIM(x, d) < 2) return not_here();  // undecided
+        return (PyObject *)cast_array(x, to);
+    }
+    if (to == from && !rank)
+        return (PyObject *)(row ? (PyArrayObject *)PyArray_NewCopy(x, NPY_CORDER) : row_major(x));
+    return (PyObject *)convert_into(empty_in(x, to, rank), x, from, to);
+}
+
+// clone(x, memory_format)
+PyObject *clone(PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    if (names || n != 2) return not_here();
+    PyObject *all[] = {args[0], Py_None, args[1]};
+    return to_copy(all, 3, nullptr);
+}
+
+}  // namespace
+
+int register_conversion(PyObject *m) {
+    add_casts(All{});
+    return make_function(m, "cast", cast) || make_function(m, "to_copy", to_copy) ||
+                   make_function(m, "clone", clone)
+               ? -1
+               : 0;
+}

@@ -1,0 +1,280 @@
+// Roots, exponentials, logarithms, trigonometry, rounding.
+#include <type_traits>
+
+#include "kernels/pointwise/complex.h"
+#include "kernels/pointwise/kernel.h"
+#include "kernels/pointwise/vecmath.h"
+
+int register_power(PyObject *m, Kernel *power);
+
+namespace {
+
+// A function that has a vector form in both precisions.
+#define VECTOR(NAME, FUNCTION)                                     \
+    struct NAME {                                                  \
+        template <class T>                                         \
+        static INLINE T call(T x) { return vec::FUNCTION(x); }     \
+    };
+// One whose double precision is the C library's.
+#define VECTOR32(NAME, FUNCTION)                                             \
+    struct NAME {                                                            \
+        static INLINE float call(float x) { return vec::FUNCTION(x); }       \
+        static INLINE double call(double x) { return std::FUNCTION(x); }     \
+    };
+// One that is an instruction.
+#define LIBRARY(NAME, FUNCTION)                                    \
+    struct NAME {                                                  \
+        template <class T>                                         \
+        static INLINE T call(T x) {                                \
+            if constexpr (std::is_integral_v<T>)                   \
+                return x;                                          \
+            else                                                   \
+                return std::FUNCTION(x);                           \
+        }                                                          \
+    };
+
+VECTOR(Exp, exp)
+VECTOR(Expm1, expm1)
+VECTOR(Log, log)
+VECTOR(Log1p, log1p)
+VECTOR(Tanh, tanh)
+VECTOR32(Exp2, exp2)
+VECTOR32(Log2, log2)
+VECTOR32(Log10, log10)
+VECTOR32(Arcsin, asin)
+VECTOR32(Arccos, acos)
+VECTOR32(Arctan, atan)
+VECTOR32(Sinh, sinh)
+VECTOR32(Cosh, cosh)
+VECTOR32(Arcsinh, asinh)
+VECTOR32(Arccosh, acosh)
+VECTOR32(Arctanh, atanh)
+LIBRARY(Sqrt, sqrt)
+LIBRARY(Floor, floor)
+LIBRARY(Ceil, ceil)
+LIBRARY(Trunc, trunc)
+LIBRARY(Rint, rint)
+
+struct Rsqrt {
+    template <class T>
+    static INLINE T call(T x) { return T(1) / std::sqrt(x); }
+};
+struct Frac {
+    template <class T>
+    static INLINE T call(T x) { return x - std::trunc(x); }
+};
+
+// Sine, cosine, tangent: blocks with an argument beyond the range reduction go to the C library.
+struct Sin {
+    template <class T>
+    static INLINE T call(T x) { return vec::sin(x); }
+    template <class T>
+    static T library(T x) { return std::sin(x); }
+};
+struct Cos {
+    template <class T>
+    static INLINE T call(T x) { return vec::cos(x); }
+    template <class T>
+    static T library(T x) { return std::cos(x); }
+};
+struct Tan {
+    static INLINE float call(float x) { return vec::tan(x); }
+    static double call(double x) { return std::tan(x); }
+    template <class T>
+    static T library(T x) { return std::tan(x); }
+};
+
+template <class T>
+CLONES bool any_large(const T *x, npy_intp n) {
+    int large = 0;
+    for (npy_intp i = 0; i < n; i++) large |= !(std::fabs(widen(x[i])) <= Compute<T>(vec::TRIG_LIMIT));
+    return large;
+}
+
+template <class Op, class T>
+int trig_loop(npy_intp n, char *const *p) {
+    constexpr npy_intp block = 4096;
+    for (npy_intp i = 0; i < n; i += block) {
+        npy_intp m = n - i < block ? n - i : block;
+        const T *x = (const T *)p[0] + i;
+        T *r = (T *)p[1] + i;
+        char *q[2] = {(char *)x, (char *)r};
+        if (!any_large(x, m)) {
+            loop1<Op, T, T>(m, q);
+        } else {
+            for (npy_intp j = 0; j < m; j++) {
+                auto y = Op::library(widen(x[j]));
+                r[j] = Narrow<T, decltype(y)>::from(y);
+            }
+        }
+    }
+    return 0;
+}
+
+template <class Op, class... T>
+void declare_trig(PyObject *m, const char *name, Types<T...>) {
+    Kernel *k = make_kernel(m, name, 1);
+    if (!k) return;
+    (add_loop<Op, Same, 1, T>(k), ...);
+    ((k->table[DTypeOf<T>::value].loop = trig_loop<Op, T>), ...);
+}
+
+struct Arctan2 {
+    static INLINE float call(float y, float x) { return vec::atan2(y, x); }
+    static INLINE double call(double y, double x) { return std::atan2(y, x); }
+};
+struct Hypot {
+    static INLINE float call(float x, float y) {
+        float r = float(std::sqrt(double(x) * x + double(y) * y));
+        return (std::fabs(x) == vec::INF32) | (std::fabs(y) == vec::INF32) ? vec::INF32 : r;
+    }
+    static INLINE double call(double x, double y) { return std::hypot(x, y); }
+};
+struct Copysign {
+    template <class T>
+    static INLINE T call(T x, T y) { return vec::with_sign(x, y); }
+};
+struct PowerFloat {
+    static INLINE float call(float x, float y) { return vec::pow(x, y); }
+    static INLINE double call(double x, double y) { return std::pow(x, y); }
+};
+struct Ldexp {
+    static INLINE float call(float x, float y) { return x * vec::exp2(y); }
+    static INLINE double call(double x, double y) { return x * std::exp2(y); }
+};
+struct Logaddexp {
+    template <class T>
+    static INLINE T call(T x, T y) {
+        T high = x > y ? x : y, gap = std::fabs(x - y);
+        T r = high + vec::log1p(vec::exp(-gap));
+        return x == y ? x + T(vec::LN2) : (x != x) | (y != y) ? x + y : r;
+    }
+};
+struct Logaddexp2 {
+    static INLINE float call(float x, float y) {
+        float high = x > y ? x : y, gap = std::fabs(x - y);
+        float r = high + vec::log1p(vec::exp2(-gap)) * float(vec::LOG2E);
+        return x == y ? x + 1.0f : (x != x) | (y != y) ? x + y : r;
+    }
+    static INLINE double call(double x, double y) {
+        double high = x > y ? x : y, gap = std::fabs(x - y);
+        double r = high + vec::log1p(std::exp2(-gap)) * vec::LOG2E;
+        return x == y ? x + 1.0 : (x != x) | (y != y) ? x + y : r;
+    }
+};
+struct Heaviside {
+    template <class T>
+    static INLINE T call(T x, T y) { return x == T(0) ? y : T(x > T(0)); }
+};
+struct Angle {
+    template <class T>
+    static INLINE T call(T x) { return x != x ? x : x < T(0) ? T(vec::PI) : T(0); }
+    template <class T>
+    static INLINE T call(Complex<T> x) { return std::atan2(x.im, x.re); }
+};
+
+// A complex number of two real ones: its parts, or its size and its angle.
+struct ComplexOf {
+    template <class T>
+    using of = Complex<T>;
+};
+struct FromParts {
+    template <class T>
+    static INLINE Complex<T> call(T re, T im) { return {re, im}; }
+};
+struct FromPolar {
+    template <class T>
+    static INLINE Complex<T> call(T size, T angle) {
+        return {size * std::cos(angle), size * std::sin(angle)};
+    }
+};
+
+// The neighbour in the element's own type: a step of its bits.
+template <class Float, class Bits>
+int nextafter_loop(npy_intp n, char *const *p) {
+    const Float *x = (const Float *)p[0], *y = (const Float *)p[1];
+    Float *r = (Float *)p[2];
+    constexpr Bits sign = Bits(Bits(1) << (8 * sizeof(Bits) - 1));
+    for (npy_intp i = 0; i < n; i++) {
+        auto a = widen(x[i]), b = widen(y[i]);
+        Bits u = bits<Bits>(x[i]);
+        if (a != a) {
+            r[i] = x[i];
+        } else if (b != b || a == b) {
+            r[i] = y[i];
+        } else if (a == 0) {
+            r[i] = bits<Float>(Bits(b > 0 ? 1 : sign | 1));
+        } else {
+            r[i] = bits<Float>(Bits((b > a) == (a > 0) ? u + 1 : u - 1));
+        }
+    }
+    return 0;
+}
+
+// To so many decimals; of a negative number of them, to that power of ten.
+struct RoundDecimals {
+    template <class T>
+    static T call(T x, T decimals) {
+        T scale = T(std::pow(10.0, std::fabs(double(decimals))));
+        return decimals < T(0) ? std::nearbyint(x / scale) * scale : std::nearbyint(x * scale) / scale;
+    }
+};
+struct NanToNum {
+    template <class T>
+    static INLINE T call(T x, T nan, T high, T low) {
+        T infinite = x > T(0) ? high : low;
+        return x != x ? nan : x - x == T(0) ? x : infinite;
+    }
+};
+
+}  // namespace
+
+int register_functions(PyObject *m) {
+    declare<Sqrt, 1>(m, "sqrt", Floats{});
+    declare<Rsqrt, 1>(m, "rsqrt", Floats{});
+    declare<Exp, 1>(m, "exp", Floats{});
+    declare<Exp2, 1>(m, "exp2", Floats{});
+    declare<Expm1, 1>(m, "expm1", Floats{});
+    declare<Log, 1>(m, "log", Floats{});
+    declare<Log2, 1>(m, "log2", Floats{});
+    declare<Log10, 1>(m, "log10", Floats{});
+    declare<Log1p, 1>(m, "log1p", Floats{});
+    declare_trig<Sin>(m, "sin", Floats{});
+    declare_trig<Cos>(m, "cos", Floats{});
+    declare_trig<Tan>(m, "tan", Floats{});
+    declare<Arcsin, 1>(m, "arcsin", Floats{});
+    declare<Arccos, 1>(m, "arccos", Floats{});
+    declare<Arctan, 1>(m, "arctan", Floats{});
+    declare<Sinh, 1>(m, "sinh", Floats{});
+    declare<Cosh, 1>(m, "cosh", Floats{});
+    declare<Tanh, 1>(m, "tanh", Floats{});
+    declare<Arcsinh, 1>(m, "arcsinh", Floats{});
+    declare<Arccosh, 1>(m, "arccosh", Floats{});
+    declare<Arctanh, 1>(m, "arctanh", Floats{});
+    declare<Floor, 1>(m, "floor", Integers{}, Floats{});
+    declare<Ceil, 1>(m, "ceil", Integers{}, Floats{});
+    declare<Trunc, 1>(m, "trunc", Integers{}, Floats{});
+    declare<Rint, 1>(m, "rint", Integers{}, Floats{});
+    declare<Frac, 1>(m, "frac", Floats{});
+    declare<RoundDecimals, 2>(m, "round_decimals", Floats{});
+    declare<NanToNum, 4>(m, "nan_to_num", Floats{});
+    declare<Arctan2, 2>(m, "arctan2", Floats{});
+    declare<Hypot, 2>(m, "hypot", Floats{});
+    declare<Copysign, 2>(m, "copysign", Floats{});
+    declare<Ldexp, 2>(m, "ldexp", Floats{});
+    declare<Logaddexp, 2>(m, "logaddexp", Floats{});
+    declare<Logaddexp2, 2>(m, "logaddexp2", Floats{});
+    declare<Heaviside, 2>(m, "heaviside", Bools{}, Integers{}, Floats{});
+    declare<Angle, 1, Real>(m, "angle", Floats{}, Complexes{});
+    declare<FromParts, 2, ComplexOf>(m, "complex", Types<float, double>{});
+    declare<FromPolar, 2, ComplexOf>(m, "polar", Types<float, double>{});
+    Kernel *power = declare<PowerFloat, 2>(m, "power", Floats{});
+    if (!power || register_power(m, power)) return -1;
+    Kernel *next = declare<Copysign, 2>(m, "nextafter", Floats{});
+    if (!next) return -1;
+    next->table[F2].loop = nextafter_loop<Half, uint16_t>;
+    next->table[BF].loop = nextafter_loop<BFloat, uint16_t>;
+    next->table[F4].loop = nextafter_loop<float, uint32_t>;
+    next->table[F8].loop = nextafter_loop<double, uint64_t>;
+    return PyErr_Occurred() ? -1 : 0;
+}

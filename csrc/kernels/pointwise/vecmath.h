@@ -1,0 +1,408 @@
+// Elementary functions without branches or calls, which the compiler vectorises inside a loop.
+//
+// float: 2 ULP or better; what would lose digits is computed in double. double: 2 ULP or better, or
+// the C library's function where no vector form is written. NaN, infinities and signed zeros follow
+// the C library. `narrow*` and `wide*` take any argument but those that `TRIG_LIMIT` bounds.
+#pragma once
+#include "kernels/pointwise/coefficients.h"
+#include "common.h"
+
+namespace vec {
+
+template <class T, size_t N, size_t I = 0>
+INLINE T poly(T x, const T (&c)[N]) {
+    if constexpr (I + 1 == N)
+        return c[I];
+    else
+        return c[I] + x * poly<T, N, I + 1>(x, c);
+}
+
+// Adding and subtracting it rounds to an integer (ties to even).
+template <class T>
+struct Round;
+template <>
+struct Round<float> {
+    static constexpr float magic = 12582912.0f;  // 1.5 * 2^23
+};
+template <>
+struct Round<double> {
+    static constexpr double magic = 6755399441055744.0;  // 1.5 * 2^52
+};
+template <class T>
+INLINE T round_small(T x) { return (x + Round<T>::magic) - Round<T>::magic; }
+
+INLINE float with_sign(float magnitude, float sign) {
+    return bits<float>((bits<uint32_t>(magnitude) & 0x7fffffffu) | (bits<uint32_t>(sign) & 0x80000000u));
+}
+INLINE double with_sign(double magnitude, double sign) {
+    constexpr uint64_t top = uint64_t(1) << 63;
+    return bits<double>((bits<uint64_t>(magnitude) & ~top) | (bits<uint64_t>(sign) & top));
+}
+
+// 2^n, for n within the exponents of normal numbers
+template <class T>
+INLINE T power_of_two(int n);
+template <>
+INLINE float power_of_two<float>(int n) { return bits<float>(uint32_t(n + 127) << 23); }
+template <>
+INLINE double power_of_two<double>(int n) { return bits<double>(uint64_t(int64_t(n) + 1023) << 52); }
+
+constexpr float INF32 = std::numeric_limits<float>::infinity();
+constexpr double INF64 = std::numeric_limits<double>::infinity();
+constexpr double LN2 = 0.693147180559945309, LOG2E = 1.44269504088896341;
+constexpr double PI_2 = 1.57079632679489662, PI = 3.14159265358979324;
+
+template <class T>
+INLINE T scale(T x, int n) {  // in two steps: 2^n itself may lie outside the range
+    int half = n >> 1;
+    return x * power_of_two<T>(half) * power_of_two<T>(n - half);
+}
+
+// ---- exponentials -------------------------------------------------------------------------------
+
+INLINE float reduce_exp(float x, int &n) {
+    float k = round_small(x * 1.44269504f);
+    n = int(k);
+    return (x - k * 0.693359375f) - k * -2.12194440e-4f;
+}
+INLINE double reduce_exp(double x, int &n) {
+    double k = round_small(x * LOG2E);
+    n = int(k);
+    return (x - k * 6.93147180369123816490e-01) - k * 1.90821492927058770002e-10;
+}
+
+INLINE float exp(float x) {
+    float c = x > -104.0f ? x : -104.0f;
+    c = c < 89.0f ? c : 89.0f;
+    int n;
+    float r = reduce_exp(c, n);
+    float e = scale(1.0f + (r + r * r * poly(r, EXP32)), n);
+    return x == x ? e : x;
+}
+
+// exp(x), but 0 where that is less than about 2^-125: scaled in one step.
+INLINE float exp_or_zero(float x) {
+    float c = -87.0f > x ? -87.0f : x;  // in this order they let NaN through
+    c = 89.0f < c ? 89.0f : c;
+    float shifted = c * 1.44269504f + Round<float>::magic, k = shifted - Round<float>::magic;
+    float r = (c - k * 0.693359375f) - k * -2.12194440e-4f;
+    float e = 1.0f + (r + r * r * poly(r, EXP32));
+    return (e + e) * bits<float>((bits<uint32_t>(shifted) << 23) + 0x3f000000u);  // 2^(k - 1)
+}
+INLINE double exp(double x);
+INLINE double exp_or_zero(double x) { return exp(x); }
+
+INLINE double exp(double x) {
+    double c = x > -746.0 ? x : -746.0;
+    c = c < 710.0 ? c : 710.0;
+    int n;
+    double r = reduce_exp(c, n);
+    double e = scale(1.0 + (r + r * r * poly(r, EXP64)), n);
+    return x == x ? e : x;
+}
+
+// To ten digits, for results that are rounded to float: arguments within ±700.
+INLINE double exp_short(double x) {
+    int n;
+    double r = reduce_exp(x, n);
+    return power_of_two<double>(n) * (1.0 + (r + r * r * poly(r, EXPD)));
+}
+
+INLINE float exp2(float x) {
+    float c = x > -151.0f ? x : -151.0f;
+    c = c < 129.0f ? c : 129.0f;
+    float k = round_small(c), r = (c - k) * 0.693147181f;
+    float e = scale(1.0f + (r + r * r * poly(r, EXP32)), int(k));
+    return x == x ? e : x;
+}
+
+INLINE float expm1(float x) {
+    float c = x > -18.0f ? x : -18.0f;
+    c = c < 89.0f ? c : 89.0f;
+    int n;
+    float r = reduce_exp(c, n);
+    float e = r + r * r * poly(r, EXP32), half = power_of_two<float>(n - 1);
+    float result = 2.0f * (half * e + (half - 0.5f));
+    return std::fabs(x) > 1e-8f ? result : x;  // also NaN
+}
+
+INLINE double expm1(double x) {
+    double c = x > -38.0 ? x : -38.0;
+    c = c < 710.0 ? c : 710.0;
+    int n;
+    double r = reduce_exp(c, n);
+    double e = r + r * r * poly(r, EXP64), half = power_of_two<double>(n - 1);
+    double result = 2.0 * (half * e + (half - 0.5));
+    return std::fabs(x) > 1e-17 ? result : x;
+}
+
+// ---- logarithms ---------------------------------------------------------------------------------
+
+// x = 2^k (1 + f) with 1 + f from √½ to √2; x > 0, normal
+INLINE float split_log(float x, float &k) {
+    uint32_t u = bits<uint32_t>(x) - 0x3f3504f3u;
+    k = float(int32_t(u) >> 23);
+    return bits<float>((u & 0x007fffffu) + 0x3f3504f3u) - 1.0f;
+}
+INLINE double split_log(double x, double &k) {
+    constexpr uint64_t sqrt_half = 0x3fe6a09e667f3bcdull;
+    uint64_t u = bits<uint64_t>(x) + (0x3ff0000000000000ull - sqrt_half);
+    k = bits<double>((u >> 52) + 0x4330000000000000ull) - (4503599627370496.0 + 1023.0);
+    return bits<double>((u & 0x000fffffffffffffull) + sqrt_half) - 1.0;
+}
+
+INLINE float log(float x) {
+    bool tiny = x < 1.17549435e-38f;
+    float k, y = tiny ? x * 8388608.0f : x;
+    float f = split_log(y, k);
+    k = tiny ? k - 23.0f : k;
+    float tail = f * f * (f * poly(f, LOG32) - 0.5f);
+    float r = k * 0.693359375f + (f + (tail + k * -2.12194440e-4f));
+    r = x < INF32 ? r : x;
+    r = x == 0.0f ? -INF32 : r;
+    return x < 0.0f ? std::numeric_limits<float>::quiet_NaN() : r;
+}
+
+// For x > 0, normal, finite.
+INLINE double log_normal(double x) {
+    double k, f = split_log(x, k);
+    double s = f / (2.0 + f), z = s * s, half = 0.5 * f * f;
+    double rest = s * (half + z * poly(z, LOG64));
+    return k * 6.93147180369123816490e-01 - ((half - (rest + k * 1.90821492927058770002e-10)) - f);
+}
+
+INLINE double log(double x) {
+    bool tiny = x < 2.2250738585072014e-308;
+    double r = log_normal(tiny ? x * 4503599627370496.0 : x);
+    r = tiny ? r - 52.0 * LN2 : r;
+    r = x < INF64 ? r : x;
+    r = x == 0.0 ? -INF64 : r;
+    return x < 0.0 ? std::numeric_limits<double>::quiet_NaN() : r;
+}
+
+template <class T>
+INLINE T log1p(T x) {
+    T u = T(1) + x, lost = x - (u - T(1));
+    T r = log(u);
+    bool correct = (u > T(0)) & (u < std::numeric_limits<T>::max());
+    T fixed = correct ? r + lost / u : r;
+    return x == T(0) ? x : fixed;
+}
+
+INLINE float log2(float x) { return float(log(double(x)) * LOG2E); }
+INLINE float log10(float x) { return float(log(double(x)) * 0.434294481903251828); }
+
+// ---- trigonometry, for |x| up to TRIG_LIMIT -----------------------------------------------------
+
+constexpr double TRIG_LIMIT = 1e6;
+constexpr double PIO2_1 = 1.57079632673412561417e+00;  // 33 bits of π/2
+constexpr double PIO2_2 = 6.07710050630396597660e-11;  // the next 33
+constexpr double PIO2_3 = 2.02226624879595063154e-21;  // the rest
+
+// sin(x + quarters π/2)
+INLINE float sin_shifted(float x, int quarters) {
+    double k = round_small(double(x) * 0.636619772367581343);
+    float r = float((double(x) - k * PIO2_1) - k * (PIO2_2 + PIO2_3));
+    int q = int(k) + quarters;
+    float z = r * r;
+    float s = r + r * z * poly(z, SIN32), c = 1.0f - (0.5f * z - z * z * poly(z, COS32));
+    float value = q & 1 ? c : s;
+    return bits<float>(bits<uint32_t>(value) ^ (uint32_t(q & 2) << 30));
+}
+
+INLINE double sin_shifted(double x, int quarters) {
+    double k = round_small(x * 0.636619772367581343);
+    double t = x - k * PIO2_1, w = k * PIO2_2, r = t - w;
+    double low = ((t - r) - w) - k * PIO2_3;
+    int q = int(k) + quarters;
+    double z = r * r;
+    double s = r + (r * z * poly(z, SIN64) + low * (1.0 - 0.5 * z));
+    double half = 0.5 * z, c = 1.0 - half;
+    c = c + (((1.0 - c) - half) + (z * z * poly(z, COS64) - r * low));
+    double value = q & 1 ? c : s;
+    return bits<double>(bits<uint64_t>(value) ^ (uint64_t(uint32_t(q & 2)) << 62));
+}
+
+template <class T>
+INLINE T sin(T x) { return x == T(0) ? x : sin_shifted(x, 0); }
+template <class T>
+INLINE T cos(T x) { return sin_shifted(x, 1); }
+
+INLINE float tan(float x) {
+    double k = round_small(double(x) * 0.636619772367581343);
+    double r = (double(x) - k * PIO2_1) - k * (PIO2_2 + PIO2_3), z = r * r;
+    double s = r + r * z * poly(z, SIN64), c = 1.0 - (0.5 * z - z * z * poly(z, COS64));
+    bool odd = int(k) & 1;
+    double value = (odd ? -c : s) / (odd ? s : c);
+    return x == 0.0f ? x : float(value);
+}
+
+INLINE double atan_unit(double t) { return t * poly(t * t, ATAN); }  // 0 ≤ t ≤ 1
+
+INLINE float atan(float x) {
+    double a = std::fabs(double(x));
+    bool steep = a > 1.0;
+    double p = atan_unit(steep ? 1.0 / a : a);
+    float r = with_sign(float(steep ? PI_2 - p : p), x);
+    return x == x ? r : x;
+}
+
+INLINE float atan2(float y, float x) {
+    double a = std::fabs(double(x)), b = std::fabs(double(y));
+    bool steep = b > a;
+    double top = steep ? a : b, bottom = steep ? b : a;
+    double t = bottom == 0.0 ? 0.0 : top / bottom;
+    t = (top == INF64) ? 1.0 : t;
+    double p = atan_unit(t);
+    p = steep ? PI_2 - p : p;
+    p = bits<int32_t>(x) < 0 ? PI - p : p;
+    float r = with_sign(float(p), y);
+    return (x == x) & (y == y) ? r : x + y;
+}
+
+// asin of a ≤ ½, or half of π/2 - asin of a > ½
+INLINE double asin_part(double a) {
+    bool outer = a > 0.5;
+    double z = outer ? 0.5 * (1.0 - a) : a * a, s = outer ? std::sqrt(z) : a;
+    return s * poly(z, ASIN);
+}
+INLINE float asin(float x) {
+    double a = std::fabs(double(x)), p = asin_part(a);
+    float r = with_sign(float(a > 0.5 ? PI_2 - 2.0 * p : p), x);
+    return a <= 1.0 ? r : std::numeric_limits<float>::quiet_NaN();
+}
+INLINE float acos(float x) {
+    double a = std::fabs(double(x)), p = asin_part(a);
+    double inner = PI_2 - (x < 0.0f ? -p : p), outer = x < 0.0f ? PI - 2.0 * p : 2.0 * p;
+    return a <= 1.0 ? float(a > 0.5 ? outer : inner) : std::numeric_limits<float>::quiet_NaN();
+}
+
+// ---- hyperbolic functions -----------------------------------------------------------------------
+
+INLINE float tanh(float x) {
+    double a = std::fabs(double(x)), z = a * a;
+    double outer = 1.0 - 2.0 / (exp_short(2.0 * (a < 10.0 ? a : 10.0)) + 1.0);
+    double inner = a - a * z * (1.0 / 3.0 - z * (2.0 / 15.0));
+    float r = with_sign(float(a < 0.02 ? inner : outer), x);
+    return x == x ? r : x;
+}
+INLINE double tanh(double x) {
+    double a = std::fabs(x);
+    double e = expm1(2.0 * (a < 20.0 ? a : 20.0));
+    double r = with_sign(e / (e + 2.0), x);
+    return x == x ? r : x;
+}
+
+INLINE float sinh(float x) {
+    double a = std::fabs(double(x));
+    double e = exp_short(a < 100.0 ? a : 100.0);
+    float r = with_sign(a < 0.01 ? float(a + a * a * a * (1.0 / 6.0)) : float(0.5 * (e - 1.0 / e)), x);
+    return x == x ? r : x;
+}
+INLINE float cosh(float x) {
+    double a = std::fabs(double(x));
+    double e = exp_short(a < 100.0 ? a : 100.0);
+    return x == x ? float(0.5 * (e + 1.0 / e)) : x;
+}
+INLINE float asinh(float x) {
+    double a = std::fabs(double(x));
+    float r = with_sign(float(log1p(a + a * a / (1.0 + std::sqrt(a * a + 1.0)))), x);
+    return (x == x) & (a < INF64) ? r : x;
+}
+INLINE float acosh(float x) {
+    double y = double(x) - 1.0;
+    float r = float(log1p(y + std::sqrt(y * (double(x) + 1.0))));
+    return x < 1.0f ? std::numeric_limits<float>::quiet_NaN() : r;
+}
+INLINE float atanh(float x) {
+    double a = std::fabs(double(x));
+    float r = with_sign(float(0.5 * log1p(2.0 * a / (1.0 - a))), x);
+    return a <= 1.0 ? r : std::numeric_limits<float>::quiet_NaN();
+}
+
+// ---- error function, activations ----------------------------------------------------------------
+
+INLINE float erf(float x) {
+    float a = std::fabs(x);
+    float inner = x + x * poly(a < 1.0f ? x * x : 1.0f, ERF_SMALL32);
+    float c = a > 0.9f ? (a < 4.0f ? a : 4.0f) : 0.9f;
+    float outer = with_sign(1.0f - exp(poly(c, ERFC_LOG32)), x);
+    float r = a < 0.95f ? inner : outer;
+    return x == x ? r : x;
+}
+
+INLINE double erf(double x) {
+    double a = std::fabs(x);
+    double inner = x * poly(a < 1.0 ? x * x : 1.0, ERF_SMALL64);
+    double t = a > 0.9 ? (a < 6.0 ? a : 6.0) : 0.9, w = 1.0 / (t + 2.0);
+    double outer = with_sign(1.0 - exp(-t * t) * poly((t - 2.0) * w, ERFCX64) * (2.0 * w), x);
+    double r = a < 0.95 ? inner : outer;
+    return x == x ? r : x;
+}
+
+// exp(-half a²). The square is formed from the leading bits of `a`, exactly, and a rest, because its
+// rounding would be magnified by its own size.
+INLINE float exp_of_square(float a, float half) {
+    float top = bits<float>(bits<uint32_t>(a) & 0xfffff000u);
+    float square = half * top * top, rest = half * (a - top) * (a + top);
+    int n;
+    float c = square < 104.0f ? -square : -104.0f;
+    float r = reduce_exp(c, n) - rest;
+    float e = scale(1.0f + (r + r * r * poly(r, EXP32)), n);
+    return square < 104.0f ? e : 0.0f;
+}
+
+INLINE float erfc(float x) {
+    double t = std::fabs(double(x)), w = 1.0 / (t + 2.0);
+    t = t < 20.0 ? t : 20.0;
+    double e = double(exp_of_square(std::fabs(x), 1.0f)) * poly((t - 2.0) * w, ERFCX) * (2.0 * w);
+    return x == x ? float(x < 0.0f ? 2.0 - e : e) : x;
+}
+
+// exp(-x²/2) and Φ(x), the distribution function of the normal law. The square is formed as in
+// `exp_of_square`; what is less than 2^-126 is 0.
+struct Normal {
+    float exponential, cdf;
+};
+INLINE Normal normal(float x) {
+    float a = std::fabs(x), c = a < 13.25f ? a : 13.25f;  // there it is 0
+    float top = bits<float>(bits<uint32_t>(c) & 0xfffff000u), low = c - top;
+    float square = -0.5f * top * top;
+    float shifted = square * 1.44269504f + Round<float>::magic, k = shifted - Round<float>::magic;
+    float r = (square - k * 0.693359375f) - k * -2.12194440e-4f - low * (top + 0.5f * low);
+    float e = (1.0f + (r + r * r * poly(r, EXP32))) *
+              bits<float>((bits<uint32_t>(shifted) << 23) + 0x3f800000u);
+    float bottom = c + 3.0f, lost = c - (bottom - 3.0f), w = 1.0f / bottom;
+    float rest = (1.0f - w * bottom) - w * lost;  // what the quotient's roundings left out
+    float tail = e * poly((c - 3.0f) * w, MILLS32) * (1.5f * w);
+    tail = tail + tail * rest;
+    return {e, x < 0.0f ? tail : 1.0f - tail};
+}
+
+template <class T>
+INLINE T sigmoid(T x) {
+    T e = exp_or_zero(-x), s = T(1) + e, w = T(1) / s;
+    // the roundings of sum and quotient, mended where there is a fused multiply-add
+    T rest = (T(1) - w * s) - w * (e > T(1) ? T(1) - (s - e) : e - (s - T(1)));
+    return e < T(1e30) ? w + w * rest : w;
+}
+
+// ---- powers -------------------------------------------------------------------------------------
+
+INLINE float pow(float x, float y) {
+    double a = std::fabs(double(x)), b = double(y);
+    double l = log(a);
+    double t = b * l;
+    t = t < 700.0 ? t : 700.0;
+    t = t > -700.0 ? t : -700.0;
+    double r = exp_short(t);
+    float magnitude = float(r);
+    magnitude = (a == 1.0) | (y == 0.0f) ? 1.0f : magnitude;
+    bool whole = std::rint(y) == y, odd = whole & (std::rint(0.5f * y) != 0.5f * y);
+    float signed_ = odd ? with_sign(magnitude, x) : magnitude;
+    float result = (x < 0.0f) & (a < INF64) & !whole ? std::numeric_limits<float>::quiet_NaN() : signed_;
+    bool nan = ((x != x) & (y != 0.0f)) | ((y != y) & (x != 1.0f));
+    return nan ? x + y : result;
+}
+
+}  // namespace vec

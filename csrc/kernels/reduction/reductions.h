@@ -1,0 +1,549 @@
+// What reductions share: the array as kept and reduced dimensions, and the loops over them. Work is
+// cut into pieces by the shape alone, never by the number of threads, so that a sum has the same bits
+// on every machine of one kind.
+#pragma once
+#include <algorithm>
+#include <type_traits>
+#include <vector>
+
+#include "kernels/pointwise/complex.h"
+#include "kernels/moving/copying.h"
+#include "kernels/pointwise/kernel.h"
+#include "parallel.h"
+#include "kernels/pointwise/vecmath.h"
+
+PyArrayObject *cast_array(PyArrayObject *x, DType to);
+
+#if defined(_OPENMP)
+#define PRAGMA(...) _Pragma(#__VA_ARGS__)
+#define REDUCE(...) PRAGMA(omp simd reduction(__VA_ARGS__))
+#else
+#define REDUCE(...)
+#endif
+
+namespace {
+
+// ---- what is reduced ----------------------------------------------------------------------------
+// Op<T>: `Acc` the accumulator's type; `row` takes contiguous elements into one accumulator, `column`
+// one element into each of several, of type `Part` (which may be narrower, for a few rows); `combine`
+// joins two accumulators; `finish` gives the result.
+
+template <class T>
+using SumType = std::conditional_t<std::is_floating_point_v<Compute<T>>, double, uint64_t>;
+
+// Long rows: many partial sums side by side, widened after every chunk.
+template <class T>
+CLONES void long_row_sum(const T *x, npy_intp n, double &total) {
+    constexpr npy_intp wide = 64, chunk = 1024;
+    double sums[wide] = {};
+    for (; n >= wide; ) {
+        npy_intp m = (n < chunk ? n : chunk) / wide * wide;
+        Compute<T> part[wide] = {};
+        for (npy_intp i = 0; i < m; i += wide)
+            for (npy_intp k = 0; k < wide; k++) part[k] += widen(x[i + k]);
+        for (npy_intp k = 0; k < wide; k++) sums[k] += double(part[k]);
+        x += m, n -= m;
+    }
+    for (npy_intp i = 0; i < n; i++) sums[i] += double(widen(x[i]));
+    for (npy_intp half = wide / 2; half; half /= 2)
+        for (npy_intp k = 0; k < half; k++) sums[k] += sums[k + half];
+    total += sums[0];
+}
+
+template <class T>
+CLONES void row_sum(const T *x, npy_intp n, SumType<T> &total) {
+    // four partial sums of a chunk in the elements' precision, chunks joined in double
+    using P = std::conditional_t<std::is_floating_point_v<Compute<T>>, Compute<T>, uint64_t>;
+    constexpr npy_intp chunk = 2048;
+    if constexpr (std::is_same_v<T, float>)
+        if (n >= chunk) return long_row_sum(x, n, total);
+    for (npy_intp begin = 0; begin < n; begin += chunk) {
+        npy_intp quarter = std::min(chunk, n - begin) / 4;
+        const T *a = x + begin, *b = a + quarter, *c = b + quarter, *d = c + quarter;
+        P s = 0, t = 0, u = 0, v = 0;
+        REDUCE(+ : s, t, u, v)
+        for (npy_intp i = 0; i < quarter; i++) {
+            s += P(widen(a[i])), t += P(widen(b[i]));
+            u += P(widen(c[i])), v += P(widen(d[i]));
+        }
+        SumType<T> part = (SumType<T>(s) + SumType<T>(t)) + (SumType<T>(u) + SumType<T>(v));
+        for (npy_intp i = begin + 4 * quarter; i < std::min(n, begin + chunk); i++)
+            part += SumType<T>(widen(x[i]));
+        total += part;
+    }
+}
+template <class T>
+using PartType = std::conditional_t<std::is_floating_point_v<Compute<T>>, Compute<T>, uint64_t>;
+template <class T>
+CLONES void column_sum(const T *x, npy_intp n, PartType<T> *total) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) total[i] += PartType<T>(widen(x[i]));
+}
+
+template <class T>
+struct Sum {
+    using Element = T;
+    using Acc = SumType<T>;
+    using Part = PartType<T>;
+    static Acc identity() { return 0; }
+    static void row(const T *x, npy_intp n, Acc &a) { row_sum(x, n, a); }
+    static void column(const T *x, npy_intp n, Part *a) { column_sum(x, n, a); }
+    static void combine(Acc &a, Acc b) { a += b; }
+    using Result = std::conditional_t<std::is_floating_point_v<Compute<T>>, T, int64_t>;
+    static auto finish(Acc a, npy_intp) {
+        return std::conditional_t<std::is_same_v<Result, int64_t>, int64_t, Compute<Result>>(a);
+    }
+};
+template <class T>
+struct Mean : Sum<T> {
+    static auto finish(double a, npy_intp n) { return Compute<T>(a / double(n)); }
+};
+
+template <class T>
+CLONES void row_product(const T *x, npy_intp n, SumType<T> &total) {
+    SumType<T> p = total;
+    REDUCE(* : p)
+    for (npy_intp i = 0; i < n; i++) p *= SumType<T>(widen(x[i]));
+    total = p;
+}
+template <class T>
+CLONES void column_product(const T *x, npy_intp n, SumType<T> *total) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) total[i] *= SumType<T>(widen(x[i]));
+}
+template <class T>
+struct Product : Sum<T> {
+    using Acc = SumType<T>;
+    using Part = Acc;
+    static Acc identity() { return 1; }
+    static void row(const T *x, npy_intp n, Acc &a) { row_product(x, n, a); }
+    static void column(const T *x, npy_intp n, Acc *a) { column_product(x, n, a); }
+    static void combine(Acc &a, Acc b) { a *= b; }
+};
+
+// The larger (or the smaller) of two; a NaN stays.
+template <bool MAX, class C>
+INLINE C extreme(C a, C x) {
+    bool better = MAX ? x > a : x < a;
+    if constexpr (std::is_floating_point_v<C>) better |= x != x;
+    return better ? x : a;
+}
+template <bool MAX, class T>
+CLONES void row_extreme(const T *x, npy_intp n, Compute<T> &best) {
+    using C = Compute<T>;
+    C m = best;
+    if constexpr (std::is_floating_point_v<C>) {
+        int nan = m != m;
+        if constexpr (MAX) {
+            REDUCE(max : m) for (npy_intp i = 0; i < n; i++) m = widen(x[i]) > m ? widen(x[i]) : m;
+        } else {
+            REDUCE(min : m) for (npy_intp i = 0; i < n; i++) m = widen(x[i]) < m ? widen(x[i]) : m;
+        }
+        for (npy_intp i = 0; i < n; i++) nan |= widen(x[i]) != widen(x[i]);
+        if (nan) m = std::numeric_limits<C>::quiet_NaN();
+    } else if constexpr (std::is_same_v<T, bool>) {
+        for (npy_intp i = 0; i < n; i++) m = MAX ? m | x[i] : m & x[i];
+    } else {
+        for (npy_intp i = 0; i < n; i++) m = extreme<MAX>(m, x[i]);
+    }
+    best = m;
+}
+template <bool MAX, class T>
+CLONES void column_extreme(const T *x, npy_intp n, Compute<T> *best) {
+    INDEPENDENT
+    for (npy_intp i = 0; i < n; i++) best[i] = extreme<MAX>(best[i], widen(x[i]));
+}
+template <bool MAX, class T>
+struct Extreme {
+    using Element = T;
+    using Acc = Compute<T>;
+    using Part = Acc;
+    using Result = T;
+    static Acc identity() {
+        using L = std::numeric_limits<Acc>;
+        if constexpr (std::is_floating_point_v<Acc>)
+            return MAX ? -L::infinity() : L::infinity();
+        else
+            return MAX ? L::lowest() : L::max();
+    }
+    static void row(const T *x, npy_intp n, Acc &a) {
+        for (npy_intp i = 0; i < n; i += 4096) row_extreme<MAX>(x + i, std::min<npy_intp>(4096, n - i), a);
+    }
+    static void column(const T *x, npy_intp n, Acc *a) { column_extreme<MAX>(x, n, a); }
+    static void combine(Acc &a, Acc b) { a = extreme<MAX>(a, b); }
+    static Acc finish(Acc a, npy_intp) { return a; }
+};
+template <class T>
+using Max = Extreme<true, T>;
+template <class T>
+using Min = Extreme<false, T>;
+
+// ---- the array as kept and reduced dimensions ---------------------------------------------------
+
+struct Dims {
+    int n = 0;
+    npy_intp shape[NPY_MAXDIMS], strides[NPY_MAXDIMS], size = 1;
+
+    void add(npy_intp length, npy_intp stride) {
+        size *= length;
+        if (length == 1) return;
+        if (n && strides[n - 1] == stride * length) {
+            shape[n - 1] *= length, strides[n - 1] = stride;
+        } else {
+            shape[n] = length, strides[n++] = stride;
+        }
+    }
+    npy_intp offset(npy_intp index, int dims) const {
+        npy_intp sum = 0;
+        for (int d = dims - 1; d >= 0; d--) {
+            sum += index % shape[d] * strides[d];
+            index /= shape[d];
+        }
+        return sum;
+    }
+};
+
+struct Request {
+    PyArrayObject *x = nullptr;
+    bool reduced[NPY_MAXDIMS];
+    bool keepdims = false;
+    PyObject *dtype = nullptr;
+    Dims kept, gone;
+    DType type = NONE;
+
+    void split() {
+        kept = gone = Dims();
+        for (int d = 0; d < PyArray_NDIM(x); d++)
+            (reduced[d] ? gone : kept).add(PyArray_DIM(x, d), PyArray_STRIDE(x, d));
+        type = dtype_of(PyArray_TYPE(x));
+    }
+    // For reductions that may take elements in any order: as they lie in memory.
+    void take_in_memory_order() {
+        int order[NPY_MAXDIMS], n = 0;
+        for (int d = 0; d < PyArray_NDIM(x); d++) {
+            if (!reduced[d]) continue;
+            int at = n++;
+            for (; at > 0 && PyArray_STRIDE(x, order[at - 1]) < PyArray_STRIDE(x, d); at--)
+                order[at] = order[at - 1];
+            order[at] = d;
+        }
+        gone = Dims();
+        for (int i = 0; i < n; i++) gone.add(PyArray_DIM(x, order[i]), PyArray_STRIDE(x, order[i]));
+    }
+    PyArrayObject *result(DType dtype) const {
+        npy_intp shape[NPY_MAXDIMS];
+        int n = 0;
+        for (int d = 0; d < PyArray_NDIM(x); d++)
+            if (!reduced[d] || keepdims) shape[n++] = reduced[d] ? 1 : PyArray_DIM(x, d);
+        PyArray_Descr *descr = descr_of(dtype);
+        return descr ? (PyArrayObject *)PyArray_NewFromDescr(&PyArray_Type, descr, n, shape, nullptr,
+                                                             nullptr, 0, nullptr)
+                     : nullptr;
+    }
+    bool rows_contiguous() const {
+        return gone.n == 0 || gone.strides[gone.n - 1] == PyArray_ITEMSIZE(x);
+    }
+};
+
+inline PyObject *not_here() {
+    Py_INCREF(Py_NotImplemented);
+    return Py_NotImplemented;
+}
+
+// Reads (x, axis=None, keepdims=False, dtype=None). False: let the twin answer, or complain.
+inline bool read(Request &r, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    PyObject *values[4] = {nullptr, Py_None, Py_False, Py_None};
+    static const char *const keys[4] = {"x", "axis", "keepdims", "dtype"};
+    if (n < 1 || n > 4) return false;
+    for (Py_ssize_t i = 0; i < n; i++) values[i] = args[i];
+    for (Py_ssize_t i = 0; names && i < PyTuple_GET_SIZE(names); i++) {
+        int k = 1;
+        while (k < 4 && PyUnicode_CompareWithASCIIString(PyTuple_GET_ITEM(names, i), keys[k])) k++;
+        if (k == 4) return false;
+        values[k] = args[n + i];
+    }
+    if (!is_plain(values[0])) return false;
+    r.x = (PyArrayObject *)values[0];
+    int ndim = PyArray_NDIM(r.x);
+    std::fill(r.reduced, r.reduced + ndim, values[1] == Py_None);
+    if (values[1] != Py_None) {
+        bool many = PyTuple_Check(values[1]);
+        Py_ssize_t count = many ? PyTuple_GET_SIZE(values[1]) : 1;
+        for (Py_ssize_t i = 0; i < count; i++) {
+            PyObject *axis = many ? PyTuple_GET_ITEM(values[1], i) : values[1];
+            if (!PyLong_Check(axis)) return false;
+            long a = PyLong_AsLong(axis);
+            if (PyErr_Occurred()) PyErr_Clear();
+            if (!ndim && (a == 0 || a == -1)) continue;  // a number is one element in a row
+            if (a < 0) a += ndim;
+            if (a < 0 || a >= ndim || r.reduced[a]) return false;
+            r.reduced[a] = true;
+        }
+    }
+    if (!PyBool_Check(values[2])) return false;
+    r.keepdims = values[2] == Py_True;
+    r.dtype = values[3] == Py_None ? nullptr : values[3];
+    r.split();
+    return r.type != NONE;
+}
+
+// The array with the reduced dimensions last, and each row contiguous: copied if it has to be.
+inline PyArrayObject *rows_of(const Request &r) {
+    int ndim = PyArray_NDIM(r.x), n = 0;
+    npy_intp order[NPY_MAXDIMS];
+    for (int pass = 0; pass < 2; pass++)
+        for (int d = 0; d < ndim; d++)
+            if (r.reduced[d] == bool(pass)) order[n++] = d;
+    PyArray_Dims permutation = {order, ndim};
+    PyObject *moved = PyArray_Transpose(r.x, &permutation);
+    if (!moved) return nullptr;
+    PyArrayObject *copy = row_major((PyArrayObject *)moved);
+    Py_DECREF(moved);
+    return copy;
+}
+
+constexpr npy_intp PIECE = 1 << 15;
+
+template <class Op>
+void reduce_rows(const Request &r, typename Op::Result *out) {
+    using T = typename Op::Element;
+    using Acc = typename Op::Acc;
+    const Dims &kept = r.kept, &gone = r.gone;
+    npy_intp length = gone.n ? gone.shape[gone.n - 1] : 1, rows = gone.size / length;
+    // few results of many elements: cut each into pieces, of rows or within one row
+    npy_intp pieces = 1, rows_each = rows, length_each = length;
+    if (kept.size < 64 && gone.size > 2 * PIECE) {
+        if (rows > 1) {
+            rows_each = std::max<npy_intp>(1, PIECE / length);
+            pieces = (rows + rows_each - 1) / rows_each;
+        } else {
+            length_each = PIECE;
+            pieces = (length + PIECE - 1) / PIECE;
+        }
+    }
+    std::vector<Acc> parts(pieces > 1 ? kept.size * pieces : 0);
+    npy_intp items = kept.size * pieces;
+    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / std::max<npy_intp>(1, gone.size / pieces));
+    parallel_for(items, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t item = begin; item < end; item++) {
+            npy_intp k = item / pieces, piece = item % pieces;
+            const char *base = PyArray_BYTES(r.x) + kept.offset(k, kept.n);
+            Acc acc = Op::identity();
+            npy_intp from = rows > 1 ? piece * rows_each : 0, to = rows > 1 ? std::min(rows, from + rows_each) : 1;
+            npy_intp start = rows > 1 ? 0 : piece * length_each;
+            npy_intp count = rows > 1 ? length : std::min(length_each, length - start);
+            for (npy_intp row = from; row < to; row++) {
+                const char *p = base + gone.offset(row, gone.n - 1) + start * npy_intp(sizeof(T));
+                Op::row((const T *)p, count, acc);
+            }
+            if (pieces > 1)
+                parts[item] = acc;
+            else
+                out[k] = Narrow<typename Op::Result, decltype(Op::finish(acc, 1))>::from(
+                    Op::finish(acc, gone.size));
+        }
+    }, 1);
+    for (npy_intp k = 0; pieces > 1 && k < kept.size; k++) {
+        Acc acc = parts[k * pieces];
+        for (npy_intp p = 1; p < pieces; p++) Op::combine(acc, parts[k * pieces + p]);
+        out[k] = Narrow<typename Op::Result, decltype(Op::finish(acc, 1))>::from(Op::finish(acc, gone.size));
+    }
+}
+
+// The kept dimension lies innermost: rows are added to a block of accumulators.
+template <class Op>
+void reduce_columns(const Request &r, typename Op::Result *out) {
+    using T = typename Op::Element;
+    using Acc = typename Op::Acc;
+    constexpr npy_intp WIDTH = 512;
+    const Dims &kept = r.kept, &gone = r.gone;
+    npy_intp columns = kept.shape[kept.n - 1], outer = kept.size / columns, rows = gone.size;
+    npy_intp blocks = (columns + WIDTH - 1) / WIDTH;
+    // narrow rows that follow each other are taken several at a time
+    npy_intp joined = 1;
+    if (gone.n == 1 && gone.strides[0] == columns * npy_intp(sizeof(T)))
+        joined = std::max<npy_intp>(1, std::min(WIDTH / columns, rows));
+    npy_intp pieces = 1, rows_each = rows;
+    if (outer * blocks < 64 && rows * std::min(columns, WIDTH) > 2 * PIECE) {
+        rows_each = std::max<npy_intp>(1, PIECE / std::min(columns, WIDTH));
+        rows_each = (rows_each + joined - 1) / joined * joined;
+        pieces = (rows + rows_each - 1) / rows_each;
+    }
+    std::vector<Acc> parts(pieces > 1 ? outer * columns * pieces : 0);
+    npy_intp items = outer * blocks * pieces, work = std::min(columns, WIDTH) * rows_each;
+    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / std::max<npy_intp>(1, work));
+    parallel_for(items, grain, [&](int64_t begin, int64_t end) {
+        Acc acc[WIDTH];
+        typename Op::Part part[WIDTH];
+        for (int64_t item = begin; item < end; item++) {
+            npy_intp piece = item % pieces, block = item / pieces % blocks, o = item / pieces / blocks;
+            npy_intp first = block * WIDTH, width = std::min(WIDTH, columns - first);
+            const char *base = PyArray_BYTES(r.x) + kept.offset(o, kept.n - 1) + first * npy_intp(sizeof(T));
+            npy_intp row = piece * rows_each, to = std::min(rows, row + rows_each);
+            npy_intp used = joined > 1 ? joined * columns : width;
+            std::fill(acc, acc + used, Op::identity());
+            while (row < to) {
+                std::fill(part, part + used, typename Op::Part(Op::identity()));
+                for (int few = 0; few < 16 && row < to; few++) {
+                    bool several = joined > 1 && row + joined <= to;
+                    Op::column((const T *)(base + gone.offset(row, gone.n)), several ? used : width, part);
+                    row += several ? joined : 1;
+                }
+                for (npy_intp c = 0; c < used; c++) Op::combine(acc[c], Acc(part[c]));
+            }
+            for (npy_intp j = 1; j < joined; j++)
+                for (npy_intp c = 0; c < columns; c++) Op::combine(acc[c], acc[j * columns + c]);
+            npy_intp at = o * columns + first;
+            for (npy_intp c = 0; c < width; c++) {
+                if (pieces > 1)
+                    parts[piece * outer * columns + at + c] = acc[c];
+                else
+                    out[at + c] = Narrow<typename Op::Result, decltype(Op::finish(acc[c], 1))>::from(
+                        Op::finish(acc[c], gone.size));
+            }
+        }
+    }, 1);
+    for (npy_intp i = 0; pieces > 1 && i < outer * columns; i++) {
+        Acc a = parts[i];
+        for (npy_intp p = 1; p < pieces; p++) Op::combine(a, parts[p * outer * columns + i]);
+        out[i] = Narrow<typename Op::Result, decltype(Op::finish(a, 1))>::from(Op::finish(a, gone.size));
+    }
+}
+
+template <class Op>
+PyObject *reduce(Request &r) {
+    PyArrayObject *out = r.result(DTypeOf<typename Op::Result>::value);
+    if (!out) return nullptr;
+    if (PyArray_SIZE(out) == 0) return (PyObject *)out;
+    auto *data = (typename Op::Result *)PyArray_DATA(out);
+    r.take_in_memory_order();
+    if (r.gone.size == 0) {
+        auto none = Op::finish(Op::identity(), 0);
+        std::fill(data, data + PyArray_SIZE(out), Narrow<typename Op::Result, decltype(none)>::from(none));
+        return (PyObject *)out;
+    }
+    PyArrayObject *copy = nullptr, *original = r.x;
+    npy_intp item = PyArray_ITEMSIZE(r.x);
+    bool rows = r.rows_contiguous();
+    bool columns = !rows && r.kept.n && r.kept.strides[r.kept.n - 1] == item;
+    if (!rows && !columns) {
+        copy = row_major(r.x);
+        if (!copy) {
+            Py_DECREF(out);
+            return nullptr;
+        }
+        r.x = copy;
+        r.split();
+        rows = r.rows_contiguous();
+    }
+    PyThreadState *state = PyArray_SIZE(r.x) >= PIECE ? PyEval_SaveThread() : nullptr;
+    if (rows)
+        reduce_rows<Op>(r, data);
+    else
+        reduce_columns<Op>(r, data);
+    if (state) PyEval_RestoreThread(state);
+    Py_XDECREF((PyObject *)copy);
+    r.x = original;
+    return (PyObject *)out;
+}
+
+// ---- choice by dtype ----------------------------------------------------------------------------
+
+using Reducer = PyObject *(*)(Request &);
+
+template <template <class> class Op, class... T>
+void enter(Reducer *table, Types<T...>) {
+    ((table[DTypeOf<T>::value] = reduce<Op<T>>), ...);
+}
+
+inline PyObject *run(Reducer *table, Request &r) { return table[r.type] ? table[r.type](r) : not_here(); }
+
+// Sums and products: `dtype` says what to convert to first.
+inline PyObject *accumulate(Reducer *table, PyObject *const *args, Py_ssize_t n, PyObject *names) {
+    Request r;
+    if (!read(r, args, n, names)) return not_here();
+    PyArrayObject *converted = nullptr;
+    if (r.dtype) {
+        PyArray_Descr *descr;
+        if (!PyArray_DescrConverter(r.dtype, &descr)) return nullptr;
+        DType to = dtype_of(descr->type_num);
+        Py_DECREF(descr);
+        if (to == NONE || (to < I8 && to != r.type) || (to <= I4 && to == r.type) || to == U8)
+            return not_here();
+        bool natural = to == r.type || (to == I8 && r.type <= I8);
+        if (!natural) {
+            converted = cast_array(r.x, to);
+            if (!converted) return nullptr;
+            r.x = converted;
+            r.split();
+        }
+    }
+    PyObject *result = run(table, r);
+    Py_XDECREF((PyObject *)converted);
+    return result;
+}
+
+template <Reducer *table, bool NONEMPTY>
+PyObject *plain(PyObject *const *a, Py_ssize_t n, PyObject *names) {
+    Request r;
+    if (!read(r, a, n, names) || r.dtype || (NONEMPTY && r.gone.size == 0)) return not_here();
+    return run(table, r);
+}
+// ---- reductions that need more than one pass, or a place ----------------------------------------
+
+// Hands `body` the contiguous rows of each result: body(k, rows), rows(f) calls f(row, length, index
+// of the row's first element) in order. The array is copied where it has no contiguous rows.
+template <class T, class Body>
+bool for_rows(Request &r, Body body) {
+    PyArrayObject *copy = nullptr;
+    if (!r.rows_contiguous()) {
+        copy = rows_of(r);
+        if (!copy) return false;
+    }
+    const char *data = PyArray_BYTES(copy ? copy : r.x);
+    npy_intp size = r.gone.size, length = copy || !r.gone.n ? size : r.gone.shape[r.gone.n - 1];
+    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / std::max<npy_intp>(1, size));
+    PyThreadState *state = PyArray_SIZE(r.x) >= PIECE ? PyEval_SaveThread() : nullptr;
+    parallel_for(r.kept.size, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t k = begin; k < end; k++) {
+            const char *base = data + (copy ? k * size * npy_intp(sizeof(T)) : r.kept.offset(k, r.kept.n));
+            body(k, [&](auto f) {
+                for (npy_intp i = 0; i < size; i += length)
+                    f((const T *)(base + (copy ? 0 : r.gone.offset(i / length, r.gone.n - 1))), length, i);
+            });
+        }
+    }, 1);
+    if (state) PyEval_RestoreThread(state);
+    Py_XDECREF((PyObject *)copy);
+    return true;
+}
+
+constexpr npy_intp BAND = 256;
+
+inline bool by_columns(const Request &r) {
+    return !r.rows_contiguous() && r.kept.n && r.gone.size &&
+           r.kept.strides[r.kept.n - 1] == PyArray_ITEMSIZE(r.x) && r.kept.shape[r.kept.n - 1] >= 16;
+}
+
+// The same where results lie side by side: body(first result, how many, rows), rows(f) calls
+// f(elements, index of the row).
+template <class T, class Body>
+void for_columns(const Request &r, Body body) {
+    npy_intp columns = r.kept.shape[r.kept.n - 1], bands = (columns + BAND - 1) / BAND;
+    npy_intp items = r.kept.size / columns * bands;
+    npy_intp grain = std::max<npy_intp>(1, PIECE / 2 / (r.gone.size * std::min(columns, BAND)));
+    PyThreadState *state = PyArray_SIZE(r.x) >= PIECE ? PyEval_SaveThread() : nullptr;
+    parallel_for(items, grain, [&](int64_t begin, int64_t end) {
+        for (int64_t item = begin; item < end; item++) {
+            npy_intp o = item / bands, first = item % bands * BAND, width = std::min(BAND, columns - first);
+            const char *base = PyArray_BYTES(r.x) + r.kept.offset(o, r.kept.n - 1) + first * npy_intp(sizeof(T));
+            body(o * columns + first, width, [&](auto f) {
+                for (npy_intp row = 0; row < r.gone.size; row++)
+                    f((const T *)(base + r.gone.offset(row, r.gone.n)), row);
+            });
+        }
+    }, 1);
+    if (state) PyEval_RestoreThread(state);
+}
+
+}  // namespace

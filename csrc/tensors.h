@@ -1,0 +1,199 @@
+// The common case of a call in C. Tensor, Node and View stay Python classes: what lies in their
+// slots is read and written at the offsets that their member descriptors give. Each path follows a
+// Python closure step by step; whatever is not its case it hands to that closure, untouched.
+#pragma once
+#include "kernels/pointwise/kernel.h"
+
+namespace fast {
+
+// What core/ told us: classes, markers, the lists that are asked before each call, and offsets.
+struct Core {
+    PyTypeObject *tensor, *view, *node;
+    PyTypeObject *untracked;                           // counters of inference tensors
+    PyObject *plain, *floating, *passive;             // sets of types
+    PyObject *interceptors, *packers, *node_watchers;  // lists, empty nearly always
+    PyObject *leaf, *lookup, *grad_mode, *order;       // order: the counter of nodes
+    PyObject *gradient_edge, *replay_of, *coerce_general, *unpack_result;
+    PyObject *defaults, *device, *cpu, *inference;     // for new tensors
+    PyObject *package;                                 // where our own code lies: a directory
+    PyObject *basis;                                   // which has `explain`
+    PyObject *output;                                  // the class of one output of several
+    Py_ssize_t array, base, counter, edge, view_slot;               // of Tensor
+    Py_ssize_t node_dtype, edges, node_order, saved, node_shape;    // of Node
+    Py_ssize_t view_node, version, made, replay;                    // of View
+};
+extern Core core;
+extern PyObject *zero, *one;
+
+inline PyObject *&slot(PyObject *object, Py_ssize_t offset) {
+    return *reinterpret_cast<PyObject **>(reinterpret_cast<char *>(object) + offset);
+}
+
+inline void set(PyObject *object, Py_ssize_t offset, PyObject *stolen) {
+    PyObject *old = slot(object, offset);
+    slot(object, offset) = stolen;
+    Py_XDECREF(old);
+}
+
+inline PyObject *incref(PyObject *object) {
+    Py_INCREF(object);
+    return object;
+}
+
+// An owned reference.
+class Ref {
+    PyObject *object;
+
+  public:
+    explicit Ref(PyObject *stolen = nullptr) : object(stolen) {}
+    Ref(const Ref &) = delete;
+    Ref &operator=(const Ref &) = delete;
+    ~Ref() { Py_XDECREF(object); }
+    PyObject *get() const { return object; }
+    PyObject *release() {
+        PyObject *given = object;
+        object = nullptr;
+        return given;
+    }
+    void take(PyObject *stolen) {
+        PyObject *old = object;
+        object = stolen;
+        Py_XDECREF(old);
+    }
+    explicit operator bool() const { return object != nullptr; }
+};
+
+inline PyObject *tuple_of(PyObject *const *items, Py_ssize_t n) {
+    PyObject *tuple = PyTuple_New(n);
+    for (Py_ssize_t i = 0; tuple && i < n; i++) PyTuple_SET_ITEM(tuple, i, incref(items[i]));
+    return tuple;
+}
+
+inline bool is_none(PyObject *object) { return !object || object == Py_None; }
+
+inline bool is_plain_tensor(PyObject *object) {
+    PyTypeObject *type = Py_TYPE(object);
+    return type == core.tensor || PySet_Contains(core.plain, (PyObject *)type) == 1;
+}
+
+// Does a level, a mode or a watcher of nodes want to see calls?
+inline bool watched() {
+    return PyList_GET_SIZE(core.interceptors) || PyList_GET_SIZE(core.packers) ||
+           PyList_GET_SIZE(core.node_watchers);
+}
+
+// One saved value of a node: how it is taken from a call.
+struct Saved {
+    enum Kind : int8_t { TENSOR, PARAM, SHAPE, DTYPE, GEOMETRY, RESULT, TENSORS, SHAPES, DTYPES } kind;
+    int8_t where;    // which argument; of several tensors, the first that is saved
+    uint64_t users;  // kept only if one of these edges is there
+};
+
+constexpr int MAX_SAVED = 12, MAX_ARGS = 24, MAX_SEEN = 8;
+
+// The types of the arguments of a call that has been found to fit a signature.
+struct Seen {
+    PyObject *names;
+    Py_ssize_t n;
+    PyTypeObject *types[MAX_SEEN];
+};
+
+// A callable in place of a Python closure, which it keeps as `closure` and calls when in doubt.
+struct Callable {
+    PyObject_HEAD
+    vectorcallfunc call, unguarded;
+    PyObject *dict, *weakrefs;
+    PyObject *closure, *kernel, *arguments, *op;
+    PyObject *returns;   // None, or of several results the list, the tuple or the named tuple
+    PyObject *function;  // of a method: the function whose twin it is, which errors number otherwise
+    PyObject *plain_kernel, *defaults;  // pointwise: the kernel for these parameters; or null
+    PyTypeObject *node;
+    int tensors;       // how many tensor arguments; -1: a sequence of them
+    int nsaved;
+    Saved saved[MAX_SAVED];
+    uint32_t dtypes;   // a bit for each that the op takes as it is
+    uint64_t results;  // of several results a bit for each that has a gradient
+    bool numbers, differentiable, view, replay;  // numbers: may the second argument be one?
+    uint32_t fits;     // a bit for each number of tensors that fits a signature
+    Seen *seen;        // the last two calls that fit, with other arguments than tensors
+    PyObject *fitting; // and all of them: tuples of names and types
+    // of a pointwise op that is declared by its schema; checked: the twin looks at bools (1), at
+    // operands of mixed types (2);
+    // raw: the kernel takes numbers; fixed: the result has the type of the first operand;
+    // apart: a bit for each operand that is a condition
+    bool pointwise, floating, wide, raw, fixed;
+    int apart, checked;
+    bool operates;     // as an operator, it says NotImplemented for a TypeError
+};
+extern PyTypeObject CallableType, PlaceType;
+
+// A closure that is a callable itself has the same guard, which has been asked.
+inline PyObject *fall_back(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
+    if (Py_TYPE(f->closure) == &CallableType)
+        return ((Callable *)f->closure)->unguarded(f->closure, args, nargsf, names);
+    return PyObject_Vectorcall(f->closure, args, nargsf, names);
+}
+
+// A call has failed: raise what PyTorch would, if that is something else.
+PyObject *explain(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names);
+
+bool admit(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names);  // false: an error
+
+// Are the arguments of types that were found to fit?
+inline bool fit(Callable *f, PyObject *const *args, size_t nargsf, PyObject *names) {
+    Py_ssize_t n = PyVectorcall_NARGS(nargsf), i = 0;
+    if (!names) {
+        while (i < n && Py_TYPE(args[i]) == core.tensor) i++;
+        if (i == n && n < 32 && f->fits >> n & 1) return true;
+    }
+    if (PyList_GET_SIZE(core.interceptors)) return true;
+    if (!f->seen || names != f->seen->names || n != f->seen->n) return false;
+    if (names) n += PyTuple_GET_SIZE(names);
+    i = 0;
+    while (i < n && Py_TYPE(args[i]) == f->seen->types[i]) i++;
+    return i == n;
+}
+
+template <vectorcallfunc inner>
+PyObject *guarded(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names) {
+    if (!fit((Callable *)self, args, nargsf, names) && !admit((Callable *)self, args, nargsf, names))
+        return nullptr;
+    PyObject *result = inner(self, args, nargsf, names);
+    return result ? result : explain((Callable *)self, args, nargsf, names);
+}
+
+PyObject *call_closure(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+
+PyObject *make_tensor(PyObject *stolen_array);
+PyObject *as_array(PyObject *stolen);                        // a kernel's result as an array
+int grad_enabled();                                          // -1: an error
+PyObject *edge_of(PyObject *tensor);                         // a new reference, maybe to None
+bool is_floating(PyObject *array);
+PyObject *counter_of(PyObject *tensor);                      // borrowed: [writes, place of the last]
+int bump(PyObject *tensor);
+void stamp(PyObject *place);                                 // note where in the user's code we are
+int register_places(PyObject *module);
+int register_scopes(PyObject *module);
+int record(Callable *f, PyObject *const *canonical, PyObject *stolen_edges, PyObject *result);
+
+// Of several results, of which only some may be floating: `Output`s of one node.
+int record_several(Callable *f, PyObject *const *canonical, PyObject *stolen_edges,
+                   PyObject *const *results, Py_ssize_t n);
+
+// A call's results from what its kernel gave.
+PyObject *finish(Callable *f, PyObject *const *canonical, Py_ssize_t n, PyObject *stolen);
+
+// The call of an op with canonical arguments on plain tensors, of which nobody is watching; null
+// without an error: it is not of that kind.
+PyObject *call_plain(Callable *f, PyObject *const *canonical, Py_ssize_t n);
+
+PyObject *call_elementwise(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_general(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_composite(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_creation(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_reshape(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_cat(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *call_apply(PyObject *self, PyObject *const *args, size_t nargsf, PyObject *names);
+PyObject *read_numbers(PyObject *module, PyObject *const *args, Py_ssize_t n);
+
+}  // namespace fast
