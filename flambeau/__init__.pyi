@@ -2373,7 +2373,6 @@ def histogram(
 def histogramdd(
     input: Tensor,
     bins: Any,
-    *,
     range: Any = None,
     weight: Tensor | None = None,
     density: _bool = False,

@@ -121,7 +121,7 @@ def has_form(op: Op) -> bool:
 def key(op: Op) -> str:
     """The name of an op in the table; of an in-place form, that of what it computes."""
     base = _declared(op)
-    if base.schema is not None:
+    if base.key:
         return base.key
     space = base.namespace if isinstance(base.namespace, str) else (base.namespace or ("torch",))[0]
     return base.name if space == "torch" else f"{space}.{base.name}"

@@ -59,7 +59,7 @@ from flambeau.core.tensor import (
     tensor_types,
     wrap,
 )
-from flambeau.kernels.refused import kernel_name, kernel_of, no_kernel
+from flambeau.kernels.refused import kernel_of, no_kernel
 
 public: dict[str, dict[str, Any]] = {}  # the public functions of each namespace
 SCALARS = frozenset({float, int, bool, complex})
@@ -721,7 +721,7 @@ def unsupported(op: Op, x: ndarray) -> RuntimeError:
         said = op.refuses[0]
         return no_kernel(said if type(said) is str else said(x), x.dtype)
     plain_name = op.name.removeprefix(f"{op.namespace}_")
-    kernel = kernel_name(op.name, x.dtype) or op.refusal.get("", f"{plain_name}_cpu")
+    kernel = op.refusal.get("", f"{plain_name}_cpu")
     return NotImplementedError(f'"{kernel}" not implemented for \'{name}\'')
 
 

@@ -25,7 +25,7 @@ from flambeau.core.promotion import type_name
 from flambeau.core.shapes import extents_of
 from flambeau.core.tensor import LEAF, Tensor, alias, basis, new_tensor
 from flambeau.dispatch.canonical import AS_IS, EXTENTS, NUMBER
-from flambeau.dispatch.declaration import publish, with_out
+from flambeau.dispatch.declaration import module_of, namespace_of, publish, with_out
 from flambeau.dispatch.function import Argument, Function, Overload, describe
 from flambeau.kernels import views
 from flambeau.schema.parser import Schema, parse
@@ -72,8 +72,6 @@ class Factory:
     method: bool = False
     doc: str = ""
     published: Any = None
-    module = "flambeau"
-    namespace = "torch"
     typed_by_out = False
     out_device: str = "device type {found} does not match device type of out parameter ({out})"
     out_speaker: Any = ""
@@ -84,6 +82,8 @@ class Factory:
     def __post_init__(self) -> None:
         self.name = self.texts[0].partition("(")[0].partition(".")[0]
         self.function = not self.method
+        self.namespace = namespace_of(self.name)
+        self.module = module_of(self.namespace)
         self.out_speaker = self.out_speaker or f"aten::{self.name}"
         if self.fill is not None:
             self.kernel = self._filled
@@ -95,7 +95,7 @@ class Factory:
     @cached_property
     def op(self) -> Op:
         op = Op(self.name, "creation", key=self.name, composite=True, declaration=self,
-                namespace="torch" if self.function else None, doc=self.doc)
+                namespace=self.namespace if self.function else None, doc=self.doc)
         op.function = op.call = op.published = self.published
         op.direct = op.body = self.published.twin.unwatched
         return op

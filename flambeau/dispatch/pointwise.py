@@ -37,7 +37,7 @@ from flambeau.core.shapes import broadcast_shapes
 from flambeau.core.tensor import basis, plain, tensor_types, wrap
 from flambeau.dispatch.declaration import Declaration, declare
 from flambeau.kernels.reference import rounding_once
-from flambeau.kernels.refused import characters, refused_by
+from flambeau.kernels.refused import characters
 from flambeau.schema.parser import Parameter, Schema
 
 
@@ -98,7 +98,7 @@ class Pointwise(Declaration):
                 apart=self.apart.split(), check_apart=self.check_apart, check=self.check,
                 check_bools=self.check_bools, raw=self.raw or self.fixed, fixed=self.fixed,
                 inplace_check=self.inplace_check, refuses=self.refuses,
-                reject=characters(self.refuses[1]) if self.refuses else refused_by(self.name),
+                reject=characters(self.refuses[1]) if self.refuses else "",
                 refusal=self.says, namespace=self.namespace, doc=self.doc,
                 usual=rounding_once(self.usual) if self.wide and self.usual else self.usual,
                 defaults=tuple([p.value for p in rest]),

@@ -35,10 +35,12 @@ def fftfreq(
     n: _int,
     d: _float = 1.0,
     *,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """The frequencies of `fft`'s values, for samples `d` apart: 0, 1, … then the negative."""
 
@@ -202,10 +204,12 @@ def rfftfreq(
     n: _int,
     d: _float = 1.0,
     *,
+    out: Tensor | None = None,
     dtype: Any = None,
     layout: Any = None,
     device: Any = None,
-    requires_grad: _bool = False,
+    pin_memory: _bool | None = False,
+    requires_grad: _bool | None = False,
 ) -> Tensor:
     """The frequencies of `rfft`'s values."""
 

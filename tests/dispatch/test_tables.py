@@ -11,7 +11,6 @@ import flambeau
 from flambeau._dispatch import common_forms, forms
 from flambeau.core.op import public, table
 from flambeau.dispatch.function import Function
-from flambeau.kernels import refused
 from flambeau.ops import load, out_types, overlap
 from flambeau.ops.misfit import c_name
 from flambeau.schema import recorded
@@ -19,7 +18,6 @@ from flambeau.schema import recorded
 assert common_forms                         # whose rows are in `forms`
 
 WAITING = {
-    "kernels/refused.py": "flip index_add index_select scatter_reduce",
     "ops/out_types.py": "",
     "ops/overlap.py": "",
     "_dispatch": """real_view imag_view sigmoid tanh transpose reshape_alias addmm linear mm""",
@@ -31,10 +29,9 @@ def _all_families():
     load()
 
 
-def _old(with_kernels=False):
+def _old():
     """The names of ops without a declaration."""
-    return {op.name for op in table.values() if op.declaration is None
-            and not (with_kernels and op.composite)}
+    return {op.name for op in table.values() if op.declaration is None}
 
 
 def _full_names(declared):
@@ -48,9 +45,7 @@ def _rows_of_others(rows, names):
 
 @pytest.mark.parametrize("module", WAITING)
 def test_declared_ops_have_no_rows(module):
-    if module == "kernels/refused.py":
-        found = _rows_of_others(refused.REFUSED, _old(with_kernels=True))
-    elif module == "ops/overlap.py":
+    if module == "ops/overlap.py":
         found = _rows_of_others(overlap._BY_INDEX | overlap._BY_ELEMENT | overlap._ANYWHERE,
                                 _old())
     elif module == "ops/out_types.py":

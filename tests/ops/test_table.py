@@ -85,7 +85,7 @@ class Noting(Level):
 
 
 def key_of(op):
-    if op.schema is not None:
+    if op.key:
         return op.key
     spaces = (op.namespace,) if isinstance(op.namespace, str) else op.namespace or ()
     return f"{spaces[0]}.{op.name}" if spaces and spaces[0] != "torch" else op.name

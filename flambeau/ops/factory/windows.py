@@ -13,10 +13,10 @@ import numpy as np
 
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
-from flambeau.core.op import composite
 from flambeau.core.tensor import Tensor
 from flambeau.core.type_info import strided
 from flambeau.dispatch.factory import OPTIONS, factory
+from flambeau.dispatch.python_functions import python_function
 from flambeau.ops.factory.create import empty, ones
 from flambeau.ops.factory.from_data import tensor
 from flambeau.ops.factory.ranges import arange, linspace
@@ -63,10 +63,10 @@ def _cosine_window(name: str, coefficients: tuple[float, ...], doc: str) -> Any:
         return general_cosine(M, a=coefficients, sym=sym, dtype=dtype, layout=layout,
                               device=device, requires_grad=requires_grad)
     window.__doc__ = doc
-    return composite(window, namespace="signal.windows", name=name)
+    return python_function(window, namespace="signal.windows", name=name)
 
 
-@composite(namespace="signal.windows")
+@python_function(namespace="signal.windows")
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, dtype: Any = None,
                    layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """Σ (-1)ᵏ a_k cos(2πkn/(M-1))"""
@@ -93,7 +93,7 @@ nuttall = _cosine_window("nuttall", (0.3635819, 0.4891775, 0.1365995, 0.0106411)
                          "Nuttall's sum of four cosines, with low sidelobes.")
 
 
-@composite(namespace="signal.windows")
+@python_function(namespace="signal.windows")
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any = None,
                     layout: Any = None, device: Any = None, requires_grad: bool = False) -> Tensor:
     """α - (1 - α) cos(2πn/(M-1))"""
@@ -101,7 +101,7 @@ def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, dtype: Any
                           device=device, requires_grad=requires_grad)
 
 
-@composite(namespace="signal.windows")
+@python_function(namespace="signal.windows")
 def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:
     """1 - |2n/(M-1) - 1|, a triangle."""
@@ -109,7 +109,7 @@ def bartlett(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None,
                      -1, 2 * _step(M, sym), lambda x: 1 - x.abs())
 
 
-@composite(namespace="signal.windows")
+@python_function(namespace="signal.windows")
 def cosine(M: int, *, sym: bool = True, dtype: Any = None, layout: Any = None, device: Any = None,
            requires_grad: bool = False) -> Tensor:
     """sin(π(n + ½)/M)"""
@@ -122,7 +122,7 @@ def _middle(M: int, sym: bool) -> float:
     return (M if M > 1 and not sym else M - 1) / 2
 
 
-@composite(namespace="signal.windows")
+@python_function(namespace="signal.windows")
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True,
                 dtype: Any = None, layout: Any = None, device: Any = None,
                 requires_grad: bool = False) -> Tensor:
@@ -136,7 +136,7 @@ def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: b
                      -center / tau, 1 / tau, lambda x: (-x.abs()).exp(), single=False)
 
 
-@composite(namespace="signal.windows")
+@python_function(namespace="signal.windows")
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, layout: Any = None,
              device: Any = None, requires_grad: bool = False) -> Tensor:
     """exp(-½ ((n - (M-1)/2) / std)²)"""
@@ -147,7 +147,7 @@ def gaussian(M: int, *, std: float = 1.0, sym: bool = True, dtype: Any = None, l
                      -_middle(M, sym) * step, step, lambda x: (-(x ** 2)).exp(), single=False)
 
 
-@composite(namespace="signal.windows")
+@python_function(namespace="signal.windows")
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, dtype: Any = None, layout: Any = None,
            device: Any = None, requires_grad: bool = False) -> Tensor:
     """I₀(β √(1 - (2n/(M-1) - 1)²)) / I₀(β)"""

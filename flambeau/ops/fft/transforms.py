@@ -18,11 +18,11 @@ from flambeau.core.promotion import type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, wrap
 from flambeau.dispatch.declaration import op
-from flambeau.dispatch.factory import finish
+from flambeau.dispatch.factory import OPTIONS, factory
 from flambeau.kernels import fourier, views
 from flambeau.kernels._extension import compiled
 from flambeau.ops.indexing.basic import basic_view, slice_backward
-from flambeau.ops.linalg.support import composed, conj
+from flambeau.ops.linalg.support import conj
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.view.rearranging import roll
 
@@ -385,15 +385,12 @@ for _stem in _MANY:
 
 
 def _frequencies(name: str, of: Any, doc: str) -> None:
-    def function(n: int, d: float = 1.0, *, dtype: Any = None, layout: Any = None,
-                 device: Any = None, requires_grad: bool = False) -> Tensor:
-        target = dtypes.as_numpy_dtype(dtype) or dtypes.default_float()
+    def kernel(n: int, d: float, target: np.dtype) -> np.ndarray:
         if target not in FLOATING:
             raise RuntimeError(f"{name} requires a floating point or complex dtype")
-        values = of(n).astype(target) * target.type(1 / (n * d)) if n else np.zeros(0, target)
-        return finish(values, device, requires_grad)
-    function.__doc__ = doc
-    composed(function, namespace="fft", name=name)
+        return of(n).astype(target) * target.type(1 / (n * d)) if n else np.zeros(0, target)
+    factory(f"fft_{name}(int n, float d=1.0, *, {OPTIONS}) -> Tensor", kernel=kernel, out=True,
+            doc=doc)
 
 
 _frequencies("fftfreq", lambda n: np.fft.ifftshift(np.arange(-(n // 2), (n + 1) // 2)),

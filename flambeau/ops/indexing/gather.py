@@ -271,11 +271,18 @@ def _reduces(input: Tensor, index: Tensor, src: Tensor, dim: int, reduce: str,
     return input, index, src, dim, reduce, include_self
 
 
+def _reduce_kernel_name(self: np.ndarray, index: Any = None, src: Any = None, dim: int = 0,
+                        reduce: str = "sum", include_self: bool = True) -> str:
+    if not include_self:
+        return "scatter_reduce_exclude_input_init"
+    return "scatter_gather_tensor_cpu" + ("" if reduce in ("sum", "prod") else f"_reduce_{reduce}")
+
+
 scatter_reduce = op(
     "scatter_reduce.two(Tensor self, int dim, Tensor index, Tensor src, str reduce, *, "
     "bool include_self=True) -> Tensor",
     kernel=_scatter, dims="dim", canonical=_reduces, kernel_checks=True, **_WRITES,
-    vjp=reduce_gradients, nondiff="index",
+    refuses=(_reduce_kernel_name, "UW8"), vjp=reduce_gradients, nondiff="index",
     doc="""`input` combined with `src` where `index` says along `dim`.
 
     `reduce` is "sum", "prod", "mean", "amax" or "amin"; without `include_self` the values of

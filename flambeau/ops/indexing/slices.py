@@ -7,7 +7,6 @@ import numpy as np
 
 from flambeau._support.settings import warn_once
 from flambeau.core.dtypes import bool_, int64
-from flambeau.core.op import composite
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.shapes import broadcast_shapes, wrap_dim
 from flambeau.core.tensor import Tensor, basis
@@ -112,6 +111,7 @@ def _selection(input: Tensor, index: Tensor, dim: int) -> tuple[Tensor, Tensor, 
 
 index_select = op(
     "index_select(Tensor self, int dim, Tensor index) -> Tensor",
+    refuses=(lambda self, *_: "index_select" if self.ndim < 2 else "", "U"),
     kernel=_index_select, kind="linear", dims="dim", canonical=_selection, kernel_checks=True,
     batch=_select_batched,
     d_self=lambda grad, self_shape, index, dim: index_add(
@@ -145,12 +145,20 @@ def _addition(input: Tensor, index: Tensor, source: Tensor, dim: int,
     return input, index, source, _check_combined("index_add_", input, dim, index, source), alpha
 
 
+def _add_kernel_name(self: np.ndarray, index: Any = None, source: Any = None, dim: int = 0,
+                     alpha: Any = 1) -> str:
+    if self.ndim < 2:
+        return "index_add_"
+    whole = alpha == 1 and dim in (0, self.ndim - 1)
+    return "scatter_gather_tensor_cpu" if whole else "add_stub"
+
+
 index_add = op(
     "index_add(Tensor self, int dim, Tensor index, Tensor source, *, Scalar alpha=1) -> Tensor",
     kernel=_add_kernel, kind="linear", dims="dim", canonical=_addition, kernel_checks=True,
     inplace=True, batch=_add_batched, d_self=lambda grad: grad,
     d_source=lambda grad, index, dim, alpha: index_select(grad, dim, index) * alpha,
-    overlap="index", out_type=OUT_TYPE,
+    overlap="index", out_type=OUT_TYPE, refuses=(_add_kernel_name, "U8"),
     doc="`input` with alpha · slices of `source` added to the slices that `index` names.")
 
 
@@ -345,7 +353,8 @@ def _within(input: Tensor, indices: Any) -> list[Any]:
             for i, n in zip(indices, input._array.shape)]
 
 
-@composite
+@op("_unsafe_masked_index(Tensor self, Tensor mask, Tensor?[] indices, Scalar fill) -> Tensor",
+    out=False, method=False)
 def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -> Tensor:
     """where(mask, input[indices], fill); indices may be out of range where `mask` is False."""
     if not input._array.size:
@@ -356,7 +365,8 @@ def _unsafe_masked_index(input: Tensor, mask: Tensor, indices: Any, fill: Any) -
     return found.masked_fill(~mask, fill)
 
 
-@composite
+@op("_unsafe_masked_index_put_accumulate(Tensor self, Tensor mask, Tensor?[] indices, "
+    "Tensor values) -> Tensor", out=False, method=False)
 def _unsafe_masked_index_put_accumulate(input: Tensor, mask: Tensor, indices: Any,
                                         values: Tensor) -> Tensor:
     """The transpose of `_unsafe_masked_index`: `values` added to `input` where `mask` is True."""

@@ -5,8 +5,9 @@ from functools import lru_cache
 from math import prod
 from typing import Any
 
-from flambeau.core.op import composite, public
+from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.python_functions import python_function
 from flambeau.ops.linalg.matmul import bmm
 from flambeau.ops.pointwise.arithmetic import mul
 from flambeau.ops.reduction.sums import sum
@@ -58,7 +59,7 @@ def _einsum(*args: Any) -> Tensor:
 
 
 _einsum.__doc__ = einsum.__doc__
-_einsum = composite(_einsum, name="einsum")
+_einsum = python_function(_einsum, name="einsum")
 einsum.op, einsum.__module__ = _einsum.op, "flambeau"
 _einsum.op.published = public["torch"]["einsum"] = einsum
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import flambeau
 from flambeau.core import dtypes
-from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.python_functions import python_function
 
 NETWORK = "nn.functional"
 
@@ -45,7 +45,7 @@ _EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2")
 # ---- groups --------------------------------------------------------------------------------------
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def grouped_mm(mat_a: Tensor, mat_b: Tensor, *, offs: Tensor | None = None,
                bias: Tensor | None = None, out_dtype: Any = None) -> Tensor:
     """The product of each group of `mat_a` with that of `mat_b`, as layers of experts need.
@@ -105,7 +105,7 @@ def _check_groups(a: Tensor, b: Tensor, offs: Any, bias: Any, out_dtype: Any) ->
 # ---- scales --------------------------------------------------------------------------------------
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def scaled_mm(mat_a: Tensor, mat_b: Tensor, scale_a: Any, scale_recipe_a: Any, scale_b: Any,
               scale_recipe_b: Any, swizzle_a: Any = None, swizzle_b: Any = None,
               bias: Tensor | None = None, output_dtype: Any = dtypes.bfloat16,
@@ -158,7 +158,7 @@ def _only(given: Any) -> Any:
     return given
 
 
-@composite(namespace=NETWORK)
+@python_function(namespace=NETWORK)
 def scaled_grouped_mm(mat_a: Tensor, mat_b: Tensor, scale_a: Any, scale_recipe_a: Any,
                       scale_b: Any, scale_recipe_b: Any, swizzle_a: Any = None,
                       swizzle_b: Any = None, bias: Tensor | None = None,

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.core.op import composite
 from flambeau.core.tensor import Tensor
+from flambeau.dispatch.python_functions import python_function
 from flambeau.ops.linalg.decompositions import linalg_cholesky, linalg_qr, linalg_svd
 from flambeau.ops.linalg.eigenvalues import eigh
 from flambeau.ops.linalg.solvers import solve_triangular
@@ -37,7 +37,7 @@ def _range(A: Tensor, q: int, niter: int, M: Tensor | None) -> Tensor:
     return Q
 
 
-@composite
+@python_function
 def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2,
                 M: Tensor | None = None) -> tuple[Tensor, Tensor, Tensor]:
     """The `q` largest singular values of A (of A - M) and their vectors, nearly: U, S, V.
@@ -63,7 +63,7 @@ def svd_lowrank(A: Tensor, q: int | None = 6, niter: int | None = 2,
     return (V, S, U) if wide else (U, S, V)
 
 
-@composite
+@python_function
 def pca_lowrank(A: Tensor, q: int | None = None, center: bool = True,
                 niter: int = 2) -> tuple[Tensor, Tensor, Tensor]:
     """`svd_lowrank` of a matrix (samples, features), by default without the columns' means: its
@@ -128,7 +128,7 @@ def _ritz(A: Tensor, S: Tensor, k: int, largest: bool) -> tuple[Tensor, Tensor]:
     return narrow(E, -1, 0, k), narrow(Z, -1, 0, k)
 
 
-@composite
+@python_function
 def lobpcg(A: Tensor, k: int | None = None, B: Tensor | None = None, X: Tensor | None = None,
            n: int | None = None, iK: Tensor | None = None, niter: int | None = None,
            tol: float | None = None, largest: bool | None = None, method: str | None = None,

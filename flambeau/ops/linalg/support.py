@@ -1,14 +1,12 @@
 """What the families of linear algebra share: torch's messages, `out=`, small algebra."""
 from __future__ import annotations
 
-from functools import wraps
 from typing import Any
 
 import numpy as np
 
 from flambeau.core.dtypes import FLOATING
 from flambeau.core.modes import grad_enabled, interceptors
-from flambeau.core.op import composite
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.kernels import lapack
@@ -19,19 +17,6 @@ from flambeau.ops.view.diagonal import diagonal
 from flambeau.ops.view.shape import movedim, transpose, unsqueeze
 
 HIDDEN: dict[str, Any] = {"namespace": None, "method": False}
-
-
-def composed(body: Any = None, **declaration: Any) -> Any:
-    """A `composite` that takes `out=`, where the body need not know about it."""
-    if body is None:
-        return lambda b: composed(b, **declaration)
-
-    @wraps(body)
-    def call(*args: Any, out: Any = None, **kwargs: Any) -> Any:
-        result = body(*args, **kwargs)
-        return result if out is None else basis.into(out, function.op, result, args)
-    function = composite(call, **declaration)
-    return function
 
 
 # ---- checks -------------------------------------------------------------------------------------
@@ -203,4 +188,4 @@ def off_diagonal(n: int, like: Tensor) -> Tensor:
     return constant(1 - np.eye(n), like)
 
 
-__all__ = ["adjoint", "composed", "conj", "matmul", "transpose"]
+__all__ = ["adjoint", "conj", "matmul", "transpose"]

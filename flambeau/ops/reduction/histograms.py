@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from flambeau import return_types
-from flambeau.core.op import composite, primitive
+from flambeau.core.op import primitive
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
 from flambeau.kernels import quiet
@@ -15,7 +15,6 @@ from flambeau.kernels import searching as kernels
 from flambeau.kernels.refused import refuse
 from flambeau.ops.indexing.masked import take
 from flambeau.ops.pointwise.arithmetic import c_name
-from flambeau.ops.refusals import refusing
 
 _TYPES = ("torch.histogram: input tensor and hist tensor should have the same dtype, but got input "
           "{c_found} and hist {c_out}")
@@ -169,11 +168,14 @@ def histogram(input: Tensor, bins: Any, weight: Tensor | None, density: bool, ra
     return return_types.histogram(*_histogrammed(input, (bins,), range, weight, density))
 
 
-@composite
-@refusing("e", "histogramdd")
-def histogramdd(input: Tensor, bins: Any, *, range: Any = None, weight: Tensor | None = None,
-                density: bool = False) -> Any:
+@op(*[f"histogramdd{name}(Tensor self, {kind} bins, float[]? range=None, Tensor? weight=None, "
+      "bool density=False) -> (Tensor hist, Tensor[] bin_edges)" for name, kind in (
+          ("", "int[]"), (".int_bins", "int"), (".TensorList_bins", "Tensor[]"))],
+    out=False, method=False)
+def histogramdd(input: Tensor, bins: Any, range: Any, weight: Tensor | None,
+                density: bool) -> Any:
     """The histogram of points, the rows of the last dimension: (hist, bin_edges of each axis)."""
+    refuse(input._array, "e", "histogramdd")
     if input._array.ndim < 2:
         raise RuntimeError("torch.histogramdd: input tensor should have at least 2 dimensions")
     axes = input._array.shape[-1]

@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from flambeau.core.dtypes import FLOATING, from_numpy_dtype
-from flambeau.core.op import composite
 from flambeau.core.promotion import promote, result_type, type_name
 from flambeau.core.shapes import wrap_dim
 from flambeau.core.tensor import Tensor, basis, plain, tensor_types, wrap
@@ -67,7 +66,7 @@ nonzero_static = op(
     doc="The first `size` positions of elements that are not zero, filled up with `fill_value`.")
 
 
-@composite
+@python_function
 def unravel_index(indices: Tensor, shape: Any) -> tuple[Tensor, ...]:
     """The coordinates, in a tensor of that shape, of positions in the flattened one.
 

@@ -14,7 +14,7 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import composite, primitive
+from flambeau.core.op import primitive
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
@@ -125,10 +125,10 @@ def _gamma_slope(input: Tensor, other: Tensor, n: int = 1, relative: bool = Fals
     return *together(input, other), n, relative
 
 
-@composite
-def _standard_gamma_grad(input: Tensor, output: Tensor) -> Tensor:
+@op("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", out=False, method=False)
+def _standard_gamma_grad(self: Tensor, output: Tensor) -> Tensor:
     """How gamma samples `output` move with their shapes `input`."""
-    return neg(_gamma_slope(input, output, 1, True))
+    return neg(_gamma_slope(self, output, 1, True))
 
 
 def _forward_in_second(slope: Any) -> Any:

@@ -147,8 +147,17 @@ op("repeat_interleave.Tensor(Tensor repeats, *, SymInt? output_size=None) -> Ten
 
 # ---- turned --------------------------------------------------------------------------------------
 
+def _flip_kernel_name(self: np.ndarray, dims: Any = ()) -> str:
+    """Whole rows are copied; other elements are turned around one by one."""
+    long = [i for i in range(self.ndim) if self.shape[i] > 1]
+    turned = set(dims).intersection(long)
+    rows = long and self.strides[long[-1]] == self.itemsize and long[-1] not in turned
+    return "flip_cpu" if turned and not rows else ""
+
+
 flip = op("flip(Tensor self, int[] dims) -> Tensor", kernel=rearranging.flip, kind="linear",
-          some_dims="dims", out=False, d_self=lambda grad, dims: flip(grad, dims),
+          some_dims="dims", out=False, refuses=(_flip_kernel_name, "UW8"),
+          d_self=lambda grad, dims: flip(grad, dims),
           doc="The order of elements reversed along the dimensions `dims`.")
 
 
