@@ -23,6 +23,21 @@ from flambeau.kernels.reference import type_title as type_name
 CATEGORY = {"b": 0, "u": 1, "i": 1, "f": 2, "c": 3}
 UNSIGNED = frozenset({dtypes.uint16, dtypes.uint32, dtypes.uint64})     # join floating types only
 
+# The types that had names such as `torch.FloatTensor` before there were dtypes.
+_HISTORICAL = frozenset(("Byte", "Char", "Double", "Float", "Half", "Int", "Long", "Short"))
+
+
+def type_label(d: dtype, meta: bool = False) -> str:
+    """A type of tensors as PyTorch's errors have it: by its historical name, if it has one.
+
+    >>> import flambeau
+    >>> type_label(flambeau.float32), type_label(flambeau.bfloat16)
+    ('torch.FloatTensor', 'CPUBFloat16Type')
+    """
+    name = type_name(d)
+    return f"torch.{name}Tensor" if name in _HISTORICAL and not meta else \
+        f"{'Meta' if meta else 'CPU'}{name}Type"
+
 
 def category(d: dtype) -> int:
     """0 bool, 1 integer, 2 floating, 3 complex."""

@@ -11,6 +11,7 @@ from flambeau.core.op import linear
 from flambeau.core.tensor import Tensor, alias
 from flambeau.kernels import views
 from flambeau.kernels._extension import compiled
+from flambeau.ops.indexing.parsing import is_whole
 from flambeau.ops.node_names import become, can_unfold
 from flambeau.ops.view.shape import movedim
 
@@ -111,15 +112,10 @@ def basic_view(input: Tensor, index: tuple[Any, ...], alone: bool = False) -> Te
         else:
             if type(item) is int:
                 take = _select
-            elif alone or not _is_whole(item, shape[dim]):
+            elif alone or not is_whole(item, shape[dim]):
                 take = _slice
             dim += 1
     return take(input, index)
-
-
-def _is_whole(item: slice, n: int) -> bool:
-    return (item.start or 0) == 0 and (item.stop is None or item.stop >= n) and item.step in (
-        None, 1)
 
 
 def _one_by_one(node: Any) -> Any:
@@ -133,7 +129,7 @@ def _one_by_one(node: Any) -> Any:
             left = len(shape) - sum([type(i) in (int, slice) for i in index])
             dim, at = dim + left, at + left
             continue
-        if type(item) is not slice or not _is_whole(item, shape[at]):
+        if type(item) is not slice or not is_whole(item, shape[at]):
             steps.append((*(slice(None),) * dim, item, Ellipsis))
         dim, at = dim + (type(item) is not int), at + (item is not None)
     if len(steps) < 2:

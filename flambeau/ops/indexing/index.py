@@ -11,11 +11,11 @@ import numpy as np
 
 from flambeau._support.source_locations import bump, native
 from flambeau.core import overrides
-from flambeau.core.graph import next_order
 from flambeau.core.modes import grad_enabled, interceptors
 from flambeau.core.op import composite, linear
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, array_strides, basis, plain, tensor_types
+from flambeau.core.views import check_inplace
 from flambeau.kernels import indexing, views
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.refused import refuse
@@ -29,8 +29,7 @@ from flambeau.ops.indexing.basic import (
     basic_view,
     take_first,
 )
-from flambeau.ops.indexing.parsing import Tensor_of, _normal, explain, parse
-from flambeau.ops.node_names import rename
+from flambeau.ops.indexing.parsing import Tensor_of, _normal, is_whole, parse
 from flambeau.ops.overlap import warn_of_expanded
 from flambeau.ops.view.reshaping import reshape
 from flambeau.ops.view.shape import movedim, unsqueeze
@@ -42,13 +41,12 @@ def _getitem(self: Tensor, index: Any) -> Tensor:
     if type(self) not in plain and overrides.wanted((self, index)):
         return overrides.handle_torch_function(Tensor.__getitem__, (self, index), self, index)
     try:
-        if type(index) is int:
+        if type(index) is int and self._array.ndim and (
+                -self._array.shape[0] <= index < self._array.shape[0]):
             return take_first(self, index)
         basic, advanced = parse(self, index)
         view = self if basic is None else basic_view(self, basic, type(index) is slice)
         return view if advanced is None else take_at(view, advanced)
-    except IndexError as error:
-        raise explain(self, index, error) from None
     except OverflowError:
         raise ValueError("Overflow when unpacking long long") from None
 
@@ -85,7 +83,10 @@ def _take(arrays: list[np.ndarray], where: tuple[int, ...]) -> np.ndarray:
     try:
         result = self[numpy_index(indices, where, self.ndim)]
     except IndexError as error:
-        raise _out_of_bounds(self, indices, where, error) from None
+        found = shape_of_taken(self, indices, where)
+        if 0 not in found:
+            raise _out_of_bounds(self, indices, where, error) from None
+        return np.empty(found, self.dtype)      # no place is looked at
     if result.ndim < 2 or (in_front and all(i.flags.c_contiguous for i in indices)):
         return result
     return views.arranged(result, _order_of_taken(self, indices, where, result.shape))
@@ -152,24 +153,44 @@ def _order_of_taken(self: np.ndarray, indices: Any, where: Any, shape: Any) -> l
     return views.common_order(shape, *operands)
 
 
+def shape_of_taken(self: np.ndarray, indices: Any, where: Any) -> tuple[int, ...]:
+    """The shape of what indices name; raises if they do not fit the tensor or each other."""
+    shape, extents, covered = self.shape, [], []
+    for index, at in zip(indices, where):
+        if index.dtype.kind != "b":
+            extents.append(index.shape)
+            covered.append(at)
+            continue
+        for i, (n, own) in enumerate(zip(index.shape, shape[at:])):
+            if n != own:
+                raise IndexError(f"The shape of the mask {list(index.shape)} at index {i} does "
+                                 f"not match the shape of the indexed tensor {list(shape)} at "
+                                 f"index {at + i}")
+        extents += [(int(np.count_nonzero(index)),)] * index.ndim
+        covered += range(at, at + index.ndim)
+    try:
+        taken = np.broadcast_shapes(*extents)
+    except ValueError:
+        raise IndexError("shape mismatch: indexing tensors could not be broadcast together with "
+                         f"shapes {', '.join(str(list(e)) for e in extents)}") from None
+    if any(not shape[at] and 0 not in extent for at, extent in zip(covered, extents)):
+        raise IndexError("index is out of bounds for dimension with size 0")
+    before = covered[0] if covered[-1] - covered[0] + 1 == len(covered) else 0
+    kept = [n for d, n in enumerate(shape) if d not in covered]
+    return (*kept[:before], *taken, *kept[before:])
+
+
 def _out_of_bounds(self: np.ndarray, indices: Any, where: Any, error: IndexError) -> IndexError:
+    ordinal = 0                         # among the indices, where a mask is one for each dimension
     for index, at in zip(indices, where):
         if index.dtype.kind == "b":
-            for i, (n, own) in enumerate(zip(index.shape, self.shape[at:])):
-                if n != own:
-                    return IndexError(f"The shape of the mask {list(index.shape)} at index {i} "
-                                      f"does not match the shape of the indexed tensor "
-                                      f"{list(self.shape)} at index {at + i}")
-        elif index.size and not self.shape[at]:
-            return IndexError("index is out of bounds for dimension with size 0")
-        elif index.size and (index.max() >= self.shape[at] or index.min() < -self.shape[at]):
+            ordinal += index.ndim
+            continue
+        if index.size and (index.max() >= self.shape[at] or index.min() < -self.shape[at]):
             wrong = indexing.outside(index, self.shape[at])[0]
-            return IndexError(f"index {wrong} is out of bounds for dimension {at} with size "
+            return IndexError(f"index {wrong} is out of bounds for dimension {ordinal} with size "
                               f"{self.shape[at]}")
-    shapes = ", ".join(str(list(i.shape)) for i in indices)
-    if "broadcast" in str(error):
-        return IndexError("shape mismatch: indexing tensors could not be broadcast together with "
-                          f"shapes {shapes}")
+        ordinal += 1
     return error
 
 
@@ -247,13 +268,20 @@ def _put_into(target: np.ndarray, values: np.ndarray, indices: Any, where: Any,
         if accumulate:
             return indexing.index_put_(target, index, values, True)
         target[index] = values
-        return target
-    except IndexError as error:
-        raise _out_of_bounds(target, indices, where, error) from None
-    except (ValueError, TypeError):
-        found = target[index].shape
+    except (IndexError, ValueError, TypeError) as error:
+        if 0 not in check_put(target, values, indices, where):  # else no place is looked at
+            raise _out_of_bounds(target, indices, where, error) from None
+    return target
+
+
+def check_put(target: np.ndarray, values: np.ndarray, indices: Any, where: Any) -> Any:
+    """The shape of what indices name; raises if they do not fit, or values do not fit that."""
+    found = shape_of_taken(target, indices, where) if where else target.shape
+    lack = len(found) - values.ndim
+    if lack < 0 or any(n != 1 and n != own for n, own in zip(values.shape, found[lack:])):
         raise RuntimeError(f"shape mismatch: value tensor of shape {list(values.shape)} cannot be "
-                           f"broadcast to indexing result of shape {list(found)}") from None
+                           f"broadcast to indexing result of shape {list(found)}")
+    return found
 
 
 def _put_gradients(grad: Any, needs: Any, tensors_from2: Any, where: Any,
@@ -310,7 +338,12 @@ def put_at(self: Tensor, indices: Any, where: Any, values: Tensor, accumulate: b
     return put_many((self, values, *indices), where, accumulate)
 
 
-def _check_types(input: Tensor, values: Tensor) -> None:
+def _check_values(input: Tensor, values: Tensor, indices: list[Tensor],
+                  where: tuple[int, ...]) -> None:
+    """Raise if values are of another type, or do not fit, which comes first."""
+    if (values._array.ndim > input._array.ndim or values._array.dtype != input._array.dtype
+            ) and not any(i.is_meta for i in indices):
+        check_put(input._array, values._array, [i._array for i in indices], where)
     if values._array.dtype != input._array.dtype:
         raise RuntimeError("Index put requires the source and destination dtypes match, got "
                            f"{type_name(input.dtype)} for the destination and "
@@ -331,13 +364,17 @@ def index_put(input: Tensor, indices: Any, values: Tensor, accumulate: bool = Fa
     if len(advanced) > input._array.ndim:
         raise IndexError(f"too many indices for tensor of dimension {input._array.ndim} (got "
                          f"{len(advanced)})")
-    _check_types(input, values)
     where, at = [], 0
     for item in advanced:
         if item is not None:
             where.append(at)
         at += item._array.ndim if item is not None and item._array.dtype.kind == "b" else 1
-    return put_at(input, [i for i in advanced if i is not None], tuple(where), values, accumulate)
+    named = [i for i in advanced if i is not None]
+    if not accumulate and values._array.size == 1 and _is_mask(named):
+        values = _filling(input, values, named, tuple(where), indices)
+    else:
+        _check_values(input, values, named, tuple(where))
+    return put_at(input, named, tuple(where), values, accumulate)
 
 
 def _normal_tensor(item: Any) -> Tensor:
@@ -352,34 +389,29 @@ def _setitem(self: Tensor, index: Any, value: Any) -> None:
             overrides.handle_torch_function(Tensor.__setitem__, (self, index, value), self, index,
                                             value)
             return
-    try:
-        basic, advanced = parse(self, index)
-        whole = index is Ellipsis or (type(index) is slice and index == slice(None))
-        view = self if basic is None or whole else basic_view(self, basic)
-    except IndexError as error:
-        raise explain(self, index, error) from None
-    if advanced is None:
-        _assign(view, value)
+    value = as_value(value, self)
+    if type(index) is bool:
+        if index:
+            assign(unsqueeze(self, 0), value)
         return
-    filled = _is_mask(advanced) and (not isinstance(value, Tensor) or value._array.size == 1)
-    if filled and any(isinstance(i, Tensor) and i._array.dtype == np.uint8
-                      for i in (index if isinstance(index, tuple) else (index,))):
-        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
-                           "unsigned char")
-    if not isinstance(value, Tensor):
-        value = _scalar(value, self.dtype)
-    elif filled:
-        value = value.to(self.dtype)                # as `masked_fill` takes it
-    else:
-        value = _without_ones(value)
-        _check_types(self, value)
+    basic, advanced = parse(self, index)
+    view = self if basic is None or _keeps_all(basic, self._array.shape) \
+        else basic_view(self, basic)
+    if advanced is None:
+        assign(view, value)
+        return
+    recorded = grad_enabled() and (view.requires_grad or value.requires_grad)
+    check_inplace(view, recorded, apart=False)
     where = tuple([i for i, t in enumerate(advanced) if isinstance(t, Tensor)])
     indices = [advanced[i] for i in where]
-    tensors = (view, value, *indices)
-    if all(type(t) in plain for t in tensors) and not interceptors and not (
-            grad_enabled() and (view.requires_grad or value.requires_grad)):
-        from flambeau.core.views import check_inplace
-        check_inplace(view, False, apart=False)
+    if value._array.size == 1 and _is_mask(indices):
+        value = _filling(view, value, indices, where,
+                         index if isinstance(index, tuple) else (index,))
+    else:
+        value = _without_ones(value)
+        _check_values(view, value, indices, where)
+    if not recorded and not interceptors and all(type(t) in plain
+                                                 for t in (view, value, *indices)):
         if views.has_one_place(view._array):
             warn_of_expanded("index_put")
         _put_into(view._array, value._array, [i._array for i in indices], where, False)
@@ -393,13 +425,31 @@ def _put_functional(input: Tensor, value: Tensor, indices: Any, where: Any) -> T
     return put_at(input, indices, where, value, False)
 
 
-def _is_mask(advanced: Any) -> bool:
-    tensors = [t for t in advanced if isinstance(t, Tensor)]
-    return len(tensors) == 1 and tensors[0]._array.dtype.kind == "b"
+def _is_mask(indices: list[Tensor]) -> bool:
+    return len(indices) == 1 and indices[0]._array.dtype.kind == "b"
 
 
-def _scalar(value: Any, own: Any) -> Tensor:
-    """A number that is assigned, as a tensor of the type."""
+def _filling(view: Tensor, value: Tensor, indices: list[Tensor], where: tuple[int, ...],
+             given: Any) -> Tensor:
+    """One value where a mask says: as `masked_fill` takes it."""
+    if any(isinstance(i, Tensor) and i._array.dtype == np.uint8 for i in given):
+        shape_of_taken(view._array, [i._array for i in indices], where)
+        raise RuntimeError("masked_fill_ only supports boolean masks, but got mask with dtype "
+                           "unsigned char")
+    return basis.cast(value, view._array.dtype)
+
+
+def _keeps_all(basic: tuple[Any, ...], shape: tuple[int, ...]) -> bool:
+    """Does the basic part of an index change nothing?"""
+    return None not in basic and len(basic) == len(shape) + 1 and all(
+        type(item) is slice and is_whole(item, n) for item, n in zip(basic, shape))
+
+
+def as_value(value: Any, target: Tensor) -> Tensor:
+    """What is assigned, as a tensor."""
+    if isinstance(value, Tensor):
+        return value
+    own = target.dtype
     if isinstance(value, (np.integer, np.bool_)):
         value = value.item()
     if not isinstance(value, (int, float, complex)):
@@ -420,31 +470,16 @@ def _put_inplace(view: Tensor, value: Tensor, indices: Any, where: Any) -> None:
     _put_functional.op.inplace_op.function(view, value, indices, where)
 
 
-def _assign(view: Tensor, value: Any) -> None:
-    if isinstance(value, Tensor):
-        shape, target = value._array.shape, view._array.shape
-        if len(shape) > len(target):
-            value = _without_ones(value)
-            shape = value._array.shape
-            if len(shape) > len(target):
-                raise RuntimeError(
-                    f"expand({value.type()}{{{list(shape)}}}, size={list(target)}): the number of "
-                    f"sizes provided ({len(target)}) must be greater or equal to the number of "
-                    f"dimensions in the tensor ({len(shape)})")
-        try:
-            view.copy_(value)
-        except RuntimeError as error:
-            if "match" in str(error) and "broadcast" not in str(error):
-                raise RuntimeError("The expanded size of the tensor "
-                                   f"({target[-1] if target else 1})"
-                                   f" must match the existing size ({shape[-1] if shape else 1}) "
-                                   f"at non-singleton dimension {max(len(target) - 1, 0)}.  Target "
-                                   f"sizes: {list(target)}.  Tensor sizes: {list(shape)}") from None
-            raise
-        return
-    since = next_order()
-    view.copy_(_scalar(value, view.dtype))
-    rename(view, "FillBackward3", since)
+def assign(view: Tensor, value: Tensor) -> None:
+    """A view is copied to, or filled with a tensor of one element that has no dimensions."""
+    shape, target = value._array.shape, view._array.shape
+    if shape == target:
+        view.copy_(value)
+    elif not shape:
+        view.fill_(value)
+    else:
+        value = _without_ones(value)
+        view.copy_(value if value._array.shape == target else value.expand(target))
 
 
 def delitem(self: Tensor, index: Any) -> None:

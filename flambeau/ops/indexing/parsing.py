@@ -14,64 +14,39 @@ from flambeau.ops.view.shape import unsqueeze
 from flambeau.schema.errors import type_name as type_name_of
 
 
-def explain(tensor: Tensor, index: Any, error: IndexError) -> IndexError:
-    """NumPy's complaint about an index in torch's words."""
-    shape = tensor._array.shape
-    items = [int(i._array) if isinstance(i, Tensor) and not i._array.ndim
-             and i._array.dtype.kind in "ui" else i
-             for i in (index if isinstance(index, tuple) else (index,))]
-    if not shape and len(items) == 1 and type(items[0]) is slice:
-        return IndexError("slice() cannot be applied to a 0-dim tensor.")
-    if not shape and len(items) == 1 and type(items[0]) is int:
-        return IndexError("invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
-                          "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
-    count = 0
-    for item in items:
-        if item is None or item is Ellipsis or isinstance(item, bool):
-            continue
-        count += item.ndim if isinstance(item, Tensor) and item.dtype.kind == "b" else 1
-    if count > len(shape):
-        return IndexError(f"too many indices for tensor of dimension {len(shape)}")
-    dim = new = 0                       # those of the tensor, and those that None adds
-    for item in items:
-        new += item is None
-        if item is Ellipsis:
-            dim += len(shape) - count
-        elif item is not None and not isinstance(item, bool):
-            if type(item) is int and not -shape[dim] <= item < shape[dim]:
-                return IndexError(f"index {item} is out of bounds for dimension {dim + new} with "
-                                  f"size {shape[dim]}")
-            dim += item.ndim if isinstance(item, Tensor) and item.dtype.kind == "b" else 1
-    return error
-
-
 def parse(self: Tensor, index: Any) -> tuple[Any, Any]:
     """Split an index into its basic part (None if that changes nothing) and its tensors, one or
-    None for each dimension of the view that the basic part gives (None if there are none)."""
+    None for each dimension of the view that the basic part gives (None if there are none).
+
+    Items are looked at from left to right: the first that is wrong is what the error is about."""
     items = list(index) if type(index) is tuple else _as_items(index)
-    ndim = self._array.ndim
-    used = 0
     for i, item in enumerate(items):
-        item = items[i] = _normal(item)
-        if isinstance(item, Tensor):
-            used += item._array.ndim if item._array.dtype.kind == "b" else 1
-        elif item is not None and item is not Ellipsis:
-            used += 1
-    if used > ndim:
-        raise IndexError(f"too many indices for tensor of dimension {ndim}")
+        if type(item) is list and item and type(item[0]) is list:
+            items[i] = _normal(item)            # a mask, perhaps
+    shape = self._array.shape
+    ndim = len(shape)
+    left = ndim - sum([_covers(item) for item in items])     # the dimensions that `...` stands for
+    if left < 0:
+        raise _too_many(index, ndim)
     if not any(item is Ellipsis for item in items):
         items.append(Ellipsis)
     basic: list[Any] = []
     tensors: list[Any] = []
-    changed = False
-    for item in items:
+    changed, dim = False, 0
+    for position, item in enumerate(items):
+        item = _normal(item)
         if item is Ellipsis:
-            basic += [slice(None)] * (ndim - used)
-            tensors += [None] * (ndim - used)
-            ndim = used                         # a second `...` stands for nothing
+            basic += [slice(None)] * left
+            tensors += [None] * left
+            dim, left = dim + left, 0           # a second `...` stands for nothing
         elif type(item) is int:
+            if not -shape[dim] <= item < shape[dim]:
+                if not -2**63 <= item < 2**63:
+                    raise ValueError("Overflow when unpacking long long")
+                raise IndexError(f"index {item} is out of bounds for dimension {position} with "
+                                 f"size {shape[dim]}")
             basic.append(item)
-            changed = True
+            dim, changed = dim + 1, True
         elif item is None:
             basic.append(None)
             tensors.append(None)
@@ -79,23 +54,60 @@ def parse(self: Tensor, index: Any) -> tuple[Any, Any]:
         elif type(item) is slice:
             basic.append(item)
             tensors.append(None)
-            changed = changed or item != slice(None)
-        elif item._array.dtype.kind == "b":
-            if not item._array.ndim:
-                basic.append(None)
-                changed = True
-                tensors.append(unsqueeze(item, 0))
-            else:
-                basic += [slice(None)] * item._array.ndim
-                tensors += [item] + ["covered"] * (item._array.ndim - 1)
+            changed = changed or not is_whole(item, shape[dim])
+            dim += 1
+        elif not item._array.ndim:              # True and False: a new dimension of 1 or 0
+            basic.append(None)
+            tensors.append(_place_of(item))
+            changed = True
         else:
-            basic.append(slice(None))
-            tensors.append(item)
+            covered = _covers(item)
+            basic += [slice(None)] * covered
+            tensors += [item] + ["covered"] * (covered - 1)
+            dim += covered
     advanced = None
     if any(isinstance(t, Tensor) for t in tensors):
         advanced = tensors
     # one more `...` keeps 0-d results arrays
     return ((*basic, Ellipsis) if changed or advanced is None else None), advanced
+
+
+def is_whole(item: slice, n: int) -> bool:
+    """Is a slice that of all `n` elements, as it is written?"""
+    return (item.start or 0) == 0 and (item.stop is None or item.stop >= n) and item.step in (
+        None, 1)
+
+
+def _covers(item: Any) -> int:
+    """How many dimensions an item of an index stands for."""
+    if item is None or item is Ellipsis or type(item) is bool:
+        return 0
+    if isinstance(item, Tensor):
+        d = item._array.dtype
+        return item._array.ndim if d.kind == "b" or d == np.uint8 else 1
+    if type(item) is np.ndarray and item.dtype.kind == "b":
+        return item.ndim
+    return 1
+
+
+def _too_many(index: Any, ndim: int) -> IndexError:
+    if not ndim and type(index) is slice:
+        _normal(index)
+        return IndexError("slice() cannot be applied to a 0-dim tensor.")
+    if not ndim and not isinstance(index, tuple | list | str | Tensor) and hasattr(
+            index, "__index__"):
+        at = index.__index__()
+        return IndexError(f"index {at} is out of bounds for dimension 0 with size 0" if at else
+                          "invalid index of a 0-dim tensor. Use `tensor.item()` in Python or "
+                          "`tensor.item<T>()` in C++ to convert a 0-dim tensor to a number")
+    return IndexError(f"too many indices for tensor of dimension {ndim}")
+
+
+def _place_of(item: Tensor) -> Tensor:
+    """A boolean as the list of places that it names in a dimension of 1."""
+    if type(item) not in plain or item.is_meta:
+        return unsqueeze(item, 0)
+    return Tensor_of(np.zeros(int(bool(item._array)), np.int64))
 
 
 def _as_items(index: Any) -> list[Any]:
@@ -132,7 +144,8 @@ def _normal(item: Any) -> Any:
         return Tensor_of(np.array(item))
     if isinstance(item, Tensor):
         d = item._array.dtype
-        if (d.kind not in "bi" and d != np.uint8) or (d.kind == "i" and d.itemsize < 4):
+        if (d.kind not in "bi" and d != np.uint8) or (
+                item._array.ndim and d.kind == "i" and d.itemsize < 4):
             raise IndexError("tensors used as indices must be long, int, byte or bool tensors")
         if d == np.uint8:
             warnings.warn("indexing with dtype torch.uint8 is now deprecated, please use a dtype "

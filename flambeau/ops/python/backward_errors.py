@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 from flambeau._support.source_locations import read_place
+from flambeau.core import engine
+from flambeau.core.promotion import type_label
 from flambeau.core.tensor import basis, gradient_edge, tensor_types
 
 
@@ -39,12 +41,21 @@ def stale(node: Any, tensor: Any, found: int, expected: int) -> RuntimeError:
         f" The tensor was written to {times} times since, the last time here:"
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
-        f"operation: [{tensor.type()} {list(tensor.shape)}]{origin} is at version {found}; "
-        f"expected version {expected} instead. {node.name()}, made here, saved it for its "
-        f"derivative:{described(node)}\n{written.strip()}"
+        f"operation: [{type_label(tensor.dtype)} {list(tensor.shape)}]{origin} is at version "
+        f"{found}; expected version {expected} instead. Hint: {_hint()}\n{node.name()}, made here, saved it "
+        f"for its derivative:{described(node)}\n{written.strip()}"
         f"{described(tensor._counter[1]) if written else ''}\n"
-        "Hint: use the functional form of the operation that wrote to it, or clone() the tensor "
+        "Use the functional form of the operation that wrote to it, or clone() the tensor "
         "before.")
+
+
+def _hint() -> str:
+    if engine.anomaly.enabled:
+        return ("the backtrace further above shows the operation that failed to compute its "
+                "gradient. The variable in question was changed in there or anywhere later. Good "
+                "luck!")
+    return ("enable anomaly detection to find the operation that failed to compute its gradient, "
+            "with torch.autograd.set_detect_anomaly(True, check_nan=False).")
 
 
 def freed(node: Any) -> RuntimeError:

@@ -95,10 +95,10 @@ class ConjugateView(Tensor):
         return dispatch(Tensor.__getitem__, (self, index), {})
 
     def __setitem__(self, index: Any, value: Any) -> None:
-        from flambeau.ops.indexing.index import _assign
+        from flambeau.ops.indexing.index import as_value, assign
         part = self[index]
         if type(part) is ConjugateView:
-            _assign(part, value)
+            assign(part, as_value(value, self))
         else:
             changed = basis.clone(self)
             changed[index] = value

@@ -7,7 +7,7 @@ from __future__ import annotations
 from typing import Any
 
 from flambeau._support.settings import warn_once
-from flambeau.core.promotion import type_name
+from flambeau.core.promotion import type_label
 from flambeau.core.shapes import is_expandable_to, size_of, wrap_dim
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.dispatch.declaration import op
@@ -205,7 +205,8 @@ def _expanded(input: Tensor, size: Any) -> tuple[Tensor, tuple[int, ...]]:
     sizes, shape = size_of(size), input._array.shape
     extra = len(sizes) - len(shape)
     if extra < 0:
-        raise RuntimeError(f"expand({_label(input)}{{{list(shape)}}}, size={list(sizes)}): the "
+        label = type_label(input.dtype, input.is_meta)
+        raise RuntimeError(f"expand({label}{{{list(shape)}}}, size={list(sizes)}): the "
                            f"number of sizes provided ({len(sizes)}) must be greater or equal to "
                            f"the number of dimensions in the tensor ({len(shape)})")
     target = [*sizes]
@@ -237,10 +238,6 @@ expand = op(
     torch.Size([3, 2])
     """)
 expand_to = expand.op.call
-
-
-def _label(input: Tensor) -> str:
-    return f"torch.{type_name(input.dtype)}Tensor"
 
 
 def _summed(input: Tensor, size: Any) -> Tensor:
