@@ -42,8 +42,8 @@ def stale(node: Any, tensor: Any, found: int, expected: int) -> RuntimeError:
     return RuntimeError(
         "one of the variables needed for gradient computation has been modified by an inplace "
         f"operation: [{type_label(tensor.dtype)} {list(tensor.shape)}]{origin} is at version "
-        f"{found}; expected version {expected} instead. Hint: {_hint()}\n{node.name()}, made here, saved it "
-        f"for its derivative:{described(node)}\n{written.strip()}"
+        f"{found}; expected version {expected} instead. Hint: {_hint()}\n{node.name()}, made here, "
+        f"saved it for its derivative:{described(node)}\n{written.strip()}"
         f"{described(tensor._counter[1]) if written else ''}\n"
         "Use the functional form of the operation that wrote to it, or clone() the tensor "
         "before.")
