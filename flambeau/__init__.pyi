@@ -1192,7 +1192,12 @@ def argwhere(input: Tensor) -> Tensor:
 def as_strided(input: Tensor, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
     """A view of `input`'s memory with any size, strides and offset (in elements)."""
 
-def as_strided_(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def as_strided_(
+    input: Tensor,
+    size: Any,
+    stride: Any,
+    storage_offset: _int | None = None,
+) -> Tensor:
     """`as_strided` in place; returns the tensor."""
 
 def as_strided_copy(
@@ -3560,7 +3565,7 @@ def repeat_interleave(
 def reshape(input: Tensor, shape: Any) -> Tensor:
     """The elements in the same order with another shape: a view if possible, else a copy."""
 
-def resize_as_(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+def resize_as_(input: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
     """`resize_` to the shape of another tensor."""
 
 def resize_as_sparse_(input: Tensor, the_template: Tensor) -> Tensor:

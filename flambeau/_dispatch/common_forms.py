@@ -35,7 +35,6 @@ becomes("tensor", _from_data)
 
 # ---- arithmetic ----------------------------------------------------------------------------------
 
-shows("copy", "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor")
 for _name in ("sigmoid", "tanh"):
     _back = defines(f"{_name}_backward(Tensor grad_output, Tensor output) -> Tensor",
                     lambda grad, output, _rule=table[_name].rules["self"]: (

@@ -300,7 +300,7 @@ class Methods:
         """The positions of the elements that are not zero, one a row."""
     def as_strided(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
         """A view of `input`'s memory with any size, strides and offset (in elements)."""
-    def as_strided_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def as_strided_(self, size: Any, stride: Any, storage_offset: _int | None = None) -> Tensor:
         """`as_strided` in place; returns the tensor."""
     def as_strided_scatter(
         self,
@@ -450,8 +450,8 @@ class Methods:
         """`data_ptr`, for reading."""
     def contiguous(self, *, memory_format: Any = None) -> Tensor:
         """The tensor itself if its elements lie in memory in that order, else a copy that does."""
-    def copy_(self, src: Any, non_blocking: _bool = False) -> Tensor:
-        """Write the values of `src`, broadcast and cast, into this tensor; returns the tensor."""
+    def copy_(self, src: Tensor, non_blocking: _bool = False) -> Tensor:
+        """Write the values of `other`, broadcast and cast, into this tensor; returns the tensor."""
     def copysign(self, other: Any) -> Tensor:
         """The magnitude of `input` with the sign of `other`."""
     def copysign_(self, other: Any) -> Tensor:
@@ -976,8 +976,8 @@ class Methods:
     def mT(self) -> Tensor: ...
     def map2_(self, x: Tensor, y: Tensor, callable: Any) -> Tensor:
         """Replace each element by `callable(element, element of x, element of y)`."""
-    def map_(self, tensor: Tensor, callable: Any) -> Tensor:
-        """Replace each element by `callable(element, element of tensor)`."""
+    def map_(self, other: Tensor, callable: Any) -> Tensor:
+        """Replace each element by `callable(element, element of other)`."""
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
         """`value`, a number or a 0-d tensor, where the mask is True; else the input."""
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
@@ -1133,7 +1133,7 @@ class Methods:
         """Write the result of `negative` into this tensor; returns the tensor."""
     def nelement(self) -> _int:
         """The number of elements."""
-    def new(self, *args: Any, device: Any = None) -> Tensor:
+    def new(self, *args: Any, **kwargs: Any) -> Tensor:
         """The historical constructor, with this tensor's dtype: of sizes, data, or nothing."""
     def new_empty(
         self,
@@ -1186,8 +1186,6 @@ class Methods:
         dtype: Any = None,
         device: Any = None,
         requires_grad: _bool = False,
-        layout: Any = None,
-        pin_memory: _bool = False,
     ) -> Tensor:
         """`tensor` with this tensor's type and device unless given."""
     def new_zeros(
@@ -1318,7 +1316,7 @@ class Methods:
         """1 / input."""
     def reciprocal_(self) -> Tensor:
         """Write the result of `reciprocal` into this tensor; returns the tensor."""
-    def record_stream(self, stream: Any) -> None:
+    def record_stream(self, s: Any) -> Any:
         """Tell the allocator that a stream uses the memory: the CPU's has no streams."""
     def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> Any:
         """Call `hook(grad)` when the gradient of this tensor has been computed; what it returns,
@@ -1355,7 +1353,7 @@ class Methods:
         """The elements in the same order with another shape: a view if possible, else a copy."""
     def reshape_as(self, other: Tensor) -> Tensor:
         """`reshape` with the shape of `other`."""
-    def resize_(self, *sizes: Any, memory_format: Any = None) -> Tensor:
+    def resize_(self, *size: Any, memory_format: Any = None) -> Tensor:
         """Another shape on the same memory, in its order, with more memory if that is too small;
         new elements are zero."""
     def resize_as_(self, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
@@ -1432,9 +1430,9 @@ class Methods:
     def set_(
         self,
         source: Any = None,
-        storage_offset: _int = 0,
+        storage_offset: _int | None = None,
         size: Any = None,
-        stride: Any = None,
+        stride: Any = (),
     ) -> Tensor:
         """Look at the memory of a tensor or storage, from now on. A leaf gets a new accumulator:
         to the graph before, it is another tensor."""
@@ -1515,7 +1513,7 @@ class Methods:
         """Write the result of `square` into this tensor; returns the tensor."""
     def squeeze(self, dim: Any = None) -> Tensor:
         """Without dimensions of extent 1 (all, or those of `dim` that have it), as a view."""
-    def squeeze_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def squeeze_(self, dim: Any = None) -> Tensor:
         """`squeeze` in place; returns the tensor."""
     def sspaddmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta · input + alpha · mat1 @ mat2 for sparse `input` and `mat1`, as a sparse matrix."""
@@ -1568,15 +1566,15 @@ class Methods:
         """input = U diag(S) Vᴴ: `linalg.svd`, but it gives V, and by default thin factors."""
     def swapaxes(self, axis0: _int, axis1: _int) -> Tensor:
         """Two dimensions exchanged, as a view."""
-    def swapaxes_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def swapaxes_(self, axis0: _int, axis1: _int) -> Tensor:
         """`swapaxes` in place; returns the tensor."""
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """Two dimensions exchanged, as a view."""
-    def swapdims_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def swapdims_(self, dim0: _int, dim1: _int) -> Tensor:
         """`swapdims` in place; returns the tensor."""
     def t(self) -> Tensor:
         """The transpose of a matrix, as a view; vectors and numbers as they are."""
-    def t_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def t_(self) -> Tensor:
         """`t` in place; returns the tensor."""
     def take(self, index: Tensor) -> Tensor:
         """The elements of the flattened `input` at `index`."""
@@ -1645,7 +1643,7 @@ class Methods:
         """The sum of the diagonal of a matrix."""
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """Two dimensions exchanged, as a view."""
-    def transpose_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def transpose_(self, dim0: _int, dim1: _int) -> Tensor:
         """`transpose` in place; returns the tensor."""
     def triangular_solve(
         self,
@@ -1671,7 +1669,13 @@ class Methods:
         """The whole part: rounding towards zero."""
     def trunc_(self) -> Tensor:
         """Write the result of `trunc` into this tensor; returns the tensor."""
-    def type(self, dtype: Any = None, non_blocking: _bool = False) -> Any:
+    def type(
+        self,
+        dtype: Any = None,
+        non_blocking: _bool = False,
+        *,
+        memory_format: Any = None,
+    ) -> Any:
         """The historical name of the tensor's type, or the tensor as another type."""
     def type_as(self, other: Tensor) -> Tensor:
         """This tensor with the type of `other`."""
@@ -1708,7 +1712,7 @@ class Methods:
         """Parts on the same memory that don't count as views, so that they may be written to."""
     def unsqueeze(self, dim: _int) -> Tensor:
         """A new dimension of extent 1 at position `dim`, as a view."""
-    def unsqueeze_(self, *args: Any, **kwargs: Any) -> Tensor:
+    def unsqueeze_(self, dim: _int) -> Tensor:
         """`unsqueeze` in place; returns the tensor."""
     def untyped_storage(self) -> Any:
         """The memory as a row of bytes, one object for all tensors on it."""

@@ -1,8 +1,7 @@
 """Types of elements for which PyTorch has no kernel of an op, although ours could compute them.
 
-A program that asks for one is told so, as PyTorch tells it. A declaration names
-PyTorch's kernel, which the message cites, and the kinds of types that are not among those it is
-compiled for.
+A program that asks for one is told so, as PyTorch tells it. Declarations say which kinds of types
+an op refuses so, and the name of PyTorch's kernel, which the message cites.
 """
 
 import functools
@@ -44,7 +43,7 @@ def unless_one(name):
 
 
 def kernel_of(op):
-    """The kernel of `op`, which refuses what the table says; itself where that is nothing."""
+    """The kernel of `op`, with the types that its declaration refuses."""
     if not op.refuses:
         return op.kernel
     said, refused = op.refuses[0], characters(op.refuses[1])

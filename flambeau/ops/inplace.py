@@ -10,7 +10,7 @@ from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import dtypes, fast, overrides
 from flambeau.core.devices import cpu
 from flambeau.core.modes import grad_enabled, intercept, intercept_canonical, interceptors, levels
-from flambeau.core.op import ANY, Op, checked_arguments
+from flambeau.core.op import ANY, Op
 from flambeau.core.promotion import convert, result_type, type_name
 from flambeau.core.shapes import broadcast_shapes, is_expandable_to
 from flambeau.core.tensor import (
@@ -23,6 +23,7 @@ from flambeau.core.tensor import (
     tensor_types,
 )
 from flambeau.core.views import check_inplace, rebase, rebase_to_constant
+from flambeau.dispatch.members import member
 from flambeau.kernels.views import copy_into, has_one_place
 from flambeau.ops.out_types import can_cast
 from flambeau.ops.overlap import (
@@ -263,14 +264,18 @@ def _rename_view(node: Any, name: str) -> None:
     node.__class__ = basis.known_as(type(node), seen)
 
 
-def publish_inplace_view(name: str, function: Callable[..., Tensor]) -> Callable[..., Tensor]:
-    """`t_`, `squeeze_` …: the tensor becomes the view that `function` gives of it."""
-    def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+def becomes_view(view: Callable[..., Tensor], *parameters: str, function: bool = False) -> None:
+    """Declare `t_`, `squeeze_` …: the tensor becomes the `view` of it. Of each schema the name and
+    what it takes beside the tensor."""
+    name = parameters[0].partition("(")[0].removesuffix("_")
+
+    def method(self: Tensor, *args: Any) -> Tensor:
+        args = tuple([arg for arg in args if arg is not None])
         check_inplace(self, False, apart=False)
         if type(self) not in plain and hasattr(self, "_bdim"):
-            basis.reshape_slices(self, lambda before: function(before, *args, **kwargs))
+            basis.reshape_slices(self, lambda before: view(before, *args))
             return self
-        result = function(self, *args, **kwargs)
+        result = view(self, *args)
         if result is self:
             return self
         if result._tangents is not None:
@@ -288,11 +293,9 @@ def publish_inplace_view(name: str, function: Callable[..., Tensor]) -> Callable
         if grad_enabled() and not own.made:     # else the next look finds it a node, or refuses
             own.node, own.version = found.node, counter_of(self)[0]
         return self
-    method.__name__ = method.__qualname__ = f"{name}_"
-    method.__doc__ = f"`{name}` in place; returns the tensor."
-    checked = checked_arguments(method)
-    setattr(Tensor, f"{name}_", checked)
-    return checked
+    member(*[text.replace("(", "(Tensor(a!) self, ").replace(", )", ")") + " -> Tensor(a!)"
+             for text in parameters], body=method, function=function,
+           doc=f"`{name}` in place; returns the tensor.")
 
 
 basis.make_inplace, basis.forbidden = make_inplace, forbidden

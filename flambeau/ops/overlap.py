@@ -19,7 +19,7 @@ _BY_INDEX = frozenset("""
 """.split())
 # Others that go element by element, beside those of that kind.
 _BY_ELEMENT = frozenset("""
-    copy normal
+    normal
 """.split())
 # Ops that may write to expanded tensors, where several elements are one in memory.
 _ANYWHERE = frozenset("""

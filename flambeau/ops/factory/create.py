@@ -6,11 +6,11 @@ from typing import Any
 import numpy as np
 
 from flambeau._support.settings import filled_if_deterministic
-from flambeau.core.op import checked_arguments
 from flambeau.core.promotion import convert
 from flambeau.core.shapes import extents_of, size_of
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.factory import FORMAT, OPTIONS, factory
+from flambeau.dispatch.members import member
 from flambeau.kernels.refused import characters, no_kernel
 from flambeau.ops.coercion import beyond_c, stored
 from flambeau.ops.factory.from_data import tensor
@@ -81,16 +81,15 @@ scalar_tensor = factory(
     """)
 
 
-def new_tensor(self: Tensor, data: Any, *, dtype: Any = None, device: Any = None,
-               requires_grad: bool = False, layout: Any = None, pin_memory: bool = False) -> Tensor:
+@member("new_tensor(Tensor self, object data, *, ScalarType dtype=None, Device? device=None, "
+        "bool requires_grad=False) -> Tensor", function=False)
+def new_tensor(self: Tensor, data: Any, dtype: Any, device: Any, requires_grad: bool) -> Tensor:
     """`tensor` with this tensor's type and device unless given."""
     if hasattr(self, "_level"):             # one slice of a batch: a new tensor for each
         return self._level.repeated(tensor(data, dtype=dtype or self.dtype))
     return tensor(data, dtype=dtype or self.dtype, device=device or self._device,
                   requires_grad=requires_grad)
 
-
-Tensor.new_tensor = checked_arguments(new_tensor)
 
 # ---- matrices ------------------------------------------------------------------------------------
 

@@ -7,13 +7,15 @@ import numpy as np
 
 from flambeau._support.settings import filled_if_deterministic
 from flambeau.core import devices, dtypes
-from flambeau.core.op import checked_arguments, public
+from flambeau.core.op import public
 from flambeau.core.promotion import type_name
 from flambeau.core.shapes import Size, extents_of
 from flambeau.core.tensor import Tensor, alias, basis
+from flambeau.dispatch.declaration import Declaration
+from flambeau.dispatch.function import Function
+from flambeau.dispatch.members import member
 from flambeau.ops.factory.from_data import array_of, is_sequence
 from flambeau.schema.errors import type_name as type_name_of
-from flambeau.schema.recorded import complaint
 
 
 def legacy_constructor(cls: type, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
@@ -36,12 +38,29 @@ def _another(source: Tensor, cls: type) -> Tensor:
     return result
 
 
+_new = Function(Declaration(texts=(
+    "new(Tensor self, *, Device? device=None) -> Tensor",
+    "new.storage(Tensor self, Storage source) -> Tensor",
+    "new.tensor(Tensor self, Tensor other) -> Tensor",
+    "new.size(Tensor self, SymInt[] size, *, Device? device=None) -> Tensor",
+    "new.data(Tensor self, object data, *, Device? device=None) -> Tensor"),
+    body=lambda *values: values), bound=True)
+
+
+def new(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
+    """The historical constructor, with this tensor's dtype: of sizes, data, or nothing."""
+    return _legacy(Tensor, self.dtype, args, kwargs)
+
+
+Tensor.new = new                            # type: ignore[attr-defined]
+
+
 def _legacy(cls: type, target: dtypes.dtype, args: tuple[Any, ...], kwargs: dict[str, Any]
             ) -> Any:
     plain = not kwargs and (all(type(a) is int for a in args) or (
         len(args) == 1 and type(args[0]) in (list, tuple, np.ndarray)))
-    if not plain and (said := complaint("new", args, kwargs, True)):
-        raise TypeError(said)
+    if not plain:
+        _new.choose((alias(np.empty(0, target.numpy), Tensor), *args), kwargs)
     device = kwargs.get("device")
     if device is not None and devices.device(device).type != "cpu":
         raise RuntimeError("legacy constructor expects device type: cpu but device type: "
@@ -108,7 +127,11 @@ _TYPE_NAMES = {target: name for name, target in LEGACY_TYPES.items()} | {
     dtypes.complex64: "ComplexFloatTensor", dtypes.complex128: "ComplexDoubleTensor"}
 
 
-def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
+@member("type(Tensor self, object dtype=None, bool non_blocking=False, *, "
+        "MemoryFormat? memory_format=None) -> object", function=False,
+        deprecated=("type(Tensor self, object dtype=None, bool async=False, *, "
+                    "MemoryFormat? memory_format=None) -> object",))
+def type_(self: Tensor, dtype: Any, non_blocking: bool, memory_format: Any) -> Any:
     """The historical name of the tensor's type, or the tensor as another type."""
     if dtype is None:
         return f"torch.{'sparse.' * self.is_sparse}{type_name(self.dtype)}Tensor"
@@ -120,8 +143,9 @@ def type_(self: Tensor, dtype: Any = None, non_blocking: bool = False) -> Any:
         dtype = names[dtype]
     elif isinstance(dtype, type) and hasattr(dtype, "dtype"):
         dtype = dtype.dtype
+    elif not isinstance(dtype, (type, dtypes.dtype)):
+        raise TypeError("dtype must be a type, str, or dtype object")
     return self.to(dtype)
 
 
-Tensor.type = checked_arguments(type_, name="type")
 basis.legacy_constructor = legacy_constructor

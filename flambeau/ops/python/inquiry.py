@@ -7,7 +7,7 @@ import numpy as np
 
 from flambeau.core import promotion
 from flambeau.core.dtypes import dtype
-from flambeau.core.op import checked_arguments, public
+from flambeau.core.op import public
 from flambeau.core.shapes import Size
 from flambeau.core.shapes import broadcast_shapes as common_shape
 from flambeau.core.tensor import Tensor
@@ -112,24 +112,25 @@ def _mapped(self: Tensor, function: Any, others: tuple[Tensor, ...]) -> Tensor:
     return write(self, np.asarray(values).astype(self._array.dtype).reshape(self._array.shape))
 
 
-def _apply_(self: Tensor, callable: Any) -> Tensor:
+def apply_(self: Tensor, callable: Any) -> Tensor:
     """Replace each element by `callable(element)`: slow, and outside of autograd."""
     return _mapped(self, callable, ())
 
 
-def _map_(self: Tensor, tensor: Tensor, callable: Any) -> Tensor:
-    """Replace each element by `callable(element, element of tensor)`."""
-    return _mapped(self, callable, (tensor,))
+Tensor.apply_ = apply_                      # type: ignore[method-assign]
 
 
-def _map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
+@member("map_(Tensor(a!) self, Tensor other, object callable) -> Tensor(a!)", function=False)
+def map_(self: Tensor, other: Tensor, callable: Any) -> Tensor:
+    """Replace each element by `callable(element, element of other)`."""
+    return _mapped(self, callable, (other,))
+
+
+@member("map2_(Tensor(a!) self, Tensor x, Tensor y, object callable) -> Tensor(a!)",
+        function=False)
+def map2_(self: Tensor, x: Tensor, y: Tensor, callable: Any) -> Tensor:
     """Replace each element by `callable(element, element of x, element of y)`."""
     return _mapped(self, callable, (x, y))
 
-
-for _name, _method in (("apply_", _apply_), ("map_", _map_), ("map2_", _map2_)):
-    _method.__name__ = _name
-    if not hasattr(Tensor, _name):
-        setattr(Tensor, _name, checked_arguments(_method))
 
 __all__ = ["can_cast", "is_tensor", "promote_types", "result_type"]

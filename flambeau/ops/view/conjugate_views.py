@@ -22,7 +22,7 @@ import numpy as np
 from flambeau._support.source_locations import counter_of
 from flambeau.core import dtypes, overrides, type_info
 from flambeau.core.modes import grad_enabled, levels
-from flambeau.core.op import composite, linear, replay_of
+from flambeau.core.op import replay_of
 from flambeau.core.shapes import Size
 from flambeau.core.tensor import (
     LEAF,
@@ -34,6 +34,7 @@ from flambeau.core.tensor import (
     plain,
 )
 from flambeau.core.views import check_places
+from flambeau.dispatch.declaration import op
 from flambeau.kernels.views import copy_into
 from flambeau.ops.coercion import each_result
 from flambeau.ops.inplace import slot, write_result
@@ -214,23 +215,19 @@ def _as_view(result: Tensor, conjugated: bool, negated: bool) -> Tensor:
 
 # ---- the two views -------------------------------------------------------------------------------
 
-@linear(lambda self: self[...], view=True, method=False, namespace=None, node_name="ConjBackward0",
-        name="conj_view", d_self=lambda grad: basis.conj(grad))
-def _conj_view(input: Tensor) -> Any:
-    """The memory of `input` as a view that is to show the conjugates."""
-    return (input,)
+_conj_view = op(
+    "conj_view(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self[...], kind="linear",
+    function=False, method=False, node="ConjBackward0", d_self=lambda grad: basis.conj(grad),
+    doc="The memory of `self` as a view that is to show the conjugates.")
+_negative_view = op(
+    "negative_view(Tensor(a) self) -> Tensor(a)", kernel=lambda self: self[...], kind="linear",
+    function=False, method=False, node="NegViewBackward0", d_self=-1,
+    doc="The memory of `self` as a view that is to show the negatives.")
 
 
-@linear(lambda self: self[...], view=True, method=False, namespace=None,
-        node_name="NegViewBackward0", name="negative_view", d_self=-1)
-def _negative_view(input: Tensor) -> Any:
-    """The memory of `input` as a view that is to show the negatives."""
-    return (input,)
-
-
-def _turn(function: Any, op: Any, input: Tensor, conjugated: bool, negated: bool) -> Tensor:
+def _turn(function: Any, view: Any, input: Tensor, conjugated: bool, negated: bool) -> Tensor:
     source = below(input) if type(input) is ConjugateView else input
-    result = op(source)
+    result = view(source)
     conjugated ^= input._conjugated         # type: ignore[attr-defined]
     negated ^= input._negated               # type: ignore[attr-defined]
     if type(result) is MetaTensor:          # nobody reads its elements
@@ -250,7 +247,7 @@ def _computed(input: Tensor) -> bool:
     return type(input) not in plain and type(input) not in (ConjugateView, MetaTensor)
 
 
-@composite(method=True, aliases=("_conj",))
+@op("conj(Tensor(a) self) -> Tensor(a)", aliases=("_conj(Tensor(a) self) -> Tensor(a)",))
 def conj(input: Tensor) -> Tensor:
     """The complex conjugate, as a view of the same memory; a real tensor is its own.
 
@@ -268,7 +265,7 @@ def conj(input: Tensor) -> Tensor:
     return input
 
 
-@composite(name="_neg_view", method=True)
+@op("_neg_view(Tensor(a) self) -> Tensor(a)")
 def neg_view(input: Tensor) -> Tensor:
     """The negative, as a view of the same memory."""
     if _computed(input):
@@ -276,25 +273,25 @@ def neg_view(input: Tensor) -> Tensor:
     return _turn(neg_view, _negative_view, input, False, True)
 
 
-@composite(method=True)
+@op("is_conj(Tensor self) -> bool", out=False)
 def is_conj(input: Tensor) -> bool:
     """Is this a view that conjugates what is in memory?"""
     return input._conjugated                # type: ignore[attr-defined]
 
 
-@composite(method=True)
+@op("is_neg(Tensor self) -> bool", out=False)
 def is_neg(input: Tensor) -> bool:
     """Is this a view that negates what is in memory?"""
     return input._negated                   # type: ignore[attr-defined]
 
 
-@composite(method=True)
+@op("resolve_conj(Tensor(a) self) -> Tensor(a)")
 def resolve_conj(input: Tensor) -> Tensor:
     """The values with no conjugation left to do: a copy, or a tensor that has none itself."""
     return basis.clone(input) if input._conjugated else input   # type: ignore[attr-defined]
 
 
-@composite(method=True)
+@op("resolve_neg(Tensor(a) self) -> Tensor(a)")
 def resolve_neg(input: Tensor) -> Tensor:
     """The values with no negation left to do: a copy, or a tensor that has none itself."""
     return basis.clone(input) if input._negated else input      # type: ignore[attr-defined]
@@ -369,27 +366,27 @@ def _on_memory(function: Any, view: Any, args: tuple[Any, ...], kwargs: dict[str
 
 def dispatch(function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
     """A public call with views that conjugate or negate among its arguments."""
-    op = getattr(function, "op", None)
-    name = op.name if op is not None else function.__name__
+    declared = getattr(function, "op", None)
+    name = declared.name if declared is not None else function.__name__
     if name in _BODIES:
-        return op.direct(*args, **kwargs)
+        return declared.direct(*args, **kwargs)
     if name == "contiguous":
         return _contiguous(*args, **kwargs)
     if _views_in((kwargs.get("out"),)):
         out = kwargs.pop("out")
-        return basis.into(out, op, function(*args, **kwargs), args)
+        return basis.into(out, declared, function(*args, **kwargs), args)
     first = args[0] if args else None
     if type(first) is ConjugateView:
-        if _looks(name, op):
+        if _looks(name, declared):
             _check_reinterpreted(name, first, args[1:], kwargs)
             result = _on_memory(function, first, args[1:], kwargs)
             if result is not None:
                 return result
-        elif op is not None and op.inplace:
-            if not written_anywhere(op.functional):
+        elif declared is not None and declared.inplace:
+            if not written_anywhere(declared.functional):
                 check_places(below(first))
             rest, named = _all_resolved((args[1:], list(kwargs.values())), {})
-            return write_result(op, first, rest, dict(zip(kwargs, named)))
+            return write_result(declared, first, rest, dict(zip(kwargs, named)))
         elif name.endswith("_") and not name.endswith("__"):
             changed = basis.clone(first)
             function(changed, *args[1:], **kwargs)

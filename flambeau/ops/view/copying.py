@@ -7,13 +7,14 @@ import numpy as np
 
 from flambeau._support.source_locations import bump
 from flambeau.core.modes import grad_enabled, interceptors
-from flambeau.core.op import checked_arguments, composite, linear, primitive
 from flambeau.core.promotion import convert
-from flambeau.core.shapes import contiguous_strides
+from flambeau.core.shapes import contiguous_strides, is_expandable_to
 from flambeau.core.tensor import Tensor, basis, plain, wrap
 from flambeau.core.type_info import contiguous_format
 from flambeau.dispatch.declaration import op
+from flambeau.dispatch.members import member
 from flambeau.kernels import views as kernels
+from flambeau.ops.inplace import make_inplace
 from flambeau.ops.overlap import is_dense, share_memory
 from flambeau.ops.view.conversion import clone, contiguous, copy_in
 
@@ -27,12 +28,11 @@ alias = op(
     doc="The same values on the same memory, as a view.")
 
 
-@linear(lambda self: self, d_self=lambda grad: grad, namespace=None, method=False,
-        node_name="AliasBackward0", batch=lambda size, dims, self: (graph_alias(self), dims[0]))
-def graph_alias(input: Tensor) -> Any:
-    """The same values as a point of its own in the graph."""
-    return (input,)
-
+graph_alias = op(
+    "graph_alias(Tensor self) -> Tensor", kernel=lambda self: self, kind="linear", function=False,
+    method=False, node="AliasBackward0", d_self=lambda grad: grad,
+    batch=lambda size, dims, self: (graph_alias(self), dims[0]),
+    doc="The same values as a point of its own in the graph.")
 
 # ---- in-place copy -------------------------------------------------------------------------------
 
@@ -43,24 +43,20 @@ def _copied_over(self: np.ndarray, src: np.ndarray) -> np.ndarray:
     return result
 
 
-@primitive(_copied_over, tensors=("self", "src"), d_self=0, d_src=lambda grad: grad,
-           kind="linear", namespace=None, method=False, inplace=True, node_name="CopyBackwards",
-           batch=lambda size, dims, self, src: _copy_batched(dims, self, src))
-def copy(input: Tensor, src: Any, non_blocking: bool = False) -> Any:
-    """`src` in the shape and type of `input`."""
-    if isinstance(src, (int, float, complex)):
-        src = wrap(np.asarray(src))
-    if not isinstance(src, Tensor):
-        raise TypeError(f"copy_(): argument 'other' (position 1) must be Tensor, not "
-                        f"{type(src).__name__}")
-    from flambeau.core.shapes import is_expandable_to
-    if not is_expandable_to(src._array.shape, input._array.shape):
-        a, b = input._array.shape, src._array.shape
+def _expandable(self: Tensor, src: Tensor) -> Any:
+    if not is_expandable_to(src._array.shape, self._array.shape):
+        a, b = self._array.shape, src._array.shape
         raise RuntimeError(f"output with shape {list(a)} doesn't match the broadcast shape "
                            f"{list(b)}" if len(b) > len(a) else _copy_message(a, b))
-    return input, src
+    return self, src
 
 
+copy = op(
+    "copy(Tensor self, Tensor src, bool non_blocking=False) -> Tensor", kernel=_copied_over,
+    kind="linear", overlap="element", canonical=_expandable, drops="non_blocking",
+    function=False, method=False, node="CopyBackwards", d_self=0, d_src=lambda grad: grad,
+    batch=lambda size, dims, self, src: _copy_batched(dims, self, src),
+    doc="`src` in the shape and type of `self`.")
 copy.op.Backward.name = lambda self: "torch::autograd::CopyBackwards"
 
 
@@ -83,17 +79,21 @@ def _copy_batched(dims: Any, self: Tensor, src: Tensor) -> Any:
     return copy(a, b), 0
 
 
-_copy_slowly = Tensor.copy_
+_write = make_inplace(copy.op).op.call
 
 
-def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
-    """Write the values of `src`, broadcast and cast, into this tensor; returns the tensor."""
+@member("copy_(Tensor(a!) self, Tensor other, bool non_blocking=False) -> Tensor(a!)",
+        deprecated=("copy_(Tensor(a!) self, Tensor other, bool async=False) -> Tensor(a!)",),
+        function=False, numbers=True)
+def copy_(self: Tensor, other: Any, non_blocking: bool) -> Tensor:
+    """Write the values of `other`, broadcast and cast, into this tensor; returns the tensor."""
+    src = other if isinstance(other, Tensor) else wrap(np.asarray(other))
     if interceptors or type(self) not in plain or type(src) not in plain or self._inference \
             or (grad_enabled() and (self._edge is not None or src._edge is not None)):
-        return _copy_slowly(self, src)
+        return _write(*_expandable(self, src))
     target, source = self._array, src._array
     if share_memory(target, source) or source.ndim > target.ndim:
-        return _copy_slowly(self, src)
+        return _write(*_expandable(self, src))
     try:
         kernels.copy_into(target, source if source.dtype is target.dtype
                           else convert(source, target.dtype))
@@ -103,12 +103,9 @@ def copy_(self: Tensor, src: Tensor, non_blocking: bool = False) -> Tensor:
     return self
 
 
-copy_.op = _copy_slowly.op
-Tensor.copy_ = copy_ = checked_arguments(copy_)
-copy_.op.published = Tensor.copy_
+copy_.twin.op, copy.op.inplace_op.published = copy.op.inplace_op, copy_
 
 
-@composite(namespace=None, method=False)
 def with_strides(input: Tensor, strides: tuple[int, ...]) -> Tensor:
     """The values of `input` laid out with other, dense strides."""
     shape = input._array.shape

@@ -18,10 +18,10 @@ from flambeau.kernels import rearranging, views
 from flambeau.kernels._extension import compiled
 from flambeau.kernels.layouts import has_channels_last
 from flambeau.kernels.refused import refuse
-from flambeau.ops.inplace import publish_inplace_view
+from flambeau.ops.inplace import becomes_view
 from flambeau.ops.pointwise.arithmetic import together
 from flambeau.ops.view.reshaping import reshape
-from flambeau.ops.view.shape import expand, movedim, select, transpose, unsqueeze
+from flambeau.ops.view.shape import expand, movedim, select, squeeze, transpose, unsqueeze
 from flambeau.ops.view.splitting import cut
 from flambeau.schema.errors import type_name as type_name_of
 
@@ -335,7 +335,10 @@ def _turned(self: Tensor) -> Tensor:
     return transpose(self, 0, 1) if self.ndim == 2 else self
 
 
-for _name in ("squeeze", "unsqueeze", "transpose", "swapaxes", "swapdims"):
-    publish_inplace_view(_name, getattr(Tensor, _name))
-publish_inplace_view("t", _turned)
+becomes_view(squeeze, "squeeze_()", "squeeze_.dim(int dim)", "squeeze_.dims(int[] dim)")
+becomes_view(unsqueeze, "unsqueeze_(int dim)")
+becomes_view(transpose, "transpose_(int dim0, int dim1)")
+becomes_view(transpose, "swapaxes_(int axis0, int axis1)")
+becomes_view(transpose, "swapdims_(int dim0, int dim1)")
+becomes_view(_turned, "t_()")
 basis.stack, basis.cat = stack, cat

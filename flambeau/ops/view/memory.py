@@ -12,9 +12,9 @@ from flambeau._support.source_locations import bump, counter_of
 from flambeau.core import type_info
 from flambeau.core.dtypes import as_numpy_dtype
 from flambeau.core.graph import next_order
-from flambeau.core.op import checked_arguments, public
+from flambeau.core.op import public
 from flambeau.core.promotion import type_name
-from flambeau.core.shapes import contiguous_strides, refuse_negative, size_of
+from flambeau.core.shapes import contiguous_strides, refuse_negative
 from flambeau.core.tensor import (
     LEAF,
     Tensor,
@@ -26,16 +26,10 @@ from flambeau.core.tensor import (
     wrap,
 )
 from flambeau.core.views import check_inplace
-from flambeau.ops.inplace import publish_inplace_view, slot
+from flambeau.dispatch.members import member
+from flambeau.ops.inplace import becomes_view, slot
 from flambeau.ops.pointwise.arithmetic import c_name
-
-
-def _method(function: Any, *spaces: str) -> Any:
-    name = function.__name__
-    setattr(Tensor, name, checked_arguments(function))
-    for space in spaces:
-        public[space][name] = function
-    return function
+from flambeau.ops.python.methods import adopt
 
 
 def _moved(self: Tensor, array: np.ndarray) -> Tensor:
@@ -85,11 +79,11 @@ def _first_elements(slices: Tensor, size: Any) -> Tensor:
     return basis.reshape(flat[:count], size)
 
 
-@_method
-def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
+@member("resize_(Tensor(a!) self, SymInt[] size, *, MemoryFormat? memory_format=None) -> "
+        "Tensor(a!)", function=False)
+def resize_(self: Tensor, size: Any, memory_format: Any) -> Tensor:
     """Another shape on the same memory, in its order, with more memory if that is too small; new
     elements are zero."""
-    size = size_of(sizes)
     refuse_negative(size)
     if self.requires_grad:
         raise RuntimeError("cannot resize variables that require grad")
@@ -104,18 +98,21 @@ def resize_(self: Tensor, *sizes: Any, memory_format: Any = None) -> Tensor:
     return _moved(self, _on(buffer, self._array.dtype, size, stride, offset))
 
 
-def _resize_as(self: Tensor, the_template: Tensor, *, memory_format: Any = None) -> Tensor:
+@member("resize_as_(Tensor(a!) self, Tensor the_template, *, MemoryFormat? memory_format=None) -> "
+        "Tensor(a!)")
+def resize_as_(self: Tensor, the_template: Tensor, memory_format: Any) -> Tensor:
     """`resize_` to the shape of another tensor."""
-    return self.resize_(*the_template.shape)
+    return self.resize_(the_template.shape)
 
 
-_resize_as.__name__ = "resize_as_"
-_method(_resize_as, "torch")
-
-
-@_method
-def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = None,
-         stride: Any = None) -> Tensor:
+@member("set_.source_Storage(Tensor(a!) self, Storage source) -> Tensor(a!)",
+        "set_.source_Storage_storage_offset(Tensor(a!) self, Storage source, SymInt "
+        "storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)",
+        "set_.source_Tensor(Tensor(a!) self, Tensor source) -> Tensor(a!)",
+        "set_.source_Tensor_storage_offset(Tensor(a!) self, Tensor source, SymInt "
+        "storage_offset, SymInt[] size, SymInt[] stride=[]) -> Tensor(a!)",
+        "set_(Tensor(a!) self) -> Tensor(a!)", function=False)
+def set_(self: Tensor, source: Any, storage_offset: int | None, size: Any, stride: Any) -> Tensor:
     """Look at the memory of a tensor or storage, from now on. A leaf gets a new accumulator: to
     the graph before, it is another tensor."""
     if self._edge is LEAF:
@@ -139,16 +136,16 @@ def set_(self: Tensor, source: Any = None, storage_offset: int = 0, size: Any = 
         buffer = source._bytes
     item = self._array.itemsize
     if size is None:
-        size = (buffer.nbytes // item - storage_offset,)
-    size = size_of((size,))
-    stride = contiguous_strides(size) if stride is None else size_of((stride,))
+        size = (buffer.nbytes // item,)
+    storage_offset = storage_offset or 0
+    stride = stride or contiguous_strides(size)
     if _needed(size, stride, storage_offset, item) > buffer.nbytes:
         source.resize_(_needed(size, stride, storage_offset, item))
         buffer = source._bytes
     return _moved(self, _on(buffer, self._array.dtype, size, stride, storage_offset))
 
 
-@_method
+@member("is_set_to(Tensor self, Tensor tensor) -> bool", function=False)
 def is_set_to(self: Tensor, tensor: Tensor) -> bool:
     """Do both look at the same memory in the same way?"""
     a, b = self._array, tensor._array
@@ -157,26 +154,13 @@ def is_set_to(self: Tensor, tensor: Tensor) -> bool:
             and array_offset(a) == array_offset(b))
 
 
-public["torch"]["as_strided_"] = publish_inplace_view("as_strided", basis.as_strided)
+becomes_view(basis.as_strided, "as_strided_(SymInt[] size, SymInt[] stride, "
+             "SymInt? storage_offset=None)", function=True)
 
 
-@_method
-def new(self: Tensor, *args: Any, device: Any = None) -> Tensor:
-    """The historical constructor, with this tensor's dtype: of sizes, data, or nothing."""
-    import flambeau
-    d = self.dtype
-    if not args:
-        return flambeau.empty(0, dtype=d)
-    first = args[0]
-    if isinstance(first, Tensor):
-        return basis.alias(first)
-    if isinstance(first, (list, tuple)) and not hasattr(first, "numel"):
-        return flambeau.tensor(first, dtype=d)
-    return flambeau.empty(*args, dtype=d)
-
-
-@_method
-def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
+@member("fill_diagonal_(Tensor(a!) self, Scalar fill_value, bool wrap=False) -> Tensor(a!)",
+        function=False)
+def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool) -> Tensor:
     """Fill the main diagonal; of tall matrices, with `wrap`, again after each block of rows."""
     shape = self._array.shape
     if len(shape) < 2:
@@ -196,76 +180,77 @@ def fill_diagonal_(self: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     return self
 
 
-@_method
-def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
-    """The dimensions from the outermost in memory to the innermost.
-
-    With `ambiguity_check` RuntimeError if a dimension could as well stand elsewhere, because it has
-    one element or the stride of a neighbour. A list of memory formats allows that where just one of
-    them is the tensor's.
-    """
-    formats = ambiguity_check if isinstance(ambiguity_check, list) else []
-    if not isinstance(ambiguity_check, bool | list) or not all(
-            isinstance(f, type_info.memory_format) for f in formats):
-        raise TypeError("The ambiguity_check argument must be a bool or a list of memory formats.")
-    strides = array_strides(self._array)
-    ambiguous = 1 in self._array.shape or any(a == b for a, b in pairwise(strides))
-    if ambiguity_check and ambiguous and sum(
-            self.is_contiguous(memory_format=f) for f in formats) != 1:
-        raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact one "
-                           "of the given memory formats.")
-    return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
-
-
-@_method
+@member("const_data_ptr(Tensor self) -> int", function=False)
 def const_data_ptr(self: Tensor) -> int:
     """`data_ptr`, for reading."""
     return self.data_ptr()
 
 
-@_method
-def is_shared(self: Tensor) -> bool:
-    """Is the memory shared with other processes?"""
-    return self.untyped_storage().is_shared()
-
-
-@_method
-def is_pinned(self: Tensor, device: Any = None) -> bool:
+@member("is_pinned(Tensor self, Device? device=None) -> bool", function=False)
+def is_pinned(self: Tensor, device: Any) -> bool:
     """Is the memory locked for copies to an accelerator? There is none."""
     return False
 
 
-@_method
-def share_memory_(self: Tensor) -> Tensor:
-    """Move the memory to where other processes can see it."""
-    self.untyped_storage().share_memory_()
-    return self
-
-
-@_method
-def pin_memory(self: Tensor, device: Any = None) -> Tensor:
+@member("pin_memory(Tensor(a) self, Device? device=None) -> Tensor(a)", function=False)
+def pin_memory(self: Tensor, device: Any) -> Tensor:
     """Lock the memory for copies to an accelerator."""
     raise RuntimeError("Cannot access accelerator device when none is available.")
 
 
-@_method
+@member("record_stream(Tensor(a!) self, Stream s) -> ()", function=False)
 def record_stream(self: Tensor, stream: Any) -> None:
     """Tell the allocator that a stream uses the memory: the CPU's has no streams."""
     raise NotImplementedError(f"Could not run 'aten::record_stream' with arguments from the "
                               f"'{self.device.type.upper()}' backend.")
 
 
-@_method
-def to_padded_tensor(self: Tensor, padding: float, output_size: Any = None) -> Tensor:
+@member("to_padded_tensor(Tensor self, float padding, SymInt[]? output_size=None) -> Tensor",
+        function=False)
+def to_padded_tensor(self: Tensor, padding: float, output_size: Any) -> Tensor:
     """A nested tensor with `padding` where it has nothing; others have nothing to pad."""
     raise NotImplementedError(f"Could not run 'aten::to_padded_tensor' with arguments from the "
                               f"'{self.device.type.upper()}' backend.")
 
 
-@_method
-def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
-    """What `load_state_dict` stores for a parameter: this tensor, overwritten, or the other."""
-    return other.detach() if assign else self.copy_(other).detach()
+class Memory:
+    """What PyTorch too writes in Python."""
+
+    def dim_order(self: Tensor, *, ambiguity_check: Any = False) -> tuple[int, ...]:
+        """The dimensions from the outermost in memory to the innermost.
+
+        With `ambiguity_check` RuntimeError if a dimension could as well stand elsewhere, because it
+        has one element or the stride of a neighbour. A list of memory formats allows that where
+        just one of them is the tensor's.
+        """
+        formats = ambiguity_check if isinstance(ambiguity_check, list) else []
+        if not isinstance(ambiguity_check, bool | list) or not all(
+                isinstance(f, type_info.memory_format) for f in formats):
+            raise TypeError("The ambiguity_check argument must be a bool or a list of memory "
+                            "formats.")
+        strides = array_strides(self._array)
+        ambiguous = 1 in self._array.shape or any(a == b for a, b in pairwise(strides))
+        if ambiguity_check and ambiguous and sum(
+                self.is_contiguous(memory_format=f) for f in formats) != 1:
+            raise RuntimeError("The tensor does not have unique dim order, or cannot map to exact "
+                               "one of the given memory formats.")
+        return tuple(sorted(range(len(strides)), key=lambda d: -strides[d]))
+
+    def is_shared(self: Tensor) -> bool:
+        """Is the memory shared with other processes?"""
+        return self.untyped_storage().is_shared()
+
+    def share_memory_(self: Tensor) -> Tensor:
+        """Move the memory to where other processes can see it."""
+        self.untyped_storage().share_memory_()
+        return self
+
+    def module_load(self: Tensor, other: Tensor, assign: bool = False) -> Tensor:
+        """What `load_state_dict` stores for a parameter: this tensor, overwritten, or the other."""
+        return other.detach() if assign else self.copy_(other).detach()
+
+
+adopt(Memory)
 
 
 def typename(obj: Any, /) -> str:
