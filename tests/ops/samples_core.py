@@ -6,8 +6,8 @@ family.untested["view.dtype"] = "not differentiable: see test_reinterpret.py"
 family.untested["repeat_interleave.Tensor"] = "gives places: see test_searching.py"
 family.untested["basic_unsqueeze"] = "x[..., None]: see test_reinterpret.py"
 family.untested["slice"] = "the name of x[a:b] for the dispatcher; slice_copy has samples"
-for _name in ("in_range", "per_tensor_affine", "per_channel_affine", "tensor", "tensor_qparams",
-              "channels"):
+for _name in ("in_range", "per_tensor_affine", "per_tensor_affine.tensor_qparams",
+              "per_channel_affine", "tensor", "tensor_qparams", "channels"):
     family.untested[f"fake_quantize_{_name}"] = \
         "the derivative is a convention: see test_quantized_tensors.py"
 family.untested["fused_moving_avg_obs_fake_quant"] = \

@@ -5,7 +5,6 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.op import linear
 from flambeau.core.promotion import type_name
 from flambeau.core.tensor import Tensor, basis, plain
 from flambeau.dispatch.declaration import op
@@ -78,12 +77,12 @@ polar = pointwise(
     jvp=_polar_tangent, doc="abs · (cos angle + i sin angle).")
 
 
-@linear(kernels.with_zeros, method=False, namespace=None,
-        batch=lambda size, dims, self, imaginary: (_complex_part(self, imaginary), dims[0]),
-        d_self=lambda grad, imaginary: imag_view(grad) if imaginary else real_view(grad))
-def _complex_part(input: Tensor, imaginary: bool) -> Any:
-    """A complex tensor with one part given and the other zero."""
-    return input, imaginary
+_complex_part = op(
+    "_complex_part(Tensor self, bool imaginary) -> Tensor", kernel=kernels.with_zeros,
+    kind="linear", function=False, method=False, out=False,
+    batch=lambda size, dims, self, imaginary: (_complex_part(self, imaginary), dims[0]),
+    d_self=lambda grad, imaginary: imag_view(grad) if imaginary else real_view(grad),
+    doc="A complex tensor with one part given and the other zero.")
 
 
 real_view = op(

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from flambeau.core import dtypes
-from flambeau.core.op import composite, primitive
 from flambeau.core.promotion import type_name
-from flambeau.core.tensor import Tensor, basis, tensor_types, wrap
+from flambeau.core.tensor import Tensor, basis, wrap
+from flambeau.dispatch.declaration import op
 from flambeau.ops.quantized.tensors import affine_parameters
 
 
@@ -27,30 +27,30 @@ def _rounded(self: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, quant_
     return ((steps - zero_point) * scale).astype(self.dtype)
 
 
-@primitive(lambda self, scale, zero_point, quant_min, quant_max: np.asarray(
-    (raw := _raw(self, scale, zero_point)) >= quant_min) & (raw <= quant_max),
-    tensors=("self", "scale", "zero_point"), params=("quant_min", "quant_max"),
-    core="(),(),()->()", method=False, namespace=None, name="fake_quantize_in_range")
-def _in_range(self: Tensor, scale: Tensor, zero_point: Tensor, low: int, high: int) -> Any:
-    return self, scale, zero_point, low, high
+def _is_in_range(self: np.ndarray, scale: np.ndarray, zero_point: np.ndarray, quant_min: int,
+                 quant_max: int) -> np.ndarray:
+    raw = _raw(self, scale, zero_point)
+    return np.asarray((raw >= quant_min) & (raw <= quant_max))
 
 
-def _declare(name: str, node_name: str) -> Any:
-    @primitive(_rounded, tensors=("self", "scale", "zero_point"), core="(),(),()->()", method=False,
-               namespace=None, name=name, node_name=node_name,
-               d_self=lambda grad, self, scale, zero_point, quant_min, quant_max: basis.mul(
-                   grad, _in_range(self, scale, zero_point, quant_min, quant_max)))
-    def values(self: Tensor, scale: Tensor, zero_point: Tensor, low: int, high: int) -> Any:
-        return self, scale, zero_point, low, high
-    return values
+def _part(name: str, kernel: Any, **declared: Any) -> Any:
+    return op(f"{name}(Tensor self, Tensor scale, Tensor zero_point, int quant_min, int quant_max) "
+              "-> Tensor", kernel=kernel, core="(),(),()->()", function=False, method=False,
+              out=False, **declared)
 
 
-_per_tensor = _declare("fake_quantize_tensor",
-                       "FakeQuantizePerTensorAffineCachemaskBackward0")
-_per_tensor_qparams = _declare("fake_quantize_tensor_qparams",
-                               "FakeQuantizePerTensorAffineCachemaskTensorQparamsBackward0")
-_per_channel = _declare("fake_quantize_channels",
-                        "FakeQuantizePerChannelAffineCachemaskBackward0")
+_in_range = _part("fake_quantize_in_range", _is_in_range)
+
+
+def _declare(name: str, node: str) -> Any:
+    return _part(name, _rounded, node=f"FakeQuantizePer{node}Backward0",
+                 d_self=lambda grad, self, scale, zero_point, quant_min, quant_max: basis.mul(
+                     grad, _in_range(self, scale, zero_point, quant_min, quant_max)))
+
+
+_per_tensor = _declare("fake_quantize_tensor", "TensorAffineCachemask")
+_per_tensor_qparams = _declare("fake_quantize_tensor_qparams", "TensorAffineCachemaskTensorQparams")
+_per_channel = _declare("fake_quantize_channels", "ChannelAffineCachemask")
 
 
 def _check(input: Tensor, quant_min: int, quant_max: int) -> None:
@@ -61,8 +61,11 @@ def _check(input: Tensor, quant_min: int, quant_max: int) -> None:
         raise RuntimeError("`quant_min` should be less than or         equal to `quant_max`.")
 
 
-@composite
-def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, quant_min: int,
+@op(*[f"fake_quantize_per_tensor_affine{name}(Tensor self, {kinds}, int quant_min, int quant_max) "
+      "-> Tensor" for name, kinds in (("", "float scale, int zero_point"),
+                                      (".tensor_qparams", "Tensor scale, Tensor zero_point"))],
+    out=False, method=False)
+def fake_quantize_per_tensor_affine(self: Tensor, scale: Any, zero_point: Any, quant_min: int,
                                     quant_max: int) -> Tensor:
     """(clamp(round(x / scale + zero_point), quant_min, quant_max) - zero_point) · scale.
 
@@ -78,18 +81,19 @@ def fake_quantize_per_tensor_affine(input: Tensor, scale: Any, zero_point: Any, 
     >>> x.grad
     tensor([1., 0.])
     """
-    _check(input, quant_min, quant_max)
-    if type(scale) in tensor_types or type(zero_point) in tensor_types:
-        return _per_tensor_qparams(input, scale.detach().float().reshape(()),
+    _check(self, quant_min, quant_max)
+    if isinstance(scale, Tensor):
+        return _per_tensor_qparams(self, scale.detach().float().reshape(()),
                                    zero_point.detach().int().float().reshape(()), quant_min,
                                    quant_max)
     if not quant_min <= zero_point <= quant_max:
         raise RuntimeError("`zero_point` must be between `quant_min` and `quant_max`.")
-    return _per_tensor(input, wrap(np.float32(scale)), wrap(np.float32(zero_point)), quant_min,
+    return _per_tensor(self, wrap(np.float32(scale)), wrap(np.float32(zero_point)), quant_min,
                        quant_max)
 
 
-@composite
+@op("fake_quantize_per_channel_affine(Tensor self, Tensor scale, Tensor zero_point, int axis, "
+    "int quant_min, int quant_max) -> Tensor", out=False, method=False)
 def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: Tensor, axis: int,
                                      quant_min: int, quant_max: int) -> Tensor:
     """`fake_quantize_per_tensor_affine` with a scale and a zero point for each index of `axis`.
@@ -122,12 +126,15 @@ def fake_quantize_per_channel_affine(input: Tensor, scale: Tensor, zero_point: T
                         zero_point.detach().float().reshape(shape), quant_min, quant_max)
 
 
-@composite
+@op("fused_moving_avg_obs_fake_quant(Tensor self, Tensor observer_on, Tensor fake_quant_on, "
+    "Tensor(a!) running_min, Tensor(b!) running_max, Tensor(c!) scale, Tensor(d!) zero_point, "
+    "float averaging_const, int quant_min, int quant_max, int ch_axis, "
+    "bool per_row_fake_quant=False, bool symmetric_quant=False) -> Tensor", out=False, method=False)
 def fused_moving_avg_obs_fake_quant(
         input: Tensor, observer_on: Tensor, fake_quant_on: Tensor, running_min: Tensor,
         running_max: Tensor, scale: Tensor, zero_point: Tensor, averaging_const: float,
-        quant_min: int, quant_max: int, ch_axis: int, per_row_fake_quant: bool = False,
-        symmetric_quant: bool = False) -> Tensor:
+        quant_min: int, quant_max: int, ch_axis: int, per_row_fake_quant: bool,
+        symmetric_quant: bool) -> Tensor:
     """Moving averages of the least and the greatest number, and fake quantisation to their range.
 
     Averages, `scale` and `zero_point` are written where `observer_on` holds 1; the result is

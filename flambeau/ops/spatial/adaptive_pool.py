@@ -3,14 +3,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from flambeau.core.op import linear, public
+from flambeau.core.op import public
 from flambeau.core.tensor import Tensor
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.python_functions import python_function
 from flambeau.kernels import pooling as kernels
 from flambeau.kernels.network import checked
 from flambeau.kernels.refused import refuse
-from flambeau.ops.spatial.pool import INNER, NETWORK, add_at, flat_images, leading, taking
+from flambeau.ops.spatial.pool import INNER, NETWORK, PART, add_at, flat_images, leading, taking
 from flambeau.ops.spatial.pooling_checks import (
     adaptive_sizes,
     check_one_dimensional,
@@ -32,15 +32,11 @@ def _declare_adaptive_avg_pool(n: int) -> Any:
     def gradient(grad_output: Tensor, self: Tensor) -> Tensor:
         return transposed(grad_output, self._array.shape, grad_output._array.shape[-n:])
 
-    def spread(input: Tensor, shape: Any, output_size: Any) -> Any:
-        return input, shape, output_size
-
-    spread.__name__ = f"__{name}_backward"
-    transposed = linear(
-        lambda self, shape, output_size: kernels.adaptive_avg_pool_backward(self, shape, n),
-        method=False, namespace=None, shapes="shape",
-        node_name=f"AdaptiveAvgPool{n}DBackwardBackward0",
-        d_self=lambda grad, output_size: inner.op.call(grad, output_size))(spread)
+    transposed = op(
+        f"__{name}_backward(Tensor self, int[] shape, int[] output_size) -> Tensor",
+        kernel=lambda self, shape, output_size: kernels.adaptive_avg_pool_backward(self, shape, n),
+        sizes="shape", node=f"AdaptiveAvgPool{n}DBackwardBackward0",
+        d_self=lambda grad, output_size: inner.op.call(grad, output_size), **PART)
     backward = op(f"_{name}_backward(Tensor grad_output, Tensor self) -> Tensor", body=gradient,
                   explicit=True, out=False, method=False)
     inner = op(

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from flambeau.core.op import multilinear, public
+from flambeau.core.op import public
 from flambeau.core.promotion import convert, type_name
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
@@ -182,20 +182,25 @@ def _input_grad_batched(size: int, dims: Any, grad: Tensor, weight: Tensor, shap
     return _parted(size, result, 1), 1
 
 
-@multilinear(_in_single(kernels.convolution_input_grad), tensors=("self", "weight"), method=False,
-             namespace=None, params=("shape", "stride", "padding", "dilation", "transposed",
-                                     "output_padding", "groups"),
-             d_self=lambda grad, weight, stride, padding, dilation, transposed, output_padding,
-             groups: convolution(grad, conj(weight), None, stride, padding, dilation, transposed,
-                                 output_padding, groups),
-             d_weight=lambda grad, self, weight_shape, stride, padding, dilation, transposed,
-             output_padding, groups: convolution_weight_grad(
-                 conj(self), grad, weight_shape, stride, padding, dilation, transposed,
-                 output_padding, groups),
-             batch=_input_grad_batched, shape=lambda self, weight, shape, *geometry: shape)
-def convolution_input_grad(input: Tensor, weight: Tensor, shape: Any, *geometry: Any) -> Any:
-    """The gradient of `convolution` in its input, for `input`, the gradient of its result."""
-    return input, weight, shape, *geometry
+def _gradient_op(name: str, other: str, kernel: Any, batch: Any, by_self: Any, by_other: Any,
+                 doc: str) -> Any:
+    """A gradient of `convolution`: linear in that of the result, and in the `other` factor."""
+    return op(
+        f"{name}(Tensor self, Tensor {other}, int[] shape, {_GEOMETRY}) -> Tensor",
+        kernel=_in_single(kernel), kind="multilinear", batch=batch, function=False, method=False,
+        out=False, shape=lambda self, factor, shape, *geometry: shape, doc=doc,
+        **{"d_self": by_self, f"d_{other}": by_other})
+
+
+convolution_input_grad = _gradient_op(
+    "convolution_input_grad", "weight", kernels.convolution_input_grad, _input_grad_batched,
+    lambda grad, weight, stride, padding, dilation, transposed, output_padding, groups:
+    convolution(grad, conj(weight), None, stride, padding, dilation, transposed, output_padding,
+                groups),
+    lambda grad, self, weight_shape, stride, padding, dilation, transposed, output_padding, groups:
+    convolution_weight_grad(conj(self), grad, weight_shape, stride, padding, dilation, transposed,
+                            output_padding, groups),
+    "The gradient of `convolution` in its input, for the gradient of its result.")
 
 
 def _weight_grad_batched(size: int, dims: Any, grad: Tensor, input: Tensor, shape: Any,
@@ -206,20 +211,15 @@ def _weight_grad_batched(size: int, dims: Any, grad: Tensor, input: Tensor, shap
     return _parted(size, result, 0), 0
 
 
-@multilinear(_in_single(kernels.convolution_weight_grad), tensors=("self", "image"), method=False,
-             namespace=None, params=("shape", "stride", "padding", "dilation", "transposed",
-                                     "output_padding", "groups"),
-             d_self=lambda grad, image, stride, padding, dilation, transposed, output_padding,
-             groups: convolution(conj(image), grad, None, stride, padding, dilation, transposed,
-                                 output_padding, groups),
-             d_image=lambda grad, self, image_shape, stride, padding, dilation, transposed,
-             output_padding, groups: convolution_input_grad(
-                 conj(self), grad, image_shape, stride, padding, dilation, transposed,
-                 output_padding, groups),
-             batch=_weight_grad_batched, shape=lambda self, image, shape, *geometry: shape)
-def convolution_weight_grad(input: Tensor, image: Tensor, shape: Any, *geometry: Any) -> Any:
-    """The gradient of `convolution` in its weight, for `input`, the gradient of its result."""
-    return input, image, shape, *geometry
+convolution_weight_grad = _gradient_op(
+    "convolution_weight_grad", "image", kernels.convolution_weight_grad, _weight_grad_batched,
+    lambda grad, image, stride, padding, dilation, transposed, output_padding, groups:
+    convolution(conj(image), grad, None, stride, padding, dilation, transposed, output_padding,
+                groups),
+    lambda grad, self, image_shape, stride, padding, dilation, transposed, output_padding, groups:
+    convolution_input_grad(conj(self), grad, image_shape, stride, padding, dilation, transposed,
+                           output_padding, groups),
+    "The gradient of `convolution` in its weight, for the gradient of its result.")
 
 
 # ---- what is checked -----------------------------------------------------------------------------

@@ -37,6 +37,7 @@ from flambeau.ops.spatial.pooling_checks import (
 
 NETWORK = "nn.functional"
 INNER: dict[str, Any] = {"namespace": "_nn", "method": False}
+PART: dict[str, Any] = {"function": False, "method": False, "out": False, "kind": "linear"}
 
 
 def leading(call: Any) -> Any:
@@ -246,17 +247,12 @@ def _declare_avg_pool(n: int) -> Any:
         return transposed(grad_output, self._array.shape, kernel, strides(stride, kernel, name),
                           per_axis(padding, n, name, "padding"), *rest)
 
-    def spread(input: Tensor, shape: Any, *windows: Any) -> Any:
-        return input, shape, *windows
-
-    spread.__name__ = f"_{name}_backward"
-    transposed = linear(
-        kernels.avg_pool_backward, method=False, namespace=None, shapes="shape",
-        params=("shape", "kernel_size", "stride", "padding", "ceil_mode", "count_include_pad",
-                "divisor_override"), node_name=f"AvgPool{n}DBackwardBackward0",
+    transposed = op(
+        f"_{name}_backward(Tensor self, int[] shape, {given.format(*[''] * 5)}) -> Tensor",
+        kernel=kernels.avg_pool_backward, sizes="shape", node=f"AvgPool{n}DBackwardBackward0",
         d_self=lambda grad, kernel_size, stride, padding, ceil_mode, count_include_pad,
         divisor_override: pool.op.call(grad, kernel_size, stride, padding, ceil_mode,
-                                       count_include_pad, divisor_override))(spread)
+                                       count_include_pad, divisor_override), **PART)
     backward = op(f"{name}_backward(Tensor grad_output, Tensor self, {given.format(*[''] * 5)}) -> "
                   "Tensor", body=gradient, explicit=True, out=False, **INNER)
     pool = op(

@@ -14,17 +14,15 @@ import numpy as np
 from flambeau import kernels
 from flambeau.core import dtypes
 from flambeau.core.dtypes import FLOATING
-from flambeau.core.op import primitive
 from flambeau.core.tensor import Tensor, basis
 from flambeau.dispatch.declaration import op
 from flambeau.dispatch.pointwise import pointwise
 from flambeau.kernels import parameter_slopes
 from flambeau.kernels import special as kernel
 from flambeau.kernels.refused import refuse
-from flambeau.ops.factory.create import full_like
 from flambeau.ops.nn.softmax import log_softmax, softmax
 from flambeau.ops.node_names import one_node
-from flambeau.ops.pointwise.arithmetic import mul, neg, pow, reciprocal, sgn, together
+from flambeau.ops.pointwise.arithmetic import mul, neg, pow, reciprocal, sgn
 from flambeau.ops.pointwise.conditional import where
 from flambeau.ops.pointwise.elementary import cos, exp, log, log1p, sigmoid
 
@@ -117,12 +115,12 @@ def _gamma_slope_by_other(self: Tensor, other: Tensor, result: Tensor, n: int,
         else _gamma_density(self, other) * factor
 
 
-@primitive(parameter_slopes.gamma_slope, tensors=("self", "other"), params=("n", "relative"),
-           kind="pointwise", namespace=None, method=False, node_name="IgammaSlopeBackward0",
-           d_self=_gamma_slope_by_self, d_other=_gamma_slope_by_other)
-def _gamma_slope(input: Tensor, other: Tensor, n: int = 1, relative: bool = False) -> Any:
-    """The n-th derivative of igamma by its first argument, or that over the one by its second."""
-    return *together(input, other), n, relative
+_PART: dict[str, Any] = {"function": False, "method": False, "inplace": False, "out": False}
+_gamma_slope = pointwise(
+    "_gamma_slope(Tensor self, Tensor other, int n=1, bool relative=False)",
+    kernel=parameter_slopes.gamma_slope, node="IgammaSlopeBackward0", **_PART,
+    d_self=_gamma_slope_by_self, d_other=_gamma_slope_by_other,
+    doc="The n-th derivative of igamma by its first argument, or that over the one by its second.")
 
 
 @op("_standard_gamma_grad(Tensor self, Tensor output) -> Tensor", out=False, method=False)
@@ -168,15 +166,11 @@ def _zeta_slope_by_other(self: Tensor, other: Tensor, n: int) -> Tensor:
     return neg(self * _zeta_slope(above, other, n) + n * before)
 
 
-@primitive(parameter_slopes.zeta_slope, tensors=("self", "other"), params=("n",),
-           kind="pointwise", namespace=None, method=False, node_name="ZetaSlopeBackward0",
-           d_self=lambda self, other, n: _zeta_slope(self, other, n + 1),
-           d_other=_zeta_slope_by_other)
-def _zeta_slope(input: Tensor, other: Any, n: int = 1) -> Any:
-    """The n-th derivative of zeta by its first argument."""
-    if not isinstance(other, Tensor):
-        other = full_like(input, other)
-    return *together(input, other), n
+_zeta_slope = pointwise(
+    "_zeta_slope(Tensor self, Tensor other, int n=1)", kernel=parameter_slopes.zeta_slope,
+    numbers=True, node="ZetaSlopeBackward0", **_PART,
+    d_self=lambda self, other, n: _zeta_slope(self, other, n + 1), d_other=_zeta_slope_by_other,
+    doc="The n-th derivative of zeta by its first argument.")
 
 
 # ---- Bessel functions ---------------------------------------------------------------------------
